@@ -14,7 +14,7 @@
 namespace copse::planner {
 namespace {
 
-// Between what is usual and the longest that there is.
+// A size between the usual and the longest segment.
 constexpr uint32_t kSegmentBytesLong = 32 * 1024;
 
 }  // namespace
@@ -43,14 +43,15 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
 }
 
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
-  // Of the longest, the longest: each costs the daemons processor time, and the first one's way is a small part of all.
+  // The longest messages use only the longest segments: each segment costs the daemons processor time, and the first
+  // segment's latency is a small share of the total.
   if (bytes_max > kLongMessages.bytes_max) return {schedule::kSegmentBytesMax};
   if (bytes_max > schedule::kMessageBytesMax) {
     return {kSegmentBytesLong, schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
   }
   std::vector<uint32_t> sizes;
   if (bytes_max <= schedule::kSegmentBytesUsual) sizes.push_back(0);
-  // The first one prices all structures: one that pipelines shows what it can only if there are several segments.
+  // The first size prices all structures: a pipelining structure shows its advantage only with several segments.
   for (const uint32_t size : {schedule::kSegmentBytesUsual, kSegmentBytesLong, 16384u, 4096u, 2048u}) {
     if (size < bytes_max && (bytes_max - 1) / size + 1 <= schedule::kSegmentsMax) sizes.push_back(size);
   }
@@ -94,13 +95,14 @@ bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& sh
   const uint64_t ranks = shape.size();
   const bool cuts_finer = plan.segment_bytes > 0 && plan.segment_bytes < kSegmentBytesLong;
   const uint64_t segment_bytes = cuts_finer ? plan.segment_bytes : schedule::SegmentBytesMax(arguments.collective);
-  // What is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into one.
+  // Counts the data that is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into
+  // one.
   uint64_t segments = n + ranks * arguments.bytes() / segment_bytes;
   if (FamilyOf(arguments.collective) == Family::kAlltoall) {
-    // Of each pair of nodes, in the mean.
+    // Counts the mean over the pairs of nodes.
     segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / segment_bytes);
   } else if (IsScan(arguments.collective)) {
-    // All ranks' contributions are combined at every node if ranks are placed otherwise.
+    // Unless ranks are in the order of the nodes, all ranks' contributions are combined at every node.
     const bool in_order = std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
     segments = 1 + arguments.bytes() / segment_bytes;
     if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / segment_bytes);

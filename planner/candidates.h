@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the planner compares: structures and segment sizes, priced.
+// The candidates that the planner compares: structures and segment sizes, with prices.
 #ifndef COPSE_PLANNER_CANDIDATES_H_
 #define COPSE_PLANNER_CANDIDATES_H_
 
@@ -18,36 +18,36 @@
 
 namespace copse::planner {
 
-// Up to so many nodes messages beyond schedule::kMessageBytesMax have plans of their own.
+// Teams of up to so many nodes have plans of their own for messages beyond schedule::kMessageBytesMax.
 inline constexpr uint32_t kLongNodesMax = 256;
-// Above this many nodes fewer candidates are priced.
+// Fewer candidates are priced above this many nodes.
 inline constexpr uint32_t kThoroughNodesMax = 1024;
 
-// The algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
-// schedule::kExchangeNodesMax nodes dissemination and recursive doubling. What equals an earlier one for this n is left
-// out, and above kThoroughNodesMax every second k.
+// Returns the algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
+// schedule::kExchangeNodesMax nodes dissemination and recursive doubling. An algorithm that equals an earlier one for
+// this n is left out, and above kThoroughNodesMax so is every second k.
 std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts);
 
-// Segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. At most schedule::kSegmentsMax segments
-// each. The first is the one to compare algorithms with.
+// Returns the segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. Each gives at most
+// schedule::kSegmentsMax segments. The first is the size with which algorithms are compared.
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 
-// Likewise for collectives of blocks, which make long messages whatever their size is: of short ones there is little to
-// put into a longer segment, but a daemon would hold memory for it.
+// Returns the sizes for collectives of blocks, which make long messages for any block size: short blocks gain little
+// from a longer segment, but a daemon would reserve memory for it.
 std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_max);
 
-// A plan from a structure, without id and prediction.
+// Makes a plan from a structure, without id and prediction.
 schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
                       uint32_t segment_bytes);
 
-// True if the plan's calls are priced by running their sequences (Price): all of the common collectives, and those of
-// blocks whose segments are not too many, nodes times segments of the whole call. Others go by formulas (BlockPriceNs).
-// The same for all plans that a planner makes for a call, so that like is compared with like; a plan of another origin,
-// which a daemon brought back, may cut finer.
+// Returns true if the plan's calls are priced by running their sequences (Price): all of the common collectives, and
+// those of blocks whose segments are not too many, nodes times segments of the whole call. Other calls are priced by
+// formulas (BlockPriceNs). All plans that a planner makes for a call are priced the same way, so that prices are
+// comparable; a plan of another origin, reported by a daemon, may cut finer.
 inline constexpr uint64_t kRunSegmentsMax = 8192;
 bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& shape, const CallArguments& arguments);
 
-// How long the plan's call takes: what plans are compared by.
+// Returns the predicted duration of the plan's call, by which plans are compared.
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                     const TeamCosts& costs, const CallArguments& arguments);
 
@@ -57,27 +57,27 @@ struct Candidate {
   int64_t total_ns = 0;
 };
 
-// A call of one team that candidates are priced for. Borrows.
+// PricedCall is a call of one team for which candidates are priced. It borrows its members.
 struct PricedCall {
   const schedule::TeamShape& shape;
   const TeamCosts& costs;
   const CallArguments& arguments;
-  uint64_t bytes_max = 0;               // of its size class
-  std::vector<uint32_t> segment_sizes;  // SegmentSizes(bytes_max), or what a rule says
+  uint64_t bytes_max = 0;               // upper end of its size class
+  std::vector<uint32_t> segment_sizes;  // SegmentSizes(bytes_max), or a rule's size
 };
 
 // Prices the structures with the indices `which`, which can all carry the call, with their best segment size: all with
 // the first of the sizes, the cheapest kRefined of them with the others too, up to kThoroughNodesMax nodes.
-// Output:  one candidate a structure, in the order of `which`; `every` (may be null) gets all that were priced.
-// Errors:  as Price.
+// Output:  one candidate for each structure, in the order of `which`; `every` (may be null) gets all that were priced.
+// Errors:  those of Price.
 inline constexpr size_t kRefined = 3;
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
                                                        absl::Span<const uint32_t> which, const PricedCall& call,
                                                        std::vector<Candidate>* every);
 
-// Which of `which` may be worth their price for messages of the next class, longer than those that `shorter` was priced
-// for: what was within kHopeful times the cheapest, what has fewer neighbours than all that was cheaper (there may be a
-// limit), and what was not priced. In the order of `which`.
+// Selects from `which`, in its order, the structures worth pricing for the next class, whose messages are longer than
+// those that `shorter` was priced for: those within kHopeful times the cheapest, those with fewer neighbors than every
+// cheaper one (the number of neighbors may be limited), and those without a price.
 inline constexpr int64_t kHopeful = 2;
 std::vector<uint32_t> StillWorthPricing(absl::Span<const Structure> structures, absl::Span<const uint32_t> which,
                                         absl::Span<const Candidate> shorter);

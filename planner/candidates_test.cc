@@ -75,7 +75,7 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
   EXPECT_EQ(every.size(), best->size() + kRefined * (SegmentSizes(bytes).size() - 1));
 
-  // By hand: every structure with every size.
+  // The expected value tries every structure with every size.
   int64_t least = INT64_MAX;
   for (const Structure& structure : structures) {
     if (!CanCarry(structure, Collective::kBcast)) continue;
@@ -96,7 +96,7 @@ TEST(StillWorthPricingTest, LeavesOutWhatIsHopelessForShorterMessages) {
   for (const char* name : {"flat", "binomial", "kary-2", "chain", "recursive-doubling", "ring"}) {
     structures.push_back(*BuildStructure(name, order));
   }
-  // By price: binomial, recursive-doubling, flat, chain, kary-2; nobody has priced the ring.
+  // By price the order is binomial, recursive-doubling, flat, chain, kary-2; the ring has no price.
   const std::vector<Candidate> shorter = {{0, 0, 300}, {1, 0, 100}, {2, 0, 900}, {3, 0, 800}, {4, 0, 150}};
   EXPECT_THAT(StillWorthPricing(structures, {0, 1, 2, 3, 4, 5}, shorter), ElementsAre(1, 3, 4, 5))
       << "a chain has fewer neighbours than all that is cheaper";

@@ -11,7 +11,7 @@
 namespace copse::planner {
 namespace {
 
-// All edges of all structures, numbered.
+// EdgeTable numbers all edges of all structures.
 struct EdgeTable {
   std::vector<std::pair<uint32_t, uint32_t>> ends;  // by number
   std::vector<std::vector<uint32_t>> of_structure;  // numbers
@@ -31,13 +31,13 @@ EdgeTable NumberEdges(const std::vector<EdgeList>& edges) {
   return table;
 }
 
-// The edges that a choice has taken so far.
+// TakenEdges holds the edges that a choice has taken so far.
 class TakenEdges {
  public:
   TakenEdges(const EdgeTable& table, uint32_t node_count, uint32_t edges_max)
       : table_(table), taken_(table.ends.size(), false), degree_(node_count, 0), edges_max_(edges_max) {}
 
-  // How many new ones the structure needs; nothing if a node would have too many.
+  // Returns how many new edges the structure needs; nothing if a node would exceed its limit.
   std::optional<uint32_t> CountNew(uint32_t structure) {
     uint32_t count = 0;
     bool fits = true;
@@ -80,8 +80,8 @@ struct Choice {
 std::optional<Choice> ChooseFrom(uint32_t anchor, const std::vector<Slot>& slots, const EdgeTable& table,
                                  uint32_t node_count, const ChoiceOptions& options) {
   const double tree_edges = std::max(node_count, 2u) - 1;
-  TakenEdges expected(table, node_count, options.edges_max);  // what the choice looks at: the anchor's edges are free
-  TakenEdges taken(table, node_count, options.edges_max);     // what it has really used
+  TakenEdges expected(table, node_count, options.edges_max);  // assumed: the anchor's edges are free
+  TakenEdges taken(table, node_count, options.edges_max);     // used by the choice
   if (!expected.CountNew(anchor).has_value()) return std::nullopt;
   expected.Take(anchor);
   Choice choice;
@@ -101,7 +101,7 @@ std::optional<Choice> ChooseFrom(uint32_t anchor, const std::vector<Slot>& slots
     }
     if (!best.has_value()) return std::nullopt;
     const PricedOption& chosen = slot[*best];
-    // Within the limit, since `expected` has all edges of `taken`.
+    // CountNew succeeds here, since `expected` has all edges of `taken`.
     const double used = *taken.CountNew(chosen.structure);
     choice.score +=
         static_cast<double>(chosen.total_ns) / std::max(cheapest, 1.0) + options.edge_bias * used / tree_edges;

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FailsWith;
 
-// Over 4 nodes: a star, a chain, and one that shares two edges with the star.
+// The structures over 4 nodes are a star, a chain, and one that shares two edges with the star.
 const std::vector<EdgeList> kEdges = {{{0, 1}, {0, 2}, {0, 3}}, {{0, 1}, {1, 2}, {2, 3}}, {{0, 1}, {0, 2}, {2, 3}}};
 
 TEST(ChoosePlanSetTest, WithoutBiasTheCheapestWins) {
@@ -41,14 +41,14 @@ TEST(ChoosePlanSetTest, TiesGoToTheFirst) {
 TEST(ChoosePlanSetTest, KeepsToTheLimitOfNeighbours) {
   const std::vector<Slot> slots = {{{0, 1}, {1, 100}, {2, 50}}, {{0, 1}, {1, 100}, {2, 200}}};
   EXPECT_THAT(*ChoosePlanSet(slots, kEdges, 4, {.edges_max = 2}),
-              ElementsAre(1, 1));  // together 2 and 1 need 3 at node 2
+              ElementsAre(1, 1));  // together structures 2 and 1 need 3 neighbors at node 2
   EXPECT_THAT(*ChoosePlanSet(slots, kEdges, 4, {.edges_max = 3}), ElementsAre(0, 0));
   const auto none = ChoosePlanSet(slots, kEdges, 4, {.edges_max = 1});
   EXPECT_THAT(none, FailsWith(absl::StatusCode::kResourceExhausted, "nodes=4", "limit=1"));
 }
 
 TEST(ChoosePlanSetTest, ASlotThatFitsNoAnchorIsRefused) {
-  // Each slot alone is within two neighbours, both together are not.
+  // Each slot alone stays within two neighbors, both together exceed them.
   const std::vector<Slot> slots = {{{1, 1}}, {{2, 1}}};
   EXPECT_EQ(ChoosePlanSet(slots, kEdges, 4, {.edges_max = 2}).status().code(), absl::StatusCode::kResourceExhausted);
 }

@@ -68,7 +68,7 @@ void Drawing::AppendTree(std::string& text) const {
   const std::vector<uint32_t> parent = DirectFrom(plan_.neighbours, root_);
   struct Line {
     uint32_t node;
-    std::string prefix;  // before the branch
+    std::string prefix;  // text before the branch
     bool is_last;
   };
   std::vector<Line> stack = {{root_, "", true}};
@@ -155,7 +155,7 @@ void Drawing::AppendCriticalPath(std::string& text) const {
 std::string Drawing::Text() const {
   std::string text =
       absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(CollectiveName(plan_.collective)), ", ", plan_.bytes_min);
-  // The last class has no upper end that means anything.
+  // The upper end of the last class has no meaning.
   if (plan_.bytes_max >= schedule::kCallBytesMax) {
     absl::StrAppend(&text, " B and more, ", plan_.algorithm);
   } else {
@@ -218,7 +218,7 @@ std::string Drawing::Dot() const {
   schedule::Plan directed = plan_;
   directed.root_node = NodeIndex(root_);
   for (const auto& [from, to] : PlanEdges(directed)) {
-    // A tree's edge is critical whichever way it was passed.
+    // A tree's edge is critical if the path uses it in either direction.
     const bool critical = critical_edges_.count({from, to}) > 0 ||
                           (plan_.kind == schedule::PlanKind::kTree && critical_edges_.count({to, from}) > 0);
     absl::StrAppend(&dot, "  n", from, " -> n", to, critical ? " [color=red];\n" : ";\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of one call of a plan, for people.
+// Pictures of one call of a plan, for display.
 #ifndef COPSE_PLANNER_DRAWING_H_
 #define COPSE_PLANNER_DRAWING_H_
 
@@ -14,29 +14,29 @@
 
 namespace copse::planner {
 
-// Lines of a tree or of an exchange, and of a critical path, that a text shows; the rest is counted.
+// Limit of lines of a tree or symmetric schedule, and of a critical path, in a text; the rest is counted.
 inline constexpr uint32_t kDrawnLinesMax = 256;
-// Ranks of one node whose times are shown one by one.
+// Limit of ranks per node whose times are shown one by one.
 inline constexpr uint32_t kDrawnRanksMax = 8;
 
 inline constexpr uint32_t kTimelineColumns = 60;
 
-// "12.345 us".
+// Formats "12.345 us".
 std::string FormatMicroseconds(int64_t ns);
 
-// A Drawing borrows everything it is made of. Thread-compatible.
+// A Drawing borrows all its inputs. Thread-compatible.
 class Drawing {
  public:
   Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
           const CallArguments& arguments, const Prediction& prediction);
 
-  // The plan in words; its tree as seen from the call's root, its rounds or its cycle, each node with its ranks and
-  // when they are done, '*' where the critical path passes; and the critical path.
+  // Returns the plan in words; its tree as seen from the call's root, its rounds or its cycle, each node with its ranks
+  // and their completion times, '*' where the critical path passes; and the critical path.
   std::string Text() const;
-  // Who was busy with what: a line a rank, with its daemon's work and its own in kTimelineColumns columns. Needs a
-  // prediction with a timeline.
+  // Returns the activities over time: a line per rank, with its daemon's work and its own in kTimelineColumns columns.
+  // Requires a prediction with a timeline.
   std::string Timeline() const;
-  // A Graphviz digraph; what the critical path passes is red.
+  // Returns a Graphviz digraph with the critical path in red.
   std::string Dot() const;
 
  private:

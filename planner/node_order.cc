@@ -14,7 +14,7 @@ NodeOrder OrderByTopology(const TeamCosts& costs, uint32_t root) {
   const uint32_t root_switch = topology.nodes()[costs.PlaceOf(root)].parent;
   struct Key {
     bool is_other;
-    uint32_t distance;  // of the joining switch from the root node's switch, in levels
+    uint32_t distance;  // levels from the root node's switch up to the joining switch
     uint32_t preorder;
     uint32_t node;
   };

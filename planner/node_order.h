@@ -9,7 +9,7 @@
 
 namespace copse::planner {
 
-// Orders a team's nodes so that those behind one switch stand together, the root first.
+// Orders a team's nodes so that those behind one switch are adjacent, the root first.
 //
 // Input:   root < costs.node_count().
 // Output:  the root; then the other nodes, those nearer to it first: by falling depth of the switch that joins them

@@ -57,7 +57,7 @@ absl::StatusOr<TeamCosts> Prepare(const schedule::TeamShape& shape, absl::Span<c
   return TeamCosts::Create(node_names, topology, parameters);
 }
 
-// A plan that is to be: what it is for, and at which prices it can be had.
+// Wanted is a plan to be made: its purpose, and the prices of its candidates.
 struct Wanted {
   Collective collective;
   SizeClass size_class;
@@ -73,8 +73,8 @@ std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective colle
   }
   std::vector<SizeClass> classes = options.size_classes;
   if (nodes == 2) {
-    // There is one tree, no segment waits to be passed on, and what is no longer than a segment is not cut: so some
-    // classes are alike, and each costs every small team's nodes memory.
+    // For two nodes there is one tree, no segment waits to be forwarded, and a message up to one segment is not cut: so
+    // some classes are alike, and each costs every small team's nodes memory.
     if (classes.size() > 1 && classes.back().bytes_min == schedule::kSegmentBytesUsual + 1) {
       classes[classes.size() - 2].bytes_max = classes.back().bytes_max;
       classes.pop_back();
@@ -86,13 +86,13 @@ std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective colle
   return CutBySizes(classes, options.rules, collective, ranks);
 }
 
-// Whether each node's ranks follow one another, and the nodes' numbers follow them.
+// Returns whether each node's ranks are contiguous and in the nodes' order.
 bool RanksInOrder(const schedule::TeamShape& shape) {
   return std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
 }
 
-// The cheapest trees of each collective and class, which the others are priced with, too, so that they can share edges.
-// A tree by cost is made for one collective and message; another may be as good with it as with its own.
+// Takes the cheapest trees of each collective and class, and prices the others with them, too, so that they can share
+// edges. A tree by cost is made for one collective and message; another may be as good with it as with its own.
 absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamShape& shape, const TeamCosts& costs,
                              std::vector<Wanted>& wanted) {
   std::set<uint32_t> winners;
@@ -146,11 +146,11 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       item.segment_sizes = SegmentSizes(size_class.bytes_max);
       if (family != Family::kCommon) item.segment_sizes = BlockSegmentSizes(collective, size_class.bytes_max);
       if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
-      // With a forced algorithm nothing else is compared.
+      // A forced algorithm is not compared with others.
       ASSIGN_OR_RETURN(std::vector<uint32_t> which, item.forced ? table.Named(ruling.algorithm, collective, size_class)
                                                                 : table.Candidates(collective, size_class));
       if (size_class == kLongestMessages && !item.forced && wanted.size() > 1) {
-        // Their many segments take longest to price.
+        // Their many segments make them the slowest to price.
         which = StillWorthPricing(table.structures(), which, wanted[wanted.size() - 2].candidates);
       }
       const CallArguments arguments = TypicalCall(collective, size_class);
@@ -208,7 +208,7 @@ std::string Describe(const Alternative& other) {
                       FormatMicroseconds(other.total_ns), ")");
 }
 
-// What makes up for a plan's price, if another one is cheaper for this call.
+// Explains why a plan was chosen although another one is cheaper for this call.
 std::string WhyNotTheCheapest(const schedule::Plan& plan, const CallArguments& arguments, const Alternative& cheapest) {
   if (const uint64_t made_for = TypicalCall(plan).bytes(); made_for != arguments.bytes()) {
     return absl::StrCat("; it serves calls of ", plan.bytes_min, " to ", plan.bytes_max, " B, and was chosen for ",
@@ -220,7 +220,7 @@ std::string WhyNotTheCheapest(const schedule::Plan& plan, const CallArguments& a
   return "; a team's plans are chosen together, for few edges";
 }
 
-// One line: why the plan is what it is. `alternatives` by price.
+// Explains in one line why the plan was chosen. `alternatives` are by price.
 std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments, const Ruling& ruling,
                       absl::Span<const schedule::Plan> now, const std::vector<Alternative>& alternatives,
                       int64_t total_ns, uint32_t new_edges, bool by_formula) {
@@ -267,7 +267,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     PriceOptions price_options;
     price_options.timeline = true;
     ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
-    // Costs beyond what can be counted have no bound but this, nor have blocks.
+    // Costs that overflow the algorithms' range have no other bound, nor have blocks.
     if (is_common) explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   }
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true, RanksInOrder(shape));

@@ -148,7 +148,7 @@ TEST(IsPricedByRunningTest, CountsTheSegmentsOfAPlanThatCutsFinerThanPlannersDo)
   EXPECT_FALSE(IsPricedByRunning(plan, team.shape, {.collective = Collective::kScan, .count = 1 << 18}));
 }
 
-// What is too much to run is compared by formulas, and said so.
+// Calls that are too large to run are compared by formulas, and the explanation says so.
 TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   const Team team = MakeTeam(100);
   const topology::Topology topology = Flat(team);
@@ -164,7 +164,7 @@ TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   EXPECT_TRUE(explained->prediction.completion_ns.empty());
 }
 
-// Ranks dealt out one by one: a cycle would add them up in another order.
+// Ranks are dealt out one by one: a cycle would add them up in another order.
 TEST(MakePlansTest, ScansKeepToTheOrderOfRanks) {
   Team team = MakeTeam(3);
   for (uint32_t v = 0; v < 3; ++v) team.shape.node_of_rank.push_back(NodeIndex(v));
@@ -193,7 +193,7 @@ TEST(MakePlansTest, AlltoallsOfTooManyNodesAreRefused) {
               FailsWith(absl::StatusCode::kResourceExhausted, "alltoall", "nodes=2050", "limit=2049"));
 }
 
-// Prices all candidates by hand: without bias the plan is one of the cheapest.
+// The test prices all candidates itself: without bias the plan is one of the cheapest.
 TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
   for (const uint32_t cores : {0u, 2u}) {
     const Team team = MakeTeam(19, 2);
@@ -261,7 +261,7 @@ TEST(MakePlansTest, DearSendsMakeDeepTrees) {
 }
 
 TEST(MakePlansTest, ARackIsEnteredOnce) {
-  // Four racks of four behind slow links, the nodes dealt out round robin.
+  // There are four racks of four behind slow links, with the nodes dealt out round robin.
   std::vector<topology::Switch> switches = {{"core", topology::kNoParent, 0, 0}};
   for (int r = 0; r < 4; ++r) switches.push_back({absl::StrCat("rack", r), 0, 5'000'000, 1'000'000});
   Team team = MakeTeam(16);
@@ -285,7 +285,7 @@ TEST(MakePlansTest, ARackIsEnteredOnce) {
   EXPECT_EQ(crossings, 3u) << plan->algorithm;
 }
 
-// Three sites of four nodes, 10 ms and 100 Mbit/s apart, 1 ms within; node v in site v % 3.
+// Makes three sites of four nodes, 10 ms and 100 Mbit/s apart, 1 ms within; node v in site v % 3.
 topology::Topology FarSites(const Team& team) {
   std::vector<topology::Switch> switches = {{"wan"}};
   std::vector<topology::Node> nodes;
@@ -303,7 +303,7 @@ topology::Topology FarSites(const Team& team) {
   return *topology::Topology::Create(switches, nodes);
 }
 
-// Whoever waits for the others waits for them once.
+// A call without a root waits for the wide-area latency only once.
 TEST(MakePlansTest, CallsWithoutARootCrossAWideAreaOnce) {
   const Team team = MakeTeam(12);
   const topology::Topology topology = FarSites(team);
@@ -318,7 +318,7 @@ TEST(MakePlansTest, CallsWithoutARootCrossAWideAreaOnce) {
   }
 }
 
-// A message of 8 KiB should be sent once to each site, one of 1 kB to whoever is there.
+// A message of 8 KiB should cross to each site once; for one of 1 kB another tree is faster.
 TEST(MakePlansTest, AClassIsServedByWhatItsTypicalMessageCosts) {
   const Team team = MakeTeam(12);
   const topology::Topology topology = FarSites(team);
@@ -430,7 +430,7 @@ TEST(MakePlansTest, KeepsToTheLimitOfNeighbours) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// Three sites behind 10 ms, ranks numbered across them, and rank 0 at the far one.
+// Makes three sites behind 10 ms, ranks numbered across them, and rank 0 at the far one.
 Team Sites(uint32_t nodes, std::optional<topology::Topology>& topology) {
   const Team team = MakeTeam(nodes);
   std::vector<topology::Switch> switches = {{"core"}};
@@ -537,11 +537,11 @@ TEST(MakePlansTest, RefusesBadTeams) {
 }
 
 TEST(MakePlansTest, IsFast) {
-  // The targets are 20 ms and 1 s; unoptimised and sanitized builds get more.
+  // The targets are 20 ms and 1 s; unoptimized and sanitized builds get more.
   const auto seconds = [](uint32_t nodes) {
     const Team team = MakeTeam(nodes);
     const topology::Topology topology = Flat(team);
-    const std::clock_t start = std::clock();  // of this process: the machine may be busy
+    const std::clock_t start = std::clock();  // CPU time of this process: the machine may be busy
     EXPECT_TRUE(Planner(&topology).MakePlans(team.shape, team.names).ok());
     const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     std::cout << nodes << " nodes: " << took * 1e3 << " ms\n";
@@ -574,7 +574,7 @@ TEST(ExplainTest, ShowsThePlanAndItsRivals) {
     EXPECT_EQ(std::count_if(explanation->alternatives.begin(), explanation->alternatives.end(),
                             [](const Alternative& other) { return other.chosen; }),
               1);
-    // Nothing that was priced is below the bound.
+    // No price is below the bound.
     EXPECT_GT(explanation->lower_bound_ns, 0);
     EXPECT_LE(explanation->lower_bound_ns, explanation->alternatives.front().total_ns);
     EXPECT_THAT(explanation->why, HasSubstr("by price, of "));

@@ -103,7 +103,7 @@ Ruling RulingFor(absl::Span<const Rule> rules, Collective collective, const Size
 
 std::vector<SizeClass> CutBySizes(absl::Span<const SizeClass> classes, absl::Span<const Rule> rules,
                                   Collective collective, uint32_t ranks) {
-  std::vector<uint64_t> begins;  // of classes to be
+  std::vector<uint64_t> begins;  // lower ends of the new classes
   for (const SizeClass& c : classes) begins.push_back(c.bytes_min);
   const uint64_t end = classes.back().bytes_max + 1;
   for (const Rule& rule : rules) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an administrator wants in place of the planner's choice. docs/reference/rules.md has the file.
+// An administrator's rules, which override the planner's choice. docs/reference/rules.md describes the file.
 #ifndef COPSE_PLANNER_RULES_H_
 #define COPSE_PLANNER_RULES_H_
 
@@ -20,7 +20,7 @@ namespace copse::planner {
 inline constexpr uint32_t kRanksMax = 1u << 20;
 inline constexpr size_t kRulesMax = 128;
 
-// One rule: for calls of a collective and size, in teams of a size. Ranges are inclusive.
+// Rule applies to calls of a collective and size, in teams of a size. Ranges are inclusive.
 struct Rule {
   Collective collective = Collective::kBarrier;
   uint64_t bytes_min = 0;
@@ -28,11 +28,11 @@ struct Rule {
   uint32_t ranks_min = 1;
   uint32_t ranks_max = kRanksMax;
   std::string algorithm;                  // names: structure.h; empty: chosen by price
-  std::optional<uint32_t> segment_bytes;  // as schedule::Plan's; nothing: chosen by price
-  std::string source;                     // "rules.yaml:4", for people
+  std::optional<uint32_t> segment_bytes;  // that of schedule::Plan; nothing: chosen by price
+  std::string source;                     // "rules.yaml:4", for display
 
   bool IsForTeam(uint32_t ranks) const { return ranks_min <= ranks && ranks <= ranks_max; }
-  // What it says, wherever it stands.
+  // Compares everything but the source.
   friend bool operator==(const Rule& a, const Rule& b) {
     return a.collective == b.collective && a.bytes_min == b.bytes_min && a.bytes_max == b.bytes_max &&
            a.ranks_min == b.ranks_min && a.ranks_max == b.ranks_max && a.algorithm == b.algorithm &&
@@ -41,7 +41,7 @@ struct Rule {
 };
 using Rules = std::vector<Rule>;
 
-// As a line of a rules file: "{collective: bcast, bytes_min: 1024, algorithm: best}"; what is the default is left out.
+// Formats a line of a rules file: "{collective: bcast, bytes_min: 1024, algorithm: best}"; defaults are left out.
 std::string DescribeRule(const Rule& rule);
 
 // Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)": a range that is empty or out of bounds, neither
@@ -50,20 +50,20 @@ std::string DescribeRule(const Rule& rule);
 // many.
 absl::Status CheckRule(const Rule& rule);
 
-// Whether there is a call that both are for, and of which they say different things.
+// Returns whether a call exists to which both apply, with different requirements.
 bool Contradict(const Rule& a, const Rule& b);
 
-// What rules say of calls of one size class, all of which they are for.
+// Ruling combines the rules that apply to all calls of one size class.
 struct Ruling {
-  std::string algorithm;  // empty: nothing
+  std::string algorithm;  // empty: not ruled
   std::optional<uint32_t> segment_bytes;
-  std::vector<const Rule*> rules;  // that say so
+  std::vector<const Rule*> rules;  // the rules that apply
 };
-// `rules` must not contradict each other, and outlive the ruling.
+// Combines the rules for the class. `rules` must not contradict each other, and must outlive the ruling.
 Ruling RulingFor(absl::Span<const Rule> rules, Collective collective, const SizeClass& size_class, uint32_t ranks);
 
-// The size classes, ascending and without gaps, cut wherever a rule for the collective and a team of that size begins
-// or ends, so that a rule is for all of a class or for nothing of it.
+// Returns the size classes, ascending and without gaps, cut wherever a rule for the collective and a team of that size
+// begins or ends, so that a rule applies to a whole class or not at all.
 std::vector<SizeClass> CutBySizes(absl::Span<const SizeClass> classes, absl::Span<const Rule> rules,
                                   Collective collective, uint32_t ranks);
 

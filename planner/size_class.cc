@@ -8,10 +8,10 @@ namespace copse::planner {
 
 namespace {
 
-// By then what a byte costs decides, not what a message costs.
+// At this size the cost per byte dominates the cost per message.
 constexpr uint64_t kTypicalOfLong = 256 * 1024;
-constexpr uint64_t kTypicalOfLongest = kLongestMessages.bytes_min;  // the longer, the longer it takes to price
-// Latencies decide below the first, bytes above the second.
+constexpr uint64_t kTypicalOfLongest = kLongestMessages.bytes_min;  // longer ones take longer to price
+// Latency dominates below the first, bandwidth above the second.
 constexpr uint64_t kShortBlockBytes = 1024;
 constexpr uint64_t kLongBlockBytes = 8 * 1024;
 constexpr SizeClass kBlockClasses[] = {
@@ -45,7 +45,8 @@ uint64_t TypicalBytes(Collective collective, const SizeClass& size_class) {
   }
   if (HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
   if (size_class.bytes_max == 0) return 0;
-  // Plans that were adopted have classes of any bounds. The product is exact below 2^53, so for all classes of ours.
+  // Plans that were adopted have classes with arbitrary bounds. The product is exact below 2^53, so for all classes of
+  // ours.
   const double product =
       static_cast<double>(std::max<uint64_t>(size_class.bytes_min, 1)) * static_cast<double>(size_class.bytes_max);
   return std::clamp(static_cast<uint64_t>(std::sqrt(product)), size_class.bytes_min, size_class.bytes_max);

@@ -25,7 +25,7 @@
 namespace copse::planner {
 namespace {
 
-// "knomial-4" is 4 for the prefix "knomial-". Leading zeros and signs make it another name.
+// Parses "knomial-4" as 4 for the prefix "knomial-". Leading zeros and signs are rejected.
 bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& k) {
   if (algorithm.substr(0, prefix.size()) != prefix) return false;
   const std::string_view digits = algorithm.substr(prefix.size());
@@ -36,7 +36,7 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
 constexpr std::string_view kByCost[] = {"ft",        "bt", "fnf",     "fef-latency", "fef-cost",    "fef",     "fcef",
                                         "fcef-bhat", "la", "la-bhat", "mgo",         "mgo-jackson", "optimal", "best"};
 constexpr std::string_view kHierarchical = "hierarchical";
-// Those whose time does not grow by the square of the nodes.
+// Lists the algorithms whose time is not quadratic in the nodes.
 constexpr std::string_view kForManyNodes[] = {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
 
 bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
@@ -89,7 +89,7 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
 }
 
 absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective) {
-  const std::vector<uint32_t> order = {0, 1};  // enough to see
+  const std::vector<uint32_t> order = {0, 1};  // two nodes suffice
   Structure structure = {.algorithm = std::string(algorithm)};
   if (algorithm == kHierarchical) {
     structure.kind = schedule::PlanKind::kExchange;
@@ -170,7 +170,7 @@ bool CanCarry(const Structure& structure, Collective collective) {
 
 namespace {
 
-// From each node to those that follow it in the cycle by the distances.
+// Returns the edges from each node to its successors in the cycle at the distances.
 std::vector<std::pair<uint32_t, uint32_t>> CycleEdges(absl::Span<const uint32_t> cycle,
                                                       absl::Span<const uint32_t> distances) {
   std::vector<std::pair<uint32_t, uint32_t>> edges;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The algorithms by name: who talks to whom, before a collective, a size class or a price comes in.
+// The algorithms by name: a structure has edges and order, independent of collective, size class and price.
 #ifndef COPSE_PLANNER_STRUCTURE_H_
 #define COPSE_PLANNER_STRUCTURE_H_
 
@@ -20,53 +20,55 @@
 
 namespace copse::planner {
 
-// A tree, an exchange, or a cycle with distances.
+// Structure is a tree, a symmetric schedule, or a cycle with distances.
 struct Structure {
   std::string algorithm;
   schedule::PlanKind kind = schedule::PlanKind::kTree;
   uint32_t root_node = 0;
-  uint64_t built_for_bytes = 0;  // trees by cost: the message that they are made for; 0: the same for all
-  Neighbours neighbours;         // kTree, and as schedule::Plan has them for kCirculant
+  uint64_t built_for_bytes = 0;  // trees by cost: their message size; 0: the same tree for all sizes
+  Neighbours neighbours;         // kTree; for kCirculant, schedule::Plan's neighbors
   ExchangeSteps steps;           // kExchange
 };
 
-// By position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", and
-// those of algorithms/circulant.h: "ring", "bruck", "doubling", "rotated-binomial", "pairwise". Errors:
-// INVALID_ARGUMENT for another name, or as the algorithm's builder.
+// Builds a structure by position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination",
+// "recursive-doubling", and those of algorithms/circulant.h: "ring", "bruck", "doubling", "rotated-binomial",
+// "pairwise". Errors: INVALID_ARGUMENT for another name, and those of the algorithm's builder.
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order);
 
-// Whether the name is one of BuildByCost's.
+// Returns whether the name is one of BuildByCost's.
 bool IsByCost(std::string_view algorithm);
 
-// Exchanges by cost are "hierarchical" (algorithms/hierarchical_exchange.h), for which `root` means nothing; trees are
-// by what messages cost (message_costs.h). Names are those of algorithms/broadcast_algorithms.h in small letters with
-// "-": "fnf", "fef-latency", "fef-cost" or "fef", "fcef", "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson",
-// "optimal", "best", and by node number "ft" and "bt"; and "pipeline-K" (algorithms/pipeline_tree.h).
+// Builds a structure by cost. The symmetric schedule is "hierarchical" (algorithms/hierarchical_exchange.h), which
+// ignores `root`; trees are built by the costs of messages (message_costs.h). Names are those of
+// algorithms/broadcast_algorithms.h in small letters with "-": "fnf", "fef-latency", "fef-cost" or "fef", "fcef",
+// "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson", "optimal", "best", and by node number "ft" and "bt"; and
+// "pipeline-K" (algorithms/pipeline_tree.h).
 //
-// Cost:    as the algorithm; `best` searches PlanningSteps long.
+// Cost:    that of the algorithm; `best` searches for PlanningSteps.
 // Errors:  INVALID_ARGUMENT for another name, for more than kBestThoroughNodesMax nodes where time grows by their
-//          square, or as the algorithm.
+//          square, and from the algorithm.
 absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root);
 int64_t PlanningSteps(uint32_t node_count);
 
-// Whether there is an algorithm of this name that can carry the collective, in a team that is not too large for it.
+// Checks that an algorithm of this name exists that can carry the collective, in a team that is not too large for it.
 // Errors: INVALID_ARGUMENT.
 absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective);
 
-// Of any of its nodes, as a tree or a cycle; 0 of an exchange. What is beyond schedule::kNeighboursMax, the verifier
-// refuses.
+// Returns the largest number of neighbors of any node in a tree or cycle; 0 for a symmetric schedule. The verifier
+// refuses more than schedule::kNeighboursMax.
 uint32_t MostNeighbours(const Structure& structure);
 
-// Trees carry every collective but alltoall, dissemination barriers, other exchanges barriers and allreduces, cycles
-// what schedule::VerifyPlan lets them.
+// Returns whether the structure can carry the collective: trees carry every collective but alltoall; dissemination
+// carries barriers, other symmetric schedules carry barriers and allreduces; cycles carry the collectives that
+// schedule::VerifyPlan accepts.
 bool CanCarry(const Structure& structure, Collective collective);
 
-// The undirected edges, each (lower node, higher node) once, ascending.
+// Returns the undirected edges, each (lower node, higher node) once, ascending.
 std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure);
 
-// As `copsectl plan show` prints them: a tree's from parent to child as seen from the plan's root node, parents before
-// their children; an exchange's from sender to receiver, by sender and round; a cycle's from sender to receiver, by
-// both.
+// Returns the edges that `copsectl plan show` prints: a tree's from parent to child as seen from the plan's root node,
+// parents before their children; a symmetric schedule's from sender to receiver, by sender and round; a cycle's from
+// sender to receiver, by both.
 std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan);
 
 }  // namespace copse::planner

@@ -18,9 +18,9 @@
 namespace copse::planner {
 namespace {
 
-// Up to so many nodes trees of few children by cost are compared.
+// Trees by cost with few children are compared for up to so many nodes.
 constexpr uint32_t kPipelineNodesMax = 128;
-// What trees by cost are made for in teams of thousands.
+// Message size for trees by cost in teams of thousands.
 constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesUsual;
 
 std::vector<std::string> NamesOfAll(uint32_t node_count) {
@@ -36,25 +36,25 @@ absl::Status CannotCarry(std::string_view algorithm, Collective collective) {
       "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
 }
 
-// Whether a tree is used towards its root and back in one call.
+// Returns whether a tree is used towards its root and back in one call.
 bool GoesBothWays(Collective collective) {
   return collective == Collective::kBarrier || collective == Collective::kAllreduce ||
          FamilyOf(collective) == Family::kSpread;
 }
 
-// By position; those that can carry the collective are worth comparing.
+// These are built by position; each is a candidate if it can carry the collective.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
-// Whether the structure is the one that everybody uses to everybody, or may carry an alltoall of the class otherwise;
-// of up to three nodes they are the same.
+// Returns whether the structure sends directly between all pairs, or may otherwise carry an alltoall of the class; up
+// to three nodes all of them are the same.
 bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
   const uint32_t n = static_cast<uint32_t>(structure.neighbours[0].size());
   if (structure.algorithm != "bruck") return true;
   return n > 3 && n <= schedule::kPassingNodesMax && size_class.bytes_max < schedule::kMessageBytesMax;
 }
 
-// The node from which the farthest is nearest. On a tree one of the two ends of a longest path is the farthest from
-// anywhere; overheads make that nearly so. Ties: `preferred`, then the least.
+// Returns the node whose farthest node is nearest. On a tree one of the two ends of a longest path is the farthest from
+// any node; with overheads this holds approximately. Ties: `preferred`, then the least.
 uint32_t CentreOf(const BroadcastCosts& costs, uint32_t preferred) {
   const uint32_t n = costs.node_count();
   const auto farthest = [&](uint32_t from) {
@@ -135,7 +135,7 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
 }
 
 absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm, Collective collective) {
-  // A scan's cycle is the ranks' order.
+  // A scan's cycle follows the order of the ranks.
   const bool scans = IsScan(collective) && CirculantDistances(algorithm, 1).has_value();
   const std::optional<Purpose> purpose = scans ? std::optional(Purpose{Collective::kScan, 0}) : std::nullopt;
   for (uint32_t i = 0; i < structures_.size(); ++i) {
@@ -171,7 +171,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
                      ", limit=", schedule::kNeighboursMax / 2 + 1, ")"));
   }
   const auto add = [&](uint32_t index) {
-    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat", of many nodes
+    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat" with many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
@@ -179,15 +179,15 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (!CheckAlgorithm(name, collective).ok() || (IsScan(collective) && !ranks_in_order_)) continue;
     const bool is_common = FamilyOf(collective) == Family::kCommon;
     if (is_common && (n < 3 || n > kLongNodesMax)) continue;
-    // A ring of n nodes takes n steps: that is worth it where the tail of a message is long.
+    // A ring of n nodes takes n steps, which pays off if a message's tail is long.
     const bool is_short_way = std::string_view(name) == "rotated-binomial" && is_cut;
     if (is_common && !is_short_way && size_class.bytes_min <= schedule::kMessageBytesMax) continue;
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
-    // Of one or two nodes they are all rings.
+    // For one or two nodes all of them are rings.
     if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;
     if (is_common || structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
   }
-  // Trees fold all ranks' contributions of a scan at every node.
+  // Trees combine all ranks' contributions of a scan at every node.
   if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
   for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
@@ -199,7 +199,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     add(index);
   }
   for (const Purpose& purpose : PurposesOf(collective, size_class)) {
-    // Where costs are beyond what the algorithms can count, trees by position must do.
+    // Where costs exceed the range of the algorithms, only trees by position are candidates.
     if (!Prepare(purpose).ok()) continue;
     std::vector<std::string> names = {"mgo", "best"};
     if (all_) names = NamesOfAll(n);
@@ -213,7 +213,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
       }
     }
     if (FamilyOf(collective) == Family::kCommon && GoesBothWays(collective) && n <= schedule::kExchangeNodesMax) {
-      // Trees of clusters that look like chains have too many rounds.
+      // Clusters with chain-like trees have too many rounds.
       if (const auto index = ByCost("hierarchical", purpose, first_node_); index.ok()) add(*index);
     }
   }
@@ -233,7 +233,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm, collective));
     const bool is_cycle = structures_[index].kind == schedule::PlanKind::kCirculant;
-    // Longer blocks, and alltoallv, go pairwise whatever is asked for.
+    // Longer blocks, and alltoallv, always go pairwise.
     if (collective == Collective::kAlltoall && is_cycle && algorithm == "bruck" &&
         !MayPassOn(structures_[index], size_class)) {
       return Named("pairwise", collective, size_class);
@@ -254,7 +254,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
       if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
       RETURN_IF_ERROR(check(index));
       found.push_back(index);
-      if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // which has no root
+      if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // it has no root
     }
   }
   return found;

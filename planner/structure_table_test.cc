@@ -21,7 +21,7 @@ using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Three sites, the middle one near to both others; node v is in site v % 3. n1 is in the middle site.
+// Cluster has three sites, the middle one near to both others; node v is in site v % 3, and n1 in the middle site.
 struct Cluster {
   std::vector<std::string> names;
   topology::Topology topology;
@@ -74,14 +74,14 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   EXPECT_THAT(NamesOf(table, *shorts), Not(Contains("chain")));
   EXPECT_THAT(NamesOf(table, *longs), Contains("chain"));
   EXPECT_THAT(NamesOf(table, *longs), Contains("pipeline-2"));
-  // No tree twice.
+  // No tree appears twice.
   for (const auto& which : {*shorts, *longs}) {
     std::set<std::pair<uint32_t, Neighbours>> trees;
     for (const uint32_t i : which) {
       EXPECT_TRUE(trees.emplace(table.structures()[i].root_node, table.structures()[i].neighbours).second);
     }
   }
-  // Asked again, nothing is built again.
+  // Repeated requests build nothing.
   const size_t before = table.structures().size();
   EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), *longs);
   EXPECT_EQ(table.structures().size(), before);

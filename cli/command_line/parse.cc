@@ -17,7 +17,7 @@ std::string OneLine(const std::string& text) {
   return absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(text)), {{"\n", "; "}, {"A subcommand", "a VERB"}});
 }
 
-// What of the rest to name: an option that does not exist, else what stands first.
+// Returns the argument to name in an error: an option that does not exist, else the first argument.
 std::string Unexpected(const std::vector<std::string>& rest, const std::string& else_what) {
   const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.rfind('-', 0) == 0; });
   const bool is_option = option != rest.end();
@@ -53,7 +53,7 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
   } catch (const CLI::CallForVersion&) {
     return absl::StrCat(app->get_name(), " ", kVersion, "\n");
   } catch (const CLI::RequiredError& error) {
-    // CLI11 would only say that a verb is missing.
+    // CLI11 would only report that a verb is missing.
     const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
     return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "no such verb"));
   } catch (const CLI::ExtrasError& error) {

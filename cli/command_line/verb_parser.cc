@@ -29,7 +29,7 @@ void VerbParser::AddVerb(const VerbSyntax& verb) {
       known = app_.add_subcommand(verb.family)->require_subcommand(1)->fallthrough()->group("Verbs");
     }
     family = known;
-    // Its description lists its verbs.
+    // A family's description lists its verbs.
     const std::string& so_far = family->get_description();
     family->description(absl::StrCat(so_far, so_far.empty() ? "" : ", ", verb.name));
   }
@@ -50,7 +50,7 @@ void VerbParser::AddVerb(const VerbSyntax& verb) {
           flag, [] {}, parameter.help);
       continue;
     }
-    // Joined or the last: CLI11 then takes several. What counts is read from its results.
+    // CLI11 accepts several values, joined or the last. The values are read from its results.
     value->option =
         app->add_option(flag, value->one, parameter.help)
             ->option_text(parameter.value_name)

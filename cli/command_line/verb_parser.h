@@ -18,10 +18,10 @@ namespace copse::cli {
 
 struct ParameterSyntax {
   std::string name;        // "file": FILE as a positional, --file as an option
-  std::string value_name;  // of an option: "FILE"; empty: a switch
+  std::string value_name;  // for an option: "FILE"; empty: a switch
   std::string help;
-  bool repeated = false;  // given once or more often; else the last one counts
-  bool optional = false;  // of a positional
+  bool repeated = false;  // may be given more than once; else the last one counts
+  bool optional = false;  // for a positional
 };
 
 struct VerbSyntax {
@@ -35,36 +35,36 @@ struct VerbSyntax {
 struct ProgramSyntax {
   std::string name;
   std::string description;
-  std::string footer;  // of its help
+  std::string footer;  // last lines of its help
 };
 
 struct ParsedVerb {
-  std::optional<std::string> answer;  // set: print this and end
-  size_t verb = 0;                    // as AddVerb numbered it
-  // What was given for the verb's parameters, by name; "true" for a switch.
+  std::optional<std::string> answer;  // if set, the program prints it and ends
+  size_t verb = 0;                    // its number from AddVerb
+  // Values given for the verb's parameters, by name; "true" for a switch.
   std::map<std::string, std::vector<std::string>> values;
 };
 
-// One parse's CLI11 objects and what they write to: all AddVerb, then one Parse.
+// VerbParser owns one parse's CLI11 objects and their targets. Calls: AddVerb*, then one Parse.
 class VerbParser {
  public:
   explicit VerbParser(const ProgramSyntax& program);
   VerbParser(const VerbParser&) = delete;
   VerbParser& operator=(const VerbParser&) = delete;
 
-  // For options of the program itself; they may stand before or after the verb.
+  // Gives access for the program's own options; they may stand before or after the verb.
   CLI::App* app() { return &app_; }
-  // Verbs are numbered from 0.
+  // Adds a verb; verbs are numbered from 0.
   void AddVerb(const VerbSyntax& verb);
-  // `arguments` without the program's name. INVALID_ARGUMENT says what is wrong, in one line.
+  // Parses `arguments`, which exclude the program's name. INVALID_ARGUMENT describes the mistake in one line.
   absl::StatusOr<ParsedVerb> Parse(const std::vector<std::string>& arguments);
 
  private:
-  // Where CLI11 keeps what was given for a parameter.
+  // Value is CLI11's target for a parameter.
   struct Value {
     CLI::Option* option = nullptr;
     std::string one;
-    std::vector<std::string> all;  // of a repeated positional
+    std::vector<std::string> all;  // for a repeated positional
   };
 
   CLI::App app_;

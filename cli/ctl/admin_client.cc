@@ -18,11 +18,11 @@
 namespace copse::ctl {
 namespace {
 
-// Of one answer. A plan of a million nodes takes some 50 MB.
+// Limit of one answer; a plan of a million nodes takes some 50 MB.
 constexpr int kAnswerBytesMax = 256 << 20;
 
-// What gRPC says when there is no connection, without its own history: "failed to connect to all
-// addresses; last error: UNKNOWN: Failed to connect to remote host: Connection refused".
+// Returns gRPC's reason without its own prefix: "failed to connect to all addresses; last error: UNKNOWN: Failed to
+// connect to remote host: Connection refused".
 std::string WhyUnreachable(const std::string& message) {
   const size_t at = message.rfind("Failed to connect to remote host: ");
   if (at != std::string::npos) return message.substr(message.find(": ", at) + 2);

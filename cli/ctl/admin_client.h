@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The administrators' services, as a client sees them: the one place of copsectl that knows gRPC.
+// Client of the administrators' services: the only library of copsectl that depends on gRPC.
 #ifndef COPSE_CLI_CTL_ADMIN_CLIENT_H_
 #define COPSE_CLI_CTL_ADMIN_CLIENT_H_
 
@@ -14,7 +14,7 @@
 namespace copse::ctl {
 
 struct AdminClientOptions {
-  std::string endpoint;    // HOST:PORT or unix:PATH: the planner's, or for Status a daemon's
+  std::string endpoint;    // HOST:PORT or unix:PATH: the planner's, for Status also a daemon's
   bool insecure = false;   // plain text beyond loopback
   std::string token_file;  // empty: no token
   absl::Duration timeout = absl::Seconds(5);
@@ -22,12 +22,12 @@ struct AdminClientOptions {
 
 // An AdminClient makes calls, one at a time, until `timeout` after its creation.
 //
-// Errors: UNAVAILABLE if nobody answers at the endpoint, DEADLINE_EXCEEDED if the time is over; both
+// Errors: UNAVAILABLE if no server answers at the endpoint, DEADLINE_EXCEEDED if the time is over; both
 // name the endpoint. Others are the server's, one line each.
 class AdminClient {
  public:
-  // Does not connect yet. INVALID_ARGUMENT for a malformed endpoint, or if it needs `insecure`; as
-  // rpc::ReadTokenFile.
+  // Creates the client without connecting. INVALID_ARGUMENT for a malformed endpoint, or if it needs `insecure`; errors
+  // of rpc::ReadTokenFile.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
   ~AdminClient();
 
@@ -55,13 +55,13 @@ class AdminClient {
   absl::StatusOr<v1::GetStatsReply> GetStats(const v1::GetStatsRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);
 
-  // Of the daemon itself, if the endpoint is a daemon's.
+  // Queries the daemon itself, if the endpoint is a daemon's.
   absl::StatusOr<v1::StatusAnswer> Status(const v1::StatusRequest& request);
 
-  // The verb spends so long on purpose: the time is over so much later.
+  // Extends the deadline by the time that the verb spends on purpose.
   void Extend(absl::Duration more);
 
-  // How long a server that asks others may wait for them, so that its own answer is in time.
+  // Returns how long a server may wait for other nodes, so that its own answer is in time.
   absl::Duration TimeForOthers() const;
 
  private:

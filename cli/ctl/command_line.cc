@@ -25,7 +25,7 @@ std::vector<cli::ParameterSyntax> SyntaxOf(const std::vector<Parameter>& paramet
   return syntax;
 }
 
-// What all verbs have, as it is given.
+// CommonOptions holds the options of all verbs as given.
 struct CommonOptions {
   std::string format = "table";
   std::optional<double> timeout_s;
@@ -59,7 +59,7 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
       ->envname("COPSECTL_INSECURE");
 }
 
-// What was given, values of one parameter joined; empty ones count as not given.
+// Joins the values of each parameter; empty ones count as not given.
 absl::StatusOr<Arguments> ArgumentsOf(const cli::ParsedVerb& parsed, const Verb& verb) {
   std::map<std::string, std::string> given;
   for (const auto& [name, values] : parsed.values) {

@@ -19,22 +19,22 @@ inline constexpr char kDefaultEndpoint[] = "127.0.0.1:7470";
 inline constexpr double kTimeoutMaxSeconds = 86400;
 
 struct CommandLine {
-  // Set: print this and end.
+  // If set, the program prints it and ends.
   std::optional<std::string> answer;
 
   const Verb* verb = nullptr;
   Arguments arguments;
   std::string endpoint = kDefaultEndpoint;
   Format format = Format::kTable;
-  std::optional<size_t> width;  // not given: the caller's to choose
-  absl::Duration timeout;       // as given, else the verb's
+  std::optional<size_t> width;  // not given: the caller's choice
+  absl::Duration timeout;       // the option, else the verb's default
   bool insecure = false;
   std::string token_file;
 };
 
-// `arguments` without the program's name; `verbs` must outlive the result. What is not given comes
-// from the environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH,
-// COPSECTL_INSECURE, COPSECTL_TOKEN_FILE. INVALID_ARGUMENT says what is wrong, in one line.
+// Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. Defaults come from the
+// environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH, COPSECTL_INSECURE,
+// COPSECTL_TOKEN_FILE. INVALID_ARGUMENT describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
 }  // namespace copse::ctl

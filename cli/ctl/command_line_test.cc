@@ -34,7 +34,7 @@ absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& arguments) {
   return ParseCommandLine(arguments, Verbs());
 }
 
-// One line, and says what is wrong with `what`.
+// Expects an error of one line that contains `what`.
 void ExpectUsageError(const std::vector<std::string>& arguments, const std::string& what) {
   const auto line = Parse(arguments);
   ASSERT_FALSE(line.ok()) << what;

@@ -12,7 +12,7 @@
 
 namespace copse::ctl {
 
-// All verbs, by family.
+// Returns all verbs, by family.
 const std::vector<Verb>& AllVerbs();
 
 struct Outcome {
@@ -21,8 +21,8 @@ struct Outcome {
   std::string err;  // for standard error
 };
 
-// `arguments` without the program's name; `width`: of the terminal, 0: none. `print` gets what has to be seen before
-// the end, and is false to end it.
+// Runs copsectl with `arguments`, which exclude the program's name. `width` is the terminal's; 0: no terminal. `print`
+// writes output before the end, and returns false to end the verb.
 Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
                     std::function<bool(const std::string&)> print);
 

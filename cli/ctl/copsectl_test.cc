@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs of copsectl against a planner's services that a fake answers.
+// Whole runs of copsectl against a fake server of the planner's services.
 #include "cli/ctl/copsectl.h"
 
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ namespace {
 
 using testing::Names;
 
-// Two cores, as lstopo writes them.
+// The file is lstopo's for two cores.
 constexpr char kMachine[] = R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
@@ -193,7 +193,7 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
 
-  // A ring of `kTraceRecords`, told in pieces of at most 100; the oldest `trace_overwritten` are gone.
+  // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone.
   grpc::Status GetTrace(grpc::ServerContext*, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     if (request->node() == "n9") return grpc::Status(grpc::StatusCode::NOT_FOUND, "node n9: not known");
     reply->set_node(request->node());
@@ -217,7 +217,7 @@ class FakePlanner final : public v1::AdminService::Service {
 
   static constexpr uint64_t kTraceRecords = 1234;
   uint64_t trace_overwritten = 0;
-  std::string last;  // what was done
+  std::string last;  // the last request
   int stats_asked = 0;
 };
 
@@ -332,7 +332,7 @@ TEST_F(CopsectlTest, TopologiesGoToTheServerAsText) {
   EXPECT_EQ(imported.out, "~ node n[1-4]: cores: none -> 8\nversion 4 is in force; teams with new plans: 0\n");
   EXPECT_EQ(imported.err, "copsectl: topo import: a note\n");
   EXPECT_EQ(planner_.last, "import   n[1-4] 2   version 0");
-  // Its text says what it is.
+  // The format is detected from the text.
   EXPECT_EQ(Ctl({"topo", "import", machine, "--node", "n7"}).exit_code, 0);
   EXPECT_EQ(planner_.last, "import   n7 2   version 0");
   EXPECT_EQ(CtlJson({"topo", "import", "--version", "2"})["changes"][0]["names"], "n[1-4]");
@@ -414,7 +414,7 @@ TEST_F(CopsectlTest, ATraceThatCannotBe) {
   EXPECT_THAT(Ctl({"trace", "--node", "off"}).err, Names("node=off"));
 }
 
-// What was recorded is skipped; what is overwritten before it was asked for is said.
+// Records made before the start are skipped; records overwritten before they were fetched are reported.
 TEST_F(CopsectlTest, RecordingSkipsThePast) {
   const Outcome nothing = Ctl({"trace", "--node", "n1", "--seconds", "0.01", "-w", "json", "--output",
                                ::testing::TempDir() + "/recorded.json"});
@@ -503,7 +503,7 @@ TEST_F(CopsectlTest, DaemonServiceIsMissingAtAPlanner) {
   EXPECT_THAT(outcome.err, Names(absl::StrCat("endpoint=127.0.0.1:", port)));
 }
 
-// A socket on loopback, listening or not, that never answers.
+// DeafSocket is a socket on loopback, listening or not, that never answers.
 class DeafSocket {
  public:
   explicit DeafSocket(bool listening) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -527,7 +527,7 @@ class DeafSocket {
 };
 
 TEST(ReachTest, NobodyListensIsThree) {
-  const DeafSocket nobody(false);  // Holds the port, so that nobody else listens there.
+  const DeafSocket nobody(false);  // holds the port, so that no other process listens there
   const Outcome outcome = RunCopsectl({"-e", nobody.endpoint(), "node", "list"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.out, "");

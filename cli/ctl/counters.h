@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters by name: protobuf's maps have no order, people and scripts want one.
+// Counters ordered by name: protobuf's maps have no order, people and scripts need one.
 #ifndef COPSE_CLI_CTL_COUNTERS_H_
 #define COPSE_CLI_CTL_COUNTERS_H_
 

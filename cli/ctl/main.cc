@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsectl: a cluster as its administrators see it.
+// copsectl: the administrators' command-line client.
 #include <sys/ioctl.h>
 #include <unistd.h>
 

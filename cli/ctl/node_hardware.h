@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lstopo wrote of a node: the one place of copsectl that knows libhwloc. It is read here and not in the planner,
-// so that XML from elsewhere, and what the library loads, stay out of a process that serves.
+// Reads lstopo's description of a node: the only library of copsectl that depends on libhwloc. It is read here and not
+// in the planner, so that foreign XML, and the library's plugins, stay out of a server process.
 #ifndef COPSE_CLI_CTL_NODE_HARDWARE_H_
 #define COPSE_CLI_CTL_NODE_HARDWARE_H_
 
@@ -15,11 +15,11 @@ namespace copse::ctl {
 struct NodeHardware {
   uint32_t packages = 0;
   uint32_t numa_nodes = 0;
-  uint32_t cores = 0;    // where the file knows none: as threads
+  uint32_t cores = 0;    // equal to threads where the file has none
   uint32_t threads = 0;  // processing units
 };
 
-// `xml` is a file of `lstopo FILE.xml`. INVALID_ARGUMENT "file: why": not hwloc's XML, or of a machine without
+// Reads `xml`, a file of `lstopo FILE.xml`. INVALID_ARGUMENT "file: why": not hwloc's XML, or of a machine without
 // processors.
 absl::StatusOr<NodeHardware> ReadHwloc(const std::string& xml, const std::string& file);
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::FailsWith;
 
-// What lstopo would write of a machine of that kind.
+// Returns lstopo's text for a machine of that kind.
 std::string Xml(const char* machine) {
   hwloc_topology_t topology;
   EXPECT_EQ(hwloc_topology_init(&topology), 0);

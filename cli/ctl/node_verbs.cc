@@ -13,7 +13,7 @@
 namespace copse::ctl {
 namespace {
 
-// A node that nobody hears is not ready, whatever it said last.
+// A node without a stream is not ready, whatever its last state.
 std::string StateOf(const v1::NodeRow& node) {
   return node.state() == "ready" && !node.connected() ? "away" : node.state();
 }

@@ -16,7 +16,7 @@ namespace {
 
 using Edge = PlanDifference::Edge;
 
-// Reads one field of a plan's object after the other; keeps the first error.
+// RowReader reads the fields of a plan's object in turn; it keeps the first error.
 class RowReader {
  public:
   RowReader(const Json& json, std::string_view filename) : json_(json), filename_(filename) {}
@@ -74,7 +74,7 @@ std::vector<Edge> EdgesOf(const v1::PlanRow& plan) {
   return edges;
 }
 
-// Edges of `list` beyond those of `other`: an exchange may use one several times.
+// Returns the edges of `list` beyond those of `other`: a symmetric schedule may use one several times.
 std::vector<Edge> Beyond(const std::vector<Edge>& list, const std::vector<Edge>& other) {
   std::map<Edge, size_t> left;
   for (const Edge& edge : other) ++left[edge];

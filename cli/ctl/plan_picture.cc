@@ -21,12 +21,12 @@ constexpr double kRow = 20;
 constexpr double kIndent = 18;
 constexpr double kTop = 64;
 constexpr double kTimeWidth = 560;
-constexpr double kCharacter = 7.2;  // of the font, about
+constexpr double kCharacter = 7.2;  // approximate width of the font
 constexpr const char* kEdge = "#8c959f";
 constexpr const char* kBar = "#b6d4f0";
 constexpr const char* kCritical = "#cf222e";
 
-// A stretch of the critical path.
+// Step is a step of the critical path.
 struct Step {
   std::string node, what;
   double start_us = 0, end_us = 0;
@@ -35,7 +35,7 @@ struct Step {
 struct Row {
   std::string node;
   uint32_t depth = 0;
-  size_t parent = 0;  // index of a row; its own: none
+  size_t parent = 0;  // index of a row; its own index: none
   size_t hidden = 0;  // nodes below it that are left out
 };
 
@@ -94,7 +94,7 @@ class Picture {
     last_us_ = std::max(last_us_, plan_.predicted_us());
   }
 
-  // Depth first from the node that nobody sends to, as far as there is room; else all nodes by name.
+  // Orders rows depth first from the node without a parent, as far as there is room; else all nodes by name.
   void FindRows(const v1::TeamRow& team) {
     std::map<std::string, std::vector<std::string>> children;
     std::set<std::string> nodes, receivers;
@@ -122,7 +122,7 @@ class Picture {
       }
       return;
     }
-    // Breadth first says who has a row, depth first where.
+    // A breadth-first walk selects the rows, a depth-first one orders them.
     std::set<std::string> shown = {root};
     std::vector<std::string> queue = {root};
     for (size_t i = 0; i < queue.size() && queue.size() < kPictureNodesMax; ++i) {
@@ -180,7 +180,7 @@ class Picture {
 
   void DrawAxis(Svg* svg, double height) const {
     if (!(last_us_ > 0)) return;
-    // Steps of 1, 2 or 5 times a power of ten, at most ten of them.
+    // The steps are 1, 2 or 5 times a power of ten, at most ten of them.
     double step = std::pow(10, std::floor(std::log10(last_us_)));
     if (last_us_ / step < 2) {
       step /= 5;
@@ -229,7 +229,7 @@ class Picture {
     return nodes;
   }
 
-  // Busy stretches in their node's row; a line down or up where it goes on at another node.
+  // Draws busy intervals in their node's row, and a vertical line where the path moves to another node.
   void DrawPath(Svg* svg) const {
     const Step* last = nullptr;
     for (const Step& step : path_) {

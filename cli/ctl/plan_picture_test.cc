@@ -53,11 +53,11 @@ TEST(DrawPlanTest, ShowsTheTreeTimesAndTheCriticalPath) {
   const std::string svg = DrawPlan(reply, team);
   EXPECT_THAT(svg, HasSubstr("plan 7: bcast, binomial"));
   EXPECT_EQ(Count(svg, "<circle"), 4u);
-  EXPECT_EQ(Count(svg, "<polyline"), 3u);  // an edge each
+  EXPECT_EQ(Count(svg, "<polyline"), 3u);  // one per edge
   EXPECT_THAT(svg, HasSubstr(">n&lt;2&gt;</text>"));
   EXPECT_THAT(svg, HasSubstr(">20.5 us</text>"));
   EXPECT_THAT(svg, Not(HasSubstr(">19.0 us</text>")));  // its node has a slower rank
-  EXPECT_EQ(Count(svg, "stroke=\"#cf222e\""), 4u);      // three steps, and one way between rows
+  EXPECT_EQ(Count(svg, "stroke=\"#cf222e\""), 4u);      // three steps, and one line between rows
   EXPECT_LT(svg.find(">n3</text>"), svg.find(">n4</text>"));
 }
 

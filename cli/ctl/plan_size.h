@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes that a plan is for, as text.
+// The sizes that a plan serves, as text.
 #ifndef COPSE_CLI_CTL_PLAN_SIZE_H_
 #define COPSE_CLI_CTL_PLAN_SIZE_H_
 
@@ -11,10 +11,10 @@
 
 namespace copse::ctl {
 
-// Longer than any call: schedule's kCallBytesMax, as it comes over the wire.
+// A value beyond any call: schedule's kCallBytesMax, as sent over the wire.
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 
-// "121-8192"; of the class without an upper end "65537 and more".
+// Formats "121-8192"; the class without an upper end is "65537 and more".
 inline std::string SizeClassOf(uint64_t bytes_min, uint64_t bytes_max) {
   return bytes_max >= kCallBytesMax ? absl::StrCat(bytes_min, " and more") : absl::StrCat(bytes_min, "-", bytes_max);
 }

@@ -76,7 +76,7 @@ absl::Status Explain(const Arguments& arguments, VerbContext& context) {
   return absl::OkStatus();
 }
 
-// A plan's id, or a file of one.
+// Returns the plan with this id, or from this file.
 absl::StatusOr<v1::PlanRow> PlanOf(const std::string& text, AdminClient& client) {
   const bool is_id =
       !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });

@@ -17,8 +17,8 @@ std::vector<Verb> PlanVerbs();
 
 std::string RenderPlans(const v1::ListPlansReply& reply, const Style& style);
 std::string RenderPlan(const v1::PlanRow& plan, const Style& style);
-// The server's text, or its graph if `dot`. As JSON: the plan's keys, and those of the server's own JSON that are not
-// among them: each rank's predicted time, alternatives, and its critical path as "critical_path_steps".
+// Renders the server's text, or its graph if `dot`. JSON has the plan's keys, and those of the server's own JSON that
+// are not among them: each rank's predicted time, alternatives, and its critical path as "critical_path_steps".
 std::string RenderExplanation(const v1::ExplainPlanReply& reply, bool dot, const Style& style);
 
 }  // namespace copse::ctl

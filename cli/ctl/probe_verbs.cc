@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSecondsDefault = 60;
 constexpr double kSecondsMax = 3600;
-// What a measurement that begins at the last moment may take, and switching teams to new plans.
+// Time for a measurement that begins at the last moment, and for switching teams to new plans.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 Json ToJson(const v1::ProbeTopologyReply& reply) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the verbs print of an answer.
+// The verbs' output for given answers.
 #include <string>
 #include <utility>
 

@@ -30,7 +30,7 @@ constexpr double kWatchSecondsMax = 86400;
 constexpr char kAllNodes[] = "";
 constexpr std::pair<const char*, double> kPercentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
 
-// Of one row of a table: node, collective, smallest size, part; and the largest size.
+// LatencyKey identifies one row of a table: node, collective, smallest size, part; and the largest size.
 struct LatencyKey {
   std::string node;
   std::string collective;
@@ -38,7 +38,7 @@ struct LatencyKey {
   uint64_t bytes_max = 0;
   std::string part;
 
-  // By collective and size; the nodes of a class one below the other, all of them together first.
+  // Orders by collective and size; the nodes of a class are adjacent, their total first.
   auto Order() const { return std::tuple(collective, bytes_min, bytes_max, part, node != kAllNodes, node); }
   friend bool operator<(const LatencyKey& a, const LatencyKey& b) { return a.Order() < b.Order(); }
 };
@@ -68,7 +68,7 @@ std::map<LatencyKey, Histogram> Latencies(const v1::GetStatsReply& reply) {
   return latencies;
 }
 
-// "0", "8-15".
+// Formats "0", "8-15".
 std::string FormatClass(const LatencyKey& key) {
   return key.bytes_min == key.bytes_max ? absl::StrCat(key.bytes_min) : absl::StrCat(key.bytes_min, "-", key.bytes_max);
 }
@@ -88,7 +88,7 @@ absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, V
   return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
 }
 
-// Until nobody reads any more, or the server is gone. The first lines come after the first interval.
+// Prints changes until the output is closed, or the server is gone. The first lines come after the first interval.
 absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& request, VerbContext& context) {
   double seconds = 0;
   if (!absl::SimpleAtod(arguments.Text(kWatch), &seconds) ||
@@ -101,7 +101,7 @@ absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& reques
   const auto start = asked;
   ASSIGN_OR_RETURN(v1::GetStatsReply before, AskStats(request, context));
   for (int round = 1;; ++round) {
-    // By the first question, so that intervals do not grow by what answers take.
+    // Deadlines count from the first query, so that the duration of answers does not lengthen intervals.
     std::this_thread::sleep_until(start + absl::ToChronoNanoseconds(absl::Seconds(seconds) * round));
     const auto now = std::chrono::steady_clock::now();
     const absl::Duration apart = absl::FromChrono(now - asked);
@@ -178,10 +178,10 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
                {"A SECOND", Table::Align::kRight}});
   for (const v1::NodeStats& stats : after.stats()) {
     const auto node = old.find(stats.node());
-    if (node == old.end()) continue;  // it did not answer before
+    if (node == old.end()) continue;  // no previous answer
     Json changes = Json::object();
     for (const auto& [name, value] : Sorted(stats.counters())) {
-      // Some are no sums, and a daemon that was restarted begins again: what is less now has changed by less than 0.
+      // Some counters are no sums, and a restarted daemon begins again: a decrease is a negative change.
       const auto change = static_cast<int64_t>(value - node->second[name]);
       if (change == 0) continue;
       changes[name] = change;

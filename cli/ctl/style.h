@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a verb's answer is written.
+// The output format of a verb's answer.
 #ifndef COPSE_CLI_CTL_STYLE_H_
 #define COPSE_CLI_CTL_STYLE_H_
 
@@ -16,13 +16,13 @@ enum class Format : uint8_t { kTable, kJson };
 
 struct Style {
   Format format = Format::kTable;
-  size_t width = 0;  // of a line in characters; 0: any
+  size_t width = 0;  // of a line in characters; 0: unlimited
 };
 
-// Keys stay in the order in which they were set.
+// Keys keep their insertion order.
 using Json = nlohmann::ordered_json;
 
-// One document and a line end. Never throws: bytes that are no UTF-8 are replaced.
+// Writes one document and a line end. Never throws: bytes that are no UTF-8 are replaced.
 inline std::string DumpJson(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -18,7 +18,7 @@ constexpr size_t kGap = 2;
 
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-// Of UTF-8.
+// Counts the characters of UTF-8.
 size_t CharacterCount(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), StartsCharacter));
 }
@@ -34,7 +34,7 @@ std::string Cut(std::string_view text, size_t width) {
   return std::string(text);
 }
 
-// `value` in the largest of `units` in which it is at least 1; each is `step` times the one before.
+// Formats `value` in the largest of `units` in which it is at least 1; each is `step` times the one before.
 std::string Scaled(double value, double step, const std::array<const char*, 4>& units) {
   size_t unit = 0;
   while (unit + 1 < units.size() && std::abs(value) >= step) {
@@ -132,7 +132,7 @@ std::string FormatSeconds(double seconds) {
   if (!(seconds > 0)) return "0 s";
   if (seconds < 0.9995) return absl::StrFormat("%.3g ms", seconds * 1e3);
   if (seconds < 59.95) return absl::StrFormat("%.1f s", seconds);
-  // Nothing lives longer than a million years.
+  // The limit is a million years.
   const auto whole = static_cast<int64_t>(std::min(seconds, 3e13) + 0.5);
   if (whole < 3600) return absl::StrFormat("%d min %d s", whole / 60, whole % 60);
   if (whole < 86400) return absl::StrFormat("%d h %d min", whole / 3600, whole % 3600 / 60);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text for people: aligned tables, and short forms of amounts.
+// Text for display: aligned tables, and short forms of amounts.
 //
-// Names and reasons come from users and servers, so whatever could control a terminal is replaced.
+// Names and reasons come from users and servers, so all characters that could control a terminal are replaced.
 #ifndef COPSE_CLI_CTL_TABLE_H_
 #define COPSE_CLI_CTL_TABLE_H_
 
@@ -25,10 +25,10 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell a column.
+  // Adds a row with one cell per column.
   void AddRow(std::vector<std::string> cells);
 
-  // Lines of at most `width` characters (0: any), cut with "…".
+  // Renders lines of at most `width` characters (0: unlimited), cut with "…".
   std::string Render(size_t width) const;
 
  private:
@@ -36,25 +36,25 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "key:   value" lines, values aligned.
+// Renders "key:   value" lines with aligned values.
 std::string RenderDetails(const std::vector<std::pair<std::string, std::string>>& details, size_t width);
 
 // Replaces control characters by '?'; keeps line ends if `lines`.
 std::string Printable(std::string_view text, bool lines = false);
 
-// Cuts each line to `width` characters, not bytes (0: any).
+// Cuts each line to `width` characters, not bytes (0: unlimited).
 std::string CutLines(std::string_view text, size_t width);
 
-// "0-3,7" of {0, 1, 2, 3, 7}; "-" if empty. Numbers ascend.
+// Formats {0, 1, 2, 3, 7} as "0-3,7"; "-" if empty. Numbers ascend.
 std::string FormatRanges(const std::vector<uint32_t>& numbers);
 
-// "0.4 ms", "12.5 s", "3 min 20 s", "5 h 2 min", "2 d 3 h".
+// Formats "0.4 ms", "12.5 s", "3 min 20 s", "5 h 2 min", "2 d 3 h".
 std::string FormatSeconds(double seconds);
 
-// "20 us", "1.5 ms".
+// Formats "20 us", "1.5 ms".
 std::string FormatNanoseconds(double nanoseconds);
 
-// "10 Gbit/s", "200 Mbit/s".
+// Formats "10 Gbit/s", "200 Mbit/s".
 std::string FormatBitsPerSecond(double bits_per_second);
 
 }  // namespace copse::ctl

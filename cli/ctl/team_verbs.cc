@@ -22,7 +22,7 @@ Json ToJson(const v1::TeamRow& team) {
           {"job", team.job()},     {"parent", team.parent()},       {"why", team.why()},     {"family", team.family()}};
 }
 
-// Nodes in order of their first rank, with their ranks ascending.
+// NodeMembers lists nodes in order of their first rank, with their ranks ascending.
 struct NodeMembers {
   std::string node;
   std::vector<uint32_t> ranks;
@@ -45,7 +45,7 @@ std::string NodeList(const v1::TeamRow& team) {
   return names.empty() ? "-" : CompressHostlist(names);
 }
 
-// Plans of a team for further collectives. A planner of before knows none.
+// Returns whether the row is a derived team, with plans for further collectives. An older planner has none.
 bool IsCompanion(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
 
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }

@@ -18,10 +18,10 @@
 namespace copse::ctl {
 namespace {
 
-// What a planner takes in one message, with room for the rest of it.
+// Limit of a planner's message, minus room for its other fields.
 constexpr size_t kTextBytesMax = size_t{60} << 20;
 
-// All of a file; "-" is standard input.
+// Reads a whole file; "-" is standard input.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
@@ -52,7 +52,7 @@ absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1:
   return absl::OkStatus();
 }
 
-// lstopo's text becomes what the planner wants to know of it.
+// Replaces lstopo's text by the facts that the planner needs.
 absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
   ASSIGN_OR_RETURN(const NodeHardware found, ReadHwloc(source->text(), source->file()));
   source->clear_text();
@@ -65,7 +65,7 @@ absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
   return absl::OkStatus();
 }
 
-// The file of a verb that may have one, with the options that say how to read it.
+// Reads the optional file of a verb, with the options that define its format.
 absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
   if (arguments.Has("file") && arguments.Has("hwloc")) {
     return absl::InvalidArgumentError("FILE and --hwloc exclude each other");
@@ -73,7 +73,7 @@ absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
   const std::string path = arguments.Text(arguments.Has("hwloc") ? "hwloc" : "file");
   if (path.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(SetFile(path, source));
-  // XML is nobody else's.
+  // No other format begins with XML.
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(source->text());
   const std::string format = arguments.Text("format");
   const bool hwloc = arguments.Has("hwloc") || format == "hwloc" || (format.empty() && absl::StartsWith(text, "<"));
@@ -112,7 +112,7 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(SetVersion(arguments, "from", request.mutable_before()));
   const bool given = !request.after().file().empty() || request.after().version() != 0;
   if (!given && !arguments.Has("from")) {
-    // What the newest version changed.
+    // Without a version, the diff is that of the newest version.
     ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->ListTopologies({}));
     if (list.versions_size() < 2) {
       return absl::FailedPreconditionError(
@@ -157,7 +157,7 @@ Json ChangesToJson(const Changes& changes) {
   return rows;
 }
 
-// A line a change: "+ node n[1-4]: switch: core, ...", "~ switch rack1: latency: 1000ns -> 2000ns".
+// Formats one line per change: "+ node n[1-4]: switch: core, ...", "~ switch rack1: latency: 1000ns -> 2000ns".
 template <typename Changes>
 std::string ChangesToText(const Changes& changes, const Style& style) {
   std::string text;
@@ -213,8 +213,7 @@ std::string Link(double latency_ns, double bandwidth_bps) {
   return absl::StrCat(FormatNanoseconds(latency_ns), ", ", FormatBitsPerSecond(bandwidth_bps));
 }
 
-// The topology as lines of a tree. Nodes of one switch that stand next to each other and have the
-// same figures share a line.
+// Tree renders the topology as lines of a tree. Adjacent nodes of one switch with the same figures share a line.
 class Tree {
  public:
   explicit Tree(const v1::ShowTopologyReply& reply) {
@@ -238,7 +237,7 @@ class Tree {
     }
   }
 
-  // Not recursive: the tree's depth is the server's to choose.
+  // The walk is not recursive: the server determines the tree's depth.
   std::string Draw() {
     struct Line {
       const Item* item;
@@ -263,7 +262,7 @@ class Tree {
       const char* branch = line.is_root ? "" : line.is_last ? "└─ " : "├─ ";
       absl::StrAppend(&out, line.prefix, branch, Printable(line.item->text), "\n");
       if (line.item->row == nullptr || line.item->drawn) continue;
-      line.item->drawn = true;  // A topology with a cycle would never end.
+      line.item->drawn = true;  // a topology with a cycle would never end
       const char* bar = line.is_root ? "" : line.is_last ? "   " : "│  ";
       push_children(line.item->row->name(), absl::StrCat(line.prefix, bar));
     }
@@ -284,7 +283,7 @@ class Tree {
                         row.registered() ? "" : ", not registered");
   }
 
-  std::map<std::string, std::vector<Item>> children_;  // by the switch above; "": none
+  std::map<std::string, std::vector<Item>> children_;  // by parent switch; "": none
 };
 
 }  // namespace

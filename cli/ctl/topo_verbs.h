@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo show, import, diff, export, list: the cluster's topology as the planner sees it, and its versions. The planner
-// reads and writes the formats, here they are only text, but for hwloc's.
+// topo show, import, diff, export, list: the planner's topology of the cluster, and its versions. The planner reads and
+// writes the formats; they are plain text here, except hwloc's.
 #ifndef COPSE_CLI_CTL_TOPO_VERBS_H_
 #define COPSE_CLI_CTL_TOPO_VERBS_H_
 

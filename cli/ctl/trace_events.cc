@@ -18,7 +18,7 @@
 namespace copse::ctl {
 namespace {
 
-// Numbers of docs/reference/instruments.md.
+// The numbers are those of docs/reference/instruments.md.
 enum Kind : uint8_t {
   kCallPosted = 1,
   kCallArmed = 2,
@@ -45,7 +45,7 @@ constexpr uint8_t kFailed = 1;
 constexpr int kLoopThread = 1;
 constexpr int kEngineThread = 2;
 constexpr int kFirstClientThread = 10;
-// What follows a packet's record is taken for its handling, if it follows soon.
+// The record after a packet's counts as its handling if it follows within this time.
 constexpr int64_t kHandlingMaxNs = 2000;
 
 uint32_t TagOf(uint64_t incarnation) { return static_cast<uint32_t>(incarnation ^ (incarnation >> 32)); }
@@ -61,7 +61,7 @@ bool OfNoTeam(uint8_t kind) { return kind == kClientWoken || kind == kLoopSleep 
 
 // --- Clocks ---
 
-// A packet is (receiver's tag, its label, call, counter); the n-th that was sent is the n-th that came.
+// PacketKey is (receiver's tag, its label, call, counter); the n-th packet sent with a key is the n-th received.
 using PacketKey = std::tuple<uint32_t, uint32_t, uint32_t, uint16_t>;
 struct PacketEnd {
   size_t node = 0;
@@ -96,14 +96,14 @@ std::vector<Packet> MatchPackets(const std::vector<NodeTrace>& nodes) {
   return packets;
 }
 
-// What is added to a node's times, and by how much two nodes may be wrong against each other.
+// Alignment has the offsets added to the nodes' times, and the possible error between two nodes.
 struct Alignment {
   std::vector<int64_t> offset_ns;
   int64_t doubt_ns = 0;
 };
 
 Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& packets) {
-  // By clock: the answer with the shortest way decides.
+  // By clock: the answer with the shortest round trip.
   std::map<std::string, size_t> best;
   for (size_t n = 0; n < nodes.size(); ++n) {
     const auto [it, is_new] = best.emplace(nodes[n].clock, n);
@@ -115,7 +115,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     offset[clock] = nodes[n].planner_ns - nodes[n].now_ns;
     doubt[clock] = nodes[n].doubt_ns;
   }
-  // The fastest packet between each two clocks, as the offsets have it.
+  // The fastest packet between each two clocks, by the current offsets.
   std::map<std::pair<std::string, std::string>, int64_t> fastest;
   for (const Packet& packet : packets) {
     const NodeTrace& from = nodes[packet.sent.node];
@@ -126,7 +126,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     const auto [it, is_new] = fastest.emplace(std::pair(from.clock, to.clock), took);
     if (!is_new) it->second = std::min(it->second, took);
   }
-  // From the first node's clock on, along clocks that packets connect.
+  // The walk begins at the first node's clock and follows clocks that packets connect.
   std::map<std::string, int64_t> moved;
   std::deque<std::string> reached;
   if (!nodes.empty()) {
@@ -167,14 +167,15 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
 
 // --- Events ---
 
-// Collects events, and writes them in the order of their times; of those that begin together the longest first.
+// EventList collects events, and writes them in the order of their times; of those that begin together the longest
+// first.
 class EventList {
  public:
   void AddMeta(const char* what, size_t pid, int tid, const std::string& args) {
     meta_.push_back(
         absl::StrFormat(R"({"ph":"M","name":"%s","pid":%u,"tid":%d,"ts":0,"args":{%s}})", what, pid, tid, args));
   }
-  // `rest`: further fields, each with a comma before it.
+  // Adds an event. `rest` has further fields, each with a comma before it.
   void Add(char phase, size_t pid, int tid, int64_t ts_ns, int64_t duration_ns, const std::string& name,
            const char* category, const std::string& rest) {
     const std::string duration =
@@ -217,7 +218,7 @@ class EventList {
   int64_t first_ns_ = std::numeric_limits<int64_t>::max();
 };
 
-// One node's records as events.
+// NodePicture converts one node's records to events.
 class NodePicture {
  public:
   NodePicture(const NodeTrace& node, size_t pid, int64_t offset_ns, const std::map<uint32_t, std::string>& names,
@@ -277,7 +278,7 @@ class NodePicture {
         clients_[r.subject].insert({r.team, r.peer});
       } else if (r.kind == kCallCompleted) {
         const auto it = open.find({r.team, r.call, r.peer});
-        if (it == open.end()) continue;  // its beginning is overwritten
+        if (it == open.end()) continue;  // its beginning was overwritten
         calls_[it->second].end = r.time_ns;
         calls_[it->second].failed = (r.flags & kFailed) != 0;
         open.erase(it);
@@ -287,9 +288,9 @@ class NodePicture {
     }
   }
 
-  // A client's calls that overlap go to threads of their own, the first that is free.
+  // Draws calls; a client's overlapping calls go to threads of their own, each to the first that is free.
   void DrawCalls() {
-    std::map<uint32_t, std::vector<std::pair<int, int64_t>>> lanes;  // by client: thread, and when it is free
+    std::map<uint32_t, std::vector<std::pair<int, int64_t>>> lanes;  // by client: thread, its free time
     int next_thread = kFirstClientThread;
     for (const auto& [client, ranks] : clients_) {
       client_threads_[client] = next_thread;
@@ -324,7 +325,7 @@ class NodePicture {
     if (end > all_here) Slice(tid, all_here, end, "network and other nodes", "network", args);
   }
 
-  // "rank 3 of team 1" for the usual client, which has one.
+  // Returns "rank 3 of team 1" for the usual client, which has one rank.
   std::string NameOf(uint32_t client) const {
     const auto& ranks = clients_.at(client);
     if (ranks.size() != 1) return absl::StrCat("client ", client, ", ", ranks.size(), " ranks");
@@ -340,7 +341,7 @@ class NodePicture {
                  absl::StrFormat(R"(,"s":"%c","args":{"team":%u,"call":%u})", scope, r.team, r.call));
   }
 
-  // When what a record tells was done with, if only the next one shows it.
+  // Returns when a record's event was handled, if only the next record shows it.
   int64_t HandledBy(size_t i) const {
     const int64_t begin = node_.records[i].time_ns;
     const int64_t next = i + 1 < node_.records.size() ? node_.records[i + 1].time_ns : begin + 1;
@@ -422,7 +423,7 @@ class NodePicture {
         asleep_ = r.kind == kLoopSleep;
         return;
       default:
-        return;  // calls, which are drawn; and what a newer daemon tells
+        return;  // calls are drawn elsewhere; newer daemons have unknown kinds
     }
   }
 
@@ -433,7 +434,7 @@ class NodePicture {
   const std::optional<uint64_t> team_;
   EventList* const events_;
   std::vector<Call> calls_;
-  std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> clients_;  // their (team, rank)
+  std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> clients_;  // by client: its (team, rank) pairs
   std::map<uint32_t, int> client_threads_;
   std::map<std::pair<uint32_t, uint32_t>, int64_t> arrived_;  // by (team, call)
   std::optional<TraceRecord> reducing_;
@@ -482,7 +483,7 @@ TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<u
     if (team.has_value() && (sent.team != received.team || sent.team != static_cast<uint32_t>(*team))) continue;
     const int64_t from = sent.time_ns + alignment.offset_ns[packet.sent.node];
     const int64_t to = received.time_ns + alignment.offset_ns[packet.received.node];
-    if (to < from) continue;  // clocks that could not be brought together: better no arrow than one back in time
+    if (to < from) continue;  // clocks that could not be aligned: no arrow goes back in time
     const std::string id = absl::StrCat(",\"id\":", ++made.flows);
     events.Add('s', packet.sent.node + 1, kEngineThread, from, 0, "packet", "packet", id);
     events.Add('f', packet.received.node + 1, kEngineThread, to, 0, "packet", "packet", id + ",\"bp\":\"e\"");

@@ -16,7 +16,7 @@ namespace copse::ctl {
 
 inline constexpr uint32_t kTraceRecordBytes = 32;
 
-// One record as docs/reference/instruments.md draws it.
+// TraceRecord is one record in the layout of docs/reference/instruments.md.
 struct TraceRecord {
   int64_t time_ns = 0;
   uint8_t kind = 0;
@@ -29,18 +29,18 @@ struct TraceRecord {
   uint32_t bytes = 0;
 };
 
-// What one daemon told.
+// NodeTrace is the trace of one daemon.
 struct NodeTrace {
   std::string name;
   uint64_t incarnation = 0;
-  std::string clock;  // the same for nodes that read the same clock
-  // The daemon's clock stood at `now_ns` when the planner's was at `planner_ns`, give or take `doubt_ns`.
+  std::string clock;  // equal for nodes that read the same clock
+  // The daemon's clock was `now_ns` when the planner's was `planner_ns`, with an error of up to `doubt_ns`.
   int64_t now_ns = 0;
   int64_t planner_ns = 0;
   int64_t doubt_ns = 0;
   std::vector<TraceRecord> records;  // by time
 
-  // INVALID_ARGUMENT: no whole records.
+  // Appends records. INVALID_ARGUMENT: `bytes` is not a multiple of a record.
   absl::Status Append(std::string_view bytes);
 };
 
@@ -48,14 +48,14 @@ struct TraceEvents {
   std::string json;
   uint64_t events = 0;
   uint64_t flows = 0;   // packets that were seen at both ends
-  double doubt_us = 0;  // by how much times of different nodes may be wrong against each other; 0: one clock
+  double doubt_us = 0;  // possible error between times of different nodes; 0: one clock
 };
 
-// A process for each node, in it a thread for the loop, one for the engine, and one or more for each client: calls of
-// one rank that overlap lie side by side. Times are microseconds since the first event.
+// Makes a process for each node, in it a thread for the loop, one for the engine, and one or more for each client:
+// overlapping calls of one rank lie side by side. Times are microseconds since the first event.
 //
-// Nodes with different clocks are brought together by the planner's, and where packets went both ways between two
-// clocks, so that the fastest packets took as long in both directions: no packet arrives before it was sent.
+// Nodes with different clocks are aligned by the planner's clock, and where packets went both ways between two clocks,
+// so that the fastest packets took equally long in both directions: no packet arrives before it was sent.
 TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<uint64_t> team);
 
 }  // namespace copse::ctl

@@ -19,7 +19,7 @@ namespace {
 using testing::FailsWith;
 using testing::Names;
 
-// Two nodes, whose clocks differ by `skew` and whose planner is off by `mistake` about the second one.
+// Makes two nodes whose clocks differ by `skew`; the planner is off by `mistake` about the second one.
 std::vector<NodeTrace> TwoNodes(int64_t skew, int64_t mistake) {
   NodeTrace a{.name = "a", .incarnation = 0x100000002, .clock = "A", .doubt_ns = 300'000, .records = {}};
   NodeTrace b{.name = "b",
@@ -63,7 +63,7 @@ Json Parsed(const TraceEvents& made) {
   return Json::parse(made.json)["traceEvents"];
 }
 
-// The first event with this phase and name of a process.
+// Returns the first event of a process with this phase and name.
 Json Find(const Json& events, const std::string& phase, const std::string& name, int pid) {
   for (const Json& event : events) {
     if (event["ph"] == phase && event["name"] == name && event["pid"] == pid) return event;
@@ -105,17 +105,17 @@ TEST(TraceEventsTest, AnotherTeamIsLeftOut) {
   for (const Json& event : Parsed(made)) EXPECT_TRUE(event["ph"] == "M" || event["cat"] == "loop") << event;
   EXPECT_EQ(MakeTraceEvents(TwoNodes(0, 0), 3).flows, 2u);
   std::vector<NodeTrace> early = TwoNodes(0, 0);
-  early[0].records[2].team = 0;  // it came before its port had a name
+  early[0].records[2].team = 0;  // recorded before its port had a name
   Parsed(MakeTraceEvents(early, 3));
 }
 
-// Packets of 5 and 6 us: the middle is off by half their difference, whatever the planner took the clocks for.
+// Packets take 5 and 6 us: the middle is off by half their difference, for any clock offsets of the planner.
 TEST(TraceEventsTest, ClocksThatDifferAreBroughtTogetherByPackets) {
   for (const int64_t skew : {int64_t{3'600'000'000'000}, int64_t{-5'000'000}, int64_t{1}}) {
     for (const int64_t mistake : {0, 350'000, -350'000}) {
       const TraceEvents made = MakeTraceEvents(TwoNodes(skew, mistake), std::nullopt);
       EXPECT_EQ(made.flows, 2u);
-      EXPECT_NEAR(made.doubt_us, 300, 0.001);  // the first clock's against the planner's
+      EXPECT_NEAR(made.doubt_us, 300, 0.001);  // error of the first clock against the planner's
       const Json events = Parsed(made);
       const double there =
           Find(events, "f", "packet", 1)["ts"].get<double>() - Find(events, "s", "packet", 2)["ts"].get<double>();
@@ -126,7 +126,7 @@ TEST(TraceEventsTest, ClocksThatDifferAreBroughtTogetherByPackets) {
 
 TEST(TraceEventsTest, OnePacketsDirectionOnlyKeepsItFromArrivingEarly) {
   std::vector<NodeTrace> nodes = TwoNodes(1000, 350'000);
-  nodes[0].records.erase(nodes[0].records.begin() + 5);  // what a sent
+  nodes[0].records.erase(nodes[0].records.begin() + 5);  // the send record of a
   const TraceEvents made = MakeTraceEvents(nodes, std::nullopt);
   EXPECT_EQ(made.flows, 1u);
   Parsed(made);
@@ -171,7 +171,7 @@ TEST(TraceEventsTest, RecordsAreReadAsTheyAreDrawn) {
   EXPECT_THAT(trace.Append("short"), FailsWith(absl::StatusCode::kInvalidArgument, "bytes=5"));
 }
 
-// The checker itself: each rule finds its breach.
+// The checker's own test: each rule finds its violation.
 TEST(TraceFormatTest, FindsWhatIsWrong) {
   const std::string names = R"({"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"p"}},)"
                             R"({"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"t"}},)";

@@ -55,7 +55,7 @@ class Checker {
     }
   }
 
-  // Microseconds with decimals, as nanoseconds.
+  // Reads microseconds with decimals as nanoseconds.
   static bool Nanoseconds(const Json& event, const char* key, int64_t* ns) {
     if (!event.contains(key) || !event[key].is_number()) return false;
     const double us = event[key].get<double>();

@@ -32,20 +32,20 @@ constexpr char kLast[] = "last";
 constexpr char kOutput[] = "output";
 constexpr char kRecords[] = "records";
 constexpr double kSecondsMax = 600;
-// Records take some 150 bytes each in the output, and more while it is made.
+// A record takes some 150 bytes in the output, and more while it is made.
 constexpr uint64_t kRecordsDefault = 4'000'000;
-// While it records: how often each daemon is asked for what is new.
+// Interval between queries of each daemon for new records.
 constexpr absl::Duration kBetweenRounds = absl::Milliseconds(100);
 
-// One daemon's trace while it is fetched.
+// Source is one daemon's trace while it is fetched.
 struct Source {
   NodeTrace trace;
-  uint64_t next = 0;  // number of the first record not yet here
-  uint64_t lost = 0;  // overwritten before they were asked for
+  uint64_t next = 0;  // number of the first record not fetched yet
+  uint64_t lost = 0;  // overwritten before they were fetched
   bool off = false;
 };
 
-// Takes a piece in. Returns how many records the daemon has beyond it.
+// Appends a chunk. Returns how many records the daemon has beyond it.
 absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Source* source) {
   NodeTrace& trace = source->trace;
   trace.incarnation = reply.incarnation();
@@ -63,13 +63,13 @@ absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Sou
   return reply.next() > source->next ? reply.next() - source->next : 0;
 }
 
-// Of all nodes.
+// Fetched has the traces of all nodes.
 struct Fetched {
   uint64_t records = 0;
   uint64_t limit = kRecordsDefault;
 };
 
-// Fetches what a daemon has from `source->next` on, piece by piece, up to what it had when this began.
+// Fetches a daemon's records from `source->next` on, chunk by chunk, up to its newest at the start.
 absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source,
                    Fetched* fetched) {
   std::optional<uint64_t> end;
@@ -91,7 +91,7 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
   }
 }
 
-// From here on: only what is not yet recorded.
+// Skips the records that exist already.
 absl::Status SkipRecorded(VerbContext& context, Source* source) {
   v1::GetTraceRequest request;
   request.set_node(source->trace.name);

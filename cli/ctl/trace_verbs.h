@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace: what daemons did lately, or in the next seconds, for a trace viewer.
+// trace: the daemons' recent activity, or that of the next seconds, for a trace viewer.
 #ifndef COPSE_CLI_CTL_TRACE_VERBS_H_
 #define COPSE_CLI_CTL_TRACE_VERBS_H_
 

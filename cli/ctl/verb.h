@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a verb of copsectl is. Every family has a file of its own, which lists its verbs.
+// The interface of a verb of copsectl. Every family has a file of its own, which lists its verbs.
 #ifndef COPSE_CLI_CTL_VERB_H_
 #define COPSE_CLI_CTL_VERB_H_
 
@@ -18,27 +18,27 @@
 
 namespace copse::ctl {
 
-// What a verb works with.
+// VerbContext is a verb's environment.
 struct VerbContext {
   AdminClient* client;
   Style style;
   bool terminal = false;           // standard output is one
-  std::string out;                 // for standard output, whatever becomes of the verb
-  std::vector<std::string> notes;  // lines for standard error: what is missing from `out`
-  // For a verb that goes on: writes to standard output at once; false: nobody reads any more.
+  std::string out;                 // for standard output, even if the verb fails
+  std::vector<std::string> notes;  // lines for standard error: data missing from `out`
+  // For a verb that continues: writes to standard output at once; false: the output is closed.
   std::function<bool(const std::string&)> print;
 };
 
-// What was given on the command line, by name.
+// Arguments holds the values given on the command line, by name.
 class Arguments {
  public:
   Arguments() = default;
   explicit Arguments(std::map<std::string, std::string> values) : values_(std::move(values)) {}
 
   bool Has(const std::string& name) const { return values_.count(name) > 0; }
-  // Empty if not given.
+  // Returns "" if not given.
   std::string Text(const std::string& name) const;
-  // Of a verb's own object. INVALID_ARGUMENT unless it is a number from 1 on.
+  // Returns the id of the verb's own object. INVALID_ARGUMENT unless it is a number from 1 on.
   absl::StatusOr<uint64_t> Id(const std::string& name) const;
 
  private:
@@ -47,10 +47,10 @@ class Arguments {
 
 struct Parameter {
   std::string name;        // "node": NODE as a positional, --node as an option
-  std::string value_name;  // of an option: "NAME"; empty: a switch
+  std::string value_name;  // for an option: "NAME"; empty: a switch
   std::string help;
-  bool repeated = false;  // of an option: its values are joined by commas
-  bool optional = false;  // of a positional
+  bool repeated = false;  // for an option: its values are joined by commas
+  bool optional = false;  // for a positional
 };
 
 struct Verb {
@@ -65,11 +65,11 @@ struct Verb {
   std::string FullName() const { return family.empty() ? name : family + " " + name; }
 };
 
-// A number from 1 on; `what` names it in the error.
+// Parses a number from 1 on; `what` names it in the error.
 absl::StatusOr<uint64_t> ParseId(std::string_view what, std::string_view text);
 
-// The team that `text` means: its id, or its name if only one team has it. Asks the server for a
-// name. NOT_FOUND, or FAILED_PRECONDITION with the ids of all that match.
+// Returns the team given by `text`: its id, or its name if only one team has it. Queries the server for a name.
+// NOT_FOUND, or FAILED_PRECONDITION with the ids of all matches.
 absl::StatusOr<uint64_t> FindTeam(AdminClient& client, const std::string& text);
 
 }  // namespace copse::ctl

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kNonEmptyEvery = 8;
 constexpr uint64_t kRandomWeights = 1024;
 
-// Shares of a whole, by kind.
+// Returns shares of the whole, by kind.
 std::vector<uint64_t> Weights(CountsKind kind, uint32_t ranks) {
   std::vector<uint64_t> weights(ranks, 1);
   switch (kind) {
@@ -22,7 +22,7 @@ std::vector<uint64_t> Weights(CountsKind kind, uint32_t ranks) {
       break;
     case CountsKind::kRandom:
       for (uint32_t rank = 0; rank < ranks; ++rank) weights[rank] = Mix64(rank + 1) % kRandomWeights;
-      weights[0] += 1;  // never all of them nothing
+      weights[0] += 1;  // at least one share is positive
       break;
     case CountsKind::kEmpty:
       for (uint32_t rank = 0; rank < ranks; ++rank) weights[rank] = rank % kNonEmptyEvery == 0 ? 1 : 0;
@@ -54,11 +54,11 @@ std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks
   const uint64_t total = mean * ranks;
   uint64_t rest = total;
   for (uint64_t& count : counts) {
-    // Without a product of 128 bits: shares are small.
+    // The order of operations avoids a product of 128 bits: shares are small.
     count = total / whole * count + total % whole * count / whole;
     rest -= count;
   }
-  // What rounding left goes to those that have a share: fewer elements than there are of these.
+  // The remainder of rounding goes to blocks with a share, one element each: it is smaller than their number.
   const std::vector<uint64_t> weights = Weights(kind, ranks);
   for (uint32_t rank = 0; rest > 0; ++rank) {
     if (weights[rank] == 0) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long the blocks of irregular collectives are.
+// The lengths of the blocks of irregular collectives.
 #ifndef COPSE_CLI_PERFTEST_BLOCK_COUNTS_H_
 #define COPSE_CLI_PERFTEST_BLOCK_COUNTS_H_
 
@@ -11,10 +11,10 @@
 namespace copse::perftest {
 
 enum class CountsKind {
-  kEqual,   // all alike
+  kEqual,   // all equal
   kHeavy,   // the last has half of all, the others share the rest
-  kRandom,  // from nothing to about twice the mean, the same in every run
-  kEmpty,   // one in eight has something
+  kRandom,  // from 0 to about twice the mean, the same in every run
+  kEmpty,   // one in eight is not empty
 };
 
 struct CountsKindRow {
@@ -22,10 +22,10 @@ struct CountsKindRow {
   CountsKind id;
 };
 const std::vector<CountsKindRow>& AllCountsKinds();
-// Null if there is none of that name.
+// Returns null if there is none of that name.
 const CountsKindRow* FindCountsKind(std::string_view name);
 
-// Elements of each of `ranks` blocks: `mean` * `ranks` in all, which must be below 2^64.
+// Returns the elements of each of `ranks` blocks: `mean` * `ranks` in all, which must be below 2^64.
 std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks);
 
 }  // namespace copse::perftest

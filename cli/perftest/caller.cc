@@ -16,10 +16,11 @@ namespace copse::perftest {
 
 namespace {
 
-// Of one buffer: beyond it sizes in bytes could not be added up.
+// Limit of one buffer: beyond it sizes in bytes could overflow when added.
 constexpr uint64_t kBufferBytesMax = uint64_t{1} << 62;
 
-// What the ranks of a node may fill of its memory: beyond, the kernel would end them, or something else.
+// Returns the limit of a node's memory that its ranks may fill: beyond it the OOM killer would end them, or another
+// process.
 uint64_t NodeBytesMax() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) / 4 * 3 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -41,7 +42,7 @@ Caller::Caller(Session* session, const Options* options, const Measured* collect
 }
 
 Caller::~Caller() {
-  // What fails here is in progress, after an error: the context's end takes it.
+  // A request that fails here is still in progress after an error: the end of the context releases it.
   for (const auto& [root, request] : kept_) copse_finalize(request);
   for (const Allocation& allocation : {send_, recv_}) {
     if (allocation.data == nullptr) continue;
@@ -55,7 +56,7 @@ Caller::~Caller() {
 
 uint64_t Caller::LengthOf(uint32_t from, uint32_t to) const {
   if (!IsIrregular(collective_->which)) return count_;
-  // Every rank has all lengths once, and what one sends to another is what it gets from there.
+  // In every row and column each length occurs once, and a rank receives from another as much as it sends there.
   if (collective_->id() == COPSE_COLL_ALLTOALLV) return lengths_[(uint64_t{from} + to) % session_->ranks()];
   return lengths_[collective_->traits().send == BufferKind::kBlocks ? to : from];
 }
@@ -90,7 +91,7 @@ absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
   if (options_->memory == Memory::kCopse) {
     return ToStatus(copse_alloc(session_->context(), allocation->bytes, &allocation->data));
   }
-  // Not touched yet: a size that is refused may be larger than the memory.
+  // The memory is not accessed yet: a size that is refused may exceed the memory.
   void* data =
       mmap(nullptr, allocation->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return absl::AbortedError(absl::StrCat("out of memory (bytes=", allocation->bytes, ")"));
@@ -107,7 +108,7 @@ absl::Status Caller::Allocate() {
   };
   const uint64_t sent = count_of(collective_->traits().send, collective_->sends_at_root());
   uint64_t received = count_of(collective_->traits().receive, collective_->receives_at_root());
-  // In place, what is sent is in the other buffer.
+  // In place, the data to send is in the other buffer.
   if (options_->in_place && !collective_->is_scatter()) received = std::max(received, sent);
   if (!collective_->is_bcast()) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
   RETURN_IF_ERROR(AllocateBuffer(received, &recv_));
@@ -181,7 +182,7 @@ void Caller::PutContribution(uint64_t call) {
       to += LengthOf(rank, other) * bytes;
     }
   } else {
-    // In place it is in its block among the received ones.
+    // In place, the contribution is in its block among the received ones.
     for (uint32_t other = 0; in_recv && collective_->traits().receive == BufferKind::kBlocks && other < rank; ++other) {
       to += LengthOf(other, rank) * bytes;
     }
@@ -207,7 +208,7 @@ absl::Status Caller::Prepare(uint64_t call) {
 absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* time) {
   time->compute_ns = 0;
   const int64_t start = NowNs();
-  // Flags can be given to a request alone.
+  // Only a request can have flags.
   if (options_->mode == Mode::kBlocking && args_.flags == 0) {
     const copse_status_t status = collective_->call(session_->team(), args_);
     time->overall_ns = NowNs() - start;
@@ -219,7 +220,7 @@ absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* t
   if (status == COPSE_OK) status = copse_post(request);
   if (status == COPSE_OK && rounds > 0) status = Compute(computation, rounds, request, time);
   if (status == COPSE_OK) status = Complete(request);
-  // A request that failed is the context's to end.
+  // The end of the context releases a failed request.
   if (status == COPSE_OK && !options_->persistent) status = copse_finalize(request);
   time->overall_ns = NowNs() - start;
   return ToStatus(status);
@@ -246,7 +247,7 @@ copse_status_t Caller::Complete(copse_request_t* request) const {
   const int64_t end = seconds < 0 ? INT64_MAX : NowNs() + static_cast<int64_t>(seconds * 1e9);
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) {
-    if (NowNs() > end) return copse_wait(request, 1e-9);  // to fail with the library's words
+    if (NowNs() > end) return copse_wait(request, 1e-9);  // fails with the library's message
   }
   return status;
 }

@@ -9,7 +9,7 @@ namespace copse::perftest {
 namespace {
 
 constexpr uint64_t kCalibrationRounds = 20'000;
-constexpr int kCalibrations = 10;  // the fastest counts: it was not disturbed
+constexpr int kCalibrations = 10;  // the fastest counts: it had the least disturbance
 
 }  // namespace
 
@@ -34,7 +34,7 @@ uint64_t Computation::RoundsFor(double us) const {
 void Computation::Run(uint64_t rounds) {
   for (uint64_t round = 0; round < rounds; ++round) {
     for (int i = 0; i < kWidth; ++i) x_[i] = a_[i] * x_[i] + 1.0f;
-    asm volatile("" : : "g"(x_) : "memory");  // the result counts as used
+    asm volatile("" : : "g"(x_) : "memory");  // the compiler must assume that the result is used
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work for the processor, to be overlapped with communication.
+// Work for the processor that overlaps with communication.
 #ifndef COPSE_CLI_PERFTEST_COMPUTATION_H_
 #define COPSE_CLI_PERFTEST_COMPUTATION_H_
 
@@ -9,13 +9,13 @@
 namespace copse::perftest {
 
 // A Computation is a fixed amount of arithmetic on data that stays in the cache. The amount is fixed, not the time, so
-// that what others take from the processor shows as a longer time. Thread-compatible.
+// that processor time lost to other processes shows as a longer time. Thread-compatible.
 class Computation {
  public:
-  // Measures the processor for some milliseconds.
+  // Calibrates for some milliseconds.
   Computation();
 
-  // How many rounds take `us` microseconds on an undisturbed processor; at least 1.
+  // Returns how many rounds take `us` microseconds on an undisturbed processor; at least 1.
   uint64_t RoundsFor(double us) const;
   void Run(uint64_t rounds);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks on this node without a launcher.
+// Runs ranks on this node without a launcher.
 #ifndef COPSE_CLI_PERFTEST_LOCAL_H_
 #define COPSE_CLI_PERFTEST_LOCAL_H_
 
@@ -10,15 +10,16 @@
 
 namespace copse::perftest {
 
-// How a rank ended. An empty error with a code above 0: another rank says why.
+// Outcome is the end of a rank. An empty error with a code above 0: another rank has the reason.
 struct Outcome {
   int exit_code = 0;
   std::string error;  // one line, without its end
 };
 
 // Runs `run_rank` in a process for each rank in [0, ranks) and returns the outcome of the lowest one that failed, if
-// any; before exit code 1, which may be a consequence, those with another. Processes end with this one. Those that
-// still run some seconds after one failed are killed: they may wait for it. Call it while this process has one thread.
+// any; other exit codes take precedence over 1, which may be a consequence. The processes end with this one. Processes
+// that still run some seconds after one failed are killed: they may wait for it. Must be called while this process has
+// one thread.
 Outcome RunLocally(uint32_t ranks, const std::function<Outcome(uint32_t rank)>& run_rank);
 
 }  // namespace copse::perftest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-perftest: what a cluster's collectives cost their callers.
+// copse-perftest: measures the costs of a cluster's collectives for their callers.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ bool Print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-// All cells, as one rank. What only rank 0 can say it says.
+// Run measures all cells as one rank. Only rank 0 prints.
 class Run {
  public:
   Run(const Options& options, Session* session)
@@ -60,7 +60,7 @@ class Run {
   bool Say(const std::string& text) { return options_.rank != 0 || Print(text); }
   static Outcome CannotPrint() { return {kFailed, absl::StrCat("cannot write results: ", std::strerror(errno))}; }
 
-  // The first wrong data counts, else the first refusal.
+  // The first wrong data determines the outcome, else the first refusal.
   void Judge(const Cell& cell) {
     const std::string where = absl::StrCat("collective=", cell.collective->name(), ", count=", cell.count);
     if (cell.errors.value_or(0) > 0 && !wrong_) {
@@ -82,8 +82,9 @@ class Run {
   bool wrong_ = false;
 };
 
-// The end of a rank that gave up breaks the team, which is a plain failure of the others. Those gave up at about the
-// same time, or will if they may: so it stays for as long as it has waited. RunLocally knows all reasons.
+// Waits before a rank that gave up ends: its end breaks the team, which is a plain failure of the others. They gave up
+// at about the same time, or will if they can: so it stays for as long as it has waited. RunLocally collects all
+// reasons.
 void LetOthersTimeOut(const Options& options) {
   if (options.local == 0 && options.timeout_s.has_value()) absl::SleepFor(absl::Seconds(*options.timeout_s));
 }

@@ -10,7 +10,7 @@
 namespace copse::perftest {
 namespace {
 
-// This rank's times of a cell, in microseconds.
+// Times has this rank's times of a cell, in microseconds.
 struct Times {
   std::vector<double> overall, compute;
 };
@@ -56,7 +56,7 @@ class Measurement {
   }
 
  private:
-  // Warm-up, then the measured calls; with `rounds` of computation in each.
+  // Runs the warm-up, then the measured calls; with `rounds` of computation in each.
   absl::StatusOr<Times> Loop(uint64_t rounds) {
     Times times;
     times.overall.reserve(iterations_);
@@ -73,7 +73,7 @@ class Measurement {
     return times;
   }
 
-  // As the OSU micro-benchmarks do: first how long a call takes without computing, then calls with a computation that
+  // Follows the OSU micro-benchmarks: first measures a call without computation, then calls with a computation that
   // takes as long.
   absl::Status MeasureOverlap() {
     ASSIGN_OR_RETURN(const Times alone, Loop(0));
@@ -93,7 +93,7 @@ class Measurement {
     overlap.calls = PercentilesOf(std::move(of_calls));
     RETURN_IF_ERROR(
         SpreadOf(OverlapPercent(Mean(both.overall), Mean(both.compute), Mean(alone.overall)), &overlap.ranks));
-    // OSU's: of the means, not the mean of the ranks' shares.
+    // The OSU benchmarks take the overlap of the means, not the mean of the ranks' overlaps.
     overlap.ranks.avg = OverlapPercent(cell_.metrics[0].ranks.avg, cell_.metrics[1].ranks.avg, communication[0]);
     cell_.metrics.push_back(overlap);
     return absl::OkStatus();

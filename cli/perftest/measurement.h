@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One cell's calls, and what all ranks measured of them.
+// The calls of one cell, and the measurements of all ranks.
 #ifndef COPSE_CLI_PERFTEST_MEASUREMENT_H_
 #define COPSE_CLI_PERFTEST_MEASUREMENT_H_
 
@@ -24,22 +24,22 @@ struct Metric {
   Percentiles calls;  // of each call's slowest rank
 };
 
-// The same on all ranks.
+// Cell is equal on all ranks.
 struct Cell {
   const Measured* collective = nullptr;
   uint64_t count = 0;
   uint64_t bytes = 0;
   uint32_t runs = 0;
-  std::string refused;          // why there are no metrics
+  std::string refused;          // reason for missing metrics
   std::vector<Metric> metrics;  // latency alone; or overall, compute, communication and overlap
-  // What the collective moves by the mean latency, 10^6 bytes a second.
+  // Bytes that the collective moves divided by the mean latency, in 10^6 bytes a second.
   std::optional<double> bandwidth_mb_s;
-  std::optional<uint64_t> errors;  // wrong elements, of all ranks and calls
+  std::optional<uint64_t> errors;  // wrong elements, over all ranks and calls
   uint32_t first_rank_with_errors = 0;
 };
 
-// A collective of the session's team. `computation` is used in mode overlap alone. What is refused is a Cell that says
-// so; any error means that the team is of no more use.
+// Measures a collective of the session's team. `computation` is used in mode overlap only. A refused call gives a Cell
+// with the reason; after an error the team is unusable.
 absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Measured& collective, uint64_t count,
                              Computation* computation);
 

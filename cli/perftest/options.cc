@@ -35,7 +35,7 @@ struct LauncherVariables {
 };
 constexpr LauncherVariables kLaunchers[] = {
     {"PMI_RANK", "PMI_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
-// Of one start of a program; what is unset is left out.
+// Variables that identify one launch of a program; unset ones are left out.
 constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMI_JOBID", "PMIX_NAMESPACE",
                                          "OMPI_MCA_ess_base_jobid"};
 
@@ -44,7 +44,7 @@ absl::Status Usage(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat("usage: ", args...));
 }
 
-// Elements of `type`.
+// Parses a size and returns elements of `type`.
 absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& text, const Datatype& type) {
   const absl::StatusOr<int64_t> amount = ParseBytes(text);
   if (!amount.ok()) return Usage(flag, ": not a size (value=", text, ")");
@@ -61,7 +61,7 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& t
   return value / type.bytes;
 }
 
-// 0 is followed by 1.
+// Lists counts; 0 is followed by 1.
 std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) {
   std::vector<uint64_t> counts;
   for (uint64_t count = begin; count <= end; count = std::max<uint64_t>(1, count * factor)) {
@@ -71,7 +71,7 @@ std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) 
   return counts;
 }
 
-// One parse's CLI11 objects and what they write to.
+// Parser owns one parse's CLI11 objects and their targets.
 class Parser {
  public:
   explicit Parser(const Environment& environment)
@@ -225,7 +225,7 @@ class Parser {
 
   absl::Status FinishHow() {
     if (mode_ == "blocking") {
-      // As a flag of its own -p means requests.
+      // Without an explicit mode, -p means nonblocking requests.
       options_.mode = options_.persistent && mode_given_->count() == 0 ? Mode::kNonblocking : Mode::kBlocking;
     } else if (mode_ == "nonblocking") {
       options_.mode = Mode::kNonblocking;

@@ -16,7 +16,7 @@
 
 namespace copse::perftest {
 
-inline constexpr uint64_t kIterationsMax = 10'000'000;  // a time of each is kept
+inline constexpr uint64_t kIterationsMax = 10'000'000;  // every call's time is stored
 inline constexpr uint32_t kLocalRanksMax = 256;
 inline constexpr uint32_t kRanksMax = 1u << 20;
 inline constexpr double kTimeoutMaxSeconds = 86400;
@@ -26,14 +26,14 @@ enum class Completion { kWait, kTest };
 enum class Memory { kHost, kCopse };
 enum class Format { kText, kCsv, kJson };
 
-// Everything of the command line and the environment, checked.
+// Options has the checked values of the command line and the environment.
 struct Options {
   std::vector<const Measured*> collectives;
   const Datatype* type = nullptr;
   const Operation* operation = nullptr;
   std::vector<uint64_t> counts;                 // elements, ascending
-  CountsKind counts_kind = CountsKind::kEqual;  // of irregular collectives, around those
-  bool counts_known = false;                    // gatherv, scatterv: all ranks give them, not the root alone
+  CountsKind counts_kind = CountsKind::kEqual;  // for irregular collectives: distribution around these counts
+  bool counts_known = false;                    // gatherv, scatterv: all ranks pass the counts, not only the root
   Memory memory = Memory::kHost;
   bool in_place = false;
   bool reproducible = false;
@@ -44,7 +44,7 @@ struct Options {
   Completion completion = Completion::kWait;
   bool persistent = false;
   bool back_to_back = false;
-  uint32_t tests = 0;  // during a computation
+  uint32_t tests = 0;  // number of tests during a computation
 
   uint32_t iterations = 0, iterations_large = 0;
   uint32_t warmup = 0, warmup_large = 0;
@@ -54,7 +54,7 @@ struct Options {
   uint64_t seed = 1;
   Format format = Format::kText;
 
-  // Who we are. With `local` this process is no rank: it starts them.
+  // Identity of this process. With `local` it is no rank: it starts the ranks.
   uint32_t rank = 0;
   uint32_t ranks = 0;
   uint32_t local = 0;
@@ -70,14 +70,14 @@ struct Options {
 };
 
 struct CommandLine {
-  std::optional<std::string> answer;  // set: print this and end
+  std::optional<std::string> answer;  // if set, the program prints it and ends
   Options options;
 };
 
-// Null, or the value of an environment variable.
+// Environment returns null, or the value of an environment variable.
 using Environment = std::function<const char*(const char* name)>;
 
-// `arguments` without the program's name. INVALID_ARGUMENT says what is wrong, in one line.
+// Parses `arguments`, which exclude the program's name. INVALID_ARGUMENT describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const Environment& environment);
 
 }  // namespace copse::perftest

@@ -18,11 +18,12 @@ uint64_t Hash(uint64_t seed, uint64_t call, uint32_t rank, uint32_t place) {
   return Mix64(Mix64(Mix64(Mix64(seed + 1) + call) + rank) + place);
 }
 
-// Sums and products of floating point are exact up to this many ranks: bfloat16 counts to 256 only, and half to 2^16.
+// Floating-point sums and products are exact up to this many ranks: bfloat16 counts to 256 only, and half to 2^16.
 constexpr uint32_t kRanksThatAdd = 256;
 constexpr uint32_t kRanksThatDouble = 14;
 
-// `hash` is random; at each place one rank decides the result of operations that forget the others.
+// Makes a value from the random `hash`; at each place one rank determines the result of operations that keep one
+// operand.
 template <typename T>
 T Number(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   const int small = static_cast<int>(hash % 50);
@@ -61,8 +62,8 @@ T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
     using Part = typename T::value_type;
     const auto part = Number<Part>(op, hash, decides, rank);
     if (op == ElementOp::kSum) return {part, Number<Part>(op, hash >> 8, decides, rank)};
-    // Of two ranks complex, of the others real and positive: no part of a product is zero, as its sign would depend on
-    // the order of factors.
+    // Two ranks have complex values, the others positive real ones: no component of a product is zero, since its sign
+    // would depend on the order of factors.
     if (rank == 0) return (hash & 4) != 0 ? T{3, 1} : T{3, -1};
     if (rank == 1) return (hash & 4) != 0 ? T{2, 1} : T{1, 2};
     return {std::abs(part), 0};
@@ -74,7 +75,7 @@ T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   }
 }
 
-// Elements from `first` on: makes a period of them, and copies it as often as wanted.
+// Fills elements from `first` on: computes one period, and copies it as often as needed.
 template <typename T, typename ValueAt>
 void Tile(uint64_t first, uint64_t count, void* out, const ValueAt& value_at) {
   const uint64_t made = std::min<uint64_t>(count, Pattern::kPeriod);
@@ -116,7 +117,7 @@ void Pattern::Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64
             Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
         result = rank == 0 ? value : CombineElements<T>(OpOf(*operation_), result, value);
       }
-      // A lone rank's logical result is its contribution, as it is.
+      // A lone rank's logical result is its unmodified contribution.
       return result;
     });
   });

@@ -36,7 +36,7 @@ TEST(PatternTest, ReductionsAreThoseOfTheContributions) {
   }
 }
 
-// For every type and operation: another call or another seed has another result, so a stale or foreign one is found.
+// For every type and operation, another call or another seed has another result, so a stale or foreign one is found.
 TEST(PatternTest, ResultsDifferByCallAndSeed) {
   for (const Datatype& type : AllDatatypes()) {
     for (const Operation& operation : AllOperations()) {

@@ -16,7 +16,7 @@
 namespace copse::perftest {
 namespace {
 
-// For people. Lines that are not rows begin with #.
+// TextReport is for people. Lines that are not rows begin with #.
 class TextReport : public Report {
  public:
   TextReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
@@ -79,10 +79,10 @@ class TextReport : public Report {
   bool begun_ = false;
 };
 
-// To the resolution of the clock: longer digits would say nothing.
+// Rounds to the resolution of the clock.
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
-// One row a metric, with the fields that all benchmarks of Copse have, and then its own.
+// Makes one row per metric, with the fields that all benchmarks of Copse have, and then its own.
 nlohmann::ordered_json Fields(const Options& options, const Placement& placement, const Cell& cell,
                               const Metric* metric) {
   nlohmann::ordered_json row = {
@@ -90,7 +90,7 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
       {"case", CaseOf(options, *cell.collective)},
       {"system", "copse"},
       {"collective", cell.collective->name()},
-      {"algorithm", ""},  // the planner's choice, which the library does not tell
+      {"algorithm", ""},  // the planner's choice, which the library does not report
       {"nodes", placement.nodes},
       {"ppn", placement.ranks_per_node},
       {"ranks", placement.ranks},
@@ -146,7 +146,7 @@ std::string ToCsv(const nlohmann::ordered_json& row) {
   return line + "\n";
 }
 
-// For programs.
+// RowReport is for programs.
 class RowReport : public Report {
  public:
   RowReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rank 0 prints.
+// The output of rank 0.
 #ifndef COPSE_CLI_PERFTEST_REPORT_H_
 #define COPSE_CLI_PERFTEST_REPORT_H_
 
@@ -17,19 +17,19 @@ struct Placement {
   uint32_t ranks = 0, nodes = 0, ranks_per_node = 0;
 };
 
-// Turns cells into text, whole lines each. Thread-compatible.
+// Report converts cells to text, whole lines each. Thread-compatible.
 class Report {
  public:
   virtual ~Report() = default;
-  // Before the first cell of a collective.
+  // Returns the text before the first cell of a collective.
   virtual std::string Heading(const Measured& collective) = 0;
   virtual std::string Row(const Cell& cell) = 0;
 
-  // In the options' format. `options` must outlive it.
+  // Makes the report in the options' format. `options` must outlive it.
   static std::unique_ptr<Report> Make(const Options* options, const Placement& placement);
 };
 
-// "blocking, barrier before": how calls are made, in words.
+// Describes how calls are made: "blocking, barrier before".
 std::string CaseOf(const Options& options, const Measured& collective);
 
 }  // namespace copse::perftest

@@ -13,8 +13,8 @@
 namespace copse::perftest {
 namespace {
 
-// Of what must be the same on all ranks: all that decides which calls are made. Not the seed, whose purpose it is that
-// a wrong one is found.
+// Hashes the options that must be equal on all ranks: all that determine which calls are made. The seed is excluded,
+// since the data check must be able to find a wrong one.
 uint64_t Fingerprint(const Options& options) {
   std::string text;
   for (const Measured* collective : options.collectives) absl::StrAppend(&text, collective->name(), ",");
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
   std::unique_ptr<Session> session(new Session);
   session->rank_ = options.rank;
   session->ranks_ = options.ranks;
-  // For the blocking calls, which have no other way to learn it.
+  // The environment is the only way to set the time-out of blocking calls.
   if (options.timeout_s.has_value()) setenv("COPSE_TIMEOUT", absl::StrCat(*options.timeout_s).c_str(), 1);
   RETURN_IF_ERROR(ToStatus(copse_init(nullptr, &session->context_)));
   copse_context_attr_t attr{};
@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
 }
 
 Session::~Session() {
-  // Nothing that fails here could be helped.
+  // A failure here has no remedy.
   if (team_ != nullptr) copse_team_destroy(team_);
   if (context_ != nullptr) copse_fini(context_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This process as a member of the team that is measured.
+// This process as a member of the measured team.
 #ifndef COPSE_CLI_PERFTEST_SESSION_H_
 #define COPSE_CLI_PERFTEST_SESSION_H_
 
@@ -16,15 +16,15 @@
 
 namespace copse::perftest {
 
-// OK, or what copse_last_error() says. UNAVAILABLE: no daemon; DEADLINE_EXCEEDED: timed out; UNIMPLEMENTED: refused as
-// not supported; ABORTED: anything else.
+// Converts to OK, or to an error with copse_last_error(). UNAVAILABLE: no daemon; DEADLINE_EXCEEDED: timed out;
+// UNIMPLEMENTED: refused as not supported; ABORTED: any other error.
 absl::Status ToStatus(copse_status_t status);
 
-// A Session is attached to this node's daemon and in the team from Join to its end. What is asked of all ranks here is
-// a collective of the team: every rank makes the same calls in the same order. Thread-compatible.
+// A Session is attached to this node's daemon and in the team from Join to its end. Operations over all ranks are
+// collectives of the team: every rank makes the same calls in the same order. Thread-compatible.
 class Session {
  public:
-  // Forms the team. FAILED_PRECONDITION if the ranks' options differ in what all must agree on.
+  // Forms the team. FAILED_PRECONDITION if the ranks' options differ where they must agree.
   static absl::StatusOr<std::unique_ptr<Session>> Join(const Options& options);
   ~Session();
   Session(const Session&) = delete;
@@ -35,9 +35,9 @@ class Session {
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return ranks_; }
   uint32_t nodes() const { return nodes_; }
-  uint32_t ranks_per_node() const { return ranks_per_node_; }  // of the node that has most
+  uint32_t ranks_per_node() const { return ranks_per_node_; }  // the maximum over the nodes
 
-  // Element by element over all ranks, in messages of at most what the team allows.
+  // Combines element by element over all ranks, in messages up to the team's limit.
   absl::Status Combine(copse_op_t op, std::vector<double>* values);
 
  private:

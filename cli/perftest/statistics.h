@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of measured times.
+// Statistics of measured times.
 #ifndef COPSE_CLI_PERFTEST_STATISTICS_H_
 #define COPSE_CLI_PERFTEST_STATISTICS_H_
 
@@ -8,23 +8,22 @@
 
 namespace copse::perftest {
 
-double Mean(const std::vector<double>& values);  // 0 of none
+double Mean(const std::vector<double>& values);  // 0 without values
 
-// Of one value a call, over the calls of a cell.
+// Percentiles are taken over the calls of a cell, one value per call.
 struct Percentiles {
   double p10 = 0, median = 0, p90 = 0, p99 = 0;
 };
-// Between two values a percentile lies on the line from one to the other, as the benchmarks of bench/ have it. All 0 of
-// no values.
+// Interpolates linearly between two values, like the benchmarks of bench/. All are 0 without values.
 Percentiles PercentilesOf(std::vector<double> values);
 
-// Of one value a rank, over the ranks.
+// Spread is taken over the ranks, one value per rank.
 struct Spread {
   double avg = 0, min = 0, max = 0;
 };
 
-// The share of the communication that was hidden behind the computation, in percent from 0 to 100, by the formula of
-// the OSU micro-benchmarks: what `overall` has beyond `compute` is the part of `communication` (the time of a call
+// Returns the share of the communication that was hidden behind the computation, in percent from 0 to 100, by the
+// formula of the OSU micro-benchmarks: `overall` minus `compute` is the share of `communication` (the time of a call
 // without any computation) that was not hidden. Any unit. 0 if communication takes no time.
 double OverlapPercent(double overall, double compute, double communication);
 

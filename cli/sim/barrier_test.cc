@@ -36,16 +36,17 @@ Json JsonOf(std::vector<std::string> arguments) {
 const CallArguments kBarrier = {.collective = Collective::kBarrier};
 
 TEST(TriggerModelTest, AddsUpThePatentsExampleByHand) {
-  // 16 nodes on a 4-nomial tree: 0 the root; 4, 8, 12 below it with three leaves each; 1, 2, 3 leaves of the root.
-  // Up: a leaf's packet leaves after `send`, is there `transfer` later; its parent takes three, one after the other.
+  // The tree is 4-nomial over 16 nodes: 0 is the root; 4, 8, 12 are below it with three leaves each; 1, 2, 3 are leaves
+  // of the root. Up: a leaf's packet leaves after `send` and arrives `transfer` later; its parent takes three, one
+  // after the other.
   const TriggerOverheads overheads = {.send_ns = 10, .transfer_ns = 1'000, .receive_ns = 30};
   const int64_t at_inner = 10 + 1'000 + 3 * 30;
-  // The root has long taken its leaves' packets when those of 4, 8 and 12 come at once.
+  // The root has taken its leaves' packets long before those of 4, 8 and 12 arrive together.
   const int64_t at_root = at_inner + 10 + 1'000 + 3 * 30;
   const auto time = TimeOnTriggers("knomial-4", 16, kBarrier, overheads);
   ASSERT_TRUE(time.ok()) << time.status();
   // Down: the root sends to 4, 8, 12 and then to its leaves; 12 is the third, and its third leaf the last of all,
-  // unless the root's sixth is.
+  // unless the root's sixth receiver is.
   const int64_t last_inner = at_root + 3 * 10 + 1'000 + 30;
   EXPECT_EQ(*time, last_inner + 3 * 10 + 1'000 + 30);
 }

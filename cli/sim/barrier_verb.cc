@@ -24,9 +24,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Ranks that a text shows one by one.
+// Limit of ranks that a text shows one by one.
 constexpr uint32_t kShownRanksMax = 64;
-// A trigger unit of hardware, to start a fit from: only the three overheads that the patent measures.
+// The fit starts from a hardware trigger unit, with only the three overheads that the patent measures.
 constexpr TriggerOverheads kHardware = {.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300};
 
 struct OverheadOption {
@@ -46,7 +46,7 @@ struct TreeTime {
   uint32_t nodes = 0;
   std::string algorithm;
   int64_t ns = 0;
-  bool best = false;  // of its number of nodes
+  bool best = false;  // the best for its number of nodes
 };
 struct FigureRow {
   PublishedFigure figure;
@@ -56,7 +56,7 @@ struct OrderingRow {
   std::string what;
   Holding holding;
   uint32_t comparisons = 0;
-  uint32_t grid_all = 0, grid = 0;  // points of the grid at which all of them hold
+  uint32_t grid_all = 0, grid = 0;  // points of the grid at which all comparisons hold
 };
 struct Report {
   TriggerOverheads overheads;
@@ -72,7 +72,7 @@ absl::StatusOr<TriggerOverheads> ReadOverheads(const Arguments& arguments) {
   TriggerOverheads overheads = arguments.Has("published") ? kHardware : DaemonOverheads();
   bool any = false;
   for (const OverheadOption& option : kOverheadOptions) any |= arguments.Has(option.name);
-  if (any) overheads = {};  // what is not given costs nothing
+  if (any) overheads = {};  // overheads that are not given are 0
   for (const OverheadOption& option : kOverheadOptions) {
     ASSIGN_OR_RETURN(overheads.*option.member, DurationOption(arguments, option.name, overheads.*option.member));
     if (overheads.*option.member > planner::kCostParameterMax) {
@@ -83,7 +83,7 @@ absl::StatusOr<TriggerOverheads> ReadOverheads(const Arguments& arguments) {
   if (overheads.send_ns <= 0) {
     return absl::InvalidArgumentError("send: a packet's sending takes time (ns=0, least=1)");
   }
-  if (overheads.transfer_ns < 2) {  // half of it on each of two links
+  if (overheads.transfer_ns < 2) {  // each of two links has half of it
     return absl::InvalidArgumentError(
         absl::StrCat("transfer: a packet's way takes time (ns=", overheads.transfer_ns, ", least=2)"));
   }
@@ -116,7 +116,7 @@ absl::Status PricePlan(const Arguments& arguments, Report* report) {
   const std::string file = arguments.Text("plan");
   ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file, kPlanFileBytesMax));
   ASSIGN_OR_RETURN(NamedPlan named, ParsePlanFile(text, file));
-  // Any tree can carry the call that is asked about.
+  // The call is replaced by the requested one: any tree can carry it.
   named.plan.collective = report->call.collective;
   named.plan.bytes_min = 0;
   named.plan.bytes_max = report->call.collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax;
@@ -209,7 +209,7 @@ std::string PublishedText(const Report& report) {
   }
   absl::StrAppend(&text, "\n", RenderTable(rows), "\nWhere the model fails:\n");
   const size_t before = text.size();
-  // One more level of the tree is the same work again: growth from 64 to 256 nodes tells whether it was so.
+  // Each level of the tree adds the same work: the growth from 64 to 256 nodes shows whether the figures do so.
   const FigureRow *small = nullptr, *large = nullptr;
   for (const FigureRow& row : report.figures) {
     if (row.figure.collective != Collective::kAllreduce) continue;

@@ -6,8 +6,8 @@
 
 namespace copse::simcli {
 
-// `copse-sim barrier`: prices trees on a trigger unit by its overheads, picks the best for each number of nodes, and
-// holds the model against published figures. docs/reference/copse-sim.md has the options and the JSON.
+// Makes the verb `copse-sim barrier`: prices trees on a trigger unit by its overheads, picks the best for each number
+// of nodes, and compares the model with published figures. docs/reference/copse-sim.md has the options and the JSON.
 Verb BarrierVerb();
 
 }  // namespace copse::simcli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-sim, called from a test.
+// Calls copse-sim from a test.
 #ifndef COPSE_CLI_SIM_CALL_SIM_H_
 #define COPSE_CLI_SIM_CALL_SIM_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cluster that a verb works on: a topology file, or one that is made up from a seed.
+// The input cluster of a verb: a topology file, or one generated from a seed.
 #ifndef COPSE_CLI_SIM_CLUSTER_SOURCE_H_
 #define COPSE_CLI_SIM_CLUSTER_SOURCE_H_
 
@@ -15,25 +15,26 @@
 
 namespace copse::simcli {
 
-// Options "topology" and "generate".
+// Returns the options "topology" and "generate".
 std::vector<Parameter> ClusterParameters();
 
-// What the options say; one of them, not both. Errors: INVALID_ARGUMENT for everything.
+// Loads the cluster of the options; exactly one of them must be given. Errors: INVALID_ARGUMENT for all errors.
 absl::StatusOr<topology::Topology> LoadCluster(const Arguments& arguments);
 
-// "NAME:P:SEED".
+// GeneratedCluster is the parsed "NAME:P:SEED".
 struct GeneratedCluster {
   std::string name;
   uint32_t nodes = 0;
   uint64_t seed = 1;
 };
-// The seed may be left out. Errors: INVALID_ARGUMENT, also for no or too many nodes.
+// Parses the option; the seed may be left out. Errors: INVALID_ARGUMENT, also for no or too many nodes.
 absl::StatusOr<GeneratedCluster> ParseGenerated(std::string_view text);
 
-// "flat", all nodes on one switch, or a kind of planner/topology/generate.h. Errors: INVALID_ARGUMENT for another name.
+// Generates "flat", all nodes on one switch, or a kind of planner/topology/generate.h. Errors: INVALID_ARGUMENT for
+// another name.
 absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster);
 
-// All of a file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
+// Reads a whole file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max);
 
 }  // namespace copse::simcli

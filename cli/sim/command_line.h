@@ -14,15 +14,15 @@
 namespace copse::simcli {
 
 struct CommandLine {
-  // Set: print this and end.
+  // If set, the program prints it and ends.
   std::optional<std::string> answer;
 
   const Verb* verb = nullptr;
   Arguments arguments;
 };
 
-// `arguments` without the program's name; `verbs` must outlive the result. INVALID_ARGUMENT says what is wrong, in one
-// line.
+// Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. INVALID_ARGUMENT describes the
+// mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
 }  // namespace copse::simcli

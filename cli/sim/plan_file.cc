@@ -147,7 +147,7 @@ class Parser {
     return Error(absl::StrCat("a cycle that the root does not reach (node=", names_[lost], ")"));
   }
 
-  // The root gets number 0; others as they are found from it.
+  // Numbers the root 0, and the others in depth-first order from it.
   void Number() {
     const auto count = static_cast<uint32_t>(names_.size());
     std::vector<uint32_t> number(count);

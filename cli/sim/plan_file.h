@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans in files: what `copsectl plan show -w json` prints.
+// Plans in files, in the format of `copsectl plan show -w json`.
 #ifndef COPSE_CLI_SIM_PLAN_FILE_H_
 #define COPSE_CLI_SIM_PLAN_FILE_H_
 
@@ -19,23 +19,23 @@ namespace copse::simcli {
 
 inline constexpr size_t kPlanFileBytesMax = size_t{256} << 20;
 
-// A tree plan whose nodes have names. Nodes are numbered as they first appear in the edges, the root first.
+// NamedPlan is a tree plan whose nodes have names. Nodes are numbered depth first along the edges, the root first.
 struct NamedPlan {
   schedule::Plan plan;
   std::vector<std::string> node_names;  // by node of the plan
 };
 
-// An object with "edges": [[from, to], ...], from parent to child, each parent's in serving order; a single node's plan
-// has "nodes": [name] beside no edges. "collective", "bytes_min", "bytes_max", "segment_bytes", "algorithm" and "id"
-// may be there; those of bcast, 0, schedule::kMessageBytesMax, the longest segment, "file" and 1 else.
+// Parses an object with "edges": [[from, to], ...], from parent to child, each parent's in serving order; the plan of a
+// single node has no edges, and "nodes": [name]. "collective", "bytes_min", "bytes_max", "segment_bytes", "algorithm"
+// and "id" are optional; the defaults are bcast, 0, schedule::kMessageBytesMax, the longest segment, "file" and 1.
 //
-// Errors:  INVALID_ARGUMENT for everything, with `filename` first: no such object, a field of another type or out of
+// Errors:  INVALID_ARGUMENT for all errors, with `filename` first: no such object, a field of another type or out of
 //          range, an edge from a node to itself, a node with two parents or twice in its parent's list, several roots,
-//          a cycle, too many nodes, an exchange (whose edges do not tell its rounds).
+//          a cycle, too many nodes, a symmetric schedule (whose edges have no rounds).
 // Cost:    O(text).
 absl::StatusOr<NamedPlan> ParsePlanFile(std::string_view text, std::string_view filename);
 
-// The text of such a file. `node_names`[v]: of the plan's node v. Tree plans only.
+// Writes such a file. `node_names`[v] is the name of the plan's node v. Tree plans only.
 std::string FormatPlanFile(const schedule::Plan& plan, absl::Span<const std::string> node_names);
 
 }  // namespace copse::simcli

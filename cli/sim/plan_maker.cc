@@ -25,10 +25,10 @@ namespace copse::simcli {
 
 namespace {
 
-// Beyond, to price every candidate once more for the reason takes longer than the choice.
+// Beyond this size, pricing every candidate once more for the explanation takes longer than the choice.
 constexpr uint32_t kExplainedNodesMax = 2000;
 
-// The call's bytes, or what is wrong with it.
+// Returns the call's bytes, or an error if the call is invalid.
 absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& team) {
   const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
   if (!HasBlocks(call.collective) && bytes > schedule::kMessageBytesMax) {
@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& 
   return bytes;
 }
 
-// The call with the mean block as count, as one that counts what all ranks know.
+// Converts the mean block to the call's count: for collectives that count all blocks, to their sum.
 CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
   CallArguments counted = call;
   if (CountsAllBlocks(call.collective)) {
@@ -51,11 +51,11 @@ CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
   return counted;
 }
 
-// What structure.h has, and broadcast_algorithms.h has not.
+// Lists the algorithms of structure.h that broadcast_algorithms.h lacks.
 constexpr const char* kStructures[] = {"flat", "chain", "binomial", "dissemination",    "recursive-doubling",
                                        "ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
-// Whether structure.h has the algorithm.
+// Returns whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
   for (const char* name : kStructures) {
     if (algorithm == name) return true;
@@ -63,7 +63,7 @@ bool IsStructure(const std::string& algorithm) {
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
 }
 
-// BuildBroadcast of what is no structure; of a name that nobody knows the error has all that are known here.
+// Calls BuildBroadcast for an algorithm that is no structure; the error for an unknown name lists all known ones.
 absl::StatusOr<planner::BroadcastTree> BuildTree(const std::string& algorithm, const planner::BroadcastCosts& costs,
                                                  uint32_t root_node) {
   absl::StatusOr<planner::BroadcastTree> tree = planner::BuildBroadcast(algorithm, costs, root_node);
@@ -73,7 +73,7 @@ absl::StatusOr<planner::BroadcastTree> BuildTree(const std::string& algorithm, c
                       absl::StrReplaceAll(tree.status().message(), {{"known=", absl::string_view(known)}}));
 }
 
-// In the topology, by node of the team.
+// Returns the nodes' indices in the topology, by node of the team.
 std::vector<uint32_t> PlacesOf(const SimTeam& team) {
   std::vector<uint32_t> places(team.costs.node_count());
   for (uint32_t v = 0; v < places.size(); ++v) places[v] = team.costs.PlaceOf(v);
@@ -84,7 +84,7 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
                                                  uint64_t bytes, Collective collective) {
   if (IsStructure(algorithm)) {
     planner::NodeOrder order = planner::OrderByTopology(team.costs, root_node);
-    // Sums go along the order of ranks.
+    // A scan's sums follow the order of ranks.
     if (IsScan(collective)) std::iota(order.begin(), order.end(), 0);
     return planner::BuildStructure(algorithm, order);
   }
@@ -149,7 +149,7 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
                      ", collective=", AbslView(CollectiveName(call.collective)), ")"));
   }
   const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesUsual;
-  // Blocks are long together, whatever one of them is.
+  // All blocks together are long, for any size of one.
   const bool blocks = HasBlocks(collective);
   uint64_t bytes_max = bytes;
   if (blocks) {

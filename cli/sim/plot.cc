@@ -96,7 +96,7 @@ class PlotDrawing {
     for (const Svg::Point& point : line) svg_.Circle(point, 3, colour);
   }
 
-  // At the lines' ends, none on another.
+  // Draws labels at the lines' ends without overlap.
   void DrawLabels() {
     std::vector<std::pair<double, size_t>> labels;
     for (size_t i = 0; i < plot_.series.size(); ++i) {
@@ -129,7 +129,7 @@ absl::Status Failed(const std::string& what, int error) {
   return absl::InternalError(absl::StrCat(kConverter, ": ", what, ": ", std::strerror(error)));
 }
 
-// Closes its descriptor.
+// OpenFile owns a file descriptor, which its destructor closes.
 struct OpenFile {
   int fd = -1;
   ~OpenFile() {
@@ -142,7 +142,7 @@ struct OpenFile {
 std::string DrawPlot(const Plot& plot) { return PlotDrawing(plot).Draw(); }
 
 absl::Status WritePng(const std::string& svg, const std::string& path) {
-  // A file in memory, not a pipe: nobody has to write while the converter reads.
+  // The input is a file in memory, not a pipe: no thread has to write while the converter reads.
   const OpenFile input{memfd_create("copse-sim.svg", MFD_CLOEXEC)};
   if (input.fd < 0) return Failed("memfd_create", errno);
   for (size_t at = 0; at < svg.size();) {

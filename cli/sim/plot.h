@@ -25,12 +25,12 @@ struct Plot {
   std::vector<PlotSeries> series;
 };
 
-// Both axes are logarithmic: x to the base 2, time to the base 10. Each point has a bar from low to high. Points that
-// are not above 0 are left out.
+// Draws SVG. Both axes are logarithmic: x to the base 2, time to the base 10. Each point has a bar from low to high.
+// Points that are not above 0 are left out.
 std::string DrawPlot(const Plot& plot);
 
-// Turns the picture into a PNG at `path` by rsvg-convert, of the package librsvg2-bin.
-// Errors: NOT_FOUND if there is none; INTERNAL if it fails, with its exit code.
+// Converts the picture to a PNG at `path` by rsvg-convert, of the package librsvg2-bin.
+// Errors: NOT_FOUND if it is not installed; INTERNAL if it fails, with its exit code.
 absl::Status WritePng(const std::string& svg, const std::string& path);
 
 }  // namespace copse::simcli

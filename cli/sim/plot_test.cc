@@ -51,11 +51,11 @@ TEST(DrawPlotTest, LeavesOutWhatALogarithmDoesNotHave) {
 TEST(WritePngTest, WritesAPicture) {
   const std::string path = (std::filesystem::path(testing::TempDir()) / "plot.png").string();
   const absl::Status status = WritePng(DrawPlot(TwoLines()), path);
-  ASSERT_TRUE(status.ok()) << status;  // tools/setup installs what it needs
+  ASSERT_TRUE(status.ok()) << status;  // tools/setup installs rsvg-convert
   std::ifstream stream(path, std::ios::binary);
   const std::string png((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   EXPECT_EQ(png.substr(1, 3), "PNG");
-  // Big-endian, behind the signature and the first chunk's head: twice 780 x 452.
+  // The sizes are big-endian, behind the signature and the first chunk's head: twice 780 x 452.
   const auto number = [&](size_t at) {
     return static_cast<uint8_t>(png[at + 2]) * 256 + static_cast<uint8_t>(png[at + 3]);
   };

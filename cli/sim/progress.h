@@ -11,7 +11,7 @@
 
 namespace copse::simcli {
 
-// Says on standard error how far long work has come: a line a second at most, and none in the first.
+// Progress reports on standard error how far long work has come: at most one line a second, and none in the first.
 class Progress {
  public:
   Progress(std::ostream* err, std::string what) : err_(err), what_(std::move(what)) {}

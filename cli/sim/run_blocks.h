@@ -10,8 +10,8 @@
 
 namespace copse::simcli {
 
-// `copse-sim run --charge mgo --collective scatter|gather|allgather`: the model's events, not the engines', whose
-// messages are cut. Errors: as a verb's; INVALID_ARGUMENT also for options that only the engines' calls have.
+// Runs `copse-sim run --charge mgo --collective scatter|gather|allgather` with the model's events, not the engines',
+// whose messages are cut. Errors: those of a verb; INVALID_ARGUMENT also for options that only the engines' calls have.
 absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective collective, std::ostream& out);
 
 }  // namespace copse::simcli

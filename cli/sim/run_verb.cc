@@ -33,28 +33,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of which copse-sim makes counts and results of its own.
+// Lists the collectives for which copse-sim makes counts and results of its own.
 constexpr char kOtherCollectives[] =
     " gather scatter allgather alltoall reduce_scatter scan exscan gatherv scatterv allgatherv alltoallv "
     "reduce_scatterv";
-// Of all ranks' buffers in one simulated call of a collective of blocks.
+// Limit of all ranks' buffers in one simulated call of a collective of blocks.
 constexpr uint64_t kBuffersMax = uint64_t{12} << 30;
-// Nodes times segments beyond which a call of blocks is not priced.
+// Limit of nodes times segments for pricing a call of blocks.
 constexpr uint64_t kPricedSegmentsMax = uint64_t{1} << 20;
 
 struct Outcome {
   schedule::Plan plan;
-  std::string why;  // the planner chose it; empty: it was asked for
+  std::string why;  // reason of the planner's choice; empty: the plan was requested
   CallArguments call;
   uint64_t bytes = 0;
-  std::string counts;  // of an irregular collective
+  std::string counts;  // for an irregular collective
   uint32_t ranks = 0;
   sim::Charging charging = sim::Charging::kCostModel;
   std::optional<int64_t> predicted_ns;
   sim::PlanRunResult run;
 };
 
-// The plan of a file over the topology's nodes: its nodes in the topology's order, so that ranks are numbered as there.
+// FilePlan is a file's plan over the topology's nodes, renumbered in the topology's order, so that ranks follow it.
 struct FilePlan {
   schedule::Plan plan;
   std::vector<std::string> node_names;
@@ -110,7 +110,7 @@ std::string ToText(const sim::DaemonUse& use) {
   return text;
 }
 
-// Of an irregular collective no count says how long its blocks are.
+// Describes the call. No single count describes the blocks of an irregular collective.
 std::string DescribeCall(const Outcome& outcome) {
   const CallArguments& call = outcome.call;
   if (outcome.counts.empty()) return DescribeArguments(call);
@@ -123,7 +123,7 @@ std::string DescribeCall(const Outcome& outcome) {
   return text;
 }
 
-// What all ranks' buffers take.
+// Checks the size of all ranks' buffers.
 absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks) {
   uint64_t blocks = 2 * ranks;
   switch (PlanCollective(collective)) {
@@ -273,7 +273,7 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
     outcome.predicted_ns = prediction.total_ns;
     outcome.plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
   }
-  // With several segments the paper's section has nothing to say.
+  // The paper's section does not cover several segments.
   if (outcome.charging == sim::Charging::kMgo && collective == Collective::kBcast &&
       outcome.plan.kind == schedule::PlanKind::kTree && schedule::SegmentCount(outcome.plan, bytes) == 1) {
     ASSIGN_OR_RETURN(outcome.predicted_ns,
@@ -289,7 +289,7 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
 }
 
 absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  // The paper's accounting of messages that carry a subtree's blocks is the model's own, not the engines'.
+  // The paper's accounting of messages that carry a subtree's blocks is run by the model, not the engines.
   const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
   if (blocks.has_value() && arguments.Text("charge") == "mgo") return RunBlockVerb(arguments, *blocks, out);
   ASSIGN_OR_RETURN(const Outcome outcome, Execute(arguments, err));

@@ -6,8 +6,9 @@
 
 namespace copse::simcli {
 
-// `copse-sim run`: executes one call of a plan with the daemons' engines on a simulated cluster, checks every rank's
-// data, and prints what it took beside what was predicted. docs/reference/copse-sim.md has the options and the JSON.
+// Makes the verb `copse-sim run`: executes one call of a plan with the daemons' engines on a simulated cluster, checks
+// every rank's data, and prints measured beside predicted values. docs/reference/copse-sim.md has the options and the
+// JSON.
 Verb RunVerb();
 
 }  // namespace copse::simcli

@@ -50,7 +50,7 @@ TEST(RunVerbTest, TellsWhatACallTook) {
   EXPECT_EQ(json["packets"], 7);
   EXPECT_EQ(json["data"], "right");
   EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]);
-  EXPECT_GT(json["simulated_ns"], 220'000);  // to the other rack and what it costs there
+  EXPECT_GT(json["simulated_ns"], 220'000);  // path to the other rack, and its costs
   const Answer text = Call({"--topology", file, "--algorithm", "binomial"});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.out, HasSubstr("packets:    7 in 7 frames"));
@@ -83,7 +83,7 @@ TEST(RunVerbTest, WithoutAnAlgorithmThePlannerChooses) {
     const Json chosen = JsonOf({"--topology", cluster, "--collective", collective, "--bytes", "48"});
     EXPECT_EQ(chosen["data"], "right");
     EXPECT_THAT(chosen["why"].get<std::string>(), HasSubstr("by price, of "));
-    // What it chose is no more than the bias for shared edges dearer than what anybody would try first.
+    // The chosen plan exceeds the obvious candidate's price by at most the bias for shared edges.
     const Json flat =
         JsonOf({"--topology", cluster, "--collective", collective, "--bytes", "48", "--algorithm", "flat"});
     EXPECT_LE(chosen["predicted_ns"].get<int64_t>(), flat["predicted_ns"].get<int64_t>() * 21 / 20) << collective;
@@ -105,7 +105,7 @@ TEST(RunVerbTest, AnAlgorithmThatIsAskedForIsComparedWithThePlannersSegments) {
     EXPECT_EQ(same["simulated_ns"], chosen["simulated_ns"]) << collective;
     EXPECT_THAT(Call(asked).out, HasSubstr(", 16 nodes, segments of ")) << collective;
   }
-  // The price is that of the cheapest segment size.
+  // The price belongs to the cheapest segment size.
   const std::vector<std::string> chain = {"--generate", "flat:16", "--bytes", "60000", "--algorithm", "chain"};
   const int64_t best_ns = JsonOf(chain)["predicted_ns"];
   for (const char* const size : {"8KiB", "32KiB", "16KiB", "4KiB"}) {
@@ -116,7 +116,7 @@ TEST(RunVerbTest, AnAlgorithmThatIsAskedForIsComparedWithThePlannersSegments) {
 }
 
 TEST(RunVerbTest, ThePriceOfAChoiceSaysHowItIsCounted) {
-  // Too many segments to run all candidates.
+  // The call has too many segments to run all candidates.
   const std::string why = JsonOf({"--generate", "flat:256", "--collective", "alltoall"})["why"];
   EXPECT_THAT(why, HasSubstr("candidates by formulas, which know no segments and no contention: "));
 }
@@ -228,7 +228,7 @@ TEST(RunVerbTest, AllCollectivesOfBlocksAndTheirCounts) {
       EXPECT_GE(json["most"]["staging_bytes"], json["root_daemon"]["staging_bytes"]);
     }
   }
-  // Told or known: the counts are 8 B a rank, in one message more for each link.
+  // Counts are exchanged or known: an exchange takes 8 B a rank, in one more message for each link.
   const std::vector<std::string> gatherv = {"--topology", file, "--collective", "gatherv", "--algorithm", "binomial",
                                             "--bytes",    "8",  "--counts",     "random"};
   std::vector<std::string> known = gatherv;

@@ -14,7 +14,8 @@ namespace copse::simcli {
 
 const std::vector<Verb>& AllVerbs();
 
-// `arguments` without the program's name. Gives the exit code: 0 done, 1 failed, 2 bad usage.
+// Runs copse-sim with `arguments`, which exclude the program's name. Returns the exit code: 0 done, 1 failed, 2 bad
+// usage.
 int RunSim(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace copse::simcli

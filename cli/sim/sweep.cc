@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> BlockTimeOf(const SweepRequest& request, const SimTeam& 
   return run.total_ns;
 }
 
-// Whether the method has the collective.
+// Checks that the method supports the collective.
 absl::Status CheckMethod(const SweepRequest& request) {
   if (request.blocks.has_value()) {
     if (request.method != Method::kCosts && request.ranks_per_node == 1) return absl::OkStatus();

@@ -20,36 +20,36 @@
 
 namespace copse::simcli {
 
-// How a time is found.
+// Method is the way to compute a time.
 enum class Method : uint8_t {
-  kReplay,  // edges by section 3.1 of the MGO paper; any size
+  kReplay,  // the edges' replay by section 3.1 of the MGO paper; any size
   kCosts,   // the cost model
-  kRun,     // executed, charged as the cost model says; scatter, gather and allgather: the replay's events
+  kRun,     // executed, charged by the cost model; scatter, gather and allgather: the replay's events
 };
 absl::StatusOr<Method> MethodOf(std::string_view name);
 std::string_view MethodName(Method method);
 
-// One point of the horizontal axis: so many nodes and bytes.
+// SweepPoint is one point of the horizontal axis: a number of nodes and of bytes.
 struct SweepPoint {
   uint32_t nodes = 0;
   uint64_t bytes = 0;
 };
 
 struct SweepRequest {
-  // The cluster of so many nodes and a seed; the same cluster for all algorithms. It is asked once a point and seed.
+  // Makes the cluster of so many nodes and a seed, the same for all algorithms; called once for each point and seed.
   std::function<absl::StatusOr<topology::Topology>(uint32_t nodes, uint64_t seed)> cluster;
   std::vector<SweepPoint> points;
   std::vector<uint64_t> seeds;
   std::vector<std::string> algorithms;
   Collective collective = Collective::kBcast;
-  std::optional<planner::BlockCollective> blocks;  // in place of `collective`; bytes are a node's block
+  std::optional<planner::BlockCollective> blocks;  // replaces `collective`; bytes are a node's block
   uint32_t root = 0;
   uint32_t ranks_per_node = 1;
   Method method = Method::kReplay;
   std::function<void(uint64_t done, uint64_t all)> progress;  // may be empty
 };
 
-// Over the seeds, in nanoseconds. Percentiles are of the sorted times, the nearest rank's.
+// SweepCell has statistics over the seeds, in nanoseconds. Percentiles are nearest-rank values of the sorted times.
 struct SweepCell {
   SweepPoint point;
   std::string algorithm;
@@ -60,9 +60,9 @@ struct SweepCell {
 };
 SweepCell Summarize(const SweepPoint& point, const std::string& algorithm, std::vector<int64_t> times_ns);
 
-// A cell for each point and algorithm, in that order.
-// Errors: INVALID_ARGUMENT if the replay is asked for anything but broadcasts and block collectives of one rank a node,
-//         or block collectives of the cost model; as MakePlan, MakeBlockTrees, Price, RunPlan, RunBlocks.
+// Returns a cell for each point and algorithm, in that order.
+// Errors: INVALID_ARGUMENT if the replay is requested for anything but broadcasts and block collectives of one rank a
+//         node, or the cost model for block collectives; those of MakePlan, MakeBlockTrees, Price, RunPlan, RunBlocks.
 absl::StatusOr<std::vector<SweepCell>> Sweep(const SweepRequest& request);
 
 }  // namespace copse::simcli

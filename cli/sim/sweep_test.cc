@@ -13,7 +13,7 @@ using testing::FailsWith;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// A seed's cluster: the overhead of all nodes is so many microseconds.
+// Makes a seed's cluster: the overhead of all nodes is `seed` microseconds.
 absl::StatusOr<topology::Topology> Flat(uint32_t nodes, uint64_t seed) {
   std::vector<std::string> names;
   for (uint32_t v = 0; v < nodes; ++v) names.push_back(absl::StrCat("n", v));
@@ -60,12 +60,12 @@ TEST(SweepTest, ReplaysEveryPointSeedAndAlgorithm) {
   ASSERT_TRUE(cells.ok()) << cells.status();
   ASSERT_EQ(cells->size(), 4u);
   EXPECT_EQ(told, 12u);
-  // Two nodes: one message of 2 o + 1000 ns.
+  // Two nodes exchange one message of 2 o + 1000 ns.
   EXPECT_EQ((*cells)[0].least_ns, 2'000 + 1'000);
   EXPECT_EQ((*cells)[0].median_ns, 4'000 + 1'000);
   EXPECT_EQ((*cells)[0].most_ns, 6'000 + 1'000);
   EXPECT_DOUBLE_EQ((*cells)[0].mean_ns, 5'000);
-  // Five: the flat tree's last message is the fourth.
+  // Among five nodes the flat tree's last message is the fourth.
   EXPECT_EQ((*cells)[2].algorithm, "FT");
   EXPECT_EQ((*cells)[2].point.nodes, 5u);
   EXPECT_EQ((*cells)[2].least_ns, 5 * 1'000 + 1'000);

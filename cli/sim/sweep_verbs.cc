@@ -32,10 +32,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kAlgorithms[] = "FT,BT,FEF_cost,FCEF,LA,MGO,best";
 
-// Which axis a verb has.
+// Axis is the variable on the horizontal axis.
 enum class Axis : uint8_t { kNodes, kBytes };
 
-// The first nodes of a topology, with its switches.
+// Returns the first nodes of a topology, with its switches.
 absl::StatusOr<topology::Topology> FirstNodes(const topology::Topology& whole, uint32_t nodes) {
   if (nodes > whole.nodes().size()) {
     return absl::InvalidArgumentError(
@@ -55,7 +55,7 @@ absl::StatusOr<SweepRequest> ReadRequest(const Arguments& arguments, Axis axis) 
   if (is_file) {
     ASSIGN_OR_RETURN(topology::Topology whole, LoadCluster(arguments));
     nodes_limit = static_cast<uint32_t>(whole.nodes().size());
-    // Several points are made of one file.
+    // All points share the topology of one file.
     auto shared = std::make_shared<const topology::Topology>(std::move(whole));
     request.cluster = [shared](uint32_t nodes, uint64_t) { return FirstNodes(*shared, nodes); };
     if (arguments.Has("seeds")) {

@@ -8,8 +8,9 @@
 
 namespace copse::simcli {
 
-// `copse-sim table`: completion against the number of nodes. `copse-sim sweep`: against the message's size. Of several
-// algorithms, over seeds; as a table, JSON, SVG and PNG. docs/reference/copse-sim.md has the options and the JSON.
+// Makes the verbs `copse-sim table`: completion against the number of nodes, and `copse-sim sweep`: completion against
+// the message's size. Both compare several algorithms, over seeds; as a table, JSON, SVG and PNG.
+// docs/reference/copse-sim.md has the options and the JSON.
 std::vector<Verb> SweepVerbs();
 
 }  // namespace copse::simcli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text for people: aligned tables.
+// Text for display: aligned tables.
 #ifndef COPSE_CLI_SIM_TEXT_H_
 #define COPSE_CLI_SIM_TEXT_H_
 
@@ -11,20 +11,20 @@
 
 namespace copse::simcli {
 
-// Columns are aligned: the first `left_columns` to the left, others to the right. All rows have as many cells as the
-// first, which is the titles. ASCII.
+// Renders aligned columns: the first `left_columns` to the left, others to the right. All rows have as many cells as
+// the first, which is the titles. ASCII.
 std::string RenderTable(const std::vector<std::vector<std::string>>& rows, size_t left_columns = 1);
 
-// "key:   value" lines, values aligned.
+// Renders "key:   value" lines with aligned values.
 std::string RenderDetails(const std::vector<std::pair<std::string, std::string>>& details);
 
-// "12.345 us": in the largest unit of ns, us, ms, s in which it is at least 1, to five digits.
+// Formats "12.345 us": in the largest unit of ns, us, ms, s in which it is at least 1, to five digits.
 std::string FormatNs(double ns);
 
-// "+1.2 %" of `value` beside `reference`; "-" if that is not positive.
+// Formats the difference of `value` from `reference` as "+1.2 %"; "-" if `reference` is not positive.
 std::string FormatDifference(double value, double reference);
 
-// Most memory that this process has had, in bytes; 0 if the kernel does not tell.
+// Returns the peak memory of this process, in bytes; 0 if the kernel does not report it.
 int64_t PeakMemoryBytes();
 
 }  // namespace copse::simcli

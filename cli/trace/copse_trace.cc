@@ -32,7 +32,7 @@ struct Options {
   std::string folder, plot, profile, write_out = "table";
   bool check = false;
 
-  // The tables have it, too.
+  // The tables include the profile's gaps already.
   bool tells_of_profile() const { return !profile.empty() && !prints(); }
   bool prints() const { return write_out == "json" || (plot.empty() && profile.empty() && !check); }
 };

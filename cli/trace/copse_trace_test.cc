@@ -23,7 +23,7 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// The traces of one call of two ranks, whose second part is touched first.
+// CopseTraceTest has traces of one call of two ranks, whose second fragment is accessed first.
 class CopseTraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ class CopseTraceTest : public ::testing::Test {
     file.calls = {call};
     return file;
   }
-  // Four calls, read forwards and backwards from two places: as `sites` has them.
+  // Makes four calls, read forwards and backwards from two places given by `sites`.
   static tnbc::TraceFile InTurn(uint32_t rank, const std::vector<uint32_t>& sites) {
     tnbc::TraceFile file = FileOf(rank, 2);
     file.sites.push_back({"app", 32, "main"});

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 constexpr double kNsPerMs = 1e6;
-// Of calls of more parts no times are listed or drawn part by part.
+// For calls of more fragments, times are not listed or drawn by fragment.
 constexpr size_t kPartsShownMax = 32;
 
 std::string Ms(double ns) { return absl::StrFormat("%.3f", ns / kNsPerMs); }
@@ -35,7 +35,7 @@ std::string Percent(uint64_t some, uint64_t all) {
   return all == 0 ? "-" : absl::StrFormat("%.0f %%", 100 * static_cast<double>(some) / static_cast<double>(all));
 }
 
-// Columns side by side; the first row has titles. The last column is not padded.
+// Aligns columns; the first row has titles. The last column is not padded.
 std::string Table(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
@@ -111,7 +111,7 @@ Json JsonOf(const CommonOrder& common) {
   return {{"calls", common.calls}, {"in_order", common.in_order}, {"order", common.order}};
 }
 
-// --- The picture: a panel for each site, a row for each part ---
+// --- The picture: a panel for each site, a row for each fragment ---
 
 constexpr double kWidth = 900, kLeft = 60, kRight = 860, kTop = 60, kRowHeight = 18, kTitleHeight = 26, kPanelGap = 30;
 constexpr double kBarHeight = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What traces tell, as text, JSON and a picture.
+// The results of traces, as text, JSON and a picture.
 #ifndef COPSE_CLI_TRACE_REPORT_H_
 #define COPSE_CLI_TRACE_REPORT_H_
 
@@ -11,12 +11,12 @@
 
 namespace copse::trace {
 
-// What a profile does not have, a line each: any order; orders by place, of kinds that are called from several places.
+// Lists what a profile lacks, a line each: any order; orders by place, for kinds that are called from several places.
 std::vector<std::string> NotLearnt(const Traces& traces);
 
 std::string TextOf(const Traces& traces);
 std::string JsonOf(const Traces& traces);
-// SVG: for each place of calls, by part, when its data was there, when it was first touched, and what that waited.
+// Draws SVG: for each place of calls, by fragment, the arrival of its data, its first access, and the resulting wait.
 std::string PictureOf(const Traces& traces);
 
 }  // namespace copse::trace

@@ -36,7 +36,7 @@ absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
   return trace;
 }
 
-// Places that parts have among the first touches of a call; none if nothing was touched.
+// Returns the places of fragments among the first accesses of a call; nothing if the call's result was not accessed.
 std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
   const std::vector<uint64_t> touches = FirstTouches(call);
   if (std::all_of(touches.begin(), touches.end(), [](uint64_t ns) { return ns == UINT64_MAX; })) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
   return places;
 }
 
-// Places that parts have had in calls.
+// Places counts the places that fragments have had in calls.
 class Places {
  public:
   void Add(const std::vector<uint64_t>& places) {
@@ -61,7 +61,7 @@ class Places {
   }
 
   uint64_t calls() const { return calls_; }
-  // By the median, so that what some calls do otherwise changes nothing; then by the mean.
+  // Orders by the median, so that a few exceptional calls change nothing; then by the mean.
   Order OrderOf(uint32_t parts) const {
     std::vector<std::pair<uint64_t, uint64_t>> keys;
     for (const Part& part : parts_) keys.emplace_back(MedianOf(part), part.sum);
@@ -91,7 +91,7 @@ class Places {
   uint64_t calls_ = 0;
 };
 
-// What calls touch first, counted together.
+// Tally counts the access orders of calls together.
 class Tally {
  public:
   void Add(const std::vector<uint64_t>& places) {
@@ -113,8 +113,8 @@ class Tally {
   std::map<std::vector<uint64_t>, uint64_t> calls_of_;
 };
 
-// As if what was touched first had come first, at the times at which anything came; the program computes between its
-// touches as it did.
+// Replays the call as if data had arrived in the order of first accesses, at the recorded arrival times; the program's
+// computation between its accesses is unchanged.
 uint64_t WaitedAtBest(const tnbc::TraceCall& call) {
   std::vector<uint64_t> there;
   std::vector<const tnbc::TracePiece*> touched;
@@ -125,7 +125,7 @@ uint64_t WaitedAtBest(const tnbc::TraceCall& call) {
   }
   std::sort(there.begin(), there.end());
   std::sort(touched.begin(), touched.end(), [](const auto* a, const auto* b) { return *a->touch < *b->touch; });
-  uint64_t before = 0, now = 0, waited = 0;  // in the trace; in the play
+  uint64_t before = 0, now = 0, waited = 0;  // recorded time; replayed time
   for (size_t i = 0; i < touched.size(); ++i) {
     now += *touched[i]->touch - std::min(before, *touched[i]->touch);
     before = *touched[i]->touch + touched[i]->waited;
@@ -224,13 +224,13 @@ void ForEachCall(const Traces& traces, Visit visit) {
   }
 }
 
-// A call's number is of its kind, whatever its parts.
+// Calls are numbered within their kind for any number of fragments.
 KindKey OfAnyParts(KindKey key) {
   key.parts = 0;
   return key;
 }
 
-// Where the calls of a kind are made.
+// PlacesOfKind has the places that make the calls of a kind.
 struct PlacesOfKind {
   CallPlaces::InTurn in_turn;
   std::map<uint32_t, std::set<std::string>> sites;  // by place, their names on all ranks
@@ -388,7 +388,7 @@ absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces) {
   return profile;
 }
 
-// Communicators of the same members have calls of the same number: these are compared in turn.
+// Communicators of the same members have calls of the same number: these are compared in sequence.
 std::vector<std::string> Disagreements(const Traces& traces) {
   std::vector<std::string> lines;
   if (traces.files.size() < traces.ranks) {

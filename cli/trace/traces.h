@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The traces of one launch (COPSE_TNBC_TRACE), and what they tell together.
+// The traces of one launch (COPSE_TNBC_TRACE), and their combined results.
 #ifndef COPSE_CLI_TRACE_TRACES_H_
 #define COPSE_CLI_TRACE_TRACES_H_
 
@@ -16,18 +16,18 @@
 
 namespace copse::trace {
 
-// By rank; of a launch of `ranks`, some may be missing.
+// Traces are by rank; of a launch of `ranks`, some may be missing.
 struct Traces {
   uint32_t ranks = 0;
   std::vector<tnbc::TraceFile> files;
 };
 
 // Reads all of a folder's traces.
-// Errors: NOT_FOUND without folder or traces; INVALID_ARGUMENT names the file, and the line that is wrong, or says that
-// files are of several launches.
+// Errors: NOT_FOUND without folder or traces; INVALID_ARGUMENT names the file, and the invalid line, or reports that
+// files belong to several launches.
 absl::StatusOr<Traces> ReadTraces(const std::string& folder);
 
-// Calls that share an order of parts.
+// KindKey identifies calls that share an order of fragments.
 struct KindKey {
   uint64_t communicator = 0;
   uint32_t size = 0;
@@ -39,62 +39,62 @@ struct KindKey {
 };
 KindKey KeyOf(const tnbc::TraceKind& kind, const tnbc::TraceCall& call);
 std::string NameOf(const tnbc::TraceSite& site);
-// "over 256 KiB": the class of lengths, of a call's longest buffer.
+// Names the class of lengths of a call's longest buffer: "over 256 KiB".
 std::string NameOfLength(uint32_t length);
 
-// Means over those calls that had some, ns since calls returned.
+// PartTimes are a fragment's means over the calls that have the value, ns since calls returned.
 struct PartTimes {
   uint64_t calls = 0, touched_calls = 0;
   double there = 0, touch = 0, waited = 0;
 };
 
-// What calls of one kind from one place have in common.
+// SiteSummary combines the calls of one kind from one place.
 struct SiteSummary {
   KindKey kind;
   std::string site;
-  uint32_t ranks = 0;             // that have called from there
-  uint64_t calls = 0, early = 0;  // of all ranks
+  uint32_t ranks = 0;             // ranks that have called from there
+  uint64_t calls = 0, early = 0;  // over all ranks
   uint64_t pieces = 0, untouched = 0;
-  // Means over early calls, ns: the time in the call, and from its return until all was there; what the program waited
-  // for what it touched; what it would have waited if its data had come in the order of touches, piece for piece at the
-  // same times.
+  // Means over calls with asynchronous completion, ns: the time in the call, and from its return until all data had
+  // arrived; the program's wait for accessed data; its wait if data had arrived in the order of accesses, range by
+  // range at the same times.
   double inside = 0, there = 0, waited = 0, waited_at_best = 0;
-  std::vector<uint32_t> order;   // of first touches, by all; as for profiles
-  std::vector<PartTimes> parts;  // by part
+  std::vector<uint32_t> order;   // of first accesses, over all ranks; the order for profiles
+  std::vector<PartTimes> parts;  // by fragment
 };
 std::vector<SiteSummary> Summarize(const Traces& traces);
 
-// By part, ns since the call returned; UINT64_MAX: it was not touched. Of a piece that several parts bring the touch
-// counts only where a part has no piece of its own.
+// Returns the first accesses by fragment, ns since the call returned; UINT64_MAX: not accessed. The access of a memory
+// range that several fragments fill counts only for fragments without a range of their own.
 std::vector<uint64_t> FirstTouches(const tnbc::TraceCall& call);
 
-// What most of some calls, of all ranks, touch first comes first: by the median of the places that a part has among the
-// first touches. A call or a rank that does otherwise changes nothing, as long as they are few.
+// CommonOrder is the order in which most of some calls, over all ranks, access fragments first: by the median of a
+// fragment's places among the first accesses. A few exceptional calls or ranks change nothing.
 struct CommonOrder {
   std::vector<uint32_t> order;
-  uint64_t calls = 0;     // that touched anything, of all ranks
-  uint64_t in_order = 0;  // that touched all in this order
+  uint64_t calls = 0;     // calls with any access, over all ranks
+  uint64_t in_order = 0;  // calls that accessed all in this order
 };
 
-// What calls of a kind want first.
+// WantedOrder is the order in which calls of a kind first access their fragments.
 struct WantedOrder {
   CommonOrder all;
-  // Of the calls that are made where the first call of a period is made, the second, and so on. Empty: places take no
-  // turns, or want the same.
+  // Slot is the order of one place in a period of calls. There are none if places do not take turns, or if all have
+  // the same order.
   struct Slot {
-    std::string site;  // on ranks that call from others: all of them
+    std::string site;  // all places, if ranks call from different ones
     CommonOrder common;
   };
   std::vector<Slot> slots;
-  uint64_t first = 1;    // the call, by its number of its kind, that has the first slot
-  std::string why_none;  // why there are no slots, though calls are made at several places
+  uint64_t first = 1;    // number, within its kind, of the call with the first slot
+  std::string why_none;  // reason for having no slots, though calls are made at several places
 };
 std::map<KindKey, WantedOrder> WantedOrders(const Traces& traces);
 
-// Kinds of more than one part. FAILED_PRECONDITION: a rank's trace is missing.
+// Makes profiles for kinds of more than one fragment. FAILED_PRECONDITION: a rank's trace is missing.
 absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces);
 
-// Where ranks do not agree on what they called and in which order it was brought, a line each; empty: they do.
+// Lists, a line each, where ranks differ in their calls or in the order of arrival; empty: they agree.
 std::vector<std::string> Disagreements(const Traces& traces);
 
 }  // namespace copse::trace

@@ -48,7 +48,7 @@ TraceCall CallOf(uint64_t number, std::vector<TracePiece> pieces) {
   return call;
 }
 
-// Of a launch of two ranks, whose calls touch part 2, then 1, then 0.
+// Makes a trace of a launch of two ranks, whose calls access fragment 2, then 1, then 0.
 TraceFile FileOf(uint32_t rank) {
   TraceFile file;
   file.rank = rank;
@@ -82,7 +82,7 @@ TEST(SummarizeTest, TellsWhatWaitedAndWhatNeedNotHave) {
   EXPECT_DOUBLE_EQ(site.inside, 2 * kMs);
   EXPECT_DOUBLE_EQ(site.there, 3 * kMs);
   EXPECT_DOUBLE_EQ(site.waited, 2 * kMs);
-  EXPECT_DOUBLE_EQ(site.waited_at_best, 0);  // what is touched at 1 ms could have come then
+  EXPECT_DOUBLE_EQ(site.waited_at_best, 0);  // data accessed at 1 ms could have arrived then
   EXPECT_EQ(site.order, (Order{2, 1, 0}));
   ASSERT_EQ(site.parts.size(), 3u);
   EXPECT_DOUBLE_EQ(site.parts[2].there, 3 * kMs);
@@ -102,7 +102,7 @@ TEST(SummarizeTest, WhatIsWantedAtOnceWaitsInAnyOrder) {
 
 TEST(WantedOrdersTest, IsWhatMostTouchFirst) {
   Traces traces = Both();
-  // One call has another order, and one touches nothing.
+  // One call has another order, and one accesses nothing.
   traces.files[1].calls[0].pieces = {PieceOf({0}, 0, 1), PieceOf({1}, 0, 2), PieceOf({2}, 0, 3)};
   traces.files[1].calls[1].pieces.clear();
   const auto orders = WantedOrders(traces);
@@ -113,7 +113,7 @@ TEST(WantedOrdersTest, IsWhatMostTouchFirst) {
   EXPECT_EQ(wanted.in_order, 2u);
 }
 
-// Where two places of a program call alike, and one of them more often.
+// Two places of a program make calls of one kind, one of them more often.
 TEST(WantedOrdersTest, IsTheOrderOfMostCallsAndNoMixture) {
   Traces traces = {1, {FileOf(0)}};
   const auto touched = [](const Order& order) {
@@ -128,7 +128,7 @@ TEST(WantedOrdersTest, IsTheOrderOfMostCallsAndNoMixture) {
   EXPECT_EQ(wanted.in_order, 3u);
 }
 
-// A call at one of two places that touches parts in this order.
+// Makes a call at one of two places that accesses fragments in this order.
 TraceCall CallAt(uint32_t site, uint64_t number, const Order& touched) {
   std::vector<TracePiece> pieces;
   for (uint32_t i = 0; i < touched.size(); ++i) pieces.push_back(PieceOf({touched[i]}, 0, i));
@@ -139,7 +139,8 @@ TraceCall CallAt(uint32_t site, uint64_t number, const Order& touched) {
 
 const Order kForward = {0, 1, 2}, kBackward = {2, 1, 0};
 
-// Of two ranks: `before` calls at a place of their own, then `calls` of which every other one is read backwards.
+// Makes traces of two ranks: `before` calls at a place of their own, then `calls` of which every other one is read
+// backwards.
 Traces InTurn(uint32_t before, uint32_t calls) {
   Traces traces = Both();
   for (TraceFile& file : traces.files) {
@@ -184,7 +185,7 @@ TEST(WantedOrdersTest, RanksMayCallFromPlacesOfTheirOwn) {
   EXPECT_EQ(wanted.slots[0].common.calls, 8u);
 }
 
-// Calls of other parts have numbers of the same kind.
+// Calls with another number of fragments share the numbering of their kind.
 TEST(WantedOrdersTest, TheTurnOfCallsOfOtherPartsHasTheOrderOfAll) {
   Traces traces = InTurn(0, 0);
   for (TraceFile& file : traces.files) {
@@ -198,7 +199,7 @@ TEST(WantedOrdersTest, TheTurnOfCallsOfOtherPartsHasTheOrderOfAll) {
   const auto orders = WantedOrders(traces);
   ASSERT_EQ(orders.size(), 2u);
   for (const auto& [key, wanted] : orders) {
-    EXPECT_EQ(wanted.slots.size(), key.parts == 2 ? 0u : 3u);  // what one place wants is what all such calls want
+    EXPECT_EQ(wanted.slots.size(), key.parts == 2 ? 0u : 3u);  // a single place's order is that of all its calls
     EXPECT_EQ(wanted.why_none, "");
     if (key.parts == 2) continue;
     EXPECT_EQ(wanted.slots[0].common.order, kForward);

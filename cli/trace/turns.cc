@@ -10,7 +10,7 @@
 namespace copse::trace {
 namespace {
 
-// As those who learn while the program runs: a period is seen twice, and so many calls at least, before it is believed.
+// The rule is that of learning at run time: a period counts if it is seen twice, over at least so many calls.
 constexpr uint64_t kCallsMin = 4;
 
 bool IsOnePlace(const std::vector<uint32_t>& places) {
@@ -22,7 +22,7 @@ std::string Describe(const std::optional<Turns>& turns) {
   return absl::StrCat("in a period of ", turns->period, " from call ", turns->first);
 }
 
-// `places`: by rank.
+// Returns the reason for having no turns. `places` are by rank.
 std::string WhyNone(const std::map<uint32_t, std::vector<uint32_t>>& places) {
   const auto& [first_rank, first_places] = *places.begin();
   const std::optional<Turns> first = FindTurns(first_places);
@@ -66,7 +66,7 @@ CallPlaces::InTurn CallPlaces::Find() const {
         absl::StrCat("call ", *twice_, " is made at several places, by communicators of the same members");
     return result;
   }
-  uint64_t calls = UINT64_MAX;  // that all ranks have
+  uint64_t calls = UINT64_MAX;  // number of calls that all ranks have
   for (const auto& [rank, sites] : sites_) {
     uint64_t mine = 0;
     while (mine < calls && sites.count(mine + 1) != 0) ++mine;
@@ -78,7 +78,7 @@ CallPlaces::InTurn CallPlaces::Find() const {
   for (const auto& [rank, sites] : sites_) {
     std::vector<uint32_t>& mine = by_rank[rank];
     for (uint64_t i = 0; i < calls; ++i) mine.push_back(sites.at(i + 1));
-    // What was one place so far may be several by this rank.
+    // Calls that had one place so far may have several by this rank.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> indices;
     for (uint64_t i = 0; i < calls; ++i) {
       const auto next = static_cast<uint32_t>(indices.size());

@@ -10,7 +10,7 @@
 namespace copse::trace {
 namespace {
 
-// A letter each.
+// Makes one place per letter.
 std::vector<uint32_t> PlacesOf(const std::string& letters) { return {letters.begin(), letters.end()}; }
 
 std::string Repeated(const std::string& text, int times) {
@@ -41,12 +41,12 @@ TEST(FindTurnsTest, WhatIsSeenTooSeldomIsNone) {
     EXPECT_EQ(FindTurns(PlacesOf(letters)), std::nullopt) << letters;
   }
   EXPECT_EQ(FindTurns(PlacesOf(Repeated("abcdefghijklmnopq", 4))), std::nullopt);
-  // Half of the calls are enough.
+  // Half of the calls suffice.
   EXPECT_EQ(Found("wxyzabab"), (Turns{5, 4, 2}));
   EXPECT_EQ(FindTurns(PlacesOf("vwxyzabab")), std::nullopt);
 }
 
-// By rank.
+// Makes places by rank.
 CallPlaces Called(const std::vector<std::string>& letters) {
   CallPlaces places;
   for (uint32_t rank = 0; rank < letters.size(); ++rank) {

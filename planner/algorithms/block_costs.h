@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What messages of several blocks cost between nodes.
+// Costs of messages of several blocks between nodes.
 #ifndef COPSE_PLANNER_ALGORITHMS_BLOCK_COSTS_H_
 #define COPSE_PLANNER_ALGORITHMS_BLOCK_COSTS_H_
 
@@ -15,31 +15,32 @@
 
 namespace copse::planner {
 
-// BlockCosts holds the costs of section 3.1 of the MGO paper where every node has a block of its own, of the same size,
-// and messages carry any number of them. Immutable; thread-safe. The topology must outlive it.
+// BlockCosts holds the costs of section 3.1 of the MGO paper for collectives in which every node has a block of the
+// same size and a message carries any number of blocks. Immutable; thread-safe. The topology must outlive it.
 class BlockCosts {
  public:
-  // Node v is the topology's node places[v].
-  // Errors:  INVALID_ARGUMENT as BroadcastCosts::FromTopology of all nodes' blocks in one message: more than 2^33
-  //          bytes, or a broadcast of them that could take longer than 2^61 ns.
+  // Maps node v to the topology's node places[v].
+  // Errors:  INVALID_ARGUMENT like BroadcastCosts::FromTopology for one message with all nodes' blocks: it exceeds 2^33
+  //          bytes, or its broadcast could take longer than 2^61 ns.
   static absl::StatusOr<BlockCosts> Create(const topology::Topology* topology, absl::Span<const uint32_t> places,
                                            uint64_t block_bytes);
-  // All nodes of the topology.
+  // Uses all nodes of the topology.
   static absl::StatusOr<BlockCosts> Create(const topology::Topology* topology, uint64_t block_bytes);
 
   uint32_t node_count() const { return static_cast<uint32_t>(places_.size()); }
   uint64_t block_bytes() const { return block_bytes_; }
   int64_t Send(uint32_t i) const { return one_.Send(i); }
   int64_t Receive(uint32_t j) const { return one_.Receive(j); }
-  // Of a message of so many blocks, up to all nodes'. i != j. Cost: O(depth).
+  // Returns the costs of a message of `blocks` blocks, at most one per node. i != j. Cost: O(depth).
   BroadcastCosts::Pair Between(uint32_t i, uint32_t j, uint32_t blocks) const;
 
-  // Broadcasts of one block, of so many, and of all nodes' blocks. The first has its matrix if there may be one.
+  // The costs of broadcasts of one block, of `blocks` blocks, and of all nodes' blocks. The first has its matrix if the
+  // node count permits one.
   const BroadcastCosts& OfOne() const { return one_; }
   absl::StatusOr<BroadcastCosts> Of(uint32_t blocks) const;
   const BroadcastCosts& OfAll() const { return all_; }
 
-  // As BroadcastCosts::Mirrored.
+  // Mirrors the costs of every message size (BroadcastCosts::Mirrored).
   BlockCosts Mirrored() const;
 
  private:

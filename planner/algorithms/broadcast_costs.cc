@@ -34,7 +34,7 @@ absl::Status CheckLink(absl::string_view what, size_t index, int64_t latency_ns,
   return absl::OkStatus();
 }
 
-// The tree's vertices that are kept, old numbers by new: nodes, then switches, parents before children.
+// Lists the vertices that are kept, by new number: nodes, then switches, parents before children.
 absl::StatusOr<std::vector<uint32_t>> OrderVertices(const CostTree& tree, uint32_t n) {
   const uint32_t count = static_cast<uint32_t>(tree.parent.size());
   std::vector<uint32_t> below(count, 0), children(count, 0);
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<uint32_t>> OrderVertices(const CostTree& tree, uint32
     }
     ++children[parent];
   }
-  // From the leaves up: what is never freed of its children is on a cycle.
+  // Peels the tree from the leaves: a vertex whose children are never all removed is on a cycle.
   std::vector<uint32_t> order;
   order.reserve(count);
   for (uint32_t v = 0; v < count; ++v) {

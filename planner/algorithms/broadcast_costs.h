@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a message costs between any two nodes, for algorithms that go by cost.
+// Costs of a message between any two nodes, for algorithms that decide by cost.
 #ifndef COPSE_PLANNER_ALGORITHMS_BROADCAST_COSTS_H_
 #define COPSE_PLANNER_ALGORITHMS_BROADCAST_COSTS_H_
 
@@ -15,38 +15,38 @@
 
 namespace copse::planner {
 
-// A cluster as a tree: vertices 0..n-1 are the nodes, the others switches.
+// CostTree is a cluster as a tree: vertices 0..n-1 are the nodes, the others switches.
 struct CostTree {
   std::vector<uint32_t> parent;  // a switch; topology::kNoParent at the top
-  // Of the link to the parent; at the top they have no meaning.
+  // By vertex: the link to its parent; unused at the top.
   std::vector<int64_t> latency_ns;
   std::vector<int64_t> bandwidth_bytes_per_s;
 };
 
-// BroadcastCosts holds the costs of section 3.1 of the MGO paper for messages of one size, in integer nanoseconds: i
-// sends to j by being busy for Send(i) + Stream(i, j); Latency(i, j) + Receive(j) later j has the message. Stream is
-// the time for which the tail follows the head, floor((bytes - 1) * 10^9 / bandwidth).
+// BroadcastCosts holds the costs of section 3.1 of the MGO paper for messages of one size, in integer nanoseconds: node
+// i sends to j by being busy for Send(i) + Stream(i, j); Latency(i, j) + Receive(j) later j has the message. Stream is
+// the time by which the tail follows the head, floor((bytes - 1) * 10^9 / bandwidth).
 //
-// From a tree it takes memory linear in its vertices: latencies are summed along the path, and the slowest link's
-// Stream counts. Measured figures come as matrices. Immutable but for FillMatrix; thread-safe.
+// Built from a tree, it takes memory linear in the vertices: latencies add up along the path, and the slowest link
+// determines Stream. Measured figures are given as matrices. Immutable except for FillMatrix; thread-safe.
 class BroadcastCosts {
  public:
-  // For matrices, of which this many nodes need 64 MB.
+  // Limit for matrices; this many nodes need 64 MB.
   static constexpr uint32_t kMatrixNodesMax = 2000;
 
-  // `send_ns` and `receive_ns`: of each node; n is their size. Switches without nodes below them are dropped.
+  // `send_ns` and `receive_ns` are by node; n is their size. Switches without nodes below them are dropped.
   // Errors:  INVALID_ARGUMENT if sizes differ, n is 0 or beyond topology::kNodeCountMax, a parent is no switch, there
   //          is not one top, there is a cycle, a switch is deeper than topology::kDepthMax, a figure is negative or a
   //          bandwidth is not positive, or if a broadcast could take longer than 2^61 ns.
   static absl::StatusOr<BroadcastCosts> FromTree(const CostTree& tree, absl::Span<const int64_t> send_ns,
                                                  absl::Span<const int64_t> receive_ns, uint64_t bytes);
-  // Node v is the topology's node places[v], with that node's overheads.
+  // Maps node v to the topology's node places[v], with that node's overheads.
   static absl::StatusOr<BroadcastCosts> FromTopology(const topology::Topology& topology,
                                                      absl::Span<const uint32_t> places, uint64_t bytes);
-  // All nodes of the topology.
+  // Uses all nodes of the topology.
   static absl::StatusOr<BroadcastCosts> FromTopology(const topology::Topology& topology, uint64_t bytes);
-  // latency_ns[i * n + j] and bandwidth_bytes_per_s[i * n + j] are of the path from i to j; the diagonals have no
-  // meaning. n <= kMatrixNodesMax.
+  // latency_ns[i * n + j] and bandwidth_bytes_per_s[i * n + j] describe the path from i to j; the diagonals are unused.
+  // n <= kMatrixNodesMax.
   static absl::StatusOr<BroadcastCosts> FromMatrices(absl::Span<const int64_t> latency_ns,
                                                      absl::Span<const int64_t> bandwidth_bytes_per_s,
                                                      absl::Span<const int64_t> send_ns,
@@ -56,7 +56,7 @@ class BroadcastCosts {
   int64_t Send(uint32_t i) const { return send_ns_[i]; }
   int64_t Receive(uint32_t j) const { return receive_ns_[j]; }
 
-  // For i != j. Cost: O(1) with a matrix, else O(depth).
+  // Requires i != j. Cost: O(1) with a matrix, else O(depth).
   int64_t Latency(uint32_t i, uint32_t j) const {
     return has_matrix() ? pairs_[size_t{i} * node_count() + j].latency_ns : Walk(i, j).latency_ns;
   }
@@ -70,33 +70,35 @@ class BroadcastCosts {
   Pair Between(uint32_t i, uint32_t j) const {
     return has_matrix() ? pairs_[size_t{i} * node_count() + j] : Walk(i, j);
   }
-  // For how long i is busy, and what passes from then until j has the message.
+  // Busy is the time for which i is occupied; the function after it gives the time from then until j has the message.
   int64_t Busy(uint32_t i, uint32_t j) const { return send_ns_[i] + Stream(i, j); }
   int64_t Travel(uint32_t i, uint32_t j) const { return Latency(i, j) + receive_ns_[j]; }
-  // Both: C_ij.
+  // Returns C_ij, the sum of both.
   int64_t Cost(uint32_t i, uint32_t j) const {
     const Pair pair = Between(i, j);
     return send_ns_[i] + pair.latency_ns + pair.stream_ns + receive_ns_[j];
   }
 
-  // The tree, if there is one. Vertices beyond the nodes are switches, parents before children; no switch is without
-  // nodes. stream_ns_of and latency_ns_of belong to the link above.
+  // The tree, present if has_tree(). Vertices beyond the nodes are switches, parents before children; every switch has
+  // nodes below it. stream_ns_of and latency_ns_of describe the link to the parent.
   bool has_tree() const { return !parent_.empty(); }
   uint32_t vertex_count() const { return static_cast<uint32_t>(parent_.size()); }
   uint32_t ParentOf(uint32_t vertex) const { return parent_[vertex]; }
   int64_t LinkLatency(uint32_t vertex) const { return link_latency_ns_[vertex]; }
   int64_t LinkStream(uint32_t vertex) const { return link_stream_ns_[vertex]; }
-  // Of a switch: 0 at the top. A node has its switch's depth plus 1.
+  // Returns a switch's depth: 0 at the top. A node's depth is its switch's plus 1.
   uint32_t DepthOf(uint32_t vertex) const { return depth_[vertex]; }
 
   bool has_matrix() const { return !pairs_.empty(); }
-  // Makes Latency and Stream O(1). Nothing if there are more than kMatrixNodesMax nodes. Cost: O(n^2) time and memory.
+  // Makes Latency and Stream O(1). Does nothing if there are more than kMatrixNodesMax nodes. Cost: O(n^2) time and
+  // memory.
   void FillMatrix();
 
-  // The same cluster with all messages going the other way in reversed time: senders pay what receivers paid, and the
-  // other way round.
+  // Returns the costs of the same cluster with every message sent the other way in reversed time: send and receive
+  // overheads are swapped, and so are the directions of the links.
   BroadcastCosts Mirrored() const;
-  // Of these nodes alone, numbered as they stand there: not empty, none twice. has_tree().
+  // Returns the costs among these nodes alone, renumbered by their place in `nodes`: not empty, without duplicates.
+  // Requires has_tree().
   BroadcastCosts Restricted(absl::Span<const uint32_t> nodes) const;
 
  private:

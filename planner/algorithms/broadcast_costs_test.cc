@@ -17,7 +17,7 @@ using topology::kNoParent;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Nodes 0 and 1 on switch 4, node 2 on switch 5; both below switch 3; switch 6 has no nodes.
+// Nodes 0 and 1 are on switch 4, node 2 is on switch 5; both switches are below switch 3; switch 6 has no nodes.
 const CostTree kTree = {
     .parent = {4, 4, 5, kNoParent, 3, 3, 5},
     .latency_ns = {1, 2, 4, 0, 8, 16, 32},
@@ -111,7 +111,7 @@ TEST(BroadcastCostsTest, RefusesBadTrees) {
   EXPECT_THAT(error(tree), FailsWith(kInvalid, "tree", "nodes=3", "parents=7"));
   tree = {.parent = {3, 3, 3}, .latency_ns = {1, 1, 1}, .bandwidth_bytes_per_s = {1, 1, 1}};
   EXPECT_THAT(error(tree), FailsWith(kInvalid, "tree", "nodes=3", "parents=3"));
-  // A tower of 70 switches with the nodes on top of it.
+  // The nodes sit below a chain of 70 switches.
   tree = {};
   for (uint32_t v = 0; v < 73; ++v) {
     tree.parent.push_back(v < 3 ? 72 : v == 3 ? kNoParent : v - 1);

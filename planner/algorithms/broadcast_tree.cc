@@ -40,7 +40,7 @@ int64_t Completion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> 
 }
 
 int64_t ManyToOneCompletion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges, uint32_t root) {
-  // From the last edge back: whoever sends has received from all of its own children by then.
+  // Walks from the last edge back: a sender has received from all of its own children before it sends.
   std::vector<int64_t> ready(costs.node_count(), 0);
   for (size_t i = edges.size(); i-- > 0;) {
     const auto [receiver, sender] = edges[i];
@@ -79,7 +79,7 @@ BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const
 Neighbours NeighboursOf(const BroadcastTree& tree) {
   Neighbours neighbours(tree.edges.size() + 1);
   for (const BroadcastEdge& edge : tree.edges) {
-    neighbours[edge.to].push_back(edge.from);  // first, since a node receives before it sends
+    neighbours[edge.to].push_back(edge.from);  // the parent comes first: a node receives before it sends
     neighbours[edge.from].push_back(edge.to);
   }
   return neighbours;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What algorithms that go by cost give: who sends to whom, in which order, and when it is over.
+// The result of algorithms that decide by cost: edges in sending order, and the completion time.
 #ifndef COPSE_PLANNER_ALGORITHMS_BROADCAST_TREE_H_
 #define COPSE_PLANNER_ALGORITHMS_BROADCAST_TREE_H_
 
@@ -21,37 +21,38 @@ struct BroadcastEdge {
   friend bool operator==(const BroadcastEdge&, const BroadcastEdge&) = default;
 };
 
-// A broadcast's edges. A node receives before it sends, and each sender sends in the order of its edges.
+// BroadcastTree lists a broadcast's edges. A node receives before it sends, and each sender sends in the order of its
+// edges.
 struct BroadcastTree {
   uint32_t root = 0;
   std::vector<BroadcastEdge> edges;
-  int64_t completion_ns = 0;  // of the last arrival, the root starting at 0
-  uint32_t phase1_edges = 0;  // MGO: of lines [3]-[20]
+  int64_t completion_ns = 0;  // time of the last arrival, the root starting at 0
+  uint32_t phase1_edges = 0;  // MGO: edges from lines [3]-[20]
 };
 
-// Errors: INVALID_ARGUMENT unless the edges are those of a tree over n nodes, rooted at `root`, in an order in which
-// everybody receives before it sends.
+// Errors: INVALID_ARGUMENT unless the edges form a tree over n nodes, rooted at `root`, in an order in which every node
+// receives before it sends.
 absl::Status CheckBroadcastTree(const BroadcastTree& tree, uint32_t node_count);
 
-// When each node has the message: RT_s += send_s + T_sr, then RT_r = RT_s + L_sr + receive_r. `edges` of a checked
-// tree. Cost: O(n), times the depth of the cluster without a matrix.
+// Returns when each node has the message: RT_s += send_s + T_sr, then RT_r = RT_s + L_sr + receive_r. `edges` must be
+// those of a checked tree. Cost: O(n), times the depth of the cluster without a matrix.
 std::vector<int64_t> Arrivals(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges);
 int64_t Completion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges);
 
-// The same tree used many-to-one: each edge's `to` sends to its `from`, and everybody receives from its children in
-// the reverse of the order in which it would have served them. The sender is busy for send_s; L later the message's
-// head is there, and the receiver, once it is free, is busy for receive_r + T. Gives when the root is done; by reversal
-// of time that is Completion with costs.Mirrored(). All start at 0.
+// Returns when the root is done if the same tree is used many-to-one: each edge's `to` sends to its `from`, and every
+// node receives from its children in the reverse of their serving order. The sender is busy for send_s; L later the
+// message's head arrives, and the receiver, once it is free, is busy for receive_r + T. All nodes start at 0. By
+// reversal of time this equals Completion with costs.Mirrored().
 int64_t ManyToOneCompletion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges, uint32_t root);
 
-// A tree from who is whose child, children in sending order; edges are breadth first.
+// Builds a tree from lists of children in sending order; edges are breadth first.
 BroadcastTree TreeOfChildren(const BroadcastCosts& costs, uint32_t root,
                              const std::vector<std::vector<uint32_t>>& children);
-// From and to a plan's form (tree.h).
+// Convert from and to the form that a plan has (tree.h).
 BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const Neighbours& neighbours);
 Neighbours NeighboursOf(const BroadcastTree& tree);
 
-// children[v] in sending order.
+// Returns children[v] in sending order.
 std::vector<std::vector<uint32_t>> ChildrenOf(const BroadcastTree& tree);
 
 }  // namespace copse::planner

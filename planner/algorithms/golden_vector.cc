@@ -23,7 +23,7 @@ absl::Status Wrong(const std::string& what, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", why));
 }
 
-// The member, or null.
+// Returns the member, or null.
 const Json& Member(const Json& json, const char* key) {
   static const Json& none = *new Json;
   if (!json.is_object()) return none;
@@ -33,7 +33,7 @@ const Json& Member(const Json& json, const char* key) {
 
 absl::StatusOr<int64_t> ToInteger(const Json& json, const std::string& what, int64_t least, int64_t limit) {
   if (!json.is_number_integer()) return Wrong(what, "not an integer (value=" + json.dump().substr(0, 40) + ")");
-  // Beyond int64_t an unsigned one would turn negative.
+  // An unsigned number beyond int64_t would turn negative.
   const bool beyond = json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()};
   const int64_t value = beyond ? std::numeric_limits<int64_t>::max() : json.get<int64_t>();
   if (value < least || value > limit) {
@@ -95,14 +95,14 @@ absl::StatusOr<GoldenResult> ParseResult(const std::string& algorithm, const Jso
   return result;
 }
 
-// Each sender's receivers, in order.
+// Lists each sender's receivers, in order.
 std::vector<std::vector<uint32_t>> BySender(const std::vector<BroadcastEdge>& edges, uint32_t node_count) {
   std::vector<std::vector<uint32_t>> receivers(node_count);
   for (const BroadcastEdge& edge : edges) receivers[edge.from].push_back(edge.to);
   return receivers;
 }
 
-// What differs, or "".
+// Describes the first difference, or returns "".
 std::string Difference(const GoldenVector& vector, const GoldenResult& wanted) {
   const uint32_t n = vector.costs.node_count();
   const bool is_reference = wanted.algorithm == kReferenceOfBest;
@@ -119,7 +119,7 @@ std::string Difference(const GoldenVector& vector, const GoldenResult& wanted) {
     return absl::StrCat("faster than possible (ns=", replayed, ", least=", *vector.lower_bound_ns, ")");
   }
   if (is_reference) {
-    // Division first: no overflow.
+    // Dividing first avoids overflow.
     const int64_t limit = wanted.done_ns / 100 * kGoldenBestPercentMax;
     return replayed <= std::max(limit, wanted.done_ns)
                ? ""
@@ -183,7 +183,8 @@ GoldenComparison CompareWithGolden(const GoldenVector& vector) {
     }
   }
   if (vector.lower_bound_ns.has_value()) {
-    // Ours may be weaker or stronger; but it must not be above what somebody reached.
+    // Our bound may be weaker or stronger than the file's; but it must not exceed a completion time that an algorithm
+    // reached.
     const int64_t ours = LowerBoundNs(vector.costs, vector.root);
     int64_t fastest = std::numeric_limits<int64_t>::max();
     for (const GoldenResult& result : vector.results) fastest = std::min(fastest, result.done_ns);

@@ -34,18 +34,18 @@ struct GoldenVector {
   std::optional<int64_t> lower_bound_ns;
 };
 
-// Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)" for everything that is not such a file.
+// Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)" for any text that is not such a file.
 absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text);
 
-// `best` may be this much slower than the reference for it.
+// `best` may be this much slower than the reference result for it.
 inline constexpr int64_t kGoldenBestPercentMax = 103;
 
 struct GoldenComparison {
-  uint32_t passed = 0;              // algorithms, and the lower bound
-  std::vector<std::string> failed;  // a line each
+  uint32_t passed = 0;              // number of algorithms, plus the lower bound
+  std::vector<std::string> failed;  // one line each
 };
 
-// Runs every algorithm that the vector has a result of.
+// Runs every algorithm for which the vector has a result.
 GoldenComparison CompareWithGolden(const GoldenVector& vector);
 
 }  // namespace copse::planner

@@ -29,7 +29,7 @@ std::vector<std::string> Seeds() {
   return {small, large, best};
 }
 
-// What parses is of a size that it says, and every comparison ends with a verdict.
+// A vector that parses has the size that it states, and every comparison ends with a verdict.
 void OneInput(std::string_view bytes) {
   const auto vector = planner::ParseGoldenVector(bytes);
   if (!vector.ok()) {
@@ -37,7 +37,7 @@ void OneInput(std::string_view bytes) {
     return;
   }
   CHECK(vector->root < vector->costs.node_count());
-  // Building trees takes longer than parsing them: larger ones are the tests of the algorithms.
+  // Building trees takes longer than parsing them; the algorithms' own tests cover larger clusters.
   constexpr uint32_t kNodesMax = 7, kResultsMax = 8;
   if (vector->costs.node_count() > kNodesMax || vector->results.size() > kResultsMax) return;
   const planner::GoldenComparison comparison = planner::CompareWithGolden(*vector);

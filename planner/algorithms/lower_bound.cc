@@ -20,7 +20,7 @@ int64_t FarthestOnTree(const BroadcastCosts& costs, uint32_t root) {
   return farthest;
 }
 
-// Dijkstra.
+// Dijkstra's algorithm on the matrix gives the distance of the farthest node.
 int64_t FarthestOnMatrix(const BroadcastCosts& costs, uint32_t root) {
   const uint32_t n = costs.node_count();
   std::vector<int64_t> distance(n, kNever);
@@ -48,7 +48,7 @@ int64_t LowerBoundNs(const BroadcastCosts& costs, uint32_t root) {
   if (n == 1) return 0;
   const int64_t distance = costs.has_tree() ? FarthestOnTree(costs, root) : FarthestOnMatrix(costs, root);
 
-  // Of each node: the least that a send costs it, and the least that a message to it travels.
+  // By node: the cheapest send from it, and the shortest travel of a message to it.
   std::vector<int64_t> busy(n, kNever), travel(n, kNever);
   for (uint32_t v = 0; v < n; ++v) {
     if (costs.has_matrix()) {

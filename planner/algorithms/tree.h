@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tree algorithms share: each takes an order of the team's nodes and gives a plan's `neighbours`.
+// Types that the tree algorithms share: each takes an order of the team's nodes and gives a plan's `neighbours`.
 #ifndef COPSE_PLANNER_ALGORITHMS_TREE_H_
 #define COPSE_PLANNER_ALGORITHMS_TREE_H_
 
@@ -14,13 +14,13 @@
 
 namespace copse::planner {
 
-// The nodes of a team in the order in which an algorithm places them: order[p] is the node at position p, and position
-// 0 is the root. A permutation of 0..n-1. Nodes that are near each other should stand near each other
-// (planner/node_order.h).
+// NodeOrder lists the nodes of a team in the order in which an algorithm places them: order[p] is the node at position
+// p, and position 0 is the root. It is a permutation of 0..n-1. Nodes that are near each other should have near
+// positions (planner/node_order.h).
 using NodeOrder = std::vector<uint32_t>;
 
-// neighbours[v] of a schedule::Plan: the parent first (the root has none), then the children in serving order. The plan
-// is undirected; parent and child are those of a call whose root is order[0].
+// Neighbours is neighbours[v] of a schedule::Plan: the parent first (the root has none), then the children in serving
+// order. The plan is undirected; parent and child are those of a call whose root is order[0].
 using Neighbours = std::vector<std::vector<uint32_t>>;
 
 // Errors: INVALID_ARGUMENT if `order` is empty, longer than schedule::kNodeCountMax or not a permutation.
@@ -32,7 +32,7 @@ absl::Status CheckFanout(std::string_view algorithm, uint32_t k);
 // Collects the edges of a tree. Calls: Connect for every edge, a position's parent before its children; then Take.
 class TreeBuilder {
  public:
-  // `order` is checked, and must outlive this object.
+  // `order` must have passed CheckOrder, and outlive this object.
   explicit TreeBuilder(absl::Span<const uint32_t> order) : order_(order), neighbours_(order.size()) {}
 
   void Connect(uint32_t parent_position, uint32_t child_position);
@@ -43,7 +43,7 @@ class TreeBuilder {
   Neighbours neighbours_;
 };
 
-// parent[v] of the tree when it is directed from `root`; kNoTreeParent at the root and at what it does not reach.
+// Returns parent[v] of the tree directed from `root`; kNoTreeParent at the root and at unreachable nodes.
 inline constexpr uint32_t kNoTreeParent = 0xffffffff;
 std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What administrators ask.
+// Requests of administrators.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -14,7 +14,7 @@
 namespace copse::coordinator {
 namespace {
 
-// What the daemons' own time-out may be late.
+// The daemons' own time-out may be this late.
 constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<NodeInfo> Coordinator::Impl::FindNode(const std::string& name) co
 
 absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draining) {
   const auto it = nodes_.find(name);
-  // One that has not come back since a restart is known as draining, all the same.
+  // A node that has not come back since a restart counts as known if it is draining.
   const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
   if (!is_known) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
   RETURN_IF_ERROR(store_->SaveDraining(name, draining));
@@ -291,7 +291,7 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
       for (Rank rank{0}; rank.value() < layout.shape.size(); ++rank) {
         const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
         const auto at = progress.find({team_id, rank});
-        // Where plans are missing, only those that wait have come.
+        // A call that waits for plans has been reached by its joined ranks only: every other rank is missing.
         const bool behind =
             waits_for != Family::kCommon || (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
         if (behind) merged.missing.insert(rank);

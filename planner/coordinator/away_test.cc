@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planner that does not hear a node knows nothing of its death; what it does take for one.
+// A planner without a stream to a node learns nothing of its death; the tests cover the evidence that it does accept.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ using schedule::Failure;
 
 class AwayTest : public CoordinatorTest {
  protected:
-  // As Register, of a daemon on another machine, or that has heard of a term.
+  // Registers a daemon that is on another machine, or that knows a term.
   schedule::Registered RegisterFrom(SessionId session, const std::string& name, uint64_t incarnation,
                                     const std::string& machine, std::vector<schedule::RunningTeam> teams = {},
                                     uint64_t term = 0) {
@@ -25,7 +25,7 @@ class AwayTest : public CoordinatorTest {
     coordinator->OnMessage(session, message);
     return sink.Take<schedule::Registered>(session);
   }
-  // The planner's process ends, and its store with it.
+  // Ends the planner's process and loses its store.
   void LoseStore() {
     store = FailingStore();
     Restart();
@@ -203,7 +203,7 @@ TEST_F(AwayTest, IdsOfALostStoreDoNotComeAgain) {
   const auto old_term = Register(2, "n2").term;
   const auto team = FormTeam();
   LoseStore();
-  // A node that has not heard of the older planner asks for a team before the older team's daemons are back.
+  // A node that does not know the older planner requests a team before the older team's daemons are back.
   Register(3, "n3");
   EXPECT_EQ(RegisterFrom(1, "n1", 1, "machine of n1", {}, old_term).term, old_term + 1);
   Join(3, 0, 1, ++request, "new");
@@ -235,7 +235,7 @@ TEST_F(AwayTest, AnEpochThatALostStoreDecidedIsNotAborted) {
   const auto team = FormTeam();
   const uint64_t term = 1;
   LoseStore();
-  // n2 has prepared epoch 2 and has not heard what became of it; n1 may know.
+  // n2 has prepared epoch 2 without learning its outcome; n1 may know it.
   RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1, 2)}, term);
   coordinator->OnMessage(2, schedule::EpochQuery{team.layout.id, EpochId{2}});
   EXPECT_TRUE(Silent());
@@ -278,7 +278,7 @@ TEST_F(AwayTest, PlansThatADaemonBringsBackAreVerified) {
   EXPECT_TRUE(coordinator->Plans().empty());
   EXPECT_EQ(State(team.layout.id), "ready") << "its daemons have verified theirs";
 
-  // They were recorded: a planner that is restarted before it has verified them believes them no more.
+  // The teams were recorded: a planner that is restarted before it has verified them no longer trusts them.
   LoseStore();
   Register(1, "n1", 1, {cyclic});
   Restart();
@@ -300,7 +300,7 @@ TEST_F(AwayTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
   EXPECT_EQ(abort.team, p1.layout.id);
   EXPECT_TRUE(abort.again) << "no rank is told of a failure";
   EXPECT_EQ(abort.requests, (std::vector<uint64_t>{11}));
-  Join(1, 0, 2, 11);  // as a daemon does that has such an Abort
+  Join(1, 0, 2, 11);  // a daemon that has such an Abort joins again
   EXPECT_TRUE(Register(3, "n2", 1, {Running(p1, 0, 1)}).forgotten.empty());
   EXPECT_TRUE(sink.Take<schedule::Abort>(3).requests.empty());
   Join(3, 1, 2, 21);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Companions: plans of a team for collectives beyond the common ones, made when a daemon asks for them. They form,
-// switch epochs and end as teams do (teams.cc); here is what they have besides.
+// Companions are derived teams: plans of a team for collectives beyond the common ones, made when a daemon requests
+// them. They form, switch epochs and end by the rules of teams (teams.cc); this file has the differences.
 //
-// All nodes must agree on which attempts failed, since each fails one call of every rank. So attempts are numbered: a
-// node prepares none that it has counted as failed, and a coordinator that knows of fewer than a daemon believes it.
+// All nodes must agree on which attempts failed, since each failed attempt fails one call of every rank. So attempts
+// are numbered: a node prepares none that it has counted as failed, and a coordinator that knows of fewer than a daemon
+// adopts the daemon's count.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,12 +21,13 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Until a companion is tried again whose nodes were not all connected. One that stays away is waited for.
+// Interval until the formation of a derived team is retried while a node is not connected. The attempt waits for that
+// node.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace
 
-// Nothing, if the join is one that the team's daemons may send.
+// Returns nothing if the team's daemons may send this join.
 std::optional<FailureReport> Coordinator::Impl::CompanionRefusal(const Join& join) {
   const schedule::JoinTeam& message = join.message;
   const Team* team = TeamOf(message.parent);
@@ -65,7 +67,7 @@ void Coordinator::Impl::OnCompanionJoin(Join join) {
   Companion& companion = companions_[key];
   if (companion.id != TeamId{0}) {
     Team& team = teams_.at(companion.id);
-    // Formed already: its Commit is on the way.
+    // The derived team is already formed: its Commit is on the way.
     if (team.record.epoch == EpochId{0}) team.change->joins.push_back(std::move(join));
     return;
   }

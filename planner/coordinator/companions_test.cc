@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Companions of teams: how they form on demand, and what they share with their teams.
+// Derived teams (companions): how they form on demand, and what they share with their teams.
 #include <string>
 #include <vector>
 
@@ -21,7 +21,7 @@ using ::testing::Pair;
 
 class CompanionTest : public CoordinatorTest {
  protected:
-  // What the daemon of `rank` says when that rank is the first there to call such a collective.
+  // Sends the request of the daemon of `rank` when that rank is the first there to call such a collective.
   void Ask(SessionId session, uint32_t rank, uint64_t request, const schedule::TeamLayout& team,
            Family family = Family::kRooted, uint64_t failed = 0, const FailureReport& last_failure = {}) {
     schedule::JoinTeam join{.request = request, .identity = team.identity, .parent = team.id, .rank = Rank{rank}};
@@ -68,7 +68,7 @@ TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
   EXPECT_EQ(p1.epoch, EpochId{1});
   EXPECT_TRUE(p1.requests.empty());
   EXPECT_EQ(p2.requests.size(), 1u);
-  // The other one asks meanwhile, and once more when all is decided.
+  // The other daemon requests it meanwhile, and again after the decision.
   Ask(1, 0, 71, team.layout);
   EXPECT_TRUE(Silent());
   Commit(p1);
@@ -77,7 +77,7 @@ TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
   EXPECT_EQ(State(p1.layout.id), "ready");
   EXPECT_EQ(coordinator->Node("n1")->ranks, 1u);  // no rank counts twice
   EXPECT_TRUE(store.Load()->teams.contains(p1.layout.id));
-  // Another family is another companion.
+  // Another collective class has another derived team.
   EXPECT_NE(FormCompanion(team.layout, Family::kAlltoall).layout.id, p1.layout.id);
 }
 
@@ -101,12 +101,12 @@ TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
   EXPECT_EQ(abort.requests, (std::vector<uint64_t>{70}));
   EXPECT_THAT(Brief(abort.why), Pair(Failure::kNoResource, Names("node n2", "no room")));
   EXPECT_TRUE(sink.Take<schedule::Abort>(2).requests.empty());
-  // The rank of n2 comes to the same call later: it fails, too, for the same reason.
+  // The rank of n2 reaches the same call later: it fails too, for the same reason.
   Ask(2, 1, 80, team.layout);
   const auto late = sink.Take<schedule::Abort>(2);
   EXPECT_EQ(late.requests, (std::vector<uint64_t>{80}));
   EXPECT_EQ(late.why, abort.why);
-  // The next call is the next attempt.
+  // The next call starts the next attempt.
   Ask(2, 1, 81, team.layout, Family::kRooted, 1);
   const auto again = sink.Take<schedule::Prepare>(2);
   EXPECT_EQ(again.layout.identity.nonce, 1u);
@@ -130,7 +130,7 @@ TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
 TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
   RegisterTwo();
   const auto team = FormTeam();
-  Restart();  // it has forgotten
+  Restart();  // the planner forgets the attempt
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1)});
   const FailureReport drains{Failure::kNoResource, "node n1 is draining", FailureCause::kNodeDraining, "n1"};
@@ -174,7 +174,7 @@ TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
   coordinator->OnDisconnected(2);
   const auto abort = sink.Take<schedule::Abort>(1);
   EXPECT_EQ(abort.team, p1.layout.id);
-  EXPECT_TRUE(abort.requests.empty());  // so the daemon asks again
+  EXPECT_TRUE(abort.requests.empty());  // so the daemon requests it again
   auto forming = Running(p1, 0, 1);
   Register(3, "n2", 1, {Running(team, 1), forming});
   EXPECT_EQ(sink.Take<schedule::Abort>(3).team, p1.layout.id);
@@ -191,12 +191,12 @@ TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
   const auto p1 = sink.Take<schedule::Prepare>(1);
   coordinator->OnMessage(1, Accept(p1, 0));
   coordinator->OnMessage(2, Accept(p1, 1));
-  Restart();  // before anybody has heard
+  Restart();  // before any daemon has received it
   Register(1, "n1", 1, {Running(team, 1), Running(p1, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Commit>(1).team, p1.layout.id);
   Register(2, "n2", 1, {Running(team, 1), Running(p1, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Commit>(2).team, p1.layout.id);
-  Ask(2, 1, 90, team.layout);  // it is there
+  Ask(2, 1, 90, team.layout);  // the derived team exists
   EXPECT_TRUE(Silent());
 }
 
@@ -228,7 +228,7 @@ TEST_F(CompanionTest, EndTogether) {
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   EXPECT_TRUE(coordinator->Teams().empty());
   EXPECT_TRUE(store.Load()->teams.empty());
-  coordinator->OnMessage(2, schedule::LeaveTeam{companion.layout.id});  // the daemon says so, too
+  coordinator->OnMessage(2, schedule::LeaveTeam{companion.layout.id});  // the daemon leaves it as well
 }
 
 TEST_F(CompanionTest, NodeThatHasLeftFailsTheAttempt) {
@@ -300,7 +300,7 @@ TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
   EXPECT_EQ(State(companion.layout.id), "ready");
   EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
   sink.sent.clear();
-  // By its team and a collective of its family.
+  // The derived team is found by its team and a collective of its class.
   const PlanOptions gathers{.collective = Collective::kGather};
   coordinator->ReplanTeam(team.layout.id, gathers, [](const absl::Status&) {});
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, companion.layout.id);

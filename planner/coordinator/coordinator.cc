@@ -16,8 +16,8 @@ namespace copse::coordinator {
 
 namespace {
 
-// Deadlines that were missed by more than kStall were missed by a process that stood still: what was sent to it in time
-// gets kForgiven to be read, once.
+// Deadlines missed by more than kStall were missed because the process was stopped: messages that arrived in time get
+// kForgiven to be read, once.
 constexpr absl::Duration kStall = absl::Milliseconds(500);
 constexpr absl::Duration kForgiven = absl::Seconds(1);
 
@@ -43,14 +43,15 @@ absl::Status Coordinator::Impl::Start() {
     team.record = std::move(record);
     team.members.resize(team.node_count());
     NoteCompanion(team.record.layout);
-    // Only plans that were taken over have no labels, and may have been recorded before they were verified.
+    // Only adopted plans have no labels; they may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {
       VerifyLater(id);
     } else {
       IndexPlans(id, team);
     }
   }
-  // The newest team tells who has a name. Another daemon of that name may be alive as well: its neighbours know.
+  // The newest team determines which daemon has a name. Another daemon of that name may be alive as well: its neighbors
+  // know.
   for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
     for (uint32_t i = 0; i < it->second.node_count(); ++i) {
       Node& node = NodeOfMember(it->second, i);
@@ -130,7 +131,7 @@ void Coordinator::Impl::SendTo(const schedule::TeamNode& member, const schedule:
 }
 
 void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon& message) {
-  if (sessions_.count(session) == 0) return;  // closed already
+  if (sessions_.count(session) == 0) return;  // already closed
   if (const auto* registration = std::get_if<schedule::Register>(&message)) {
     if (NodeOf(session) != nullptr) return ProtocolError(session, "Register came twice");
     return OnRegister(session, *registration);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inside the coordinator. coordinator.cc has sessions, nodes.cc what is known of nodes, registration.cc what a daemon's
-// return settles, teams.cc formation, epochs and ends of teams, silence.cc who is cut off, companions.cc what
-// companions have besides, plans.cc the index of plans, administration.cc the rest.
+// The coordinator's implementation. coordinator.cc has sessions, nodes.cc the state of nodes, registration.cc the
+// decisions at a daemon's return, teams.cc formation, epochs and ends of teams, silence.cc which node is cut off,
+// companions.cc the differences of derived teams, plans.cc the index of plans, administration.cc the rest.
 #ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 #define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 
@@ -25,10 +25,10 @@
 
 namespace copse::coordinator {
 
-// How many ended teams are remembered, in case a daemon that missed the end comes back with one.
+// Limit of remembered ended teams: a daemon that missed the end may come back with one.
 inline constexpr size_t kEndedTeamsMax = 65536;
 
-// How many joins of a session are remembered.
+// Limit of remembered joins per session.
 inline constexpr size_t kRequestsMax = 4096;
 
 class Coordinator::Impl {
@@ -66,42 +66,42 @@ class Coordinator::Impl {
 
  private:
   struct Session {
-    std::string from;  // the other end's address
+    std::string from;  // the peer's address
     std::string node;  // empty: not registered
     TimerId register_timer;
-    // Joins that came and were not aborted; the newest kRequestsMax. A daemon says its joins again when it is
-    // Registered, also those that it said just before it knew.
+    // Joins received and not aborted; the newest kRequestsMax. A daemon repeats its joins once it is Registered,
+    // including those sent just before.
     std::set<uint64_t> requests;
   };
 
-  // One start of one daemon: the one that has its name. Others that had it before may be members of teams still; they
-  // are away.
+  // Node is one start of one daemon: the one that has the name. Daemons that had the name before may still be members
+  // of teams; they are away.
   struct Node {
     schedule::NodeAnnouncement announcement;
     SessionId session = 0;         // 0: no stream
     std::string from;              // the address of its last stream
     bool has_registered = false;   // with this coordinator
-    bool all_is_recorded = false;  // the store has every decision that it may know of
+    bool all_is_recorded = false;  // the store has every decision that the daemon may know
     bool stopping = false;         // it takes no new teams, and ends
     absl::Time away_since;
-    absl::Time lost_at = absl::InfinitePast();  // when others said that it is gone
-    std::set<TeamId> teams;                     // that this incarnation is a member of
+    absl::Time lost_at = absl::InfinitePast();  // when other daemons reported it gone
+    std::set<TeamId> teams;                     // teams that have this incarnation as a member
 
-    // Others may notice before its stream ends. What they said long before that was of something else.
+    // Other daemons may notice before its stream ends. A report from long before that concerned another event.
     bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
   };
 
-  // A node of a team. In the end every member has left or is gone, and the team ends.
+  // Member is a node of a team. In the end every member has left or is gone, and the team ends.
   struct Member {
     bool left = false;   // all its ranks have destroyed the team
     bool gone = false;   // restarted, stopped or removed: it will not come back
-    bool known = false;  // `committed` and `prepared` are what the daemon said to this coordinator
+    bool known = false;  // `committed` and `prepared` are the daemon's report to this coordinator
     EpochId committed{0};
-    // An epoch that waits for the others to come back: one of them may know that it was decided. 0: none.
+    // An epoch pending until the others are back: one of them may know that it was decided. 0: none.
     EpochId prepared{0};
   };
 
-  // An epoch that was prepared and is not decided.
+  // Change is an epoch that was prepared and is not decided.
   struct Change {
     EpochId epoch{0};
     std::vector<std::string> plans;
@@ -115,86 +115,86 @@ class Coordinator::Impl {
     TeamRecord record;  // epoch 0: nothing decided yet
     std::vector<Member> members;
     std::optional<Change> change;
-    std::function<void(const absl::Status&)> settled;  // of the decided epoch; may be null
-    absl::Time nameless_since;                         // when another daemon got the name of a member, last
+    std::function<void(const absl::Status&)> settled;  // for the decided epoch; may be null
+    absl::Time nameless_since;                         // when another daemon last took the name of a member
     std::vector<PlanId> plan_ids;                      // in the index
-    size_t verified = 0;                               // plans of an adopted team that have passed
-    bool is_verified = true;                           // false: its plans are not looked at yet
+    size_t verified = 0;                               // number of an adopted team's plans that have passed
+    bool is_verified = true;                           // false: its plans are not verified yet
 
     TeamId id() const { return record.layout.id; }
     bool durable() const { return IsDurable(record.layout); }
     uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
   };
 
-  // What a daemon says of a team that it has prepared and does not run yet.
+  // Undecided is a daemon's report of a team that it has prepared and does not run yet.
   struct Undecided {
     schedule::RunningTeam running;
     absl::Time since;
   };
 
-  // A companion that a daemon has asked for. Lives as long as its team.
+  // Companion is a derived team that a daemon has requested. It lives as long as its team.
   struct Companion {
-    TeamId id{0};                 // 0: neither there nor being formed
-    uint64_t failed = 0;          // attempts
+    TeamId id{0};                 // 0: neither existing nor being formed
+    uint64_t failed = 0;          // number of attempts
     schedule::FailureReport why;  // of the last one
-    std::vector<Join> waiting;    // for nodes that are away
-    TimerId timer;                // looks again
+    std::vector<Join> waiting;    // joins pending while nodes are away
+    TimerId timer;                // retries the formation
   };
   using CompanionKey = std::pair<TeamId, Family>;
 
-  // Is it in the store? Sub-teams are not: they are many, and short-lived.
+  // Returns whether the team is stored. Sub-teams are not: they are many, and short-lived.
   static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
 
   // --- coordinator.cc: sessions ---
   void ProtocolError(SessionId session, const std::string& what);
   Node* NodeOf(SessionId session);
 
-  // --- nodes.cc ---
+  // For a registered session.
   void StreamEnded(SessionId session);                    // of a registered session
-  Node& NodeOfMember(const Team& team, uint32_t member);  // away, if it is new
+  Node& NodeOfMember(const Team& team, uint32_t member);  // away if it is new
   void NodeAway(Node& node);                              // it has no stream
-  // Its daemon is no more: ends its part in its teams, and breaks those that it had not left.
+  // Handles the end of a daemon: ends its membership in its teams, and breaks the teams that it had not left.
   void NodeGone(Node& node, const schedule::FailureReport& why);
   void OnStopping(SessionId session, const schedule::Stopping& message);
-  // A daemon says that another one is gone, which the planner does not hear either.
+  // Handles a daemon's report that another one, to which the planner has no stream either, is gone.
   void NoteLost(const std::string& name, Incarnation incarnation);
-  // Collects, in a while, what members that are away leave. Set again as long as there are any.
+  // Schedules the collection of records of members that are away. It repeats as long as there are any.
   void CollectLater();
   void Collect();
-  // Whether its members are all away for forget_records. Then its record is dropped, and nobody is told: a daemon that
-  // comes back with the team is adopted.
+  // Returns whether all members are away for forget_records. The record is then dropped without notice: if a daemon
+  // comes back with the team, the team is adopted.
   bool IsAbandoned(const Team& team) const;
   bool MayComeBack(const Team& team) const;  // whether a member is away
   void DropRecord(TeamId id);
-  const Node* LiveNode(const schedule::TeamNode& member) const;  // with a stream, and that incarnation; or null
+  const Node* LiveNode(const schedule::TeamNode& member) const;  // connected, with that incarnation; or null
   void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);
 
   // --- registration.cc ---
   void OnRegister(SessionId session, const schedule::Register& message);
   std::optional<schedule::FailureReport> RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const;
-  // The daemon that has the name of another one is that one's successor: on its machine, so that the older is no more.
+  // Returns whether the newer daemon of a name succeeds the older: it runs on the same machine, so the older has ended.
   static bool Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older);
-  // A connected node that runs a team with this one, whose stream is gone; or null.
+  // Returns a connected node that runs a team with this disconnected one, or null.
   const Node* HearerOf(const Node& node) const;
   enum class Standing {
     kWelcome,    // known, or to be adopted
-    kForgotten,  // it is over for this node
+    kForgotten,  // the team has ended for this node
     kUnfit       // it is not as a team can be, or its id is another team's: it is left alone
   };
   Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
   void TakeUp(Node& node, const schedule::RunningTeam& running);
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
-  // A store that was lost or is older than the team does not know its last epoch; the daemon does.
+  // Adopts the daemon's last epoch if the store was lost or is older than the team.
   void CatchUp(Team& team, const schedule::RunningTeam& running);
-  // Once all members are back, a prepared epoch that none of them has was never decided.
+  // Aborts prepared epochs that no member runs, once all members are back: they were never decided.
   void SettlePrepared(Team& team);
-  // Breaks a team some of whose nodes wait for an epoch that nobody can tell them any more.
+  // Breaks a team some of whose nodes wait for an epoch that no other member can report any more.
   void BreakIfUntold(Team& team);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
-  // Teams that daemons have prepared, and that the store would not have if they were decided: those that run them tell
-  // their neighbors, and, once they come back, the planner.
+  // Settles teams that daemons have prepared, and that the store would not have if they were decided: the daemons that
+  // run them notify their neighbors, and, once they come back, the planner.
   void SettleUndecided();
-  // Whether all who might run a team are here, or will not come.
+  // Returns whether all daemons that might run a team are connected, or will not come back.
   bool AllAreHeard(const schedule::TeamLayout& layout) const;
   void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
   void NotListed(Team& team, uint32_t member);
@@ -215,7 +215,7 @@ class Coordinator::Impl {
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
   void StartFirstEpoch(schedule::TeamLayout layout, Change change);
   void StartChange(Team& team, Change change);
-  // May end the team. `again`: what was wrong passes, so if it is a companion that forms, daemons shall ask again.
+  // May end the team. `again`: the obstacle is transient, so the daemons request a forming derived team again.
   void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
   void Decide(Team& team);
   void SendCommit(Team& team, uint32_t member);
@@ -225,13 +225,13 @@ class Coordinator::Impl {
   void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);
-  bool MaybeEnd(Team& team);  // true: the team is no more
+  bool MaybeEnd(Team& team);  // true: the team has ended
   void Forget(TeamId id, bool has_ended = true);
   static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
   Team* TeamOf(TeamId id);
   absl::Status SaveIfDurable(const Team& team);
-  void NoteMachines(TeamRecord& record) const;  // of the members that are here
-  // New ids wait, and joins with them: daemons that know of a higher term may not have come back yet.
+  void NoteMachines(TeamRecord& record) const;  // records the connected members' machines
+  // New ids, and joins with them, are held back: daemons that know of a higher term may not have come back yet.
   bool settles() const { return clock_->Now() < settled_at_; }
   void HearTerm(uint64_t term, bool by_us);
 
@@ -243,7 +243,7 @@ class Coordinator::Impl {
   // --- plans.cc ---
   void IndexPlans(TeamId id, Team& team);
   void ForgetPlans(Team& team);
-  // What a daemon says that a team's plans are is checked a plan at a time, in turns of their own.
+  // Verifies the plans that a daemon reports for a team, one plan at a time, each in a turn of its own.
   void VerifyLater(TeamId id);
   void VerifyNext(TeamId id);
 
@@ -253,12 +253,12 @@ class Coordinator::Impl {
   void FormCompanion(const CompanionKey& key);
   absl::StatusOr<schedule::TeamLayout> CompanionLayout(const schedule::TeamLayout& parent, const CompanionKey& key);
   void FailCompanion(const CompanionKey& key, const schedule::FailureReport& why);
-  // A companion's first epoch was aborted.
+  // Handles the abort of a derived team's first epoch.
   void CompanionAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
-  void NoteCompanion(const schedule::TeamLayout& layout);  // it is there: from the store, or adopted
+  void NoteCompanion(const schedule::TeamLayout& layout);  // it exists: from the store, or adopted
   void DropCompanionJoins(SessionId session);
-  void ForgetCompanions(const schedule::TeamLayout& layout);  // of a team that is forgotten, or a companion that is
-  // A team and its companions break together.
+  void ForgetCompanions(const schedule::TeamLayout& layout);  // for a team that is forgotten, or a derived team that is
+  // Breaks a team together with its derived teams.
   void BreakLinked(const schedule::TeamLayout& layout, const schedule::FailureReport& why, const Node* reporter);
   std::vector<TeamId> CompanionsOf(TeamId team) const;
 
@@ -285,7 +285,7 @@ class Coordinator::Impl {
   void OnTraceReply(Node& node, const schedule::TraceReply& message);
   void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
   void OnStatusReply(Node& node, const schedule::StatusReply& message);
-  void NodeSilent(const std::string& node);  // it will not answer any more
+  void NodeSilent(const std::string& node);  // the node will not answer any more
   void FinishQuery(uint64_t query);
   NodeInfo InfoOf(const Node& node) const;
   TeamInfo InfoOf(const Team& team) const;
@@ -303,9 +303,9 @@ class Coordinator::Impl {
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
-  std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // by the nodes' names
+  std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
   std::map<CompanionKey, Companion> companions_;                  // by their team
-  std::set<TeamId> ended_;                                        // by this coordinator; the newest kEndedTeamsMax
+  std::set<TeamId> ended_;                                        // ended here; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;

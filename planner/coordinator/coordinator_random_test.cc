@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random steps against daemons that keep the protocol: streams that end with messages on the way, daemons that restart,
-// a planner that dies between any two of its messages, and a store that fails or is lost. After each step and after all
-// faults are healed it is checked that an epoch is decided the same way everywhere.
+// Random steps against daemons that follow the protocol: streams that end with messages on the way, daemons that
+// restart, a planner that dies between any two of its messages, and a store that fails or is lost. The test checks
+// after each step, and after all faults are healed, that an epoch is decided the same way everywhere.
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -33,18 +33,18 @@ namespace {
 using schedule::Failure;
 using NodeKey = std::pair<std::string, Incarnation>;
 
-// What daemons did with an epoch.
+// EpochHistory records the daemons' reactions to an epoch.
 struct EpochHistory {
   std::string team;  // its name: no two teams have one
   std::set<NodeKey> committed, aborted;
   std::set<uint64_t> first_calls, plan_hashes;
-  // labels[a][b]: what a issued for b.
+  // labels[a][b] is the label that a issued for b
   std::map<NodeKey, std::map<uint32_t, uint32_t>> labels;
 };
 
 struct World;
 
-// A daemon that does what control.h says, and remembers what it was told.
+// FakeDaemon follows control.h, and remembers the messages it received.
 class FakeDaemon {
  public:
   struct Team {
@@ -70,12 +70,12 @@ class FakeDaemon {
   void BreakSomeTeam(Prng& prng);
   void AskAboutPrepared();
   void StartCalls(Prng& prng);
-  // The connection to another daemon is reset.
+  // Handles the reset of the connection to another daemon.
   void NoticeDeath(const NodeKey& dead);
 
   const NodeKey& key() const { return key_; }
   std::map<TeamId, Team> teams;
-  std::map<uint64_t, schedule::JoinTeam> joins;  // not answered
+  std::map<uint64_t, schedule::JoinTeam> joins;  // not yet answered
   uint64_t session = 0;                          // 0: not connected
   bool registered = false;
 
@@ -98,7 +98,7 @@ struct World : SessionSink {
 
   // --- Planner ---
 
-  // Fails, or kills the planner right after a save: nothing that it sends afterwards gets out.
+  // Fails, or kills the planner right after a save: no message sent afterwards leaves it.
   struct CrashingStore : MemoryStore {
     explicit CrashingStore(World* world) : world(world) {}
     absl::Status SaveTeam(const TeamRecord& record) override {
@@ -122,7 +122,7 @@ struct World : SessionSink {
     if (planner_dead) return;
     const auto link = links.find(session);
     if (link != links.end()) link->second.to_daemon.push_back(message);
-    // Dies in the middle of a round of messages.
+    // The planner dies in the middle of a round of messages.
     if (faults && prng.Chance(0.002)) planner_dead = true;
   }
   void Close(SessionId session, const std::string& why) override {
@@ -137,7 +137,7 @@ struct World : SessionSink {
     std::string daemon;
     std::deque<schedule::FromDaemon> to_planner;
     std::deque<schedule::ToDaemon> to_daemon;
-    std::optional<std::string> closed;  // by the planner, after to_daemon
+    std::optional<std::string> closed;  // set when the planner closes, after to_daemon
   };
 
   void AddDaemon(const std::string& name) {
@@ -158,7 +158,7 @@ struct World : SessionSink {
     links[daemon.session].to_planner.push_back(daemon.Registration());
   }
 
-  // The stream ends; what is on the way is lost.
+  // Ends the stream; messages on the way are lost.
   void Cut(FakeDaemon& daemon) {
     if (daemon.session == 0) return;
     const SessionId session = std::exchange(daemon.session, 0);
@@ -173,7 +173,7 @@ struct World : SessionSink {
     return *it->second;
   }
 
-  // Moves one message. False if there is none.
+  // Moves one message. Returns false if there is none.
   bool Deliver() {
     std::vector<std::pair<SessionId, bool>> ready;
     for (auto& [session, link] : links) {
@@ -203,7 +203,7 @@ struct World : SessionSink {
     return true;
   }
 
-  // Ranks of a new team on random nodes; sometimes with a mistake.
+  // Starts ranks of a new team on random nodes; sometimes with a mistake.
   void StartTeam() {
     const uint32_t size = 1 + prng.Below(5);
     schedule::JoinTeam join;
@@ -222,7 +222,7 @@ struct World : SessionSink {
       for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
     }
     for (uint32_t rank = 0; rank < size; ++rank) {
-      if (faults && prng.Chance(0.02)) continue;  // never comes
+      if (faults && prng.Chance(0.02)) continue;  // this rank never joins
       join.rank = Rank{faults && prng.Chance(0.01) ? 0 : rank};
       join.request = ++requests;
       daemons.at(places[prng.Below(places.size())])->Join(join);
@@ -230,10 +230,11 @@ struct World : SessionSink {
   }
 
   EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch);
-  // The Commit of what a daemon has prepared, if a neighbor of it has it.
+  // Returns the Commit of a daemon's prepared epoch, if a neighbor has it.
   std::optional<schedule::Commit> AskNeighbors(const FakeDaemon& asker, TeamId id);
 
-  // Where it had just recorded a first epoch, and the daemon that knew of it restarts too, nobody can tell the others.
+  // If the planner had just recorded a first epoch, and the daemon that knew of it restarts too, no process can notify
+  // the others.
   void LoseStore() {
     static_cast<MemoryStore&>(store) = MemoryStore();
     for (const auto& [epoch, history] : epochs) {
@@ -290,12 +291,12 @@ struct World : SessionSink {
     Check();
   }
 
-  // What holds always.
+  // Checks the invariants.
   void Check() {
     for (const auto& [epoch, history] : epochs) {
       const bool sub_team = sub_teams.count(epoch.first) != 0;
-      // A sub-team is not recorded: when the planner dies while it forms, it ends broken for those who had their
-      // Commit.
+      // A sub-team is not recorded: when the planner dies while it forms, it ends broken for the daemons that received
+      // their Commit.
       if (!sub_team && !history.committed.empty() && !history.aborted.empty()) {
         ADD_FAILURE() << "team " << epoch.first.value() << " epoch " << epoch.second.value()
                       << " is committed and aborted";
@@ -306,7 +307,7 @@ struct World : SessionSink {
     }
   }
 
-  // Heals all faults, lets everything finish, and looks.
+  // Heals all faults, lets everything finish, and checks the result.
   void Finish() {
     faults = false;
     if (planner_dead) StartPlanner();
@@ -322,7 +323,7 @@ struct World : SessionSink {
     }
     while (Deliver()) {
     }
-    // Records of teams that died as a whole while there was no planner.
+    // Waits for the records of teams that died as a whole while there was no planner.
     for (int minute = 0; minute < 130; ++minute) {
       for (auto& [name, daemon] : daemons) Connect(*daemon);
       clock.Advance(absl::Minutes(1));
@@ -418,7 +419,7 @@ void FakeDaemon::Resolve(uint64_t request) {
 }
 
 void FakeDaemon::CancelSomeJoin(Prng& prng) {
-  if (joins.empty() || session == 0) return;  // a client that dies meanwhile is not modelled
+  if (joins.empty() || session == 0) return;  // a client that dies meanwhile is not modeled
   auto it = joins.begin();
   std::advance(it, prng.Below(joins.size()));
   Send(schedule::CancelJoin{it->first, {Failure::kCanceled, "gave up"}});
@@ -469,7 +470,7 @@ void FakeDaemon::AskAboutPrepared() {
   for (const schedule::Commit& commit : told) OnMessage(commit);
 }
 
-// A store that is lost may give ids again, but only those of teams that nobody runs any more.
+// A lost store may issue ids again, but only those of teams that no daemon runs any more.
 EpochHistory& World::HistoryOf(const schedule::TeamLayout& layout, EpochId epoch) {
   EpochHistory& history = epochs[{layout.id, epoch}];
   if (history.team == layout.identity.name) return history;
@@ -507,7 +508,7 @@ void FakeDaemon::StartCalls(Prng& prng) {
   for (auto& [id, team] : teams) {
     if (team.epoch == EpochId{0} || team.broken) continue;
     uint64_t more = prng.Below(10);
-    // While a switch is prepared: nothing beyond S + W.
+    // While a switch is prepared, no call beyond S + W starts.
     if (team.prepared.has_value()) more = std::min(more, team.frozen_at + team.layout.window - team.started);
     team.started += more;
   }
@@ -541,7 +542,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     while (m->layout.nodes[self].name != key_.first) ++self;
     EXPECT_EQ(m->layout.nodes[self].incarnation, key_.second);
     EpochHistory& history = world_->HistoryOf(m->layout, m->epoch);
-    // A join that was said twice may be answered twice, once with an Abort.
+    // A repeated join may be answered twice, once with an Abort.
     const bool gone = std::any_of(m->requests.begin(), m->requests.end(),
                                   [this](const auto& request) { return joins.count(request.first) == 0; });
     if (gone || (world_->faults && world_->prng.Chance(0.05))) {
@@ -604,7 +605,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     }
     const auto it = teams.find(m->team);
     if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m->epoch) return;
-    // A node that was given up before its Commit reached it finds the team at its end: nothing is left to commit.
+    // A node that was given up before its Commit reached it receives the end of the team: nothing is left to commit.
     EpochHistory& history = world_->epochs[{m->team, m->epoch}];
     const auto info = world_->coordinator->Team(m->team);
     if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
@@ -619,7 +620,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     if (it == teams.end()) return;
     it->second.broken = true;
     if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
-    // Its Commit never came.
+    // The team's Commit never arrived.
     for (const uint64_t request : it->second.requests) Resolve(request);
     world_->left.insert({m->team, key_});
     teams.erase(it);
@@ -627,7 +628,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
   }
 }
 
-// What a run did, to see that it was not idle.
+// Totals counts the events of a run, to show that it was not idle.
 struct Totals {
   uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0;
 };
@@ -643,7 +644,7 @@ void RunSeed(uint64_t seed, int steps, Totals* totals) {
   totals->lost_stores += world.lost_stores;
 }
 
-// COORDINATOR_SEED=N runs that one only, COORDINATOR_LOG=1 tells what the coordinator does.
+// COORDINATOR_SEED=N runs only that seed, COORDINATOR_LOG=1 logs the coordinator's actions.
 TEST(CoordinatorRandomTest, EpochsAreDecidedAlikeEverywhere) {
   uint64_t seed = 0;
   Totals totals;

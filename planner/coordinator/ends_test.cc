@@ -28,9 +28,9 @@ TEST_F(CoordinatorTest, TeamEndsWhenAllHaveLeft) {
   sink.Take<schedule::EndTeam>(1);
   sink.Take<schedule::EndTeam>(2);
   EXPECT_TRUE(store.Load()->teams.empty());
-  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});  // again: again told
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});  // repeated: answered again
   sink.Take<schedule::EndTeam>(2);
-  // A daemon that missed the end comes back with it.
+  // A daemon that missed the end comes back with the team.
   EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
 }
 
@@ -73,7 +73,7 @@ TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
   EXPECT_THAT(Brief(sink.Take<schedule::BreakTeam>(1).why),
               Pair(Failure::kMemberLost, Names("incarnation=1", "now=5", "node n2")));
   EXPECT_TRUE(sink.sent[3].empty());
-  coordinator->OnMessage(3, schedule::LeaveTeam{team.layout.id});  // not a member: told to forget
+  coordinator->OnMessage(3, schedule::LeaveTeam{team.layout.id});  // not a member: it is ordered to forget the team
   sink.Take<schedule::EndTeam>(3);
 }
 
@@ -95,7 +95,7 @@ TEST_F(CoordinatorTest, AcceptedAndNotListedBreaks) {
   coordinator->OnMessage(1, Accept(p1, 0));
   coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
   sink.Take<schedule::Commit>(1);
-  coordinator->OnDisconnected(2);  // with the Commit
+  coordinator->OnDisconnected(2);  // the Commit is lost with the stream
   Register(3, "n2", 1);
   EXPECT_THAT(sink.Take<schedule::BreakTeam>(1).why.text,
               Names("node n2", absl::StrCat("team ", p1.layout.id.value()), "epoch 1"));

@@ -82,7 +82,7 @@ TEST_F(EpochSwitchTest, RefusalTimeoutDisconnectionAndLeavingAbort) {
 
   Replan();
   p1 = sink.Take<schedule::Prepare>(1);
-  EXPECT_EQ(p1.epoch, EpochId{3});  // numbers are not used again: late replies to 2 must not count
+  EXPECT_EQ(p1.epoch, EpochId{3});  // numbers are never reused: late replies to 2 must not count
   coordinator->OnMessage(2, schedule::PrepareReply{team.layout.id, EpochId{2}, true, {}, {{NodeIndex{0}, 1}}, {}});
   Advance(absl::Seconds(10));
   EXPECT_THAT(*result, FailsWith(StatusCode::kAborted, Name(), "10s", "node n1", "n2"));
@@ -144,7 +144,7 @@ TEST_F(EpochSwitchTest, WhatMayPassIsTriedAgainForAWhile) {
   ASSERT_TRUE(result.has_value());
   EXPECT_TRUE(result->ok()) << *result;
 
-  // It stays away.
+  // The node stays away.
   coordinator->OnDisconnected(2);
   replan();
   for (int i = 0; i < 4; ++i) Advance(absl::Seconds(1));
@@ -153,7 +153,7 @@ TEST_F(EpochSwitchTest, WhatMayPassIsTriedAgainForAWhile) {
   ASSERT_TRUE(result.has_value());
   EXPECT_THAT(*result, FailsWith(StatusCode::kFailedPrecondition, Name(), "node n2"));
 
-  // The team ends meanwhile.
+  // The team ends during the switch.
   replan();
   EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "z").ok());
   Advance(absl::Seconds(1));
@@ -186,7 +186,7 @@ TEST_F(EpochSwitchTest, RestartAfterTheRecordCommits) {
   coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0, 7));
   coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1, 3));
   Restart();
-  Register(1, "n1", 1, {Running(team, 2)});  // it had its Commit
+  Register(1, "n1", 1, {Running(team, 2)});  // the daemon had its Commit
   Register(2, "n2", 1, {Running(team, 1, 2)});
   const auto commit = sink.Take<schedule::Commit>(2);
   EXPECT_EQ(commit.first_call, CallSeq{7 + 8 + 1});
@@ -228,7 +228,7 @@ TEST_F(EpochSwitchTest, EpochQueryIsAnsweredFromTheRecord) {
   Replan();
   const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
   coordinator->OnMessage(1, schedule::EpochQuery{team.layout.id, EpochId{2}});
-  EXPECT_TRUE(Silent());  // not decided: the answer will come
+  EXPECT_TRUE(Silent());  // undecided: the answer is pending
   coordinator->OnMessage(1, Accept(p1, 0));
   coordinator->OnMessage(2, Accept(p2, 1));
   sink.sent.clear();

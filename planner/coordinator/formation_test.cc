@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How teams and sub-teams form, and what keeps them from it.
+// How teams and sub-teams form, and which mistakes prevent it.
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,7 +44,7 @@ TEST_F(CoordinatorTest, FormsATeam) {
   EXPECT_EQ(State(p1.layout.id), "forming");
   coordinator->OnMessage(2, Accept(p2, 0));
   EXPECT_TRUE(Silent());
-  coordinator->OnMessage(2, Accept(p2, 0));  // twice: ignored
+  coordinator->OnMessage(2, Accept(p2, 0));  // repeated: ignored
   EXPECT_TRUE(Silent());
   coordinator->OnMessage(1, Accept(p1, 1));
   const auto c2 = sink.Take<schedule::Commit>(2);
@@ -72,7 +72,7 @@ TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {
   EXPECT_EQ(sink.Take<schedule::Commit>(1).outgoing.size(), 0u);
 }
 
-// What each mistake tells all that joined.
+// The table has the error that each mistake sends to all members that joined.
 TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   RegisterTwo();
   const auto expect = [&](const auto& things, Failure failure) {
@@ -86,7 +86,7 @@ TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
     EXPECT_TRUE(coordinator->Teams().empty());
   };
   Join(1, 0, 3, 10);
-  Join(1, 0, 3, 10);  // said again
+  Join(1, 0, 3, 10);  // repeated
   Join(2, 0, 3, 20);
   expect(Names("rank 0", "node n1", "request=10", "node n2", "request=20"), Failure::kMismatch);
   Join(1, 0, 3, 11);
@@ -105,8 +105,8 @@ TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   Join(2, 1, 3, 25);
   coordinator->OnMessage(2, schedule::CancelJoin{25, {Failure::kMemberLost, "process 7 was killed"}});
   expect(Names("rank 1", "node n2", "process 7"), Failure::kMemberLost);
-  coordinator->OnMessage(2, schedule::CancelJoin{25, {}});  // nothing there
-  // Its parent has broken, which is the fault of another.
+  coordinator->OnMessage(2, schedule::CancelJoin{25, {}});  // no such join
+  // The parent has broken, which was caused by another node.
   Join(1, 0, 3, 17);
   Join(2, 1, 3, 27);
   const FailureReport left{Failure::kMemberLost, "rank 2 left", FailureCause::kMemberLeft, "n3", Rank(2), 0};
@@ -144,7 +144,7 @@ TEST_F(CoordinatorTest, FormationTimesOutAndNamesMissingRanks) {
   RegisterTwo();
   for (const uint32_t rank : {0, 1, 3, 4, 7}) Join(1, rank, 8, rank);
   Join(2, 6, 8, 1);
-  coordinator->OnDisconnected(2);  // its joins are dropped; the others wait on
+  coordinator->OnDisconnected(2);  // its joins are dropped; the others stay pending
   Advance(absl::Seconds(29));
   EXPECT_TRUE(Silent());
   Advance(absl::Seconds(1));
@@ -171,7 +171,7 @@ TEST_F(CoordinatorTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
   FormTeam();
   Join(1, 0, 2, request - 1);
   EXPECT_EQ(coordinator->Teams().size(), 1u);
-  Join(1, 0, 2, request + 1);  // a new one
+  Join(1, 0, 2, request + 1);  // a new join
   EXPECT_EQ(coordinator->Teams().size(), 2u);
 }
 
@@ -209,7 +209,7 @@ TEST_F(CoordinatorTest, RefusalAbortsForAll) {
     EXPECT_EQ(abort.requests, (std::vector<uint64_t>{session * 10}));
   }
   EXPECT_TRUE(store.Load()->teams.empty());
-  coordinator->OnMessage(2, Accept(prepare, 1));  // of an aborted team
+  coordinator->OnMessage(2, Accept(prepare, 1));  // for an aborted team
   EXPECT_TRUE(Silent());
 }
 
@@ -241,7 +241,7 @@ TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
   const auto prepare = sink.Take<schedule::Prepare>(1);
   coordinator->OnDisconnected(2);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
-  // It comes back, holding what it had prepared.
+  // The node comes back with its prepared epoch.
   Register(3, "n2", 1, {Running(prepare, 0, 1)});
   const auto abort = sink.Take<schedule::Abort>(3);
   EXPECT_EQ(abort.team, prepare.layout.id);
@@ -282,7 +282,7 @@ TEST_F(CoordinatorTest, UnrecordableDecisionAborts) {
   coordinator->OnMessage(2, Accept(prepare, 1));
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kInternal);
   sink.Take<schedule::Abort>(2);
-  Restart();  // no id is given in a term that is not recorded
+  Restart();  // no id is issued in a term that is not recorded
   Register(1, "n1");
   Join(1, 0, 1, 10);
   const auto refused = sink.Take<schedule::Abort>(1).why;
@@ -343,7 +343,7 @@ TEST_F(CoordinatorTest, SubTeamThatThePlannerLostIsAdopted) {
 TEST_F(CoordinatorTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
   RegisterTwo();
   const auto parent = FormTeam();
-  const auto child = FormTeam("child", parent.layout.id.value());  // say that nobody got its Commit
+  const auto child = FormTeam("child", parent.layout.id.value());  // assume that no daemon received its Commit
   Restart();
   store.error = absl::UnavailableError("disk full");
   Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
@@ -361,22 +361,22 @@ TEST_F(CoordinatorTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
 TEST_F(CoordinatorTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
   RegisterTwo();
   const auto parent = FormTeam();
-  // Say that only n1 got its Commits.
+  // Only n1 received its Commits.
   const auto child = FormTeam("child", parent.layout.id.value());
   Restart();
   Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
   EXPECT_TRUE(Silent()) << "n1 may run it";
-  coordinator->OnMessage(2, schedule::CommitReply{child.layout.id, EpochId{1}});  // as n1 has told it
+  coordinator->OnMessage(2, schedule::CommitReply{child.layout.id, EpochId{1}});  // after n1 has notified it
   EXPECT_TRUE(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
   EXPECT_EQ(State(child.layout.id), "ready");
   EXPECT_TRUE(Silent());
-  // The other order.
+  // The daemons come back in the other order.
   Restart();
   Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)});
   EXPECT_TRUE(Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)}).forgotten.empty());
   EXPECT_EQ(State(child.layout.id), "ready");
   EXPECT_TRUE(Silent());
-  // Nobody runs it.
+  // No daemon runs the team.
   Restart();
   Register(1, "n1", 1, {Running(parent, 1)});
   Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});

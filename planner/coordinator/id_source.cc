@@ -13,7 +13,7 @@ void IdSource::NewTerm(uint64_t term) {
   terms_.insert(term);
   saved_ = false;
   teams_ = plans_ = 0;
-  Save().IgnoreError();  // it is tried again before the first id is given
+  Save().IgnoreError();  // retried before the first id is issued
 }
 
 absl::Status IdSource::Save() {

@@ -26,7 +26,7 @@ void Inquiry::Withdraw(Incarnation from, Incarnation about) {
   ForgetUnused();
 }
 
-// All dead links that hang together with this one.
+// Returns all dead links that are connected with this one.
 Inquiry::Unexplained Inquiry::Connected(const DaemonPair& link) const {
   Unexplained all, connected;
   for (const auto& [pair, unused] : links_) {
@@ -43,7 +43,7 @@ Inquiry::Unexplained Inquiry::Connected(const DaemonPair& link) const {
   return connected;
 }
 
-// Does more speak for `a` being cut off than for `b`?
+// Returns whether the evidence says that `a`, rather than `b`, is cut off.
 bool Inquiry::Beats(Incarnation a, Incarnation b, const Unexplained& links,
                     const std::function<bool(Incarnation)>& can_speak) const {
   const auto hears = [&](Incarnation daemon) {
@@ -66,7 +66,7 @@ std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link, const std::funct
     verdicts.push_back({pair, lost, std::move(it->second.teams), it->second.silent});
     links_.erase(it);
   };
-  // One after the other: what a lost one explains speaks against nobody else any more.
+  // Lost daemons are found one after the other: a link that one of them explains is no evidence against its other end.
   for (bool more = true; more;) {
     more = false;
     for (auto& entry : open) {

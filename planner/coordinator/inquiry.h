@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is cut off, judged by which nodes say that they hear nothing from which others.
+// Finds out which nodes are cut off, from the nodes' reports about silent neighbors.
 #ifndef COPSE_PLANNER_COORDINATOR_INQUIRY_H_
 #define COPSE_PLANNER_COORDINATOR_INQUIRY_H_
 
@@ -17,35 +17,36 @@
 
 namespace copse::coordinator {
 
-// Two daemons, the lower incarnation first.
+// DaemonPair is two daemons, the lower incarnation first.
 using DaemonPair = std::pair<Incarnation, Incarnation>;
 DaemonPair PairOf(Incarnation a, Incarnation b);
 
-// What became of two neighbours that do not hear each other.
+// LinkVerdict is the decision about two neighbors whose link is dead.
 struct LinkVerdict {
   DaemonPair link;
-  std::optional<Incarnation> lost;  // empty: as well the one as the other
-  std::set<TeamId> teams;           // that have this link
-  absl::Duration silent;            // the longest that was said
+  std::optional<Incarnation> lost;  // empty: either end may be lost
+  std::set<TeamId> teams;           // teams that have this link
+  absl::Duration silent;            // the longest silence reported
 };
 
 // An Inquiry gathers reports and judges them. A dead link looks the same from both ends, and the node that is cut off
-// may be the first to complain; so the one is lost that explains most:
+// may be the first to complain; so the daemon is lost that explains most of the dead links:
 //
-//   - whoever hears another neighbour is not cut off;
-//   - of two ends that may be, the one with more dead links is; if they have equally many, the one that said nothing
-//     itself though it could have; else neither can be told from the other.
+//   - a daemon that receives from another neighbor is not cut off;
+//   - of two ends that may be cut off, it is the one with more dead links; if they have equally many, the one that sent
+//     no report though it could have; else the two cannot be distinguished.
 //
-// Links that hang together are judged together; other incidents do not wait for them. Deterministic, thread-compatible.
+// Connected links are judged together; other incidents do not wait for them. Deterministic, thread-compatible.
 class Inquiry {
  public:
-  // `from` hears nothing from `about`, but does hear `living` other neighbours. True if nobody said so of this link.
+  // Records that `from` receives nothing from `about`, but does receive from `living` other neighbors. Returns true if
+  // this is the first report of the link.
   bool Accuse(Incarnation from, Incarnation about, uint32_t living, std::set<TeamId> teams, absl::Duration silent);
-  // `from` hears `about` again, or is not its neighbour any more.
+  // Withdraws the report: `from` receives from `about` again, or is no longer its neighbor.
   void Withdraw(Incarnation from, Incarnation about);
 
-  // Verdicts on the link and on all that hang together with it, which are forgotten by this; by link. Empty if nobody
-  // says any more that it is dead. `can_speak`: whether a daemon's word would have come.
+  // Returns, by link, verdicts on the link and on all links connected with it, and forgets these links. Empty if no
+  // report of the link is left. `can_speak` returns whether a daemon's report would have arrived.
   std::vector<LinkVerdict> Judge(const DaemonPair& link, const std::function<bool(Incarnation)>& can_speak);
 
   bool empty() const { return links_.empty(); }
@@ -56,7 +57,7 @@ class Inquiry {
     std::set<TeamId> teams;
     absl::Duration silent;
   };
-  // Dead links that are not explained yet: the other ends of each daemon's.
+  // Unexplained maps each daemon to the other ends of its dead links that are not explained yet.
   using Unexplained = std::map<Incarnation, std::set<Incarnation>>;
   Unexplained Connected(const DaemonPair& link) const;
   bool Beats(Incarnation a, Incarnation b, const Unexplained& links,
@@ -64,7 +65,7 @@ class Inquiry {
   void ForgetUnused();
 
   std::map<DaemonPair, Link> links_;
-  std::map<Incarnation, uint32_t> living_;  // of those that have said so, the latest
+  std::map<Incarnation, uint32_t> living_;  // by daemon that has reported: its latest count
 };
 
 }  // namespace copse::coordinator

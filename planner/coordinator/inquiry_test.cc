@@ -13,13 +13,13 @@ namespace {
 
 constexpr absl::Duration kSilent = absl::Seconds(10);
 
-// Nodes 1, 2, ...; 0 among the lost: either end.
+// Nodes are numbered from 1; 0 in a list of lost nodes stands for either end.
 class InquiryTest : public testing::Test {
  protected:
   bool Accuse(uint64_t from, uint64_t about, uint32_t living) {
     return inquiry_.Accuse(Incarnation{from}, Incarnation{about}, living, {TeamId{from}}, kSilent);
   }
-  // Both ends say that the link is dead.
+  // Both ends report the link dead.
   void Dead(uint64_t a, uint32_t living_a, uint64_t b, uint32_t living_b) {
     Accuse(a, b, living_a);
     Accuse(b, a, living_b);
@@ -33,7 +33,7 @@ class InquiryTest : public testing::Test {
   }
 
   Inquiry inquiry_;
-  std::set<uint64_t> away_;  // from the planner
+  std::set<uint64_t> away_;  // without a stream to the planner
 };
 
 TEST_F(InquiryTest, WhatCannotSpeakIsNotBlamedForItsSilence) {
@@ -78,7 +78,7 @@ TEST_F(InquiryTest, TwoLeavesOfOneNodeThatHearsAnother) {
 }
 
 TEST_F(InquiryTest, WhatTheLostOneExplainsSpeaksAgainstNobodyElse) {
-  // 2 is cut off; so is 5, a child of its child 4.
+  // Node 2 is cut off; so is 5, a child of its child 4.
   Dead(1, 1, 2, 0);
   Dead(2, 0, 3, 1);
   Dead(2, 0, 4, 1);

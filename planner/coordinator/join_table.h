@@ -16,22 +16,22 @@
 
 namespace copse::coordinator {
 
-// One process that wants to be a rank.
+// Join is the request of one process to become a rank.
 struct Join {
   uint64_t session = 0;
   std::string node;
   schedule::JoinTeam message;
 };
 
-// What became of the joins of one identity.
+// Gathered is the outcome of the joins of one identity.
 struct Gathered {
   enum class State { kWaiting, kComplete, kFailed };
   State state = State::kWaiting;
-  std::vector<Join> joins;      // complete: one a rank, ascending. Failed: all that end. Waiting: none
+  std::vector<Join> joins;      // complete: one per rank, ascending. Failed: all that end. Waiting: none
   schedule::FailureReport why;  // if failed
 };
 
-// A formation that waits for ranks.
+// Forming is a formation that waits for ranks.
 struct Forming {
   schedule::TeamIdentity identity;
   TeamId parent{0};
@@ -40,32 +40,32 @@ struct Forming {
   std::vector<Rank> missing;
 };
 
-// Why the others' formation fails when a process does not join after all.
+// Returns the reason for the other ranks' failure when a process does not join after all.
 schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
 
-// "2,5-6"; with "..." where it would be longer than about 60 characters.
+// Formats "2,5-6"; "..." replaces what exceeds about 60 characters.
 std::string RankList(const std::vector<Rank>& ranks);
 
-// A JoinTable gathers joins by identity and parent. A mistake of one member ends the formation for all, at once: the
-// team could not come to be, and who erred is not known. Thread-compatible.
+// A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all, at once: the
+// team could not be formed, and it is unknown which member erred. Thread-compatible.
 class JoinTable {
  public:
   explicit JoinTable(uint32_t team_size_max, uint32_t formations_max)
       : team_size_max_(team_size_max), formations_max_(formations_max) {}
 
   // Fails: rank not below size, size 0 or above the limit, sizes that differ, a rank claimed twice, too many
-  // formations. A join that is already there, from the same session with the same request, changes nothing.
+  // formations. A repeated join, from the same session with the same request, changes nothing.
   Gathered Add(Join join, absl::Time now, absl::Duration timeout);
-  // The join is not possible: it and all others of its formation fail.
+  // Refuses an impossible join: it and all others of its formation fail.
   Gathered Refuse(Join join, schedule::FailureReport why);
-  // The join's formation fails for all others too. Waiting if there is no such join.
+  // Fails the join's formation for all other members too. Returns Waiting if there is no such join.
   Gathered Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why);
-  // The session is gone: its joins are dropped, and their formations wait on, for its return.
+  // Drops the joins of a session that ended; their formations stay pending until it returns.
   void Drop(uint64_t session);
-  // From now on complete formations wait until Release, which returns them.
+  // From now on complete formations wait until Release returns them.
   void Hold() { holds_ = true; }
   std::vector<Gathered> Release();
-  // Formations whose time is over: "3 of 8 ranks missing after 30 s: 2,5-6 (team='x' of user 0)".
+  // Returns formations that timed out: "3 of 8 ranks missing after 30 s: 2,5-6 (team='x' of user 0)".
   std::vector<Gathered> TakeLate(absl::Time now);
   absl::Time NextDeadline() const;
 

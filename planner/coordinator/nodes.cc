@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of nodes: which have a stream, which are away, and which are gone.
+// The state of nodes: which have a stream, which are away, and which are gone.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -29,7 +29,7 @@ Coordinator::Impl::Node& Coordinator::Impl::NodeOfMember(const Team& team, uint3
   return node;
 }
 
-// Its teams go on: that the planner does not hear a node says nothing of what its neighbors hear.
+// The node's teams continue: the end of its stream to the planner says nothing about its streams to its neighbors.
 void Coordinator::Impl::StreamEnded(SessionId session) {
   Node& node = nodes_.at(sessions_.at(session).node);
   const std::string name = node.announcement.name;
@@ -68,7 +68,7 @@ void Coordinator::Impl::NodeGone(Node& node, const FailureReport& why) {
     const std::optional<uint32_t> member = MemberIndex(*team, announcement);
     if (!member.has_value()) continue;
     team->members[*member].gone = true;
-    // A node that had left does not break the team for those who are still in it.
+    // A node that had left does not break the team for its remaining members.
     if (!team->members[*member].left) Break(*team, why);
     team = TeamOf(id);
     if (team == nullptr) continue;
@@ -135,7 +135,7 @@ bool Coordinator::Impl::MayComeBack(const Team& team) const {
 
 bool Coordinator::Impl::IsAbandoned(const Team& team) const {
   const absl::Time since = clock_->Now() - options_.forget_records;
-  // A restarted planner does not know since when.
+  // A planner restarted since then does not know when they went away.
   if (started_ > since) return false;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     if (team.members[i].left || team.members[i].gone) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the coordinator gets plans from.
+// The coordinator's source of plans.
 #ifndef COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 
@@ -17,11 +17,11 @@ namespace copse::coordinator {
 
 struct PlanOptions {
   std::string algorithm = {};  // forced, "knomial-4"; empty: the planner's choice
-  // Only plans of this collective are forced; unset: of all.
+  // Only plans of this collective are forced; unset: plans of all collectives.
   std::optional<Collective> collective = std::nullopt;
 };
 
-// A plan in words, as a graph for graphviz, and as JSON; and the chain of nodes that its predicted time follows.
+// PlanExplanation is a plan in words, as a Graphviz graph, and as JSON, with the chain of nodes on its critical path.
 struct PlanExplanation {
   std::string text;
   std::string dot;
@@ -29,15 +29,15 @@ struct PlanExplanation {
   std::vector<std::string> critical_path;  // node names
 };
 
-// Called by the coordinator's thread only. The plans it makes are verified; their ids are not set.
+// PlanMaker is called by the coordinator's thread only. The plans it makes are verified; their ids are not set.
 class PlanMaker {
  public:
   virtual ~PlanMaker() = default;
-  // Errors are told to the team's members: one line that names what and which limit.
+  // Errors are sent to the team's members: one line that names the thing and its limit.
   virtual absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                                 const PlanOptions& options) = 0;
   virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
-  // Of an explanation, which costs a comparison of all candidates, the critical path alone.
+  // Returns the critical path without the rest of an explanation, which costs a comparison of all candidates.
   virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                                 const schedule::Plan& plan) {
     absl::StatusOr<PlanExplanation> explanation = Explain(layout, plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which plans there are, and that those which a daemon brings back are plans.
+// The index of plans, and the verification of plans that daemons report.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,10 +17,10 @@
 namespace copse::coordinator {
 namespace {
 
-// Between two plans that are verified: other work has its turn.
+// Pause between two verified plans, during which other work runs.
 constexpr absl::Duration kVerifyNext = absl::Milliseconds(1);
 
-// As schedule::VerifyPlan, of a plan whose name is to be shown, too.
+// Applies schedule::VerifyPlan to an encoded plan, and checks that its algorithm's name can be shown.
 absl::Status CheckPlan(const std::string& encoded, const schedule::TeamShape& shape) {
   ASSIGN_OR_RETURN(const schedule::Plan plan, schedule::DecodePlan(encoded));
   if (!std::all_of(plan.algorithm.begin(), plan.algorithm.end(), absl::ascii_isgraph)) {
@@ -62,7 +62,7 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
       timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
       return;
     }
-    // Its daemons run it all the same, each by plans that it has verified itself.
+    // Its daemons still run it, each with plans that it has verified itself.
     COPSE_LOG(kWarning, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
     record.plans.clear();
   }

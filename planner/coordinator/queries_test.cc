@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What administrators ask and change.
+// Queries and changes by administrators.
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,10 +33,10 @@ TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
   const absl::Time asked = clock.Now();
   Advance(absl::Milliseconds(3));
   const schedule::TraceReply reply{.query = query.query, .clock = "c", .next = 9};
-  coordinator->OnMessage(2, reply);  // not the one that was asked
+  coordinator->OnMessage(2, reply);  // not the node that was queried
   EXPECT_TRUE(answers.empty());
   coordinator->OnMessage(1, reply);
-  coordinator->OnMessage(1, reply);  // twice: ignored
+  coordinator->OnMessage(1, reply);  // repeated: ignored
   ASSERT_EQ(answers.size(), 1u);
   ASSERT_TRUE(answers[0].ok()) << answers[0].status();
   EXPECT_EQ(answers[0]->reply, reply);
@@ -77,7 +77,7 @@ TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   coordinator->OnMessage(2, reply);  // not its turn
   EXPECT_TRUE(answers.empty());
   coordinator->OnMessage(1, reply);
-  coordinator->OnMessage(1, reply);  // twice: ignored
+  coordinator->OnMessage(1, reply);  // repeated: ignored
   ASSERT_EQ(answers.size(), 1u);
   ASSERT_TRUE(answers[0].ok()) << answers[0].status();
   EXPECT_EQ(*answers[0], reply);
@@ -93,9 +93,9 @@ TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   failed.why = {schedule::Failure::kMemberLost, "reset"};
   coordinator->OnMessage(1, failed);
   measure("n1", "n2");
-  Advance(absl::Seconds(4));  // neither daemon says anything
+  Advance(absl::Seconds(4));  // neither daemon answers
   measure("n1", "n2");
-  coordinator->OnDisconnected(2);  // the passive one
+  coordinator->OnDisconnected(2);  // the passive node
   measure("n1", "n2");
   const std::vector<std::pair<StatusCode, std::string>> expected = {
       {kInvalid, "node n1"},
@@ -124,7 +124,7 @@ TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
     message.query = sink.Take<schedule::StatusQuery>(session).query;
     message.status.clients = session;
     coordinator->OnMessage(session, message);
-    coordinator->OnMessage(session, message);  // twice: ignored
+    coordinator->OnMessage(session, message);  // repeated: ignored
   };
   ask({});
   reply(2);
@@ -148,7 +148,7 @@ TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
   ask({"n2"});
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(coordinator->NextDeadline(),
-            clock.Now() + options.forget_records / 4);  // only what n2 leaves is to be done
+            clock.Now() + options.forget_records / 4);  // only the collection of n2's records is due
 }
 
 TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
@@ -171,10 +171,10 @@ TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
   EXPECT_EQ(merged[1].joined, (std::vector<Rank>{Rank{0}}));
   EXPECT_EQ(merged[1].missing, (std::vector<Rank>{Rank{1}}));
   EXPECT_EQ(merged[1].age_s, 8);
-  EXPECT_EQ(merged[2].missing, (std::vector<Rank>{Rank{1}}));  // it has not come so far
+  EXPECT_EQ(merged[2].missing, (std::vector<Rank>{Rank{1}}));  // it has not reached the call
   answer.nodes[1].progress.clear();                            // it has left the team
   EXPECT_TRUE(coordinator->MergeCalls(answer)[2].missing.empty());
-  answer.nodes.resize(1);  // nothing is known of n2
+  answer.nodes.resize(1);  // nothing is known about n2
   EXPECT_EQ(coordinator->MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
 }
 
@@ -191,7 +191,7 @@ TEST_F(CoordinatorTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
                             .arguments = {.collective = Collective::kGather},
                             .joined = {Rank{0}},
                             .waits_for = Family::kRooted}};
-  // However far rank 1 is with the team's other calls.
+  // The rank's progress in the team's other calls does not matter.
   answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{7}}};
   const auto merged = coordinator->MergeCalls(answer);
   ASSERT_EQ(merged.size(), 2u);

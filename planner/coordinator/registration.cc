@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A daemon registers: may it, and what became of the teams that it still has.
+// A daemon's registration: whether it is accepted, and the fate of the teams that it still has.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,12 +21,12 @@ using schedule::Failure;
 using schedule::FailureReport;
 
 constexpr size_t kNodeNameLengthMax = 253;
-// Between two tries to record what the store refuses.
+// Interval between attempts to record after the store failed.
 constexpr absl::Duration kSaveAgain = absl::Seconds(1);
-// A planner whose store was lost, or is older than what daemons know, gives no ids until all have had time to find it
-// (they try every 5 s at least) and to tell which terms they know.
+// A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
+// connect (they retry at least every 5 s) and to report the terms that they know.
 constexpr absl::Duration kSettle = absl::Seconds(6);
-// A lost store may have given numbers to epochs that nobody knows of any more.
+// A lost store may have numbered epochs that no daemon knows any more.
 constexpr uint32_t kLostEpochs = 1024;
 
 bool IsNodeName(const std::string& name) {
@@ -35,7 +35,7 @@ bool IsNodeName(const std::string& name) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// Daemons of proto 4 do not tell terms, but have teams.
+// Daemons of proto 4 do not report terms, but have teams.
 uint64_t HighestTerm(const schedule::Register& message) {
   uint64_t term = message.term;
   for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout.id));
@@ -77,7 +77,7 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
   };
   if (holder.session != 0) return refusal("which is connected");
   if (Replaces(node, holder.announcement) || holder.is_lost()) return std::nullopt;
-  // That its neighbors do not miss it may also mean that it has left its teams, of which this planner never heard.
+  // That its neighbors do not report it may also mean that it has left its teams, which this planner never knew.
   if (clock_->Now() - holder.away_since >= options_.forget_records) return std::nullopt;
   if (const Node* hearer = HearerOf(holder)) {
     return refusal(absl::StrCat("which is away, but heard by node ", hearer->announcement.name));
@@ -129,14 +129,14 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
                      FailureCause::kNodeRestarted, announcement.name});
     } else {
       COPSE_LOG(kWarning, "node ", announcement.name, ": another daemon has this name now ", which);
-      // The older one may live, and run its teams; it is away.
+      // The older daemon may be alive, and run its teams; it is away.
       for (const TeamId id : std::exchange(old.teams, {})) teams_.at(id).nameless_since = clock_->Now();
       CollectLater();
     }
   }
   Node& node = nodes_[announcement.name];
   if (node.announcement.incarnation != announcement.incarnation) {
-    // It may have had the name before, and teams.
+    // This daemon may have had the name before, and teams.
     for (const auto& [id, team] : teams_) {
       if (MemberIndex(team, announcement).has_value()) node.teams.insert(id);
     }
@@ -179,7 +179,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
     }
   }
   sink_->Send(session, registered);
-  // Daemons of proto 4 do not look at Registered for that.
+  // Daemons of proto 4 ignore that field of Registered.
   if (registered.draining) sink_->Send(session, schedule::Drain{true});
   for (const schedule::RunningTeam& running : message.teams) {
     if (welcome.erase(running.layout.id) != 0) TakeUp(node, running);
@@ -217,7 +217,7 @@ Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::Runnin
     const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // else: see TakeUp
     return is_over ? Standing::kForgotten : Standing::kWelcome;
   }
-  if (running.epoch == EpochId{0}) return Standing::kWelcome;  // has nothing to forget: see TakeUp
+  if (running.epoch == EpochId{0}) return Standing::kWelcome;  // it has nothing to forget: see TakeUp
   if (ended_.count(layout.id) != 0) return Standing::kForgotten;
   const bool is_member = std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const schedule::TeamNode& member) {
     return member.name == node.name && member.incarnation == node.incarnation;
@@ -239,7 +239,7 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
     if (known.has_value()) why = team->record.why;  // decided, and broken since: this node was given up
     const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
-    // The store knows of a team that is in it whether it was decided.
+    // For these teams the store knows whether they were decided.
     const bool is_recorded = TermOf(id) == ids_->term() || ended_.count(id) != 0 ||
                              (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
     if (team != nullptr || is_recorded) return SendTo(who, abort);
@@ -258,7 +258,7 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
 bool Coordinator::Impl::AllAreHeard(const schedule::TeamLayout& layout) const {
   return std::all_of(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& member) {
     const auto it = nodes_.find(member.name);
-    return it != nodes_.end() && it->second.session != 0;  // it, or the one that has its name now
+    return it != nodes_.end() && it->second.session != 0;  // this daemon, or the one that has its name now
   });
 }
 
@@ -275,7 +275,7 @@ void Coordinator::Impl::SettleUndecided() {
     for (const auto& [name, said] : daemons) {
       Team* team = TeamOf(id);
       const auto node = nodes_.find(name);
-      if (node == nodes_.end() || node->second.session == 0) continue;  // it says so again when it is back
+      if (node == nodes_.end() || node->second.session == 0) continue;  // it reports again when it is back
       if (team != nullptr) {
         const std::optional<uint32_t> member = MemberIndex(*team, node->second.announcement);
         if (!member.has_value()) continue;
@@ -315,7 +315,7 @@ void Coordinator::Impl::BreakIfUntold(Team& team) {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
     if (member.left || member.gone) continue;
-    if (!member.known || member.committed == team.record.epoch) return;  // it can tell, or may
+    if (!member.known || member.committed == team.record.epoch) return;  // it has, or may have, the epoch
     waits = &team.record.layout.nodes[i].name;
   }
   if (waits == nullptr) return;
@@ -359,7 +359,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
         absl::StrCat(text, what, " (epoch=", running.epoch.value(), ", recorded=", record.epoch.value(), ")"),
         FailureCause::kFault, who.name};
   };
-  // It may have broken before its epoch began here.
+  // The team may have broken before its epoch began on that node.
   FailureReport broken = running.why;
   if (broken.failure == Failure::kNone) {  // a daemon of proto 4
     broken = {Failure::kMemberLost, "", FailureCause::kUnknown, who.name};
@@ -369,7 +369,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {
     if (running.prepared_epoch != record.epoch) return Break(team, fault("without the epoch that is recorded"));
-    // Where the labels are lost, its neighbors have theirs, and tell it.
+    // If the labels are lost, its neighbors have theirs, and send the Commit.
     if (member < record.outgoing.size()) SendCommit(team, member);
   } else if (running.prepared_epoch != EpochId{0}) {
     if (all_is_recorded) {
@@ -393,8 +393,8 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   CheckSettled(team);
 }
 
-// Of a team that others may run: they shall not have it, whoever coordinates next. So it is recorded before the daemon
-// is told; until that can be, it is tried again.
+// The team may run on other nodes, and no coordinator may adopt it from them later. So the abort is recorded before the
+// daemon is notified; until that succeeds, it is retried.
 void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
   const absl::Status saved = ended_.count(abort.team) != 0 ? absl::OkStatus() : store_->SaveAborted(abort.team);
   if (saved.ok()) {
@@ -407,7 +407,7 @@ void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedu
   });
 }
 
-// The planner lost a team that runs: it is taken over as the daemon tells it.
+// Adopts a team that runs and that the planner lost, from the daemon's report.
 void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::string& by) {
   const TeamId id = running.layout.id;
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout.identity),
@@ -427,21 +427,21 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];
     Node& node = NodeOfMember(team, i);
-    // Another daemon has its name. Whether the team has lost it, its neighbors know.
+    // Another daemon has the member's name. The team's neighbors know whether the member is lost.
     if (node.announcement.incarnation != member.incarnation) {
       team.nameless_since = clock_->Now();
       CollectLater();
       continue;
     }
     node.teams.insert(id);
-    // It has registered since this coordinator started, without this team.
+    // The daemon has registered since this coordinator started, without this team.
     const auto undecided = undecided_.find(id);
     const bool has_prepared = undecided != undecided_.end() && undecided->second.count(member.name) != 0;
     if (node.session != 0 && member.name != by && !has_prepared) team.members[i].left = true;
   }
 }
 
-// The daemon is back and has not named a team that it is a member of.
+// Handles a daemon that is back and has not listed a team that it is a member of.
 void Coordinator::Impl::NotListed(Team& team, uint32_t member) {
   const Member& state = team.members[member];
   if (state.left) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a daemon that registers.
+// The outcomes of a daemon's registration.
 #include <string>
 
 #include "base/testing/status_matchers.h"
@@ -52,7 +52,7 @@ TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
   refused = sink.Take<schedule::Registered>(3);
   EXPECT_EQ(refused.why.failure, Failure::kVersion);
   EXPECT_THAT(refused.why.text, Names("node n1", "format 7", "side 1"));
-  node.formats.plan = kPlanFormatVersion + 1;  // one step is fine
+  node.formats.plan = kPlanFormatVersion + 1;  // a difference of one is accepted
   coordinator->OnConnected(4);
   coordinator->OnMessage(4, schedule::Register{node, {}});
   EXPECT_TRUE(sink.Take<schedule::Registered>(4).accepted);
@@ -94,7 +94,7 @@ TEST_F(CoordinatorTest, FirstMessageMustBeRegisterAndOnlyOnceAndSoon) {
   Register(2, "n2");
   coordinator->OnMessage(2, schedule::Register{Announce("n2", 1), {}});
   EXPECT_THAT(sink.closed[2], Names("Register"));
-  coordinator->OnMessage(2, schedule::LeaveTeam{});  // ignored: closed
+  coordinator->OnMessage(2, schedule::LeaveTeam{});  // ignored: the session is closed
   coordinator->OnConnected(3);
   EXPECT_LE(coordinator->NextDeadline(), clock.Now() + options.register_timeout);
   Advance(options.register_timeout);

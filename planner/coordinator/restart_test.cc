@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a planner that was restarted makes of its store and of daemons that come back.
+// How a restarted planner combines its store with the reports of daemons that come back.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -88,7 +88,7 @@ TEST_F(CoordinatorTest, TeamsOfALostStoreAreAdopted) {
   const auto other = sink.Take<schedule::Prepare>(3);
   EXPECT_GT(other.layout.id, team.layout.id);
   EXPECT_FALSE(coordinator->Node("n2")->connected);
-  // What cannot be taken up is left alone: a team of another identity, and one that the node is no member of.
+  // Teams that do not fit are left alone: one with another identity, and one that the node is no member of.
   auto stranger = Running(other, 1);
   stranger.layout.identity.name = "another";
   EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), stranger}).forgotten.empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes say which neighbours they do not hear; who is cut off is judged here.
+// Reports of nodes about silent neighbors; this file decides which node is cut off.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// A daemon asks for patience until the others have spoken; longer than this it does not get.
+// A daemon requests patience until the others have reported; this bounds it.
 constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace
@@ -35,7 +35,7 @@ void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourS
     });
     if (both && message.neighbour != self) teams.insert(id);
   }
-  if (teams.empty()) return;  // what it tells of is decided already
+  if (teams.empty()) return;  // the reported teams are decided already
   COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbour ", message.neighbour.value(),
             ", and hears ", message.living, " others");
   if (!silences_.Accuse(self, message.neighbour, message.living, std::move(teams),
@@ -47,7 +47,7 @@ void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourS
 }
 
 void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
-  // A node that the planner does not hear cannot say what it hears.
+  // The planner receives no reports from a node without a stream.
   const auto can_speak = [this](Incarnation daemon) {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
       return entry.second.session != 0 && entry.second.announcement.incarnation == daemon;
@@ -62,12 +62,12 @@ void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
 
 void Coordinator::Impl::BreakBySilence(Team& team, const LinkVerdict& verdict) {
   const schedule::TeamLayout& layout = team.record.layout;
-  std::vector<std::string> ends;  // those that may be lost, by node index
+  std::vector<std::string> ends;  // members that may be lost, by node index
   std::optional<uint32_t> lost;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Incarnation daemon = layout.nodes[i].incarnation;
     if (daemon != verdict.link.first && daemon != verdict.link.second) continue;
-    if (team.members[i].left) return;  // its silence is not its death
+    if (team.members[i].left) return;  // it has left, so its silence is expected
     if (verdict.lost.has_value() && daemon != *verdict.lost) continue;
     if (verdict.lost.has_value()) lost = i;
     std::vector<Rank> ranks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner hears both ends of a link that is dead, and weighs what they say.
+// The planner has streams to both ends of a dead link, and weighs their reports.
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
@@ -17,7 +17,7 @@ using ::testing::Pair;
 
 class SilenceTest : public CoordinatorTest {
  protected:
-  // Three nodes of one team.
+  // The tests use three nodes of one team.
   void SetUp() override {
     for (SessionId session = 1; session <= 3; ++session) {
       ASSERT_TRUE(Register(session, absl::StrCat("n", session), 100 + session).accepted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the coordinator keeps across a restart of the planner.
+// The state that the coordinator keeps across a restart of the planner.
 #ifndef COPSE_PLANNER_COORDINATOR_STORE_H_
 #define COPSE_PLANNER_COORDINATOR_STORE_H_
 
@@ -17,22 +17,23 @@
 
 namespace copse::coordinator {
 
-// A team as decided: it is written when its first epoch is decided, replaced at every switch, and removed when it
-// ended. The labels are those of `epoch`: they let a planner that restarted between record and Commit send that Commit
-// again.
+// TeamRecord is a team as decided: it is written when its first epoch is decided, replaced at every switch, and removed
+// when the team has ended. The labels belong to `epoch`: with them a planner that restarted between record and Commit
+// sends that Commit again.
 struct TeamRecord {
   schedule::TeamLayout layout;
-  EpochId epoch{0};  // the last one that was decided
-  // The last one that was prepared. Saved before Prepare of a switch is sent, so that an epoch that was aborted never
-  // comes again: daemons also ask one another what became of it.
+  EpochId epoch{0};  // the last decided epoch
+  // The last prepared epoch. It is saved before Prepare of a switch is sent, so that the number of an aborted epoch is
+  // never used again: daemons also query one another for its outcome.
   EpochId prepared{0};
-  CallSeq first_call{0};           // its first call
+  CallSeq first_call{0};           // first call of `epoch`
   std::vector<std::string> plans;  // encoded
-  // By node index: the labels to use towards its neighbours. Empty if the planner never knew (adopted team).
+  // By node index: the labels to use towards its neighbors. Empty if the planner never knew them (adopted team).
   std::vector<std::vector<schedule::EdgeLabel>> outgoing;
   bool broken = false;
   schedule::FailureReport why;  // if broken
-  // By node index: NodeAnnouncement::machine, or empty. Tells, after a restart, a daemon's successor from a stranger.
+  // By node index: NodeAnnouncement::machine, or empty. After a restart it distinguishes a daemon's successor from an
+  // unrelated daemon.
   std::vector<std::string> machines;
 };
 
@@ -41,14 +42,14 @@ inline constexpr size_t kAbortedMax = 4096;
 struct Snapshot {
   std::map<TeamId, TeamRecord> teams;
   std::set<std::string> draining;  // node names
-  // Sub-teams that were formed when the planner died, and that a daemon was then told to abort: others may have
-  // committed them, and must not keep them. Rare; the newest kAbortedMax are kept.
+  // Sub-teams that were forming when the planner died, and that a daemon was then ordered to abort: other daemons may
+  // have committed them, and must not keep them. Rare; the newest kAbortedMax are kept.
   std::set<TeamId> aborted;
-  uint64_t term = 0;  // of the last planner that used this store; 0: none has
+  uint64_t term = 0;  // term of the last planner that used this store; 0: none
 };
 
 // A Store keeps a Snapshot. When a Save or Remove returns OK the change survives a crash of planner and machine; when
-// it fails, nothing changed. Called by the coordinator's thread only.
+// it fails, nothing has changed. Called by the coordinator's thread only.
 class Store {
  public:
   virtual ~Store() = default;
@@ -60,7 +61,7 @@ class Store {
   virtual absl::Status SaveAborted(TeamId team) = 0;
 };
 
-// Survives the coordinator, not the process: for the simulator, tests, and a planner without `state`.
+// MemoryStore survives the coordinator, not the process: for the simulator, tests, and a planner without `state`.
 class MemoryStore : public Store {
  public:
   absl::StatusOr<Snapshot> Load() override { return snapshot_; }

@@ -21,10 +21,10 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Between two attempts at a switch that could not be made. A team is formed, or switched, within milliseconds.
+// Interval between attempts at a switch that is blocked. A team is formed, or switched, within milliseconds.
 constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 
-// Empty if the labels can be used as they are.
+// Returns "" if the labels are valid.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
   for (const schedule::EdgeLabel& label : labels) {
@@ -37,9 +37,9 @@ std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_
   return "";
 }
 
-// Does `from` ever send to `to`?
+// Returns whether `from` ever sends to `to`.
 bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
-  if (plan.kind != schedule::PlanKind::kExchange) return true;  // at least credits go both ways
+  if (plan.kind != schedule::PlanKind::kExchange) return true;  // at least credits flow both ways
   return std::any_of(plan.steps[from].begin(), plan.steps[from].end(),
                      [&](const schedule::ExchangeStep& step) { return step.send_to == to; });
 }
@@ -126,7 +126,7 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::MakeLayout(const std::ve
   layout.parent = joins[0].message.parent;
   layout.window = options_.window;
   std::map<std::string, uint32_t> index_of;
-  std::vector<uint32_t> ranks;  // of each node
+  std::vector<uint32_t> ranks;  // by node
   for (const Join& join : joins) {
     const auto [it, is_new] = index_of.emplace(join.node, static_cast<uint32_t>(layout.nodes.size()));
     if (is_new) {
@@ -227,7 +227,7 @@ void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool a
   for (const schedule::TeamNode& member : layout.nodes) {
     schedule::Abort abort{id, change.epoch, why, {}, again && !is_companion};
     for (const Join& join : change.joins) {
-      // Daemons ask for companions again by themselves.
+      // Daemons request derived teams again by themselves.
       if (join.node == member.name && !(again && is_companion)) abort.requests.push_back(join.message.request);
     }
     SendTo(member, abort);
@@ -240,7 +240,7 @@ void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool a
 void Coordinator::Impl::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
   Team* team = TeamOf(message.team);
   if (team == nullptr || !team->change.has_value() || team->change->epoch != message.epoch)
-    return;  // of an epoch that was aborted
+    return;  // a reply for an aborted epoch
   const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
   if (!member.has_value() || team->change->replies.count(*member) != 0) return;
   const std::string who = absl::StrCat("node ", node.announcement.name);
@@ -291,7 +291,7 @@ void Coordinator::Impl::Decide(Team& team) {
   const bool first = team.record.epoch == EpochId{0};
   decided.first_call = CallSeq{first ? 0 : started + decided.layout.window + 1};
   NoteMachines(decided);
-  // From here on the decision stands: whoever asks, now or after a restart, is told Commit.
+  // From here on the decision is final: every daemon that queries, now or after a restart, receives Commit.
   if (IsDurable(decided.layout)) {
     const absl::Status saved = store_->SaveTeam(decided);
     if (!saved.ok()) {
@@ -303,7 +303,7 @@ void Coordinator::Impl::Decide(Team& team) {
   team.settled = std::move(team.change->done);
   team.record = std::move(decided);
   team.change.reset();
-  team.is_verified = true;  // these are the planner's own
+  team.is_verified = true;  // these plans are the planner's own
   IndexPlans(team.id(), team);
   COPSE_LOG(kInfo, "team ", team.id().value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ", ranks=", team.record.layout.shape.size(), ", nodes=", team.node_count(), "): epoch ",
@@ -324,7 +324,7 @@ void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& m
   Team* team = TeamOf(message.team);
   if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
     const auto said = it->second.find(node.announcement.name);
-    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {  // as its neighbors say
+    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {  // its neighbors' report
       said->second.running.epoch = message.epoch;
       said->second.running.prepared_epoch = EpochId{0};
     }
@@ -348,7 +348,7 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
   Team* team = TeamOf(message.team);
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
-    return;                                                                            // the answer will come
+    return;                                                                            // the answer is pending
   if (member.has_value() && message.epoch == team->members[*member].prepared) return;  // likewise
   if (member.has_value() && message.epoch == team->record.epoch && team->record.outgoing.empty()) return;
   if (member.has_value() && message.epoch == team->record.epoch && *member < team->record.outgoing.size()) {

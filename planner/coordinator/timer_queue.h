@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions to be called at their time, in order of time and then of setting.
+// Functions that run at a given time, ordered by time and then by insertion.
 #ifndef COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
 #define COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
 
@@ -13,7 +13,7 @@
 
 namespace copse::coordinator {
 
-// A timer's name; the default one names none.
+// TimerId identifies a timer; the default one identifies none.
 struct TimerId {
   absl::Time time = absl::InfiniteFuture();
   uint64_t number = 0;
@@ -29,9 +29,9 @@ class TimerQueue {
     timers_.emplace(id, std::move(function));
     return id;
   }
-  // Nothing happens if it has run, was cancelled, or is the default one.
+  // Does nothing if the timer has run, was canceled, or is the default one.
   void Cancel(const TimerId& id) { timers_.erase(id); }
-  // Runs what is due; functions may set and cancel.
+  // Runs the timers that are due; their functions may set and cancel timers.
   void Run(absl::Time now) {
     while (!timers_.empty() && timers_.begin()->first.time <= now) {
       const std::function<void()> function = std::move(timers_.begin()->second);

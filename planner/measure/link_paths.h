@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The links of a topology by number, and those between two nodes.
+// The links of a topology by number, and the links between two nodes.
 #ifndef COPSE_PLANNER_MEASURE_LINK_PATHS_H_
 #define COPSE_PLANNER_MEASURE_LINK_PATHS_H_
 
@@ -12,8 +12,8 @@
 
 namespace copse::measure {
 
-// A link is known by its lower end: link s is above switch s, link `switches + n` above node n. The root's is never on
-// a path. `*tree` outlives it.
+// LinkPaths numbers a link by its lower end: link s is above switch s, link `switches + n` above node n. The root's is
+// never on a path. `*tree` must outlive it.
 class LinkPaths {
  public:
   explicit LinkPaths(const topology::Topology* tree) : tree_(tree) {}

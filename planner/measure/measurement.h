@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What daemons measured between two nodes, as the solvers take it.
+// Measurements of daemons between two nodes, the input of the solvers.
 #ifndef COPSE_PLANNER_MEASURE_MEASUREMENT_H_
 #define COPSE_PLANNER_MEASURE_MEASUREMENT_H_
 
@@ -8,7 +8,7 @@
 
 namespace copse::measure {
 
-// Two different nodes, by index.
+// NodePair is two different nodes, by index.
 struct NodePair {
   uint32_t a = 0;
   uint32_t b = 0;
@@ -17,8 +17,8 @@ struct NodePair {
 
 struct PairMeasurement {
   NodePair pair;
-  int64_t latency_ns = 0;             // one way, of the wire alone: without overheads and wakes
-  int64_t latency_spread_ns = 0;      // how far measurements of this pair lay apart
+  int64_t latency_ns = 0;             // one way, the wire's share: without overheads and wakes
+  int64_t latency_spread_ns = 0;      // spread of this pair's measurements
   int64_t bandwidth_bytes_per_s = 0;  // 0: not measured
 };
 

@@ -10,19 +10,19 @@
 namespace copse::measure {
 namespace {
 
-// The node that stands for a branch.
+// Standing is the node that represents a branch.
 using Standing = std::optional<uint32_t>;
 
-// Adds the pairs around each switch; the last of its nodes and of what is below it stand first if `backwards`.
+// Adds the pairs around each switch; with `backwards`, the last of its nodes and branches come first.
 void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bool backwards,
               std::set<NodePair>* chosen) {
   const std::vector<topology::Switch>& switches = tree.switches();
   const size_t count = switches.size();
-  std::vector<uint32_t> order(count);  // switches below come after those above
+  std::vector<uint32_t> order(count);  // lower switches come after higher ones
   for (uint32_t s = 0; s < count; ++s) order[s] = s;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return tree.DepthOf(a) < tree.DepthOf(b); });
 
-  // Branches downwards: for each switch, (child's stand-in).
+  // By switch: its nodes, and the representative of each child.
   std::vector<std::vector<uint32_t>> branches(count);
   std::vector<Standing> below(count);
   for (uint32_t n = 0; n < tree.nodes().size(); ++n) {
@@ -35,7 +35,7 @@ void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bo
     below[s] = branches[s].front();
     if (s != tree.root_switch()) branches[switches[s].parent].push_back(*below[s]);
   }
-  // Upwards: a branch beside ours, or else what stands for what is above our parent.
+  // Downward pass: the rest of the tree is represented by a sibling branch, or like the rest above the parent.
   std::vector<Standing> above(count);
   for (const uint32_t s : order) {
     if (s == tree.root_switch() || !below[s]) continue;
@@ -63,7 +63,7 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
   std::set<NodePair> chosen;
   for (const bool backwards : {false, true}) AddPairs(tree, nodes, backwards, &chosen);
 
-  // First what covers links that nothing before covers: a measurement that is cut short has seen most links.
+  // Pairs that cover new links come first: a measurement that is cut short has covered most links.
   const LinkPaths paths(&tree);
   std::vector<bool> covered(paths.link_count());
   std::vector<NodePair> first, later;
@@ -83,7 +83,7 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
 
 std::vector<NodePair> AllPairs(const std::vector<uint32_t>& nodes) {
   std::vector<std::optional<uint32_t>> ring(nodes.begin(), nodes.end());
-  if (ring.size() % 2 != 0) ring.push_back(std::nullopt);  // whoever meets it rests
+  if (ring.size() % 2 != 0) ring.push_back(std::nullopt);  // the node paired with the gap pauses
   std::vector<NodePair> pairs;
   for (size_t round = 0; round + 1 < ring.size(); ++round) {
     for (size_t i = 0; i < ring.size() / 2; ++i) {

@@ -41,7 +41,7 @@ TEST(SampleTreeTest, CoveringPairsComeFirst) {
   Prng prng(3);
   const topology::Topology tree = RandomTree(&prng, 4);
   const std::vector<NodePair> pairs = SampleTree(tree, std::vector<bool>(tree.nodes().size(), true));
-  // Every covering pair adds a link, so the links are covered by at most so many.
+  // Every covering pair adds a link, so at most this many pairs cover the links.
   const size_t links = tree.nodes().size() + tree.switches().size() - 1;
   const std::vector<NodePair> first(pairs.begin(),
                                     pairs.begin() + static_cast<ptrdiff_t>(std::min(links, pairs.size())));
@@ -74,7 +74,7 @@ TEST(AllPairsTest, EveryPairOnceAndNeighboursInTheListRarelyShareANode) {
     const std::vector<NodePair> pairs = AllPairs(nodes);
     EXPECT_EQ(std::set<NodePair>(pairs.begin(), pairs.end()).size(), pairs.size());
     EXPECT_EQ(pairs.size(), n * (n - (n > 0 ? 1 : 0)) / 2);
-    // A round: every node at most once.
+    // In a round every node appears at most once.
     const size_t round = n / 2;
     for (size_t begin = 0; round > 0 && begin < pairs.size(); begin += round) {
       std::set<uint32_t> seen;

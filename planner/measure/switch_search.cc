@@ -12,17 +12,17 @@
 namespace copse::measure {
 namespace {
 
-// A level adds at least this part to the paths across it.
+// Minimum share that a level adds to the paths across it.
 constexpr double kGapShare = 0.05;
-// Or this, and so many times what the tree that has all of them misses the measurements by: then they agree on it.
+// Or this share, if it is so many times the fit error of the tree with all levels: then the measurements agree on it.
 constexpr double kSureGapShare = 0.01;
 constexpr double kSureGapMisses = 8;
-// Any tree of fewer nodes fits whatever is measured.
+// Any tree of fewer nodes fits any measurements.
 constexpr uint32_t kSureNodesMin = 6;
-// And so many times what measurements of one pair lie apart.
+// Minimum multiple of the spread of one pair's measurements.
 constexpr double kGapSpreads = 2;
 
-// An unrooted tree: vertices below `leaves` are nodes, the others switches.
+// Link belongs to an unrooted tree: vertices below `leaves` are nodes, the others switches.
 struct Link {
   uint32_t to = 0;
   double latency_ns = 0;
@@ -34,7 +34,7 @@ void Connect(uint32_t a, uint32_t b, double latency_ns, Graph* graph) {
   (*graph)[b].push_back({a, latency_ns});
 }
 
-// `distance` is symmetric, by node.
+// Joins neighbors. `distance` is symmetric, by node.
 Graph JoinNeighbours(std::vector<std::vector<double>> distance) {
   const auto leaves = static_cast<uint32_t>(distance.size());
   Graph graph(leaves);
@@ -77,7 +77,7 @@ Graph JoinNeighbours(std::vector<std::vector<double>> distance) {
     active[best_i] = joint;
   }
   const double rest = distance[active[0]][active[1]];
-  if (active[0] < leaves && active[1] < leaves) {  // two nodes: a switch between them
+  if (active[0] < leaves && active[1] < leaves) {  // two nodes get a switch between them
     const auto joint = static_cast<uint32_t>(graph.size());
     graph.emplace_back();
     Connect(joint, active[0], rest / 2, &graph);
@@ -105,7 +105,7 @@ class Search {
   }
 
  private:
-  // The nodes at b's side of the link between a and b.
+  // Marks the nodes at b's side of the link between a and b.
   std::vector<bool> Side(uint32_t a, uint32_t b) const {
     std::vector<bool> side(leaves_);
     std::vector<std::pair<uint32_t, uint32_t>> stack = {{b, a}};
@@ -120,7 +120,7 @@ class Search {
     return side;
   }
 
-  // By how much the graph misses measurements: root mean square, over what its links leave free.
+  // Returns the graph's fit error: root mean square over the degrees of freedom.
   double Miss() const {
     if (leaves_ < kSureNodesMin) return INFINITY;
     double squares = 0;
@@ -144,7 +144,7 @@ class Search {
     return shortest;
   }
 
-  // Makes one switch of the two whose link is least beside what it must be. False: all are levels.
+  // Merges the two switches whose link falls shortest of the required minimum. Returns false if every link is a level.
   bool MergeLeast() {
     double least = 1;
     uint32_t keep = 0, drop = 0;
@@ -186,7 +186,7 @@ class Search {
     return far;
   }
 
-  // The switch nearest to the middle of the longest path.
+  // Returns the switch nearest to the middle of the longest path.
   uint32_t Middle() const {
     std::vector<uint32_t> previous;
     const auto farthest = [&](uint32_t from) {
@@ -216,7 +216,7 @@ class Search {
     while (!stack.empty()) {
       const Visit visit = stack.back();
       stack.pop_back();
-      const int64_t latency_ns = std::max<int64_t>(1, std::llround(visit.latency_ns));  // none takes no time
+      const int64_t latency_ns = std::max<int64_t>(1, std::llround(visit.latency_ns));  // must be positive
       if (visit.at < leaves_) {
         nodes[visit.at] = {.name = names_[visit.at],
                            .parent = visit.parent,
@@ -233,7 +233,7 @@ class Search {
                           .parent = visit.parent,
                           .latency_ns = latency_ns,
                           .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s});
-      // By the first node below, so that names follow the nodes' order.
+      // Children are ordered by the first node below, so that names follow the nodes' order.
       std::vector<std::pair<uint32_t, Visit>> below;
       for (const Link& link : graph_[visit.at]) {
         if (link.to == visit.from && visit.at != root) continue;
@@ -255,7 +255,7 @@ class Search {
   double miss_ns_ = 0;
 };
 
-// The sets of nodes that links between switches part from the rest: of each, the side without the first node by name.
+// Returns the node sets separated by links between switches: for each link, the side without the first node by name.
 std::set<std::set<std::string>> Parts(const topology::Topology& tree) {
   std::vector<std::set<std::string>> below(tree.switches().size());
   std::string first = tree.nodes().front().name;
@@ -272,7 +272,7 @@ std::set<std::set<std::string>> Parts(const topology::Topology& tree) {
       }
       side = std::move(other);
     }
-    // One node alone, or all of them: a node's own link, or none.
+    // A set of one node is a node's own link; a set of all nodes is no link.
     if (side.size() > 1 && side.size() + 1 < tree.nodes().size()) parts.insert(side);
   }
   return parts;
@@ -318,7 +318,7 @@ absl::StatusOr<topology::Topology> FindTree(absl::Span<const std::string> nodes,
 }
 
 std::vector<uint32_t> Landmarks(const topology::Topology& tree) {
-  std::vector<std::pair<uint32_t, uint32_t>> first;  // by place of the switch in a walk
+  std::vector<std::pair<uint32_t, uint32_t>> first;  // by the switch's place in a walk
   std::set<uint32_t> seen;
   for (uint32_t n = 0; n < tree.nodes().size(); ++n) {
     const uint32_t parent = tree.nodes()[n].parent;

@@ -26,7 +26,7 @@ std::vector<NodePair> All(size_t count) {
   return AllPairs(nodes);
 }
 
-// Of random trees, those whose levels are all more than a hundredth of what crosses them.
+// Considers the random trees whose levels all exceed a hundredth of the paths across them.
 TEST(FindTreeTest, ExactMeasurementsGiveTheTree) {
   int recovered = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
@@ -39,7 +39,7 @@ TEST(FindTreeTest, ExactMeasurementsGiveTheTree) {
   EXPECT_GE(recovered, 198);  // others may have links of 100 us on paths of 10 ms and more
 }
 
-// Three sites of two racks of two nodes, one way 0.2, 1 and 10 ms.
+// Makes three sites of two racks of two nodes, one way 0.2, 1 and 10 ms.
 topology::Topology Sites() {
   std::vector<topology::Switch> switches = {{.name = "wan"}};
   std::vector<topology::Node> nodes;
@@ -76,7 +76,7 @@ TEST(FindTreeTest, NoiseMakesNoLevelsAndHidesNone) {
   }
 }
 
-// Four sites of three nodes, two of them on a link that takes `level_ns`: 10 ms between two sites.
+// Makes four sites of three nodes, two of them on a link that takes `level_ns`: 10 ms between two sites.
 topology::Topology CloserSites(int64_t level_ns) {
   std::vector<topology::Switch> switches = {
       {.name = "wan"}, {.name = "pair", .parent = 0, .latency_ns = level_ns, .bandwidth_bytes_per_s = 125'000'000}};
@@ -114,7 +114,7 @@ TEST(FindTreeTest, SmallLevelsAreNoneWhereMeasurementsDoNotAgree) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Prng prng(seed);
     std::vector<PairMeasurement> measured = Measure(truth, All(12), 0, 0, &prng);
-    // Routes between two sites take up to 6 % more than the tree lets expect, however often they are measured.
+    // Routes between two sites take up to 6 % more than the tree predicts, in every measurement.
     int64_t detour_ns[4][4];
     for (auto& row : detour_ns) {
       for (int64_t& detour : row) detour = static_cast<int64_t>(prng.Below(600'000));
@@ -171,7 +171,7 @@ TEST(FindTreeTest, RefusesBadMeasurements) {
 
 TEST(AttachNodesTest, TheRestHangsWithItsNearestLandmark) {
   const topology::Topology truth = Sites();
-  // Every second node stands for its rack.
+  // Every second node represents its rack.
   std::vector<uint32_t> standing;
   std::vector<std::string> names, more;
   for (uint32_t n = 0; n < 12; n += 2) standing.push_back(n), names.push_back(Names(truth)[n]);
@@ -183,7 +183,7 @@ TEST(AttachNodesTest, TheRestHangsWithItsNearestLandmark) {
   const auto found = FindTree(names, measured);
   ASSERT_TRUE(found.ok());
   const std::vector<uint32_t> landmarks = Landmarks(*found);
-  EXPECT_EQ(landmarks.size(), 3u);  // of two nodes in two racks nobody can tell the racks: sites
+  EXPECT_EQ(landmarks.size(), 3u);  // two nodes in two racks do not reveal the racks: one landmark per site
   std::vector<PairMeasurement> rest;
   for (uint32_t i = 0; i < 5; ++i) {
     for (const uint32_t landmark : landmarks) {
@@ -192,7 +192,7 @@ TEST(AttachNodesTest, TheRestHangsWithItsNearestLandmark) {
   }
   const auto attached = AttachNodes(*found, more, rest);
   ASSERT_TRUE(attached.ok()) << attached.status();
-  EXPECT_EQ(attached->nodes().size(), 11u);  // nobody measured the last
+  EXPECT_EQ(attached->nodes().size(), 11u);  // the last node has no measurement
   for (uint32_t i = 0; i < 5; ++i) {
     const uint32_t site_of_even = attached->nodes()[*attached->FindNode(names[i])].parent;
     EXPECT_EQ(attached->nodes()[*attached->FindNode(more[i])].parent, site_of_even) << i;

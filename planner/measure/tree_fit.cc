@@ -12,13 +12,13 @@
 namespace copse::measure {
 namespace {
 
-// A measurement is never trusted beyond this, however well it repeats: a part of itself, and a clock's grain.
+// Floor of a measurement's error, even if it repeats well: a share of its value, and a clock's grain.
 constexpr double kTrustShare = 0.01;
 constexpr double kTrustNs = 1'000;
-// Rates that differ by less are the same rate.
+// Rates that differ by less count as equal.
 constexpr double kRateTie = 0.15;
 constexpr size_t kStepsMax = 4'000;
-// A measurement is usually off by the median; so many times that is much.
+// A residual of so many medians counts as large.
 constexpr double kUsual = 1.5;
 constexpr int kRobustRounds = 10;
 constexpr int kFixRoundsMax = 20;
@@ -28,7 +28,7 @@ constexpr double kSettledNs = 0.01;
 struct Row {
   std::vector<uint32_t> links;
   double latency_ns = 0;
-  double full_weight = 0;  // by the measurement alone
+  double full_weight = 0;  // weight from the measurement alone
   double weight = 0;
   double residual_ns = 0;  // measured minus fitted
   const PairMeasurement* measurement = nullptr;
@@ -64,7 +64,7 @@ class Fitter {
   TreeFit Fit() {
     FindChains();
     SolveLatencies();
-    // Whatever disturbs a measurement makes it longer: those that are too long for what the others say count less.
+    // Disturbances only lengthen a measurement: those that are too long for the others' fit get less weight.
     for (int round = 0; round < kRobustRounds && DoubtLong(); ++round) SolveLatencies();
     SpreadLatencies();
     BoundRates();
@@ -83,7 +83,8 @@ class Fitter {
   }
 
  private:
-  // Links that every measurement crosses together or not at all: only their sum can be told. `chain_` numbers them.
+  // Finds chains: links that every measurement crosses together or not at all, so that only their sum is determined.
+  // `chain_` numbers them.
   void FindChains() {
     chain_.assign(fits_.size(), kNone);
     std::vector<std::pair<const std::vector<uint32_t>*, uint32_t>> links;
@@ -105,7 +106,7 @@ class Fitter {
     }
   }
 
-  // What chain `c` gains by being longer: the gradient, turned downhill.
+  // Returns the negative gradient at chain `c`, which is positive if it should be longer.
   double Pull(uint32_t c) const {
     double pull = 0;
     for (const uint32_t r : rows_of_[chains_[c].front()]) pull += rows_[r].weight * rows_[r].residual_ns;
@@ -117,7 +118,7 @@ class Fitter {
     return weights;
   }
 
-  // Conjugate gradients for the normal equations, by Jacobi's preconditioner; chains that are fixed stay.
+  // Solves the normal equations by conjugate gradients with Jacobi's preconditioner; fixed chains stay.
   void Descend(const std::vector<std::vector<uint32_t>>& chains_of, const std::vector<bool>& fixed,
                std::vector<double>* value) {
     const size_t count = chains_.size();
@@ -149,7 +150,7 @@ class Fitter {
     }
   }
 
-  // Coordinate descent, which lets those that were fixed at zero grow again.
+  // Runs coordinate descent, in which chains fixed at zero may grow again.
   void Polish(std::vector<double>* value) {
     for (int round = 0; round < kRoundsMax; ++round) {
       double moved = 0;
@@ -169,7 +170,7 @@ class Fitter {
     for (uint32_t c = 0; c < chains_.size(); ++c) {
       for (const uint32_t r : rows_of_[chains_[c].front()]) chains_of[r].push_back(c);
     }
-    // Starts not from the old figures, which may be of another cluster, but from even shares of what was measured.
+    // The start is an even share of the measurements, not the old figures, which may belong to another cluster.
     for (uint32_t c = 0; c < chains_.size(); ++c) {
       double least = INFINITY;
       for (const uint32_t r : rows_of_[chains_[c].front()]) {
@@ -181,7 +182,7 @@ class Fitter {
       rows_[r].residual_ns = rows_[r].latency_ns;
       for (const uint32_t c : chains_of[r]) rows_[r].residual_ns -= value[c];
     }
-    // Those that come out below zero are zero, and the others are solved for again.
+    // Chains that come out below zero are fixed at zero, and the others are solved again.
     std::vector<bool> fixed(chains_.size());
     for (int round = 0; round < kFixRoundsMax; ++round) {
       Descend(chains_of, fixed, &value);
@@ -199,7 +200,7 @@ class Fitter {
     chains_of_ = std::move(chains_of);
   }
 
-  // Weighs rows anew by how much longer they are than fitted, by Cauchy's rule. False: nothing to doubt.
+  // Weighs rows again, by Cauchy's rule, by how much longer they are than fitted. Returns false if no row is doubtful.
   bool DoubtLong() {
     if (rows_.size() <= chains_.size()) return false;
     std::vector<double> sizes;
@@ -234,14 +235,14 @@ class Fitter {
         fits_[link].latency_ns = std::llround(value_[c] * share);
       }
     }
-    // A switch at the end of a chain where fewer than three measured branches meet, and pairs that were not measured:
-    // what remains free shows as directions in which nothing changes.
+    // A chain may end at a switch where fewer than three measured branches meet, and pairs may be unmeasured: the
+    // remaining freedom appears as directions in which no residual changes.
     FindFreeLinks(chains_of_);
   }
 
-  // Marks chains whose latency another choice of latencies could replace without changing any measured sum.
-  // Gauss-Jordan elimination of the incidence of pairs and chains, for clusters of moderate size; beyond, the
-  // sampling's own argument stands (sampling.h).
+  // Marks chains whose latency is not unique: another choice would give the same measured sums. It uses Gauss-Jordan
+  // elimination of the incidence of pairs and chains, for clusters of moderate size; for larger ones the sampling's own
+  // argument holds (sampling.h).
   void FindFreeLinks(const std::vector<std::vector<uint32_t>>& chains_of) {
     constexpr size_t kEliminatedMax = 600;
     const size_t columns = chains_.size();
@@ -271,7 +272,7 @@ class Fitter {
       basis.push_back(std::move(row));
       pivots.push_back(pivot);
     }
-    // Determined are the pivots whose row has nothing else.
+    // A pivot is determined if its row has no other entry.
     std::vector<bool> determined(columns);
     for (size_t b = 0; b < basis.size(); ++b) {
       bool alone = true;
@@ -317,7 +318,7 @@ class Fitter {
   std::vector<std::vector<uint32_t>> rows_of_;    // by link
   std::vector<LinkFit> fits_;                     // by link
   std::vector<uint32_t> chain_;                   // by link; kNone: unmeasured
-  std::vector<std::vector<uint32_t>> chains_;     // their links
+  std::vector<std::vector<uint32_t>> chains_;     // links by chain
   std::vector<double> value_;                     // by chain: latency, in ns
   std::vector<std::vector<uint32_t>> chains_of_;  // by row
 };
@@ -376,7 +377,7 @@ absl::StatusOr<std::vector<NodePair>> DoubtfulRates(const topology::Topology& tr
   RETURN_IF_ERROR(CheckMeasurements(tree, measurements));
   const LinkPaths paths(&tree);
   struct Link {
-    size_t witness = 0;             // the measurement that is fastest
+    size_t witness = 0;             // the fastest measurement
     int64_t fastest = 0, next = 0;  // rates
   };
   std::vector<Link> links(paths.link_count());
@@ -414,7 +415,7 @@ absl::StatusOr<topology::Topology> ApplyFit(const topology::Topology& tree, cons
   std::vector<topology::Switch> switches = tree.switches();
   std::vector<topology::Node> nodes = tree.nodes();
   const auto apply = [](const LinkFit& link, auto* to) {
-    // A topology has no links that take no time.
+    // A topology has no links with zero latency.
     if (link.latency_doubt != LatencyDoubt::kUnmeasured) to->latency_ns = std::max<int64_t>(1, link.latency_ns);
     if (link.rate_doubt != RateDoubt::kUnmeasured) to->bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
   };

@@ -15,7 +15,7 @@
 namespace copse::measure {
 namespace {
 
-// The tree as an administrator might know it: without figures.
+// Returns the tree without figures, the knowledge of an administrator.
 topology::Topology Bare(const topology::Topology& tree) {
   std::vector<topology::Switch> switches = tree.switches();
   std::vector<topology::Node> nodes = tree.nodes();
@@ -28,7 +28,7 @@ std::vector<NodePair> Sampled(const topology::Topology& tree) {
   return SampleTree(tree, std::vector<bool>(tree.nodes().size(), true));
 }
 
-// Switches with one link up and one down: only their sum can be told.
+// Finds switches with one link up and one down: only the sum of their links is determined.
 bool PassesOn(const topology::Topology& tree, uint32_t s) {
   uint32_t degree = s == tree.root_switch() ? 0 : 1;
   for (const topology::Switch& other : tree.switches()) degree += other.parent == s;
@@ -75,7 +75,7 @@ TEST(FitTreeTest, NoisyMeasurementsStayWithinTheNoise) {
   }
 }
 
-// One pair in twenty was disturbed all the while: milliseconds too long.
+// One pair in twenty is disturbed in every measurement: milliseconds too long.
 TEST(FitTreeTest, SomeMeasurementsThatAreFarOffAreOutvoted) {
   constexpr int64_t kNoiseNs = 10'000;
   int links = 0, far_off = 0;
@@ -107,7 +107,7 @@ TEST(FitTreeTest, RatesOfBottlenecksAreFoundAndOthersAreLowerBounds) {
     ASSERT_TRUE(fit.ok());
     const auto check = [&](const LinkFit& link, int64_t rate) {
       EXPECT_NE(link.rate_doubt, RateDoubt::kUnmeasured);
-      // Never above the truth; and a bottleneck is not below it.
+      // A fitted rate never exceeds the truth; a bottleneck is not below it.
       EXPECT_LE(link.bandwidth_bytes_per_s, rate) << "seed " << seed;
       if (link.rate_doubt == RateDoubt::kBottleneck) {
         EXPECT_GE(static_cast<double>(link.bandwidth_bytes_per_s), 0.94 * static_cast<double>(rate)) << "seed " << seed;
@@ -120,7 +120,7 @@ TEST(FitTreeTest, RatesOfBottlenecksAreFoundAndOthersAreLowerBounds) {
   }
 }
 
-// One pair was disturbed: measured once more if it is in doubt, it does as if it had not been.
+// One pair was disturbed: if it is in doubt and measured once more, the result is that without the disturbance.
 TEST(DoubtfulRatesTest, ADisturbedPairIsAmongThemWhereItMatters) {
   size_t pairs = 0, doubtful = 0;
   int wrong = 0, wrong_unasked = 0;
@@ -190,7 +190,7 @@ TEST(FitTreeTest, OfTwoLinksInARowOnlyTheSumIsKnown) {
   EXPECT_NEAR(fit->nodes[0].latency_ns, 10'000, 10);
   EXPECT_EQ(fit->nodes[2].latency_doubt, LatencyDoubt::kShared);
   EXPECT_EQ(fit->switches[1].latency_doubt, LatencyDoubt::kShared);
-  // As 3 to 1, which is what was known.
+  // The links share 3 to 1, the previous ratio.
   EXPECT_NEAR(fit->switches[1].latency_ns, 30'000, 10);
   EXPECT_NEAR(fit->nodes[2].latency_ns, 10'000, 10);
 }
@@ -213,7 +213,7 @@ TEST(FitTreeTest, WhatIsNotMeasuredStaysAndSaysSo) {
 
 TEST(FitTreeTest, ContradictionsShowAsError) {
   const topology::Topology tree = *topology::FlatTopology({"a", "b", "c"});
-  // No triangle: a switch cannot be nearer than that.
+  // The distances violate the triangle inequality.
   const auto fit = FitTree(tree, {{.pair = {0, 1}, .latency_ns = 10'000},
                                   {.pair = {0, 2}, .latency_ns = 10'000},
                                   {.pair = {1, 2}, .latency_ns = 1'000'000}});

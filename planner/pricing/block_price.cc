@@ -12,7 +12,7 @@
 namespace copse::planner {
 namespace {
 
-// Of all nodes' blocks together: what BlockCosts takes, with room.
+// Limit for all nodes' blocks together: the range of BlockCosts, with a margin.
 constexpr uint64_t kAllBytesMax = uint64_t{1} << 32;
 
 uint32_t MostRanksOfANode(const schedule::TeamShape& shape) {
@@ -57,7 +57,8 @@ int64_t PairwisePrice(absl::Span<const uint32_t> cycle, const BlockCosts& costs)
   return longest;
 }
 
-// Each node has every place in one of the owners' trees: over a distance it sends for those places that give it up.
+// Each node occurs at every position of some owner's tree: over a distance it sends for the positions whose parent edge
+// has that distance.
 int64_t RotatedPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const absl::Span<const uint32_t> cycle = schedule::CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());

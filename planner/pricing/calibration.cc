@@ -14,12 +14,12 @@ namespace {
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;
 
-constexpr double kStep = 0.02;  // of a logarithm, for differences: times are whole nanoseconds, with kinks
+constexpr double kStep = 0.02;  // step of a logarithm, for differences: times are whole nanoseconds, with kinks
 constexpr double kDampingFirst = 1e-2;
 constexpr double kDampingMax = 1e6;
 constexpr double kGainMin = 1e-4;  // share of the sum of squares below which an iteration is the last
 
-// Where a parameter lives, and its limits.
+// Slot locates a parameter, and has its limits.
 struct Slot {
   const char* name;
   int64_t* (*in)(ClusterCosts&);
@@ -42,7 +42,7 @@ const Slot kSlots[] = {
      topology::kBandwidthBytesPerSecondMax},
 };
 
-// Solves a * x = b for a symmetric positive definite a. False if it is not.
+// Solves a * x = b for a symmetric positive definite a. Returns false if it is not.
 bool Solve(Matrix a, Vector b, Vector* x) {
   const size_t n = b.size();
   for (size_t j = 0; j < n; ++j) {  // Cholesky, in the lower half of a
@@ -66,7 +66,7 @@ bool Solve(Matrix a, Vector b, Vector* x) {
   return true;
 }
 
-// The sum that the fit makes small, and what it is made of. A point holds log(value / start) for each free parameter.
+// Problem has the sum that the fit minimizes, and its terms. A point holds log(value / start) for each free parameter.
 class Problem {
  public:
   Problem(absl::Span<const Observation> observations, const ClusterCosts& start, const CalibrationOptions& options)
@@ -89,7 +89,7 @@ class Problem {
     return costs;
   }
 
-  // log(predicted / measured) by observation.
+  // Returns log(predicted / measured) by observation.
   absl::StatusOr<Vector> Residuals(const Vector& point) const {
     const ClusterCosts costs = CostsAt(point);
     Vector residuals;
@@ -100,7 +100,7 @@ class Problem {
     return residuals;
   }
 
-  // Huber's loss.
+  // Applies Huber's loss.
   double SumAt(const Vector& point, const Vector& residuals) const {
     double sum = 0;
     for (const double r : residuals) {
@@ -115,8 +115,8 @@ class Problem {
     return std::min(1.0, kHuber / std::max(share, kHuber)) / (options_.noise_share * options_.noise_share);
   }
 
-  // The normal equations at a point: half the Hessian of the sum (the posterior's precision), and minus half its
-  // gradient.
+  // Computes the normal equations at a point: half the Hessian of the sum (the posterior's precision), and minus half
+  // its gradient.
   absl::Status Linearize(const Vector& point, const Vector& residuals, Matrix* precision, Vector* descent) const {
     const size_t n = free_.size();
     Matrix slopes;  // [parameter][observation]
@@ -176,7 +176,7 @@ absl::Status CheckInput(absl::Span<const Observation> observations, const Calibr
   return absl::OkStatus();
 }
 
-// The inverse of the precision is the posterior's covariance.
+// Describes the parameters by the posterior's covariance, the inverse of the precision.
 std::vector<FittedParameter> Describe(const Problem& problem, const Matrix& precision, ClusterCosts start,
                                       ClusterCosts fitted) {
   const size_t n = problem.free().size();
@@ -210,7 +210,7 @@ double Median(Vector values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// From one start, with its spin_ns.
+// Fits from one start, with its spin_ns.
 absl::StatusOr<Calibration> Fit(const Problem& problem, const ClusterCosts& start, uint32_t iterations_max) {
   Calibration result;
   Vector point(problem.free().size(), 0);

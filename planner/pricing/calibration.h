@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost model's parameters from measured calls.
+// Fits the cost model's parameters to measured calls.
 #ifndef COPSE_PLANNER_PRICING_CALIBRATION_H_
 #define COPSE_PLANNER_PRICING_CALIBRATION_H_
 
@@ -19,67 +19,67 @@
 
 namespace copse::planner {
 
-// What calls cost on a cluster whose nodes are all alike and hang on one switch.
+// ClusterCosts has the costs of a cluster of equal nodes on one switch.
 struct ClusterCosts {
   CostParameters parameters;
-  topology::FlatCosts nodes;  // `receive_overhead_ns` 0: as overhead_ns
+  topology::FlatCosts nodes;  // `receive_overhead_ns` 0: equal to overhead_ns
 };
 
-// One call that was made, and what it took.
+// Observation is one call with its measured time.
 struct Observation {
   schedule::TeamShape shape;
   schedule::Plan plan;
   CallArguments arguments;
-  // The barrier that the ranks came out of, and posted the call at once. None: they posted together.
+  // The barrier after which the ranks posted the call at once; none: they posted together.
   std::optional<schedule::Plan> barrier;
   double measured_ns = 0;  // of the rank that took longest, from its own post
 };
 
-// What the model says of an observation. Errors: as Price and TeamCosts::Create.
+// Returns the model's prediction of an observation. Errors: those of Price and TeamCosts::Create.
 absl::StatusOr<double> PredictNs(const Observation& observation, const ClusterCosts& costs);
 
-// One parameter after the fit.
+// FittedParameter is one parameter after the fit.
 struct FittedParameter {
   std::string name;  // "wake_ns"; of nodes "overhead_ns", "receive_overhead_ns", "latency_ns", "bandwidth_bytes_per_s"
   int64_t start = 0;
   int64_t value = 0;
-  // A factor, at least 1: two times in three the true value lies between value / doubt and value * doubt, if the model
-  // is right. From the posterior's covariance where the fit ended.
+  // A factor, at least 1: with probability 2/3 the true value lies between value / doubt and value * doubt, if the
+  // model is right. It comes from the posterior's covariance where the fit ended.
   double doubt = 1;
-  // Observations narrowed it down to less than half of the prior's width (as a logarithm).
+  // True if observations narrowed it down to less than half of the prior's width (as a logarithm).
   bool determined = false;
-  // Parameters that can be traded for it (posterior correlation beyond kConfusedCorrelation): only their sum is known.
+  // Parameters with a posterior correlation beyond kConfusedCorrelation: only their sum is known.
   std::vector<std::string> confused_with;
 };
 
 struct Calibration {
   ClusterCosts costs;
-  double median_residual = 0;  // of |predicted - measured| / measured over the observations
+  double median_residual = 0;  // median of |predicted - measured| / measured
   std::vector<FittedParameter> parameters;
-  double loss = 0;  // the sum that was made small, without unit: to compare fits of the same observations
+  double loss = 0;  // the minimized sum, without unit: to compare fits of the same observations
   uint32_t iterations = 0;
 };
 
 inline constexpr double kConfusedCorrelation = 0.8;
 
 struct CalibrationOptions {
-  double prior_factor = 4;   // a parameter is about so much larger or smaller than where it starts
-  double noise_share = 0.1;  // what a measurement, or the model, is off by; residuals beyond twice that count less
+  double prior_factor = 4;   // expected ratio, up or down, to the start
+  double noise_share = 0.1;  // error of a measurement, or the model; larger residuals than twice that count less
   uint32_t iterations_max = 60;
-  // Values for spin_ns to try, each with a fit of its own; the best is kept. It is a threshold, which has no slope to
-  // follow. Empty: as it starts.
+  // Values of spin_ns to try, each with a fit of its own; the best is kept. It is a threshold, which has no slope to
+  // follow. Empty: the start's value.
   std::vector<int64_t> spins_ns;
 };
 
 // Finds the costs with which the model explains the observations best: least squares of log(predicted / measured) over
-// noise_share and log(value / start) over log(prior_factor). Parameters that start at 0 stay 0; host and cores
-// stay as they are. A parameter that no observation shows stays where it starts.
+// noise_share and log(value / start) over log(prior_factor). Parameters that start at 0 stay 0; host and cores are
+// unchanged. A parameter that no observation depends on stays at its start.
 //
 // Method:  Levenberg-Marquardt on logarithms; Price is the forward model, derivatives are differences; Huber's weights.
 //          Deterministic.
-// Cost:    some 25 predictions an observation and iteration.
+// Cost:    some 25 predictions per observation and iteration.
 // Errors:  INVALID_ARGUMENT without observations, for a measured time that is not positive and finite, for options out
-//          of range, if no parameter may change, and for a start that is out of range; or as PredictNs.
+//          of range, if no parameter may change, and for a start that is out of range; those of PredictNs.
 // Source:  Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", J. SIAM 11 (1963).
 absl::StatusOr<Calibration> Calibrate(absl::Span<const Observation> observations, const ClusterCosts& start,
                                       const CalibrationOptions& options = {});

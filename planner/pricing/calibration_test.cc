@@ -38,7 +38,7 @@ Observation Call(const std::string& algorithm, uint32_t nodes, Collective collec
   return call;
 }
 
-// Pings between two nodes, and one flat tree.
+// Makes pings between two nodes, and one flat tree.
 std::vector<Observation> Calls() {
   std::vector<Observation> calls;
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
@@ -74,7 +74,7 @@ ClusterCosts Start(uint32_t cores) {
   return costs;
 }
 
-// Other than where the fit starts, in all that matters.
+// Returns costs that differ from the start in every parameter that matters.
 ClusterCosts Truth(uint32_t cores) {
   ClusterCosts costs = Start(cores);
   costs.parameters.wake_ns = 17'000;
@@ -87,7 +87,7 @@ ClusterCosts Truth(uint32_t cores) {
   return costs;
 }
 
-// What the model says with `costs`, off by up to `noise`.
+// Returns the model's times with `costs`, off by up to `noise`.
 std::vector<Observation> Measured(std::vector<Observation> calls, const ClusterCosts& costs, double noise,
                                   uint64_t seed) {
   Prng prng(seed);
@@ -155,7 +155,7 @@ TEST(CalibrateTest, StaysWhereItStartsIfThatIsRight) {
 }
 
 TEST(CalibrateTest, TellsWhatObservationsDoNotShow) {
-  // One barrier of two nodes: nothing of bytes, and of times only their sum.
+  // One barrier of two nodes determines nothing about bytes, and of times only their sum.
   const std::vector<Observation> calls = Measured({Call("flat", 2, Collective::kBarrier, 0)}, Truth(0), 0, 1);
   const auto calibration = Calibrate(calls, Start(0));
   ASSERT_TRUE(calibration.ok()) << calibration.status();
@@ -164,13 +164,13 @@ TEST(CalibrateTest, TellsWhatObservationsDoNotShow) {
     const FittedParameter& one = Find(*calibration, name);
     EXPECT_EQ(one.value, one.start) << name;
     EXPECT_FALSE(one.determined) << name;
-    EXPECT_NEAR(one.doubt, 4, 0.01) << name;  // the prior's
+    EXPECT_NEAR(one.doubt, 4, 0.01) << name;  // the prior's doubt
   }
   EXPECT_FALSE(Find(*calibration, "overhead_ns").determined);
 }
 
 TEST(CalibrateTest, NamesParametersThatCannotBeToldApart) {
-  // With nothing else in it, a packet takes the sum of its two overheads.
+  // Without other costs, a packet takes the sum of its two overheads.
   ClusterCosts start = Start(0);
   start.parameters = {.wake_ns = 0,
                       .takeover_ns = 0,
@@ -186,7 +186,7 @@ TEST(CalibrateTest, NamesParametersThatCannotBeToldApart) {
   call.barrier.reset();
   const auto calibration = Calibrate(Measured({call}, start, 0, 1), start, {.noise_share = 0.01});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
-  EXPECT_EQ(calibration->parameters.size(), 4u);  // what starts at 0 stays
+  EXPECT_EQ(calibration->parameters.size(), 4u);  // parameters that start at 0 are fixed
   const FittedParameter& sending = Find(*calibration, "overhead_ns");
   EXPECT_THAT(sending.confused_with, ElementsAre("receive_overhead_ns"));
   EXPECT_GT(sending.doubt, 2);

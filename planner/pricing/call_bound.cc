@@ -12,7 +12,7 @@
 namespace copse::planner {
 namespace {
 
-// The farthest node from `from`; itself if it is alone.
+// Returns the farthest node from `from`; `from` itself if it is alone.
 uint32_t FarthestFrom(const BroadcastCosts& costs, uint32_t from) {
   uint32_t farthest = from;
   for (uint32_t v = 0; v < costs.node_count(); ++v) {

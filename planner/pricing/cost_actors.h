@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons and ranks of a call that the cost model runs take turns on the cores of their hosts.
+// The daemons and ranks of a call, as run by the cost model: they take turns on the cores of their hosts.
 #ifndef COPSE_PLANNER_PRICING_COST_ACTORS_H_
 #define COPSE_PLANNER_PRICING_COST_ACTORS_H_
 
@@ -17,7 +17,7 @@
 
 namespace copse::planner {
 
-// What a daemon has to do next. Ranks have no items: they post first and pick up their result second.
+// CostItem is a daemon's next work. Ranks have no items: they post first and pick up their result second.
 struct CostItem {
   enum class Kind : uint8_t { kRank, kPacket, kCredit };
   int64_t ready_ns;
@@ -28,32 +28,32 @@ struct CostItem {
 };
 
 struct CostEvent {
-  // The work's are kHop, kArrived and kCredit, and so is what their numbers mean.
+  // Kind is the type of an event. The CostWork defines kHop, kArrived and kCredit, and the meaning of their numbers.
   enum class Kind : uint8_t { kDone, kTurn, kHop, kArrived, kCredit };
   Kind kind;
   uint32_t who;    // kDone: actor; kTurn: rank
   uint32_t where;  // kTurn: span
 };
 
-// What the daemons do, and the network between them.
+// CostWork is the work of the daemons, and the network between them.
 class CostWork {
  public:
   virtual ~CostWork() = default;
-  // Runs the daemon's turn for the item, and reports what takes time by CostActors::Work.
+  // Runs the daemon's turn for the item, and reports its durations by CostActors::Work.
   virtual void RunDaemon(uint32_t node, const CostItem& item) = 0;
   virtual void OnNetwork(int64_t time_ns, const CostEvent& event) = 0;
 };
 
-// Actors 0..nodes-1 are the daemons, nodes..nodes+ranks-1 the ranks.
+// CostActors numbers actors 0..nodes-1 for the daemons, nodes..nodes+ranks-1 for the ranks.
 //
-// Calls: Run once; the others while it calls the work.
+// Calls: Run once; the others from within the work's calls.
 class CostActors final : private sim::Worker {
  public:
-  // What is given must outlive this object. `post_ns`: of PriceOptions.
+  // The arguments must outlive this object. `post_ns` is that of PriceOptions.
   CostActors(const schedule::ShapeIndex* shape, const TeamCosts* costs, const std::vector<int64_t>* post_ns,
              CostTrace* trace, CostWork* work);
 
-  // Runs until no event is left. OUT_OF_RANGE beyond kPredictionNsMax, and what Fail is given.
+  // Runs until no event is left. OUT_OF_RANGE beyond kPredictionNsMax; or the error passed to Fail.
   absl::Status Run();
   void Fail(absl::Status why) { failure_ = std::move(why); }
   bool failed() const { return !failure_.ok(); }
@@ -63,15 +63,15 @@ class CostActors final : private sim::Worker {
 
   // --- In a turn ---
   int64_t now_ns() const { return now_ns_; }
-  uint32_t now_span() const { return now_span_; }  // what the turn's next span follows
-  // Adds a span to the current actor's turn, after what it did before.
+  uint32_t now_span() const { return now_span_; }  // predecessor of the turn's next span
+  // Adds a span to the current actor's turn, after its previous ones.
   void Work(uint32_t actor, Doing doing, uint32_t peer, int64_t duration_ns) {
     const int64_t start_ns = now_ns_;
     now_ns_ += duration_ns;
     now_span_ = trace_.Add(actor, doing, peer, start_ns, now_ns_, now_span_);
     actors_[actor].last_span = now_span_;
   }
-  // The rank is notified now that its results are there.
+  // Notifies the rank now that its results are ready.
   void NotifyRank(uint32_t rank) { Push(now_ns_, CostEvent::Kind::kTurn, rank, now_span_); }
 
   // --- After Run ---
@@ -88,7 +88,7 @@ class CostActors final : private sim::Worker {
     uint32_t first_item = kNoItem, last_item = kNoItem;  // in items_: a queue
     uint32_t host = 0;
     uint32_t last_span = kNoSpan;
-    // Ranks only.
+    // For ranks only.
     int64_t ready_ns = 0;
     uint32_t cause = kNoSpan;
     bool posted = false;
@@ -111,7 +111,7 @@ class CostActors final : private sim::Worker {
 
   std::vector<Actor> actors_;
   std::vector<QueuedItem> items_;
-  std::vector<uint32_t> released_by_;  // [host]: last span of the actor that gave a core back last
+  std::vector<uint32_t> released_by_;  // [host]: last span of the latest actor to release a core
   sim::Cores cores_;
   std::vector<int64_t> completion_ns_;
   sim::EventQueue<int64_t, CostEvent> events_;

@@ -21,7 +21,7 @@ namespace {
 
 using schedule::Step;
 
-// How the engine packs what goes to one node: Outbox::kBatchBytesMax (offload_emu/outbox.h), and packet.h.
+// The engine packs messages to one node by Outbox::kBatchBytesMax (offload_emu/outbox.h), and packet.h.
 constexpr uint64_t kFrameBytes = 16 * 1024;
 constexpr uint64_t kFrameHeaderBytes = 32;
 constexpr uint64_t kRecordBytes = 40;
@@ -29,7 +29,7 @@ constexpr uint32_t kSent = 0xffffffff;  // in place of a message's receiver
 
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
 
-// Runs one call: what its daemons do when they have a turn, and what they send to each other.
+// Simulation runs one call: the daemons' work in their turns, and the messages between them.
 class Simulation final : public CostWork {
  public:
   Simulation(const schedule::ShapeIndex& shape, const TeamCosts& costs, const PriceOptions& options, CostCall* call)
@@ -49,7 +49,7 @@ class Simulation final : public CostWork {
   void OnNetwork(int64_t time_ns, const CostEvent& event) override;
 
  private:
-  // Part of a segment's sequence that goes from one node to another.
+  // Message is the data of a segment's sequence that one node sends to another.
   struct Message {
     uint32_t to, segment;
     uint16_t phase;
@@ -60,29 +60,29 @@ class Simulation final : public CostWork {
     uint64_t bytes;
     uint32_t messages_begin, messages_end;  // in messages_
     uint32_t hops_begin, hops_end;          // in hops_
-    int64_t tail_ns;                        // the tail follows the head by this at the receiver
+    int64_t tail_ns;                        // the tail's delay after the head at the receiver
   };
 
   void Work(uint32_t node, Doing doing, uint32_t peer, int64_t duration_ns) {
     actors_.Work(node, doing, peer, duration_ns);
   }
 
-  // --- What a daemon takes up ---
+  // --- Inputs of a daemon ---
   void TakeRank(uint32_t node, uint32_t local);
   void TakePacket(uint32_t node, const CostItem& item);
   void TakeCredit(uint32_t node, uint32_t peer);
   void Count(uint32_t node, uint32_t segment, uint32_t wait);
 
-  // --- What it does then ---
+  // --- A daemon's work ---
   void StartCall(uint32_t node);
   void StartChunks(uint32_t node);
   void Advance(uint32_t node, uint32_t segment);
   void Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data);
 
-  // --- What leaves it ---
+  // --- A daemon's output ---
   // Sends the messages from `begin` on, which all go to the same node, as one packet.
   void Send(uint32_t node, uint32_t begin);
-  // What the engine's outboxes and its owner do when nothing is ready any more.
+  // Runs when nothing is ready any more: flushes the engine's outboxes, and the credits and notifications of its owner.
   void Flush(uint32_t node);
   void Hop(int64_t time_ns, uint32_t packet, uint32_t place);
 
@@ -98,8 +98,8 @@ class Simulation final : public CostWork {
   std::vector<Packet> packets_;
   std::vector<Message> messages_;
   std::vector<sim::Hop> hops_;
-  std::vector<uint32_t> results_left_;  // by rank: segments that it still waits for
-  // Of the node whose turn it is, in a call of blocks: what waits until nothing is ready any more.
+  std::vector<uint32_t> results_left_;  // by rank: segments still awaited
+  // State of the node whose turn it is, in a call of blocks, kept until nothing is ready any more.
   std::vector<Message> outbox_;
   std::vector<uint32_t> credits_;  // nodes
   std::vector<uint32_t> told_;     // ranks
@@ -111,7 +111,7 @@ absl::StatusOr<Prediction> Simulation::Run() {
   RETURN_IF_ERROR(call_.CheckFinished());
   Prediction prediction;
   prediction.completion_ns = actors_.completion_ns();
-  // A sequence delivers to every rank of its node.
+  // Every sequence delivers to every rank of its node.
   for (const int64_t completion_ns : prediction.completion_ns) CHECK_GE(completion_ns, 0);
   const auto slowest = std::max_element(prediction.completion_ns.begin(), prediction.completion_ns.end());
   prediction.total_ns = *slowest;
@@ -145,7 +145,7 @@ void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
   }
   if (!call_.has_blocks()) return;
   Flush(node);
-  // Chunks that have ended let others begin, which may end at once.
+  // Chunks that have ended allow others to begin, which may end at once.
   while (std::exchange(chunks_may_start_, false)) {
     StartChunks(node);
     Flush(node);
@@ -220,7 +220,7 @@ void Simulation::StartCall(uint32_t node) {
   for (uint32_t s = 0; s < call_.segment_count(); ++s) Advance(node, s);
 }
 
-// As many as may be under way at once. Their ranks are all here.
+// Starts as many chunks as the window allows. All ranks of the node have arrived.
 void Simulation::StartChunks(uint32_t node) {
   const CostCall::Node& state = call_.node(node);
   while (const auto chunk = call_.StartChunk(node)) {
@@ -235,7 +235,7 @@ void Simulation::StartChunks(uint32_t node) {
   }
 }
 
-// Runs a segment's sequence up to the next Wait that is not over.
+// Runs a segment's sequence up to the next incomplete Wait.
 void Simulation::Advance(uint32_t node, uint32_t segment) {
   CostCall::Node& state = call_.node(node);
   const CostProgram& program = state.ProgramOf(segment);
@@ -321,11 +321,11 @@ void Simulation::Send(uint32_t node, uint32_t begin) {
   }
   costs_.AppendHops(node, to, &hops_);
   packets_[packet].hops_end = static_cast<uint32_t>(hops_.size());
-  Hop(now_ns, packet, packets_[packet].hops_begin);  // at once: nobody else uses this direction of the node's own link
+  Hop(now_ns, packet, packets_[packet].hops_begin);  // at once: no other packet uses the node's uplink
 }
 
 void Simulation::Flush(uint32_t node) {
-  // To each peer what there is, in the order in which they were first sent to.
+  // Sends one packet or more to each peer, in the order in which the peers were first addressed.
   for (size_t first = 0; first < outbox_.size(); ++first) {
     const uint32_t to = outbox_[first].to;
     if (to == kSent) continue;
@@ -353,7 +353,7 @@ void Simulation::Flush(uint32_t node) {
   for (const uint32_t rank : std::exchange(told_, {})) actors_.NotifyRank(rank);
 }
 
-// The packet's head is at this of its hops.
+// Handles the packet's head at the hop `place`.
 void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
   const Packet& item = packets_[packet];
   const sim::Hop& hop = hops_[place];

@@ -20,7 +20,7 @@ using testing::FailsWith;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// A team on a flat topology.
+// Team is a team on a flat topology.
 struct Team {
   std::vector<std::string> names;
   schedule::TeamShape shape;
@@ -61,7 +61,7 @@ Prediction PriceOrDie(const schedule::Plan& plan, const Team& team, const CallAr
   return *std::move(prediction);
 }
 
-// Figures that are easy to add up. Sending 100, receiving 70, a path 30 + 30; wake 1000; hop 10; a descriptor 1.
+// Returns figures that are easy to add up: send 100, receive 70, path 30 + 30; wake 1000; hop 10; descriptor 1.
 topology::FlatCosts PlainFlat() {
   topology::FlatCosts flat;
   flat.overhead_ns = 100;
@@ -121,7 +121,7 @@ TEST(PriceTest, NobodySpinsOnACoreThatOthersWant) {
   parameters.spin_ns = 1'000'000;
   const int64_t spinning = price();
   EXPECT_LE(spinning, sleeping);
-  EXPECT_GT(spinning, sleeping - 4 * 1000);  // all but a few wakes are still there
+  EXPECT_GT(spinning, sleeping - 4 * 1000);  // only a few wakes are saved
 }
 
 TEST(PriceTest, ACoreThatWasWaitedForNeedsATakeoverOnly) {
@@ -194,7 +194,7 @@ TEST(PriceTest, SegmentsShareTheNode) {
   EXPECT_EQ(prediction.completion_ns[0], sent_1 + 1010);
   const int64_t arrived_0 = sent_0 + 60 + 999;
   const int64_t landed_0 = arrived_0 + 1000 + 1070;
-  EXPECT_GT(landed_0, sent_1 + 60 + 999);  // segment 1 is there already: no wake
+  EXPECT_GT(landed_0, sent_1 + 60 + 999);  // segment 1 has arrived already: no wake
   EXPECT_EQ(prediction.completion_ns[1], landed_0 + 1070 + 1010);
   EXPECT_EQ(prediction.total_ns, 7332);
 }
@@ -205,14 +205,14 @@ TEST(PriceTest, ALinkCarriesOnePacketAtATime) {
   const Team team = MakeTeam(3, parameters, PlainFlat());
   const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kReduce, 1001), team,
                                            {.collective = Collective::kReduce, .count = 1001});
-  const int64_t sent = 10 + 1 + 6 + 100;    // by both leaves
+  const int64_t sent = 10 + 1 + 6 + 100;    // both leaves send
   const int64_t head_2 = sent + 30 + 1000;  // the second must let the first pass on the root's link
   EXPECT_EQ(prediction.completion_ns[0], head_2 + 30 + 1000 + 70 + 10);
   EXPECT_EQ(prediction.completion_ns[1], sent + 10);
 }
 
 TEST(PriceTest, LinksBetweenSwitchesAreShared) {
-  // Two racks of two nodes; 4 nodes reduce over the same uplink.
+  // There are two racks of two nodes; 4 nodes reduce over the same uplink.
   const auto node = [](std::string name, uint32_t parent) {
     topology::Node n;
     n.name = std::move(name);
@@ -263,7 +263,7 @@ TEST(PriceTest, NodesOfOneHostOnlyShareItsCores) {
       4489);
 }
 
-// As long as a takeover is not cheaper than a wake: then waiting for a core can pay.
+// This holds as long as takeover_ns is not below wake_ns; otherwise waiting for a core can pay off.
 TEST(PriceTest, FewerCoresAreNeverFaster) {
   CostParameters parameters;
   parameters.takeover_ns = parameters.wake_ns;
@@ -284,11 +284,11 @@ TEST(PriceTest, FewerCoresAreNeverFaster) {
 }
 
 TEST(PriceTest, ALateLocalRankOnlyKeepsItself) {
-  // Rank 1 is taken after the root rank; it gets its copy when it is there.
+  // Rank 1 is taken after the root rank; it gets its copy when it has arrived.
   const Team team = MakeTeam(1, OneNsPerByte(), PlainFlat(), 2);
   const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 100), team,
                                            {.collective = Collective::kBcast, .count = 100});
-  // Start RecvLocal Wait Copy Release Deliver End: rank 0 is free after the copy; then rank 1 is taken.
+  // The sequence is Start RecvLocal Wait Copy Release Deliver End: rank 0 is free after the copy; then rank 1 is taken.
   const int64_t copied = 10 + 1000 + 1 + 7 + 100;
   EXPECT_EQ(prediction.completion_ns[0], copied + 1010);
   EXPECT_EQ(prediction.completion_ns[1], copied + 1 + 100 + 1010);
@@ -300,11 +300,12 @@ TEST(PriceTest, OperandsCostTheAlu) {
   const Team team = MakeTeam(1, parameters, PlainFlat(), 3);
   const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kReduce, 50), team,
                                            {.collective = Collective::kReduce, .count = 50});
-  // Start, 3 RecvLocal, Wait, Reduce, Deliver, 2 Release, End; of three operands two are combined with the first.
+  // The sequence is Start, 3 RecvLocal, Wait, Reduce, Deliver, 2 Release, End; of three operands two are combined with
+  // the first.
   EXPECT_EQ(prediction.completion_ns[0], 10 + 1000 + 1 + 10 + 2 * 1 + 2 * 50 * 2 + 1010);
 }
 
-// The MGO model for messages of one byte: RT_s += o_s; RT_r = RT_s + L_sr + o_r.
+// The MGO model for messages of one byte is RT_s += o_s; RT_r = RT_s + L_sr + o_r.
 TEST(PriceTest, AgreesWithTheMgoModelOnShortBroadcasts) {
   Prng prng(5);
   CostParameters nothing = Plain();
@@ -339,7 +340,7 @@ TEST(PriceTest, AgreesWithTheMgoModelOnShortBroadcasts) {
           queue.push_back(r);
         }
       }
-      // A rank gets its data after its node has sent it on.
+      // A rank gets its data after its node has forwarded it.
       const std::vector<int64_t>& expected = free;
       const Prediction prediction =
           PriceOrDie(plan, team, {.collective = Collective::kBcast, .count = 1, .root = root});
@@ -414,8 +415,8 @@ TEST(PriceTest, TracingDoesNotChangeTimes) {
   }
 }
 
-// Trees without segments, shared cores and sleep have no scheduling anomalies: more of any cost is never faster. (A
-// daemon that works longer may save a wake.)
+// Trees without segments, shared cores and sleep have no scheduling anomalies: a higher cost is never faster. (A daemon
+// that works longer may save a wake.)
 TEST(PriceTest, MoreCostIsNeverFaster) {
   const CallArguments arguments = {.collective = Collective::kAllreduce, .count = 1000};
   const auto price = [&](const std::string& algorithm, const CostParameters& parameters,
@@ -464,7 +465,7 @@ TEST(PriceTest, AnyRootHasAPrice) {
 
 TEST(PriceTest, SixtyFourThousandNodesTakeSeconds) {
   const Team team = MakeTeam(65'536, {}, {});
-  const std::clock_t start = std::clock();  // of this process: the machine may be busy
+  const std::clock_t start = std::clock();  // CPU time of this process: the machine may be busy
   for (const std::string algorithm : {"flat", "knomial-8"}) {
     const auto prediction = Price(MakePlan(team, algorithm, Collective::kAllreduce, 64), team.shape, *team.costs,
                                   {.collective = Collective::kAllreduce, .count = 64}, {.critical_path = false});

@@ -70,7 +70,7 @@ std::vector<PathStep> CostTrace::PathTo(uint32_t last) const {
 std::vector<PathStep> CostTrace::Timeline() const {
   std::vector<PathStep> steps;
   for (const Span& span : spans_) {
-    // A transfer is nobody's work, and many a step takes no time.
+    // A transfer is not an actor's work, and many steps take no time.
     if (span.doing != Doing::kTransfer && span.end > span.start) steps.push_back(StepOf(span));
   }
   std::stable_sort(steps.begin(), steps.end(),

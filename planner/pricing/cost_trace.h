@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who did what when in a call that the cost model runs: the critical path and the timeline come from it.
+// The activities in a call that the cost model runs: the critical path and the timeline come from them.
 #ifndef COPSE_PLANNER_PRICING_COST_TRACE_H_
 #define COPSE_PLANNER_PRICING_COST_TRACE_H_
 
@@ -28,28 +28,28 @@ enum class Doing : uint8_t {
 
 inline constexpr uint32_t kNoSpan = 0xffffffff;
 
-// A CostTrace keeps spans: stretches of time in which somebody was busy, numbered in the order in which they are added.
-// Actors are the nodes' daemons, then the ranks. If it is off it keeps nothing, and every number is kNoSpan.
+// A CostTrace keeps spans: intervals in which an actor was busy, numbered in the order in which they are added. Actors
+// are the nodes' daemons, then the ranks. If it is off it keeps nothing, and every number is kNoSpan.
 class CostTrace {
  public:
   // `*shape` must outlive this object.
   CostTrace(const schedule::ShapeIndex* shape, bool on) : shape_(*shape), on_(on) {}
 
-  // `peer`: a node, or the local index of a rank. `cause`: the span without whose end this one would have started
-  // earlier, or kNoSpan.
+  // Adds a span. `peer` is a node, or the local index of a rank. `cause` is the span that delayed this one's start, or
+  // kNoSpan.
   uint32_t Add(uint32_t actor, Doing doing, uint32_t peer, int64_t start, int64_t end, uint32_t cause) {
     if (!on_) return kNoSpan;
     spans_.push_back({start, end, actor, peer, cause, doing});
     return static_cast<uint32_t>(spans_.size() - 1);
   }
-  // What span `sent` of node `from` has sent is at node `to` at `end`.
+  // Adds the transfer of span `sent` of node `from`, which arrives at node `to` at `end`.
   uint32_t AddTransfer(uint32_t from, uint32_t to, uint32_t sent, int64_t end) {
     return on_ ? Add(from, Doing::kTransfer, to, spans_[sent].end, end, sent) : kNoSpan;
   }
 
-  // From cause to effect, up to span `last`.
+  // Returns the path from cause to effect, up to span `last`.
   std::vector<PathStep> PathTo(uint32_t last) const;
-  // By start; neither transfers nor what took no time.
+  // Returns the steps by start, without transfers and steps of zero duration.
   std::vector<PathStep> Timeline() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What messages of one size cost between a team's nodes: the cost model's figures as the tree algorithms want them.
+// The cost model's figures in the form that the tree algorithms take: costs of one message size between a team's nodes.
 #ifndef COPSE_PLANNER_PRICING_MESSAGE_COSTS_H_
 #define COPSE_PLANNER_PRICING_MESSAGE_COSTS_H_
 
@@ -13,12 +13,12 @@
 
 namespace copse::planner {
 
-// Costs of `bytes` from each node of the team to each other, such that a broadcast that is fast with them makes a tree
-// that is fast for the collective:
+// Returns costs of `bytes` from each node of the team to each other, such that a fast broadcast by these costs gives a
+// tree that is fast for the collective:
 //
-// - bcast: sending is a node's overhead and its work for the bytes; receiving likewise, and a wake before it;
-// - reduce: that of time reversed, so that a broadcast from the root is a many-to-one tree to it; the receiver also
-//   combines;
+// - bcast: a send costs a node's overhead and its work for the bytes; a receive likewise, after a wake;
+// - reduce: the costs in reversed time, so that a broadcast from the root is a many-to-one tree to it; the receiver
+//   also combines;
 // - barrier, allreduce: the mean of both, since one tree is used both ways.
 //
 // Output:  vertices 0..n-1 are the team's nodes; has_tree().
@@ -26,7 +26,8 @@ namespace copse::planner {
 // Cost:    O(nodes + switches above them).
 absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective collective, uint64_t bytes);
 
-// Of messages without bytes, without wakes: what nobody can beat. `reversed`: time runs backwards, as for a reduce.
+// Returns the costs of messages without bytes and wakes, a lower bound. `reversed`: time runs backwards, as for a
+// reduce.
 absl::StatusOr<BroadcastCosts> EmptyMessageCosts(const TeamCosts& costs, bool reversed);
 
 }  // namespace copse::planner

@@ -9,7 +9,7 @@
 namespace copse::planner {
 namespace {
 
-// n0 and n1 on rack 1, n2 on the core; rack 2 has no node of the team.
+// Nodes n0 and n1 are on rack 1, n2 is on the core; rack 2 has no node of the team.
 topology::Topology Cluster() {
   std::vector<topology::Switch> switches = {{"core"}, {"rack1", 0, 1'000, 500'000'000}, {"rack2", 0, 7'000, 1}};
   std::vector<topology::Node> nodes = {

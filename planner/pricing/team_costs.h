@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the nodes of one team cost, and the paths between them: the cost model's input.
+// The costs of one team's nodes, and of the paths between them: the cost model's input.
 #ifndef COPSE_PLANNER_PRICING_TEAM_COSTS_H_
 #define COPSE_PLANNER_PRICING_TEAM_COSTS_H_
 
@@ -24,18 +24,18 @@ using topology::CostParameters;
 using topology::kCostParameterMax;
 using topology::StreamNs;
 
-// One node of the team.
+// NodeCosts has the costs of one node of the team.
 struct NodeCosts {
   int64_t send_overhead_ns = 0;
   int64_t receive_overhead_ns = 0;
-  uint32_t host = 0;  // index of its host in this team
+  uint32_t host = 0;  // index of its host within the team
 };
 
 // TeamCosts maps a team's nodes onto the topology. Immutable; thread-safe. The topology must outlive it.
 class TeamCosts {
  public:
-  // `node_names`[v] is the name of the team's node v.
-  // Errors:  NOT_FOUND if the topology has no such node; INVALID_ARGUMENT if there are no nodes, or as
+  // Takes the names of the team's nodes; `node_names`[v] is that of node v.
+  // Errors:  NOT_FOUND if the topology has no such node; INVALID_ARGUMENT if there are no nodes, and from
   //          CheckCostParameters.
   static absl::StatusOr<TeamCosts> Create(absl::Span<const std::string> node_names, const topology::Topology& topology,
                                           const CostParameters& parameters);
@@ -46,17 +46,17 @@ class TeamCosts {
   const NodeCosts& node(uint32_t v) const { return nodes_[v]; }
   const std::string& NameOf(uint32_t v) const { return topology_->nodes()[place_[v]].name; }
   uint32_t host_count() const { return static_cast<uint32_t>(host_cores_.size()); }
-  // 0: an actor there never waits for a core.
+  // Returns the host's cores; 0: an actor there never waits for a core.
   uint32_t CoresOf(uint32_t host) const { return host_cores_[host]; }
 
-  // Node v in the topology.
+  // Returns the topology's index of node v.
   uint32_t PlaceOf(uint32_t v) const { return place_[v]; }
   const topology::Topology& topology() const { return *topology_; }
   topology::Path PathBetween(uint32_t a, uint32_t b) const { return topology_->PathBetween(place_[a], place_[b]); }
-  // The switches above the team's nodes, densely numbered.
+  // Counts the switches above the team's nodes, which have dense numbers.
   uint32_t switch_slot_count() const { return static_cast<uint32_t>(switch_slots_.size()); }
   uint32_t SlotOfSwitch(uint32_t switch_index) const { return switch_slots_.at(switch_index); }
-  // How many directions the links of the team's nodes, and of the switches above them, have.
+  // Counts the directions of the links of the team's nodes, and of the switches above them.
   uint32_t direction_count() const { return 2 * (node_count() + switch_slot_count()); }
   // Appends the hops of a message from one node to another, from the sender's own link to the receiver's. O(depth).
   void AppendHops(uint32_t from, uint32_t to, std::vector<sim::Hop>* hops) const;

@@ -14,10 +14,10 @@
 namespace copse::planner {
 namespace {
 
-// Rates are kept in bytes a second, and shown in bits.
+// Rates are stored in bytes a second, and shown in bits.
 constexpr double kBitsPerByte = 8;
 
-// Of the nodes that share a change.
+// Limit for the host list of the nodes that share a change.
 constexpr size_t kHostlistBytesMax = size_t{1} << 20;
 
 }  // namespace

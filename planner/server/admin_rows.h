@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the coordinator knows, as rows of the admin service's messages.
+// Conversion of the coordinator's state to rows of the admin service's messages.
 #ifndef COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 #define COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 
@@ -19,12 +19,12 @@ namespace copse::planner {
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
 void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row);
-// All but the node's name and incarnation.
+// Fills everything except the node's name and incarnation.
 void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
-// The team under which administrators see it: of a companion its team.
+// Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
-// Without the critical path, which costs a prediction.
+// Leaves out the critical path, which costs a prediction.
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row);
@@ -35,9 +35,9 @@ void FillTopology(const topology::Topology& topology, const std::vector<coordina
 void FillChanges(const std::vector<topology::TopologyChange>& changes,
                  google::protobuf::RepeatedPtrField<v1::TopologyChange>* rows);
 void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row);
-// All but changes and notes.
+// Fills everything except changes and notes.
 void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply);
-// Notes of nodes that have registered but are not in the topology, and of those that are in it and have not.
+// Adds notes on nodes that have registered but are not in the topology, and on nodes of the topology that have not.
 void AddRegistrationNotes(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                           v1::ImportTopologyReply* reply);
 

@@ -30,10 +30,10 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
 constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 
-// Nodes of a team up to which `plan list` has critical paths; `plan show` always has.
+// `plan list` has critical paths for teams of up to so many nodes; `plan show` always has them.
 constexpr uint32_t kListedPathNodesMax = 16;
 
-// Is it the team, or a companion of it?
+// Returns whether the layout is that of the team, or of a derived team of it.
 bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
 
 absl::Duration TimeoutOf(double seconds) {
@@ -43,7 +43,8 @@ absl::Duration TimeoutOf(double seconds) {
 
 }  // namespace
 
-// One call. Reactions come on gRPC's threads; the planner's thread deletes it, after all that was posted for it.
+// Call is one RPC. Reactions run on gRPC's threads; the planner's thread deletes the call, after all tasks posted for
+// it.
 class AdminService::Call final : public grpc::ServerUnaryReactor {
  public:
   Call(AdminService* service, std::function<void()> on_cancel) : service_(service), on_cancel_(std::move(on_cancel)) {}
@@ -154,7 +155,7 @@ grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* co
                               [reply, done](const coordinator::StatusAnswer& answer) {
                                 reply->set_answered(!answer.nodes.empty());
                                 for (const schedule::DaemonStatus& status : answer.nodes) {
-                                  // Of a signal that drains it only the daemon knows.
+                                  // A drain by signal is known to the daemon only.
                                   if (status.state == "draining") reply->mutable_node()->set_state(status.state);
                                   reply->set_clients(status.clients);
                                   reply->set_teams(status.teams);
@@ -169,7 +170,7 @@ grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* co
 grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* context,
                                                   const v1::DrainNodeRequest* request, v1::DrainNodeReply*) {
   return Serve(context, "DrainNode", [this, request](const Done& done) {
-    const std::string node = request->node();  // which lives until `done`
+    const std::string node = request->node();  // `done` ends the request's lifetime
     const bool draining = !request->off();
     const absl::Status status = coordinator_->SetDraining(node, draining);
     done(status);
@@ -260,7 +261,7 @@ grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* c
       if (request->team() != 0 && !IsOf(info.layout, TeamId(request->team()))) continue;
       v1::PlanRow* row = reply->add_plans();
       FillPlan(info, row);
-      // A critical path costs a prediction: for a list, only where that is quick.
+      // A critical path costs a prediction: a list includes it only where that is fast.
       if (info.plan.node_count > kListedPathNodesMax) continue;
       const auto path = coordinator_->CriticalPath(info.plan.id);
       if (!path.ok()) continue;
@@ -408,7 +409,7 @@ grpc::ServerUnaryReactor* AdminService::ProbeTopology(grpc::CallbackServerContex
     probe_ = std::make_unique<TopologyProbe>(
         &clock_, coordinator_, *std::move(options),
         [this, request, reply, done, tree, began, version](const absl::StatusOr<ProbeReport>& report) {
-          queue_->Post([this] {  // not from within itself
+          queue_->Post([this] {  // posted, since the probe cannot be deleted within its callback
             probe_.reset();
             for (const Done& stopped : std::exchange(stoppers_, {})) stopped(absl::OkStatus());
           });
@@ -548,7 +549,7 @@ grpc::ServerUnaryReactor* AdminService::GetTrace(grpc::CallbackServerContext* co
     query.from = request->from();
     query.records = request->records() == 0 ? schedule::kTracePieceRecordsMax : request->records();
     if (request->has_last_s()) {
-      // Not a number, or too large for nanoseconds: all.
+      // A value that is not a number, or too large for nanoseconds, means the whole trace.
       const double last_ns = request->last_s() * 1e9;
       query.last_ns = last_ns >= 0 && last_ns < 9e18 ? static_cast<int64_t>(last_ns) : -1;
     }

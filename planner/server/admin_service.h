@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What administrators ask of the planner, over gRPC.
+// The gRPC service for administrators.
 #ifndef COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 #define COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 
@@ -22,8 +22,8 @@
 
 namespace copse::planner {
 
-// Each call hops to the planner's thread and is answered from there, maybe later, when daemons have answered. All
-// pointers outlive it, and it outlives the gRPC server.
+// AdminService passes each call to the planner's thread, which answers it, maybe later, when daemons have answered. All
+// pointers must outlive it, and it must outlive the gRPC server.
 class AdminService final : public v1::AdminService::CallbackService {
  public:
   AdminService(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
@@ -80,7 +80,7 @@ class AdminService final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
                                      v1::GetStatsReply*) override;
 
-  // On the planner's thread, when it stops: calls in hand, and all later ones, end UNAVAILABLE.
+  // Called on the planner's thread when the planner stops: pending calls, and all later ones, end UNAVAILABLE.
   void Stop();
 
  private:
@@ -89,15 +89,15 @@ class AdminService final : public v1::AdminService::CallbackService {
   class Call;
 
   // Authorizes, then runs `work` on the planner's thread; `work` calls its argument once, when the reply is filled. If
-  // the caller goes away before that, `on_cancel` is called there.
+  // the caller disconnects before that, `on_cancel` is called on the planner's thread.
   grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method,
                                   std::function<void(Done)> work, std::function<void()> on_cancel = nullptr);
 
-  // In flight, of each team; those of companions count for their teams, too.
+  // Counts the calls in flight by team; calls of derived teams count for their parents, too.
   std::map<TeamId, uint32_t> CountCalls(const coordinator::StatusAnswer& answer) const;
-  // What a probe is to do. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
+  // Reads the options of a probe. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
   absl::StatusOr<ProbeOptions> ReadProbe(const v1::ProbeTopologyRequest& request) const;
-  // Of the topology in force; 0: none ever was.
+  // Returns the version of the topology in force; 0: there never was one.
   uint64_t NewestVersion() const;
 
   TaskQueue* const queue_;
@@ -105,11 +105,11 @@ class AdminService final : public v1::AdminService::CallbackService {
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
   const rpc::Authorizer* const authorizer_;
-  // The planner's thread's.
+  // Accessed on the planner's thread only.
   std::set<Call*> open_;  // not yet answered
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
-  std::vector<Done> stoppers_;            // calls that wait for its end
+  std::vector<Done> stoppers_;            // calls pending until it ends
   bool stopped_ = false;
 };
 

@@ -29,7 +29,7 @@ bool AnyDrains(const std::vector<std::string>& names, const std::set<std::string
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return draining.count(name) != 0; });
 }
 
-// Each node once in a row.
+// Returns the nodes of the path; consecutive steps on one node appear once.
 std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::vector<std::string>& names) {
   std::vector<std::string> nodes;
   for (const PathStep& step : path) {
@@ -39,7 +39,7 @@ std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::v
   return nodes;
 }
 
-// Who the members are, where their ranks live, and what was asked for.
+// Makes a key from the members, the places of their ranks, and the options.
 std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
   std::string key = absl::StrCat(AbslView(FamilyName(layout.identity.family)), "|", options.algorithm, "|",
                                  options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
@@ -48,12 +48,12 @@ std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOpt
   return key;
 }
 
-// Steps of a timeline that go into JSON; a line a rank has no more than what fits.
+// Limit of a timeline's steps in JSON; a text line per rank is bounded by its width.
 constexpr size_t kTimelineStepsMax = 20'000;
 
 nlohmann::json TimelineJson(const Explanation& explanation, const schedule::TeamShape& shape,
                             const std::vector<std::string>& names) {
-  if (explanation.prediction.completion_ns.empty()) return nlohmann::json::array();  // by formula there is none
+  if (explanation.prediction.completion_ns.empty()) return nlohmann::json::array();  // priced by formula
   const schedule::ShapeIndex index(shape);
   std::vector<nlohmann::json> steps(shape.size(), nlohmann::json::array());
   size_t left = kTimelineStepsMax;
@@ -116,7 +116,7 @@ absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, co
   topology::FlatCosts costs;
   if (model.shared_cores > 0) {
     costs.cores = model.shared_cores;
-    costs.host = "this-machine";  // as a topology file may have it
+    costs.host = "this-machine";  // a valid host name of a topology file
   }
   std::vector<topology::Switch> switches = {{.name = "core"}};
   std::vector<topology::Node> nodes;
@@ -240,7 +240,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
   if (!options.algorithm.empty()) {
     for (const Collective collective : CollectivesOf(layout.identity.family)) {
       if (options.collective && *options.collective != collective) continue;
-      // Asked for all collectives, an algorithm is used for those that it can carry; all carry barriers.
+      // An algorithm requested for all collectives is used for those that it can carry; all algorithms carry barriers.
       const absl::Status carries = CheckAlgorithm(options.algorithm, collective);
       if (!carries.ok() && !options.collective && collective != Collective::kBarrier) continue;
       RETURN_IF_ERROR(carries);
@@ -251,7 +251,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
       std::vector<schedule::Plan> plans,
       Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names, layout.identity.family));
   if (!AnyDrains(names, model_.draining)) return plans;
-  // What they are predicted to take is not weighted.
+  // Predicted times are not weighted.
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *plain, plain->costs()));
   for (schedule::Plan& plan : plans) {
@@ -286,7 +286,7 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   const CallArguments arguments = TypicalCall(plan);
-  // Rules of today may be impossible for the team; then there is nothing to compare with.
+  // The current rules may be impossible for the team; then there is no comparison.
   const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner as the coordinator wants it: topology, costs and rules of this cluster behind coordinator::PlanMaker.
+// Implements coordinator::PlanMaker with the topology, costs and rules of this cluster.
 #ifndef COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 #define COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 
@@ -24,51 +24,51 @@
 namespace copse::planner {
 
 struct ClusterModel {
-  // Without one, all nodes hang on one switch.
+  // Without a topology, all nodes are on one switch.
   std::optional<topology::Topology> topology;
   Rules rules;
-  // Nodes that the topology does not name all run on this machine: they share its cores. 0: every node is its own
+  // Nodes that the topology does not name all run on this machine and share its cores. 0: every node is its own
   // machine.
   uint32_t shared_cores = 0;
-  // Of nodes that are their own machines and of whose cores the topology says nothing; by name.
+  // By name: cores of nodes that are their own machines, used where the topology has none.
   std::map<std::string, uint32_t> announced_cores = {};
-  // Nodes that are being drained: plans give them as little to do as they can (kDrainingWeight).
+  // Nodes that are being drained: plans give them as little work as possible (kDrainingWeight).
   std::set<std::string> draining = {};
 };
 
-// While plans are made, a message costs a node that drains so many times what it does: so it becomes a leaf, and others
-// do not wait for it.
+// Factor on the message costs of a draining node while plans are made, so that it becomes a leaf and no other node
+// waits for it.
 inline constexpr int64_t kDrainingWeight = 8;
 
-// `model`'s topology with `names` added to it: what plans for these nodes are made from. A node that it does not name
-// hangs on its root switch, with default costs; `added`, if not null, gets the names of those.
+// Returns `model`'s topology with `names` added to it, from which plans for these nodes are made. A node that it does
+// not name is added to its root switch, with default costs; `added`, if not null, gets the names of such nodes.
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
                                                    std::vector<std::string>* added = nullptr);
 
-// ClusterTopology's result is a copy of the cluster. Teams whose nodes the topology names, as a rule all, differ in
-// nothing that it depends on: ClusterTopologies keeps the last result for them. Single-threaded.
+// ClusterTopologies caches the last result of ClusterTopology, which is a copy of the cluster. Teams whose nodes the
+// topology names, the usual case, all have the same result. Single-threaded.
 class ClusterTopologies {
  public:
-  // Shared with whoever still plans by it when a later call makes another.
+  // Shared keeps the topology alive for plans in progress when a later call makes another.
   using Shared = std::shared_ptr<const topology::Topology>;
 
-  // As ClusterTopology, for always the same model until Forget is called.
+  // Returns ClusterTopology's result; the model must not change until Forget is called.
   absl::StatusOr<Shared> With(const ClusterModel& model, const std::vector<std::string>& names,
                               std::vector<std::string>* added = nullptr);
   void Forget() { kept_ = nullptr; }
 
  private:
-  std::vector<std::string> added_;  // to kept_
+  std::vector<std::string> added_;  // nodes added to kept_
   Shared kept_;
 };
 
-// Plan sets that are kept, and neighbours in all of them together: teams of the same members are planned once.
+// Limits of cached plan sets, and of neighbors in all of them together: teams of the same members are planned once.
 inline constexpr size_t kKeptPlanSetsMax = 64;
 inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
 
-// Plans are kept until topology, rules, cores or draining nodes change, so that teams with the same members, in the
-// same order, are planned once. The first time that a node is not in the topology is logged. Thread-compatible: the
-// planner's thread only.
+// ClusterPlanMaker caches plans until topology, rules, cores or draining nodes change, so that teams with the same
+// members, in the same order, are planned once. The first time that a node is not in the topology is logged.
+// Thread-compatible: the planner's thread only.
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
@@ -81,19 +81,19 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
     topologies_.Forget();
     kept_.clear();
   }
-  // A daemon says how many cores its node has: that counts where the topology says nothing.
+  // Sets the number of cores that a daemon reports; it is used where the topology has none.
   void SetCores(const std::string& node, uint32_t cores) {
     if (std::exchange(model_.announced_cores[node], cores) == cores) return;
     topologies_.Forget();
     kept_.clear();
   }
-  // Whether it is being drained. True if that is new.
+  // Sets whether the node is being drained. Returns true if that changed.
   bool SetDraining(const std::string& node, bool draining) {
     const bool is_new = draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
     if (is_new) kept_.clear();
     return is_new;
   }
-  // How many plan sets were made, not found.
+  // Counts the plan sets that were made, not found in the cache.
   uint64_t sets_made() const { return sets_made_; }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
@@ -106,19 +106,18 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                         const schedule::Plan& plan) override;
 
-  // By how many times the call is faster, for which new plans would gain most over `plans`, by their predictions. 1:
-  // for none. Nodes that drain count as while plans are made. Errors: as MakePlans; a plan that cannot be priced any
-  // more.
+  // Returns the largest speed-up of any call by new plans over `plans`, as predicted; 1: none. Draining nodes have the
+  // weight that they have while plans are made. Errors: those of MakePlans; a plan that can no longer be priced.
   absl::StatusOr<double> GainOfReplanning(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
 
-  // Whether new plans would be others than `plans`, ids and predictions aside. Errors: as MakePlans.
+  // Returns whether new plans would differ from `plans`, apart from ids and predictions. Errors: those of MakePlans.
   absl::StatusOr<bool> WouldDiffer(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
 
-  // As ClusterTopology.
+  // Returns ClusterTopology for the current model.
   absl::StatusOr<ClusterTopologies::Shared> TopologyWith(const std::vector<std::string>& names);
 
  private:
-  // TopologyWith, where nodes that drain are slow.
+  // Returns TopologyWith's result with slow draining nodes.
   absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
   struct Kept {
@@ -133,8 +132,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
   ClusterModel model_;
   ClusterTopologies topologies_;
-  std::set<std::string> unknown_;  // logged before
-  std::list<Kept> kept_;           // the last used first
+  std::set<std::string> unknown_;  // already logged
+  std::list<Kept> kept_;           // most recently used first
   uint64_t sets_made_ = 0;
 };
 

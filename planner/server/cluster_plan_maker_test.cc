@@ -68,12 +68,12 @@ TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
   const auto cheap_plans = cheap.MakePlans(layout, {}), dear_plans = dear.MakePlans(layout, {});
   ASSERT_TRUE(cheap_plans.ok() && dear_plans.ok());
   EXPECT_LT(cheap_plans->front().predicted_us, 500);
-  // A rank's daemon, and a rank. Daemons that tell each other at once find each other awake.
+  // A wake delays a rank's daemon, and a rank. Daemons that exchange messages at once find each other awake.
   EXPECT_GT(dear_plans->front().predicted_us, 1000);
   const auto explained = dear.Explain(layout, dear_plans->front());
   ASSERT_TRUE(explained.ok()) << explained.status();
   EXPECT_NE(explained->json, cheap.Explain(layout, dear_plans->front())->json);
-  EXPECT_EQ((*dear.TopologyWith({"n9"}))->costs().wake_ns, 500'000);  // an unknown node changes nothing of it
+  EXPECT_EQ((*dear.TopologyWith({"n9"}))->costs().wake_ns, 500'000);  // an unknown node does not change it
 }
 
 TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanner) {
@@ -122,7 +122,7 @@ TEST(ClusterPlanMakerTest, GainsOfReplanningAreThoseOfThePresentTopology) {
   const auto none = maker.GainOfReplanning(layout, *plans);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_EQ(*none, 1);
-  // Every second node is elsewhere: trees cross the long link more often than they need to.
+  // Every second node is elsewhere: trees cross the long link more often than necessary.
   maker.SetTopology(parse("n[1,3,5,7]"));
   const auto gain = maker.GainOfReplanning(layout, *plans);
   ASSERT_TRUE(gain.ok()) << gain.status();
@@ -148,7 +148,7 @@ TEST(ClusterPlanMakerTest, ANodeThatDrainsIsSlowWhilePlansAreMadeAndNotInPredict
     ASSERT_TRUE(during.ok());
     EXPECT_TRUE(schedule::VerifyPlans(*during, layout.shape).ok());
     EXPECT_TRUE(maker.SetDraining(name, false));
-    // What is predicted is what it takes, and no better than what is best without the drain.
+    // The prediction is the true time, and no better than the optimum without the drain.
     for (size_t i = 0; i < before->size(); ++i) {
       EXPECT_LT((*during)[i].predicted_us, 8 * (*before)[i].predicted_us);
     }
@@ -167,7 +167,7 @@ TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   EXPECT_EQ(maker.sets_made(), 3u);
   EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), false);
   EXPECT_EQ(maker.sets_made(), 3u);
-  // Whatever plans are made from changes: they are made again.
+  // Every input of plans changes in turn: they are made again.
   maker.SetRules({{.collective = Collective::kBcast, .algorithm = "bt"}});
   EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), true);
   EXPECT_EQ(maker.sets_made(), 4u);
@@ -179,7 +179,7 @@ TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   maker.SetDraining("n3", true);
   ASSERT_TRUE(maker.MakePlans(Layout(9), {}).ok());
   EXPECT_EQ(maker.sets_made(), 6u);
-  // Few are kept.
+  // Only a limited number is cached.
   for (uint32_t nodes = 1; nodes <= kKeptPlanSetsMax + 1; ++nodes) {
     ASSERT_TRUE(maker.MakePlans(Layout(2 + nodes % 2), {.algorithm = "kary-" + std::to_string(nodes + 1)}).ok());
   }
@@ -207,7 +207,7 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
     }
     EXPECT_EQ(*maker.CriticalPath(layout, plan), explained->critical_path);
   }
-  // A plan of another origin that cuts so finely that running it would keep the planner busy for seconds.
+  // A plan of another origin may cut so finely that running it would keep the planner busy for seconds.
   const auto blocks = maker.MakePlans(layout, {.collective = Collective::kAllgather});
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   for (schedule::Plan plan : *blocks) {
@@ -216,7 +216,7 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
     EXPECT_TRUE(maker.CriticalPath(layout, plan)->empty());
     EXPECT_TRUE(maker.Explain(layout, plan)->critical_path.empty());
   }
-  // A plan that nobody would choose.
+  // The forced plan is one that the planner would not choose.
   const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = Collective::kBcast});
   ASSERT_TRUE(forced.ok()) << forced.status();
   EXPECT_NE(maker.Explain(layout, (*forced)[1])->text.find("not what would be chosen now"), std::string::npos);
@@ -236,12 +236,12 @@ TEST(ClusterPlanMakerTest, TeamsWhoseNodesAreNamedShareOneTopology) {
   const ClusterTopologies::Shared shared = *maker.TopologyWith({"a", "b"});
   EXPECT_EQ(*maker.TopologyWith({"c", "a"}), shared);
   EXPECT_EQ(*maker.TopologyWith({}), shared);
-  // What others still hold stays what it was.
+  // A shared topology stays unchanged.
   const ClusterTopologies::Shared with_d = *maker.TopologyWith({"a", "d"});
   EXPECT_TRUE(with_d->FindNode("d").has_value());
   EXPECT_FALSE(shared->FindNode("d").has_value());
   EXPECT_EQ(*maker.TopologyWith({"d", "c"}), with_d);
-  // And what changes the topology is seen.
+  // A change of the topology takes effect.
   const ClusterTopologies::Shared before = *maker.TopologyWith(names);
   maker.SetCores("b", 3);
   const ClusterTopologies::Shared with_cores = *maker.TopologyWith(names);
@@ -251,7 +251,7 @@ TEST(ClusterPlanMakerTest, TeamsWhoseNodesAreNamedShareOneTopology) {
   EXPECT_EQ(*maker.TopologyWith(names), with_cores);
   maker.SetTopology(topology::FlatTopology({"a", "b"}).value());
   EXPECT_EQ((*maker.TopologyWith({"a"}))->nodes().size(), 2u);
-  // A node that drains is slow in plans, not in the cluster.
+  // A draining node is slow in plans, not in the cluster.
   maker.SetDraining("a", true);
   EXPECT_EQ(*maker.TopologyWith({"a"}), *maker.TopologyWith({"b"}));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real program, from its command line: bad usage, start, signals, state. Teams on it are tested with real daemons,
-// in integration_tests.
+// The real program, from its command line: bad usage, start, signals, state. integration_tests tests teams on it with
+// real daemons.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ class CopsePlannerTest : public ::testing::Test {
     return path;
   }
 
-  // Runs to its end.
+  // Runs the program to its end.
   static Ended Run(const std::string& arguments) {
     Ended ended;
     FILE* pipe = popen(("planner/server/copse-planner --set listen=127.0.0.1:0 " + arguments + " 2>&1").c_str(), "r");
@@ -48,7 +48,7 @@ class CopsePlannerTest : public ::testing::Test {
     return ended;
   }
 
-  // Runs until it says it is ready, then gets `signal`; returns how it ended.
+  // Runs the program until it reports ready, then sends `signal`; returns how it ended.
   Ended RunUntilReady(const std::string& state, int signal) {
     int out[2];
     EXPECT_EQ(pipe(out), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What daemons send, as it comes from their streams, to a coordinator with the planner's own plans; and behind that
-// everything that administrators ask and do. The input is a list of steps: a stream begins or ends, a message comes on
-// one, time passes, the planner is restarted. Whatever the coordinator sends, daemons must be able to read.
+// Sends arbitrary daemon messages, encoded as on their streams, to a coordinator with the planner's own plans, and then
+// runs every query and change of administrators. The input is a list of steps: a stream begins or ends, a message
+// arrives on one, time passes, the planner is restarted. Daemons must be able to read every message of the coordinator.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -174,7 +174,7 @@ std::string Registered(uint8_t stream, std::vector<schedule::RunningTeam> teams 
   return Encoded(kConnect, stream) + Encoded(stream, RegisterOf(stream, std::move(teams), term));
 }
 
-// One rank on each of two nodes.
+// Returns a team with one rank on each of two nodes.
 schedule::RunningTeam Running(uint32_t epoch, uint32_t prepared) {
   schedule::RunningTeam team{.epoch = EpochId(epoch), .prepared_epoch = EpochId(prepared)};
   team.layout = {.id = TeamId(2'000'001),

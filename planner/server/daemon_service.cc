@@ -16,7 +16,8 @@
 
 namespace copse::planner {
 
-// One stream. Reactions run on gRPC's threads; gRPC holds it (`self_`) until OnDone, the service until it is closed.
+// Stream is one daemon's stream. Reactions run on gRPC's threads; gRPC holds it (`self_`) until OnDone, the service
+// until it is closed.
 class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
   Stream(TaskQueue* queue, DaemonService* service) : queue_(queue), service_(service) {}
@@ -41,7 +42,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
 
-  // Ends the stream once what was written before has left.
+  // Ends the stream after the messages written before have left.
   void Close(const grpc::Status& status) {
     MutexLock lock(&mutex_);
     if (closing_) return;
@@ -55,7 +56,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
       End(grpc::Status::OK);
       return;
     }
-    // A newer daemon's, which it can do without: it knows our version by then.
+    // A newer daemon may send this message, and does not depend on it: it knows our version by then.
     if (incoming_.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
       queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
       return StartRead(&incoming_);
@@ -87,11 +88,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
 
   void OnDone() override {
     std::shared_ptr<Stream> self = std::move(self_);
-    queue_->Post([self = std::move(self)] {});  // the last reference is the planner's thread's
+    queue_->Post([self = std::move(self)] {});  // the planner's thread drops the last reference
   }
 
  private:
-  // The daemon is gone, or what it says makes no sense.
+  // Handles the loss of the daemon, or of an invalid message.
   void End(const grpc::Status& status) {
     queue_->Post([this, keep = self_] {
       if (service_->streams_.erase(session_) > 0) service_->events_->OnDisconnected(session_);
@@ -101,7 +102,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
 
   TaskQueue* const queue_;
   DaemonService* const service_;
-  coordinator::SessionId session_ = 0;  // the planner's thread's
+  coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
   v1::FromDaemon incoming_;
   std::shared_ptr<Stream> self_;
 
@@ -113,7 +114,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
 
 namespace {
 
-// A stream that is refused before it begins.
+// RefusedStream is a stream that is refused before it begins.
 class RefusedStream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
@@ -144,7 +145,7 @@ void DaemonService::Close(coordinator::SessionId session, const std::string& why
 
 void DaemonService::NoteUnknown(coordinator::SessionId session) {
   ++unknown_;
-  // The first, and then ever more rarely.
+  // Logs the first, and then at growing intervals.
   if ((unknown_ & (unknown_ - 1)) != 0) return;
   COPSE_LOG(kWarning, "session ", session, ": a message of unknown kind is ignored (ignored=", unknown_, ")");
 }

@@ -17,18 +17,18 @@
 
 namespace copse::planner {
 
-// What becomes of a stream, told on the planner's thread.
+// StreamEvents receives the events of streams on the planner's thread.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
-  // `from`: the address of the other end, for people.
+  // `from` is the peer's address, for display.
   virtual void OnConnected(coordinator::SessionId session, const std::string& from) = 0;
   virtual void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) = 0;
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };
 
-// gRPC calls Attach on its threads; everything else is the planner's thread's. `*queue`, `*events` and `*authorizer`
-// outlive it, and it outlives the gRPC server.
+// gRPC calls Attach on its threads; everything else runs on the planner's thread. `*queue`, `*events` and `*authorizer`
+// must outlive it, and it must outlive the gRPC server.
 class DaemonService final : public v1::DaemonService::CallbackService, public coordinator::SessionSink {
  public:
   DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
@@ -38,7 +38,7 @@ class DaemonService final : public v1::DaemonService::CallbackService, public co
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
   void Close(coordinator::SessionId session, const std::string& why) override;
-  // Ends all streams, and those that begin from now on: daemons come back later. `*events` hears no more.
+  // Ends all streams, and those that begin from now on: daemons reconnect later. `*events` receives nothing more.
   void CloseAll(const absl::Status& why);
 
  private:
@@ -51,8 +51,8 @@ class DaemonService final : public v1::DaemonService::CallbackService, public co
   const rpc::Authorizer* const authorizer_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
-  absl::Status closed_;   // why there are no streams any more
-  uint64_t unknown_ = 0;  // messages of a kind that we do not know
+  absl::Status closed_;   // the reason for refusing streams
+  uint64_t unknown_ = 0;  // messages of an unknown kind
 };
 
 }  // namespace copse::planner

@@ -28,12 +28,12 @@
 namespace copse::planner {
 namespace {
 
-// What calls that are being answered may take when the planner stops.
+// Grace period for pending calls when the planner stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
-// Work that waits longer is worth a line in the log, so often.
+// A longer delay of the queue is logged, at this interval.
 constexpr absl::Duration kBehindMax = absl::Seconds(10);
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
-// Ends the signal thread: nobody else sends it.
+// Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
 sigset_t Signals() {
@@ -43,8 +43,8 @@ sigset_t Signals() {
   return set;
 }
 
-// Lets tests see a planner die at the worst moment: after a decision was recorded and before anybody was told. Named by
-// the environment, so that no configuration file can ask for it.
+// CrashingStore lets tests make a planner die at the worst moment: after a decision was recorded and before any daemon
+// was notified. An environment variable enables it, so that no configuration file can.
 class CrashingStore : public coordinator::Store {
  public:
   explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
@@ -67,7 +67,7 @@ class CrashingStore : public coordinator::Store {
   std::map<TeamId, EpochId> epochs_;
 };
 
-// All at once: a reader never sees half of it.
+// Replaces the file atomically: a reader never sees half of it.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string temporary = absl::StrCat(path, ".new");
   FILE* file = fopen(temporary.c_str(), "we");
@@ -111,7 +111,7 @@ absl::Status PlannerProcess::OpenStore() {
 
 absl::Status PlannerProcess::Open() {
   RETURN_IF_ERROR(OpenStore());
-  // The join token is a daemon's; it is checked in Register, where a refusal can be told. Roles come with TLS.
+  // The join token belongs to daemons; it is checked in Register, where a refusal can be reported. Roles come with TLS.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
@@ -139,15 +139,15 @@ absl::Status PlannerProcess::Listen() {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, credentials, &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner there is a mistake
-  // A daemon that is stopped, or whose host vanished, keeps its connection: it is asked whether it lives, and its
-  // stream ends if it does not answer.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner on the port is a mistake
+  // A daemon that is stopped, or whose host vanished, keeps its connection: keepalive pings it, and its stream ends if
+  // it does not answer.
   const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
-  // Not where there is no call: an administrator's program need not look at its connection between two calls.
+  // Connections without a call are not pinged: an administrator's program may ignore its connection between two calls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
-  // Daemons ask whether we live while a stream is silent.
+  // Daemons ping the planner while a stream is silent.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
   builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
@@ -167,9 +167,10 @@ PlannerProcess::~PlannerProcess() {
     signals_.join();
   }
   if (server_ == nullptr) return;
-  // Whoever waits for an answer gets one. What comes in while the server shuts down is answered here, too.
+  // Every pending query gets an answer. Calls that arrive while the server shuts down are answered here, too.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
   admin_service_->Stop();
+  // Only this thread accesses `down`, since RunUntil runs the task; its order pairs with nothing.
   std::atomic<bool> down = false;
   std::thread shutdown([this, &down] {
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
@@ -184,7 +185,7 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   coordinator_->OnMessage(session, message);
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
-  // Whoever was refused is not the node of that name and incarnation.
+  // A refused daemon is not the node of that name and incarnation.
   const auto node = coordinator_->Node(registers->node.name);
   if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-planner: coordinator, store and services, wired and turned by one thread.
+// copse-planner: coordinator, store and services, connected and driven by one thread.
 #ifndef COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 #define COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 
@@ -26,23 +26,23 @@ namespace copse::planner {
 
 struct PlannerStart {
   Settings settings;
-  // For SIGHUP: loaded again, and compared.
+  // Loaded again at SIGHUP, and compared.
   config::Config config;
   config::Sources sources;
-  std::string port_file;                         // where to write HOST:PORT once it listens; empty: nowhere
-  coordinator::PlanMaker* plan_maker = nullptr;  // a test's; null: plans are made for the cluster's topology
+  std::string port_file;                         // receives HOST:PORT once the planner listens; empty: none
+  coordinator::PlanMaker* plan_maker = nullptr;  // set by tests; null: plans for the cluster's topology
 };
 
-// SIGTERM, SIGINT and SIGHUP must be blocked in all threads before anything else starts.
+// Blocks SIGTERM, SIGINT and SIGHUP; called before any other thread starts.
 void BlockSignals();
 
 class PlannerProcess : public StreamEvents {
  public:
-  // Errors name the key: INVALID_ARGUMENT for what makes no sense; others may pass.
+  // Errors name the key: INVALID_ARGUMENT for an invalid value; others may be transient.
   static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
   ~PlannerProcess() override;
 
-  // Until SIGTERM or SIGINT. Teams go on without us.
+  // Runs until SIGTERM or SIGINT. Teams continue without the planner.
   void Run();
 
   void OnConnected(coordinator::SessionId session, const std::string& from) override {
@@ -56,7 +56,7 @@ class PlannerProcess : public StreamEvents {
   absl::Status Open();
   absl::Status OpenStore();
   absl::Status Listen();
-  void WaitForSignals();  // its own thread
+  void WaitForSignals();  // runs in its own thread
   void Reload();
 
   PlannerStart start_;
@@ -65,7 +65,7 @@ class PlannerProcess : public StreamEvents {
   TaskQueue queue_{&clock_};
   std::unique_ptr<coordinator::Store> store_;
   std::unique_ptr<TopologyStore> memory_topologies_;  // without `state`
-  TopologyStore* topology_store_ = nullptr;           // else a face of `store_`
+  TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
   ClusterPlanMaker plan_maker_;
   std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner over real gRPC, with a daemon that this test plays: its answers come when the test says so.
+// The planner over real gRPC, with a daemon that this test plays: the test decides when it answers.
 #include "planner/server/planner_process.h"
 
 #include <grpcpp/client_context.h>
@@ -49,7 +49,7 @@ std::string TestFile(const std::string& name) {
                       name);
 }
 
-// One life of a planner, until it is told to end.
+// Life is one planner from its start to its end.
 class Life {
  public:
   explicit Life(const std::string& state, const std::string& topology = "", const std::string& rules = "")
@@ -71,7 +71,7 @@ class Life {
   }
   ~Life() { End(); }
 
-  // As systemd stops it. Returns how long it took.
+  // Stops the planner by SIGTERM, like systemd. Returns the duration.
   absl::Duration End() {
     const absl::Time begin = absl::Now();
     if (thread_.joinable()) {
@@ -91,7 +91,7 @@ class Life {
   std::thread thread_;
 };
 
-// A daemon's stream, with the test as the daemon.
+// PlayedDaemon is a daemon's stream, with the test as the daemon.
 class PlayedDaemon {
  public:
   explicit PlayedDaemon(const Life& life)
@@ -104,13 +104,13 @@ class PlayedDaemon {
     SendProto(proto);
   }
   void SendProto(const v1::FromDaemon& proto) { EXPECT_TRUE(stream_->Write(proto)); }
-  // The next message, which must be a T.
+  // Awaits the next message, which must be a T.
   template <typename T>
   T Await() {
     v1::ToDaemon proto;
     EXPECT_TRUE(stream_->Read(&proto));
     auto message = rpc::FromProto(proto);
-    // Who lists teams has the planner ask for calls; it goes on without an answer.
+    // Listing teams makes the planner query the daemons for calls; it continues without an answer.
     while (message.ok() && std::holds_alternative<schedule::StatusQuery>(*message) &&
            !std::is_same_v<T, schedule::StatusQuery>) {
       EXPECT_TRUE(stream_->Read(&proto));
@@ -162,7 +162,7 @@ TEST(PlannerProcessTest, EndsThoughSomebodyWaitsForADaemonThatDoesNotAnswer) {
     v1::ListCollectivesReply reply;
     asked = v1::AdminService::NewStub(life.Channel())->ListCollectives(&context, request, &reply);
   });
-  daemon.Await<schedule::StatusQuery>();  // and never an answer
+  daemon.Await<schedule::StatusQuery>();  // never answered
   EXPECT_LT(life.End(), absl::Seconds(10));
   asking.join();
   EXPECT_EQ(asked.error_code(), grpc::StatusCode::UNAVAILABLE) << asked.error_message();
@@ -257,7 +257,7 @@ TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
 
   grpc::ClientContext interrupted;
   std::thread caller([&] { EXPECT_EQ(probe(&interrupted).error_code(), grpc::StatusCode::CANCELLED); });
-  daemon.Await<schedule::MeasureQuery>();  // and no answer: it ends when the measurement's time is over
+  daemon.Await<schedule::MeasureQuery>();  // not answered: it ends when the measurement's time is over
   {
     grpc::ClientContext context;
     EXPECT_EQ(probe(&context).error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "another one is running";
@@ -298,6 +298,7 @@ TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   service.CloseAll(absl::UnavailableError("the planner stops"));
+  // Only this thread accesses `ended`, since RunUntil runs the task; its order pairs with nothing.
   std::atomic<bool> ended = false;
   grpc::Status status;
   std::thread late([&] {
@@ -322,7 +323,7 @@ TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
 
 // --- Turns of the planner's thread ---
 
-// Takes its time over each team.
+// SlowPlanMaker takes a given time for each team.
 class SlowPlanMaker : public coordinator::FakePlanMaker {
  public:
   explicit SlowPlanMaker(absl::Duration takes) : takes_(takes) {}
@@ -340,7 +341,7 @@ class SlowPlanMaker : public coordinator::FakePlanMaker {
   const absl::Duration takes_;
 };
 
-// What systemd would be told, with a watchdog of 2 s.
+// Watchdog receives the notifications for systemd, with a watchdog of 2 s.
 class Watchdog {
  public:
   Watchdog() {
@@ -359,7 +360,7 @@ class Watchdog {
     unsetenv("NOTIFY_SOCKET");
     close(socket_);
   }
-  // WATCHDOG=1 since it was asked last.
+  // Counts WATCHDOG=1 since the last call.
   int Pings() {
     int pings = 0;
     char text[512];
@@ -383,10 +384,10 @@ TEST(PlannerProcessTest, TeamsThatCompleteAtOnceDoNotKeepItFromTheWatchdog) {
   daemon.Send(schedule::Register{.node = Announcement()});
   EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
   watchdog.Pings();
-  // They come while the first is planned, so all wait together.
+  // The joins arrive while the first team is planned, so all are pending together.
   for (int i = 0; i < kTeams; ++i) daemon.Send(Alone(1 + i, absl::StrCat("t", i)));
   for (int i = 0; i < kTeams; ++i) daemon.Await<schedule::Prepare>();
-  // 5 s of planning: one for each third of the watchdog's time.
+  // Planning takes 5 s: one ping for each third of the watchdog's time.
   EXPECT_GE(watchdog.Pings(), 4);
 }
 
@@ -398,7 +399,7 @@ TEST(PlannerProcessTest, WhatCameBeforeADeadlineCounts) {
   EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
   daemon.Send(Alone(1, "quick"));
   const auto prepare = daemon.Await<schedule::Prepare>();
-  // The answer comes while another team is planned, which takes longer than the answer may.
+  // The answer arrives while another team is planned, which takes longer than the answer's deadline.
   std::promise<void> planning;
   plan_maker.meanwhile = [&] { planning.set_value(); };
   daemon.Send(Alone(2, "slow"));
@@ -412,7 +413,7 @@ TEST(PlannerProcessTest, WhatCameBeforeADeadlineCounts) {
 
 constexpr char kTopology[] = "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core}]\n";
 
-// The same with another overhead.
+// Returns the same topology with another overhead.
 std::string TopologyWith(int overhead_us) {
   return absl::StrCat("version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core, overhead: ",
                       overhead_us, "us}]\n");
@@ -457,7 +458,7 @@ std::string Export(const Life& life, const std::string& format = "", uint64_t ve
   return status.ok() ? reply.text() : status.error_message();
 }
 
-// SIGHUP, until there are so many versions.
+// Sends SIGHUP until there are so many versions.
 void ReloadUntil(const Life& life, size_t versions) {
   kill(getpid(), SIGHUP);
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -475,7 +476,7 @@ TEST(PlannerProcessTest, RulesThatChangedSwitchTheTeamsThatTheyConcern) {
   daemon.Send(schedule::Register{.node = Announcement()});
   EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
   daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
-  // Takes part in a switch; gives the algorithm of broadcasts.
+  // Takes part in a switch; returns the algorithm of broadcasts.
   const auto switch_over = [&](uint32_t epoch) {
     const auto prepare = daemon.Await<schedule::Prepare>();
     EXPECT_EQ(prepare.epoch, EpochId(epoch));
@@ -506,7 +507,7 @@ TEST(PlannerProcessTest, RulesThatChangedSwitchTheTeamsThatTheyConcern) {
   kill(getpid(), SIGHUP);
   EXPECT_EQ(switch_over(2), "bt");
   await_epoch(2);
-  // What is for other teams, and a file that is refused, switch nothing: the next epoch is that of the last file.
+  // Rules for other teams, and a file that is refused, switch nothing: the next epoch is that of the last file.
   write("rules: [{collective: bcast, algorithm: bt}, {collective: reduce, ranks_min: 2, algorithm: bt}]\n");
   kill(getpid(), SIGHUP);
   EXPECT_EQ(Versions(life).size(), 0u);
@@ -531,7 +532,7 @@ TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
     EXPECT_EQ(imported.reply.changes(1).names(), "n[0-3]");
     ASSERT_EQ(imported.reply.notes_size(), 1);
     EXPECT_THAT(imported.reply.notes(0), Names("count=4", "nodes=n[0-3]"));
-    // The same again is no new version.
+    // A repeated import makes no new version.
     EXPECT_FALSE(Import(life, "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n", "slurm").reply.changed());
     EXPECT_EQ(Import(life, TopologyWith(3)).reply.version(), 2u);
   }
@@ -545,7 +546,7 @@ TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
   EXPECT_EQ(versions[1].applied().size(), std::string("2024-01-01T00:00:00Z").size()) << versions[1].applied();
   EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3000ns"), std::string::npos);
   EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n");
-  // Back to the first, as a new version.
+  // The first version is restored as a new version.
   EXPECT_EQ(Import(life, "", "", false, 1).reply.version(), 3u);
   EXPECT_EQ(Versions(life).back().source(), "version 1");
   EXPECT_EQ(Export(life), Export(life, "yaml", 1));
@@ -559,7 +560,7 @@ TEST(PlannerProcessTest, AFileThatChangedTakesThePlaceOfAnImport) {
     ASSERT_EQ(Versions(life).size(), 1u);
     EXPECT_EQ(Versions(life)[0].source(), "file " + file);
     EXPECT_EQ(Import(life, TopologyWith(3)).reply.version(), 2u);
-    // Another text that means the same, and one that cannot be read: no version, no change.
+    // An equivalent text, and one that cannot be read, make no version and no change.
     std::ofstream(file) << "# a comment\n" << kTopology;
     kill(getpid(), SIGHUP);
     EXPECT_EQ(Versions(life).size(), 2u);
@@ -576,7 +577,7 @@ TEST(PlannerProcessTest, AFileThatChangedTakesThePlaceOfAnImport) {
     EXPECT_EQ(Versions(life).size(), 4u) << "an unchanged file is no version";
     EXPECT_NE(Export(life).find("overhead: 5000ns"), std::string::npos);
   }
-  // A file that is no longer configured is a change as well.
+  // Removing the file from the configuration is a change as well.
   Life life(state);
   ASSERT_EQ(Versions(life).size(), 5u);
   EXPECT_EQ(Versions(life)[4].source(), "no file");
@@ -657,7 +658,7 @@ TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
   daemon.Await<schedule::Commit>();
   daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
 
-  // Another node's figures are nothing to it.
+  // Another node's figures do not concern the team.
   const Imported other =
       Import(life,
              "version: 1\nswitches: [{name: core}]\nnodes: [{name: n0, switch: core}, {name: \"n[1-3]\", switch: core, "
@@ -677,7 +678,7 @@ TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
   ASSERT_EQ(own.reply.replanned_size(), 1);
   EXPECT_EQ(own.reply.replanned(0), prepare.layout.id.value());
 
-  // A refusal is told; the topology is in force all the same.
+  // A refusal is reported; the topology is in force nevertheless.
   std::thread refused([&] { own = Import(life, TopologyWith(10)); });
   const auto third = daemon.Await<schedule::Prepare>();
   daemon.Send(schedule::PrepareReply{.team = third.layout.id,
@@ -695,7 +696,7 @@ TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
 }  // namespace copse::planner
 
 int main(int argc, char** argv) {
-  copse::planner::BlockSignals();  // before gRPC makes threads
+  copse::planner::BlockSignals();  // before gRPC starts threads
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -92,7 +92,7 @@ TEST(RulesSchemaTest, SaysWhatTheParserTakes) {
     }
   }
   EXPECT_EQ(rule["properties"]["collective"]["enum"].get<std::set<std::string>>(), collectives);
-  // Its limits are accepted, one beyond is not, and it has all keys.
+  // The schema's limits are accepted, values beyond are not, and it has all keys.
   std::set<std::string> keys;
   for (const auto& [key, value] : rule["properties"].items()) {
     keys.insert(key);

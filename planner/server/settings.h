@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-planner's configuration: keys, and what they mean together.
+// copse-planner's configuration: its keys, and the settings that they define together.
 #ifndef COPSE_PLANNER_SERVER_SETTINGS_H_
 #define COPSE_PLANNER_SERVER_SETTINGS_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::planner {
 
-// Read at start, and again at SIGHUP.
+// LiveSettings are read at start, and again at SIGHUP.
 struct LiveSettings {
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
@@ -31,10 +31,10 @@ struct Settings {
 };
 
 config::Config NewConfig();
-// Errors name key, value and limit; those of topology and rules file and line.
+// Errors name key, value and limit; errors in topology and rules name file and line.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 
-// Whether the files that the planner will write (its state, its log) can be. Errors name the key.
+// Checks that the files that the planner will write (its state, its log) are writable. Errors name the key.
 absl::Status CheckPlaces(const Settings& settings);
 
 }  // namespace copse::planner

@@ -16,13 +16,13 @@
 namespace copse::planner {
 
 // A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the
-// disk when it returns (journal in WAL mode, synchronous FULL). A team's record that cannot be read does not keep the
-// others from being loaded: it is moved to a table of its own and named in the log. Thread-compatible: the planner's
-// thread only.
+// disk when it returns (journal in WAL mode, synchronous FULL). A team's record that cannot be read does not prevent
+// the others from being loaded: it is moved to a table of its own and named in the log. Thread-compatible: the
+// planner's thread only.
 class SqliteStore : public coordinator::Store, public TopologyStore {
  public:
-  // Makes the file if there is none. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers
-  // are named), or in use. UNAVAILABLE: it cannot be opened or written.
+  // Opens the file, or creates it. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers are
+  // named), or in use. UNAVAILABLE: it cannot be opened or written.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
   ~SqliteStore() override;
 

@@ -140,7 +140,7 @@ TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused;
 }
 
-// What only a program that goes wrong, or a disk, does to the file.
+// RawDatabase makes changes that only a faulty program, or a disk, makes to the file.
 class RawDatabase {
  public:
   explicit RawDatabase(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &handle_), SQLITE_OK); }
@@ -200,7 +200,7 @@ TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
 }
 
 TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
-  // A small file system of our own, which only this process sees.
+  // The test mounts a small file system that only this process sees.
   const std::string disk = path_ + ".disk";
   ASSERT_EQ(mkdir(disk.c_str(), 0700), 0);
   if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||

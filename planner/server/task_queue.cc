@@ -7,7 +7,7 @@
 namespace copse::planner {
 namespace {
 
-// No wait is longer: a clock that was set does no harm.
+// Limit of one wait, so that setting the clock does no harm.
 constexpr absl::Duration kWaitMax = absl::Seconds(1);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How gRPC's threads reach the planner's one thread.
+// The queue by which gRPC's threads reach the planner's one thread.
 #ifndef COPSE_PLANNER_SERVER_TASK_QUEUE_H_
 #define COPSE_PLANNER_SERVER_TASK_QUEUE_H_
 
@@ -14,19 +14,19 @@
 
 namespace copse::planner {
 
-// A turn begins no task later than this, so that timers and the watchdog have their turn, too.
+// A turn begins no task later than this, so that timers and the watchdog run, too.
 inline constexpr absl::Duration kTurnMax = absl::Milliseconds(20);
 
-// Tasks run in the order in which they were posted. Post from any thread; the rest on the planner's thread. `*clock`
-// outlives it.
+// TaskQueue runs tasks in the order in which they were posted. Post may be called from any thread; the rest from the
+// planner's thread. `*clock` must outlive it.
 class TaskQueue {
  public:
   explicit TaskQueue(const Clock* clock) : clock_(clock) {}
 
   void Post(std::function<void()> task);
-  // One turn: runs what was posted, for kTurnMax; waits until `deadline` if there is nothing.
+  // Runs one turn: the posted tasks, for kTurnMax; waits until `deadline` if there are none.
   void RunUntil(absl::Time deadline);
-  // When the oldest task that waits was posted: all from before have run. InfiniteFuture: none waits.
+  // Returns when the oldest pending task was posted: all earlier ones have run. InfiniteFuture: none is pending.
   absl::Time Oldest() const;
   size_t size() const;
 

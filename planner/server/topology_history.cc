@@ -69,7 +69,7 @@ absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& top
     const auto newest_file =
         std::find_if(versions_.rbegin(), versions_.rend(), [](const TopologyVersion& v) { return v.from_file; });
     const auto oldest = versions_.begin() + (newest_file == versions_.rend() - 1 ? 1 : 0);
-    // What stays in the store is removed another time.
+    // A version that stays in the store is removed another time.
     if (const absl::Status removed = store_->RemoveTopology(oldest->version); !removed.ok()) {
       COPSE_LOG(kWarning, "topology: ", removed.message());
       break;
@@ -111,7 +111,7 @@ std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const
   std::vector<TeamId> concerned;
   ClusterTopologies those_before, those_after;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    // Sub-teams go with their parents; a team that is forming gets its plans later.
+    // Sub-teams are switched with their parents; a team that is forming gets its plans later.
     if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     std::vector<std::string> names;
     for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
@@ -151,7 +151,7 @@ void TopologyHistory::ApplyRules(Rules rules) {
   Switch(std::move(teams), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
 }
 
-// What cannot be judged is left to ReplanTeam.
+// A team that cannot be judged is left to ReplanTeam.
 bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
   if (gain_min == kReplanIfOthers) return WouldChange(team);
   if (gain_min <= 1) return true;
@@ -165,7 +165,7 @@ bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
   return !gain.ok() || *gain >= gain_min;
 }
 
-// Teams on their way to new plans.
+// Replanning is the queue of teams to be switched to new plans.
 struct TopologyHistory::Replanning {
   std::vector<TeamId> waiting;  // the last comes next
   size_t running = 0;
@@ -202,7 +202,7 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
   std::reverse(replanning->waiting.begin(), replanning->waiting.end());
   replanning->outcome = std::move(outcome);
   replanning->done = std::move(done);
-  // Making plans for a large team takes a while, so the queue's other tasks come between: heartbeats, joins.
+  // Making plans for a large team takes a while, so the queue's other tasks run in between: heartbeats, joins.
   auto next = std::make_shared<std::function<void()>>();
   *next = [this, replanning, gain_min, weak = std::weak_ptr(next)] {
     if (replanning->waiting.empty()) {

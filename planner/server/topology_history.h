@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which topology is in force, which were, and what happens when one takes the place of another.
+// The versions of the topology, the one in force, and the switch from one to another.
 #ifndef COPSE_PLANNER_SERVER_TOPOLOGY_HISTORY_H_
 #define COPSE_PLANNER_SERVER_TOPOLOGY_HISTORY_H_
 
@@ -25,76 +25,77 @@
 
 namespace copse::planner {
 
-// How many versions are kept. The newest of the configuration's file is kept longer, since the file is compared to it.
+// Limit of stored versions. The newest one of the configuration's file is kept longer, since the file is compared to
+// it.
 inline constexpr size_t kTopologyVersionsMax = 64;
 
-// A gain that stands for: whenever new plans are others, however fast.
+// A gain with the meaning: switch whenever new plans differ, regardless of their speed.
 inline constexpr double kReplanIfOthers = 0;
-// For measured topologies, whose figures are others every time: a team is switched to new plans if these make some call
-// so many times as fast, by its prediction.
+// For measured topologies, whose figures always differ: a team is switched to new plans if these speed up some call by
+// this factor, as predicted.
 inline constexpr double kReplanGainMin = 1.1;
-// How long a switch is tried for that cannot be made now: a node is away, or another switch is under way.
+// How long a blocked switch is retried: a node is away, or another switch is under way.
 inline constexpr absl::Duration kReplanPatience = absl::Seconds(15);
 
-// What came of a topology that was applied.
+// TopologyOutcome is the result of applying a topology.
 struct TopologyOutcome {
   uint64_t version = 0;  // in force now; 0: none ever was
   bool changed = false;  // false: the same was in force, and nothing was done
   std::vector<TeamId> replanned;
-  std::vector<TeamId> kept;                                    // new plans would hardly be better
-  std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they go on with the plans they have
+  std::vector<TeamId> kept;                                    // gain below the minimum
+  std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they continue with their plans
 };
 
-// A TopologyHistory decides by one rule: the newest version is in force. An import is a version, and the
-// configuration's file is one whenever it reads otherwise than it did when it last was one; so an import outlives
-// reloads and restarts until somebody changes the file, or imports again.
+// A TopologyHistory follows one rule: the newest version is in force. An import is a version, and the configuration's
+// file becomes one whenever its content differs from its last version; so an import outlives reloads and restarts until
+// the file changes, or another import is made.
 //
-// Calls: Start, then any. Single-threaded: the planner's thread. All pointers outlive it.
+// Calls: Start, then any. Single-threaded: the planner's thread. All pointers must outlive it.
 class TopologyHistory {
  public:
   TopologyHistory(TopologyStore* store, ClusterPlanMaker* plan_maker, coordinator::Coordinator* coordinator,
                   TaskQueue* queue)
       : store_(store), plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
 
-  // Loads the versions, takes note of the configuration's file as ApplyFile does, and puts the newest version into
-  // force that can be read. No team is replanned: none is connected.
+  // Loads the versions, applies the rule of ApplyFile to the configuration's file, and puts the newest readable version
+  // into force. No team is replanned: none is connected.
   absl::Status Start(const std::string& path, const std::optional<topology::Topology>& topology);
 
-  // What the configuration's file says at a reload; nothing: there is none.
+  // Handles the configuration's file at a reload; nothing: there is none.
   absl::Status ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology);
 
-  // Puts `topology` into force from now on: it is stored with the date and `source` ("import yaml cluster.yaml",
-  // "probe 12 nodes"), plans are made from it, and teams that it concerns are switched to new plans, one after the
-  // other. `done` is called once, maybe before this returns: with an error, and nothing has changed, if it cannot be
-  // stored; else when the last of those teams runs its new epoch, or stays with the old.
-  // Of those teams, only the ones are switched that gain `gain_min` (as kReplanGainMin); 1: all.
+  // Puts `topology` into force from now on: it is stored with the date and `source` ("import yaml cluster.yaml", "probe
+  // 12 nodes"), plans are made from it, and affected teams are switched to new plans, one after the other. `done` is
+  // called once, maybe before this returns: with an error, and nothing has changed, if it cannot be stored; else when
+  // the last of those teams runs its new epoch, or keeps the old one. Only teams that gain `gain_min` (see
+  // kReplanGainMin) are switched; 1: all.
   void Apply(topology::Topology topology, const std::string& source,
              std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min = 1);
 
-  // Puts rules into force. Teams for which they say something else than before are switched, if that makes other plans.
+  // Puts rules into force. Teams whose rules have changed are switched, if that changes their plans.
   void ApplyRules(Rules rules);
 
-  // A node is drained, or no longer: teams of it are switched to new plans if they gain kReplanGainMin.
+  // Handles the start or end of a node's drain: its teams are switched to new plans if they gain kReplanGainMin.
   void ReplanTeamsOf(const std::string& node);
 
-  // The newest last.
+  // The newest version is the last.
   const std::vector<TopologyVersion>& versions() const { return versions_; }
   const std::optional<topology::Topology>& in_force() const { return plan_maker_->topology(); }
-  // NOT_FOUND: it never was or is no longer kept. FAILED_PRECONDITION: it cannot be read.
+  // Errors: NOT_FOUND: the version never was or is no longer kept. FAILED_PRECONDITION: it cannot be read.
   absl::StatusOr<std::optional<topology::Topology>> Version(uint64_t version) const;
 
  private:
   struct Replanning;
 
-  // Whether the configuration's file says the same as when it last was a version.
+  // Returns whether the configuration's file equals its last version.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
-  // Ready teams for which the two models differ.
+  // Returns the ready teams for which the two models differ.
   std::vector<TeamId> Concerned(const ClusterModel& before, const ClusterModel& after) const;
-  // Switches teams one after the other; `outcome` goes to `done`, with what became of them.
+  // Switches teams one after the other; `done` gets `outcome`, completed with their results.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
               std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
-  // Whether new plans would be others than the team has.
+  // Returns whether new plans would differ from the team's.
   bool WouldChange(TeamId team) const;
   bool IsWorthSwitching(TeamId team, double gain_min) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min,

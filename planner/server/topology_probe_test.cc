@@ -27,7 +27,7 @@ using topology::Topology;
 
 constexpr int64_t kOverheadNs = 1'500;
 
-// A coordinator whose daemons measure in a cluster that is known: session i + 1 is that of node i.
+// TopologyProbeTest has a coordinator whose daemons measure in a known cluster: session i + 1 is that of node i.
 class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSink {
  protected:
   void Begin(const Topology& cluster) {
@@ -69,14 +69,15 @@ class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSin
     return options;
   }
 
-  // What one measurement of a pair meets.
+  // Disturbance changes one measurement of a pair.
   struct Disturbance {
-    int64_t slower = 1;     // so many times
+    int64_t slower = 1;     // factor on the time
     int64_t longer_ns = 0;  // each way
     bool fails = false;
   };
 
-  // What the daemon says after `took`. `mute` daemons say nothing, and those of `broken` that they do not get through.
+  // Answers for the daemon after `took`. `mute` daemons send nothing, and `broken` ones report that they cannot
+  // connect.
   void Answer(absl::Duration took) {
     clock.Advance(took);
     const auto [session, query] = asked.front();
@@ -111,7 +112,7 @@ class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSin
     coordinator->OnMessage(session, reply);
   }
 
-  // Until it has reported; the clock moves on where nobody answers.
+  // Runs until the probe has reported; the clock advances where no daemon answers.
   absl::StatusOr<ProbeReport> Run(ProbeOptions options, absl::Duration took = absl::Milliseconds(1)) {
     absl::StatusOr<ProbeReport> report = absl::UnknownError("no report");
     bool reported = false;
@@ -141,8 +142,8 @@ class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSin
   size_t at_once_max = 0, measured = 0;
   std::set<std::string> mute;
   std::set<std::pair<std::string, std::string>> broken;
-  std::map<std::pair<std::string, std::string>, std::deque<Disturbance>> scripts;  // one after the other
-  std::map<std::pair<std::string, std::string>, int> times;                        // measured
+  std::map<std::pair<std::string, std::string>, std::deque<Disturbance>> scripts;  // consumed one after the other
+  std::map<std::pair<std::string, std::string>, int> times;                        // number of measurements
   int64_t wake_ns = 0;
 };
 
@@ -182,7 +183,7 @@ TEST_F(TopologyProbeTest, ATreeIsFound) {
 }
 
 TEST_F(TopologyProbeTest, InALargeClusterSomeStandForTheRest) {
-  // Five racks of 20.
+  // The cluster has five racks of 20.
   std::vector<topology::Switch> switches = {{.name = "core"}};
   std::vector<topology::Node> nodes;
   for (uint32_t rack = 1; rack <= 5; ++rack) {
@@ -246,7 +247,7 @@ TEST_F(TopologyProbeTest, ASilentNodeOfAKnownTreeKeepsItsFigures) {
   EXPECT_GE(failed, 1u);
 }
 
-// Two fast nodes and two slow ones: one pair alone tells how fast the fast ones are.
+// Returns two fast nodes and two slow ones: a single pair determines the rate of the fast ones.
 Topology TwoFastNodes() {
   const auto node = [](const char* name, int64_t rate) {
     return topology::Node{.name = name, .overhead_ns = 1, .latency_ns = 10'000, .bandwidth_bytes_per_s = rate};
@@ -257,7 +258,8 @@ Topology TwoFastNodes() {
 
 TEST_F(TopologyProbeTest, APairThatAloneTellsARateIsMeasuredTwice) {
   const Disturbance stalled{.slower = 5, .longer_ns = 400'000}, dead{.slower = 1'000, .longer_ns = 400'000};
-  // Disturbed the first time, so much that other pairs across its links are faster, the second time, or never.
+  // The pair is disturbed the first time, so much that other pairs across its links are faster, the second time, or
+  // never.
   for (const std::deque<Disturbance>& script : {std::deque<Disturbance>{stalled}, {dead}, {{}, stalled}, {}}) {
     Begin(TwoFastNodes());
     times.clear();

@@ -20,13 +20,13 @@
 namespace copse::planner {
 namespace {
 
-// Levels of switches that may have a latency of their own.
+// Limit of switch levels with a latency of their own.
 constexpr size_t kLatenciesMax = topology::kDepthMax + 1;
 
 absl::StatusOr<int64_t> ReadRate(const char* what, const std::string& text) {
   const absl::StatusOr<double> rate = ParseBandwidth(text);
   if (!rate.ok()) return absl::InvalidArgumentError(absl::StrCat(what, ": ", rate.status().message()));
-  // Compared as it is: whatever is not a number of B/s in range fails.
+  // The comparison is written so that any value that is not a number of B/s in range fails.
   if (!(*rate >= 1 && *rate <= static_cast<double>(topology::kBandwidthBytesPerSecondMax))) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": out of range (", what, "=", rpc::ToUtf8(text, 64),
                                                    ", limit=1-", topology::kBandwidthBytesPerSecondMax, "B/s)"));
@@ -53,7 +53,7 @@ absl::StatusOr<TopologyFormat> ReadFormat(const std::string& name, std::string_v
       absl::StrCat("format: not known (format=", rpc::ToUtf8(name, 64), ", known=yaml slurm)"));
 }
 
-// What is in force, with the cores of some nodes as they were found.
+// Returns the topology in force with the cores of some nodes replaced by `hardware`.
 absl::StatusOr<SourcedTopology> WithHardware(const v1::NodeHardware& hardware, const std::string& file,
                                              const TopologyHistory& history) {
   const std::optional<topology::Topology>& in_force = history.in_force();

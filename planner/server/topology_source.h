@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What administrators send as a topology: a text in one of several formats, or the number of a version that is kept.
+// Topologies as sent by administrators: a text in one of several formats, or the number of a stored version.
 #ifndef COPSE_PLANNER_SERVER_TOPOLOGY_SOURCE_H_
 #define COPSE_PLANNER_SERVER_TOPOLOGY_SOURCE_H_
 
@@ -19,20 +19,20 @@ namespace copse::planner {
 
 enum class TopologyFormat { kYaml, kSlurm };
 
-// By the first thing in `text` that is no comment. What looks like nothing is taken for YAML.
+// Detects the format by the first content of `text` that is no comment. Unrecognized text counts as YAML.
 TopologyFormat FormatOf(std::string_view text);
 
 struct SourcedTopology {
   std::optional<topology::Topology> topology;  // nothing: no topology was in force
   std::string source;                          // "import slurm topology.conf", "version 3", "in force"
-  std::vector<std::string> notes;              // of the reader, for people
+  std::vector<std::string> notes;              // notes of the reader, for display
 };
 
 // Errors: INVALID_ARGUMENT: "file:line: ..." of the parsers, and "what: why (thing=value)" for the rest; NOT_FOUND: no
 // such version, or no such node; FAILED_PRECONDITION: hardware of nodes, and no topology is in force.
 absl::StatusOr<SourcedTopology> ReadSource(const v1::TopologySource& source, const TopologyHistory& history);
 
-// INVALID_ARGUMENT names the figure.
+// Errors: INVALID_ARGUMENT names the figure.
 absl::StatusOr<topology::SlurmFigures> ReadSlurmFigures(const v1::SlurmFigures& figures);
 
 }  // namespace copse::planner

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the planner keeps of the topologies that were in force.
+// Storage for the topologies that were in force.
 #ifndef COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
 #define COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
 
@@ -18,13 +18,13 @@ namespace copse::planner {
 struct TopologyVersion {
   uint64_t version = 0;  // from 1
   absl::Time applied;
-  std::string source;      // where it came from: "file /etc/copse/topology.yaml", "import slurm topology.conf"
+  std::string source;      // origin: "file /etc/copse/topology.yaml", "import slurm topology.conf"
   bool from_file = false;  // the configuration's own file
-  std::string text;        // a topology file; empty: no topology, all nodes hang on one switch
+  std::string text;        // a topology file; empty: no topology, all nodes on one switch
 };
 
-// When a call returns OK its change survives a crash of planner and machine; when it fails, nothing changed. Called by
-// the planner's thread only.
+// TopologyStore: when a call returns OK its change survives a crash of planner and machine; when it fails, nothing has
+// changed. It is called by the planner's thread only.
 class TopologyStore {
  public:
   virtual ~TopologyStore() = default;
@@ -33,7 +33,7 @@ class TopologyStore {
   virtual absl::Status RemoveTopology(uint64_t version) = 0;
 };
 
-// Survives a reload, not the process: for a planner without `state`, and tests.
+// MemoryTopologyStore survives a reload, not the process: for a planner without `state`, and tests.
 class MemoryTopologyStore : public TopologyStore {
  public:
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override {

@@ -67,7 +67,7 @@ class Generator {
   double U(double low, double high) { return low + (high - low) * prng_.Unit(); }
   double LogU(double low, double high) { return std::exp(U(std::log(low), std::log(high))); }
 
-  // Item i goes to one of `count` switches from `first` on: the first items one each, so that few stay empty.
+  // Assigns item i to one of `count` switches from `first` on: the first items one each, so that few stay empty.
   uint32_t Spread(uint32_t i, uint32_t count, uint32_t first) {
     return first + (i < count ? i : static_cast<uint32_t>(prng_.Below(count)));
   }

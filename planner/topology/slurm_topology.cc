@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kBlocksRoot[] = "core";
 
-// What of a text from the file an error repeats.
+// Returns the excerpt of the file's text for an error.
 std::string Shown(std::string_view text) {
   constexpr size_t kShownMax = 64;
   return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
@@ -40,7 +40,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// A switch or a block, as its line says.
+// Line is a switch or a block with the fields of its line.
 struct Line {
   int number = 0;  // from 1
   std::string name;
@@ -69,7 +69,7 @@ class SlurmParser {
   }
 
   absl::Status ReadLines(std::string_view text);
-  // `text` without comment; it may have gone on over several lines, the first of which is `number`.
+  // Reads `text`, which has no comment and may have been continued over several lines; the first is `number`.
   absl::Status ReadLine(int number, std::string_view text);
   absl::StatusOr<Fields> ReadFields(int number, std::string_view text) const;
   absl::Status ReadEntry(int number, const Fields& fields, const std::string& kind);
@@ -94,7 +94,7 @@ class SlurmParser {
   std::vector<Switch> switches_;
   std::vector<uint32_t> level_;
   std::vector<Node> nodes_;
-  uint64_t names_ = 0;  // in host lists of nodes, so far
+  uint64_t names_ = 0;  // names in the nodes' host lists so far
 };
 
 absl::StatusOr<SlurmParser::Fields> SlurmParser::ReadFields(int number, std::string_view text) const {
@@ -180,7 +180,7 @@ absl::Status SlurmParser::ReadLine(int number, std::string_view text) {
   for (const char* kind : {"switchname", "blockname"}) {
     if (fields.contains(kind)) return ReadEntry(number, fields, kind);
   }
-  // Sizes in which jobs are given blocks, and blocks that are sums of others: nothing about the network.
+  // These lines give the sizes of jobs' blocks, and blocks that are sums of others; they do not describe the network.
   if (fields.contains("blocksizes") || fields.contains("aggregatedblock")) return absl::OkStatus();
   return Error(number, "neither a switch nor a block (key=", Shown(fields.begin()->first),
                ", known=SwitchName BlockName BlockSizes AggregatedBlock)");
@@ -219,7 +219,7 @@ int LineOf(const YAML::Node& node) { return std::max(node.Mark().line, 0) + 1; }
 absl::Status SlurmParser::ReadYamlEntry(const YAML::Node& entry, bool is_block) {
   const std::string kind = is_block ? "block" : "switch";
   if (!entry.IsMap()) return Error(LineOf(entry), kind, ": must be a map of keys and values");
-  // The keys of topology.conf.
+  // The keys are those of topology.conf.
   const std::map<std::string, std::string> names = {
       {"switch", "switchname"}, {"children", "switches"}, {"nodes", "nodes"}, {"block", "blockname"}};
   Fields fields;
@@ -251,7 +251,7 @@ absl::Status SlurmParser::ReadYaml(std::string_view text) {
     if (preferred) break;
   }
   if (chosen.IsNull()) return Error(LineOf(document), "topologies: there are none (count=0, least=1)");
-  const YAML::Node& topology = chosen;  // looking into a constant one adds nothing
+  const YAML::Node& topology = chosen;  // looking up a key in a constant node adds nothing
   const bool is_block = topology["block"].IsDefined();
   const YAML::Node kind = topology[is_block ? "block" : "tree"];
   if (!kind.IsDefined() || !kind.IsMap()) {
@@ -285,7 +285,7 @@ absl::Status SlurmParser::ConnectSwitches() {
       return Error(line.number, "switch ", line.name, ": appears twice (before=line ", lines_[before->second].number,
                    ")");
     }
-    // LinkSpeed has 32 bits and the other 50: their product is checked before it is made.
+    // LinkSpeed has 32 bits and the unit rate 50: their product is checked before it is computed.
     if (line.link_speed > kBandwidthBytesPerSecondMax / figures_.link_speed_bytes_per_s) {
       return Error(line.number, "switch ", line.name, ": LinkSpeed: too large (value=", line.link_speed,
                    ", limit=", kBandwidthBytesPerSecondMax / figures_.link_speed_bytes_per_s, ")");
@@ -313,7 +313,7 @@ absl::Status SlurmParser::ConnectSwitches() {
   return absl::OkStatus();
 }
 
-// Where the file has no single root and may have one of ours.
+// Adds our root where the file has no single one and the figures name one.
 void SlurmParser::AddRoot() {
   const auto is_root = [](const Switch& item) { return item.parent == kNoParent; };
   const bool blocks = blocks_.value_or(false);
@@ -326,7 +326,7 @@ void SlurmParser::AddRoot() {
   lines_.push_back({.number = 1, .name = switches_.back().name});
 }
 
-// Levels as Slurm counts them, and with them the latencies. Leaves first, so a cycle is what is left.
+// Finds levels as defined by Slurm, and with them the latencies. Leaves come first, so the remainder is a cycle.
 absl::Status SlurmParser::FindLevels() {
   level_.assign(switches_.size(), 0);
   std::vector<uint32_t> children(switches_.size(), 0), ready;
@@ -345,7 +345,7 @@ absl::Status SlurmParser::FindLevels() {
   }
   if (done < switches_.size()) {
     const auto stuck = std::find_if(children.begin(), children.end(), [](uint32_t count) { return count > 0; });
-    // Following parents as often as there are switches ends inside the cycle; its first line is the one to name.
+    // Following parents as often as there are switches ends inside the cycle; the error names its first line.
     uint32_t s = static_cast<uint32_t>(stuck - children.begin());
     for (size_t i = 0; i < switches_.size(); ++i) s = switches_[s].parent;
     for (uint32_t at = switches_[s].parent, end = s; at != end; at = switches_[at].parent) s = std::min(s, at);
@@ -368,7 +368,7 @@ bool SlurmParser::IsBelow(uint32_t below, uint32_t above) const {
 }
 
 absl::Status SlurmParser::ConnectNodes() {
-  // From the lowest level up: a node that a switch above names again stays where it is.
+  // Goes from the lowest level up: a node that is named again by a higher switch stays where it is.
   std::vector<uint32_t> order(switches_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return level_[a] < level_[b]; });
@@ -419,7 +419,7 @@ absl::StatusOr<Topology> SlurmParser::Parse(std::string_view text) {
     return Error(1, "topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")");
   }
   if (IsSlurmYaml(text)) {
-    // yaml-cpp throws; nothing of that leaves this function.
+    // yaml-cpp throws; no exception leaves this function.
     try {
       RETURN_IF_ERROR(ReadYaml(text));
     } catch (const YAML::Exception& e) {
@@ -486,7 +486,7 @@ std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_byt
     absl::StrAppend(&text, "\n");
   };
   for (uint32_t s = 0; s < switches.size(); ++s) {
-    // Where there is no link upwards, LinkSpeed can only be about nodes' links.
+    // Without a link upwards, LinkSpeed can only describe nodes' links.
     const bool is_root = switches[s].parent == kNoParent;
     const int64_t bandwidth = is_root ? 0 : switches[s].bandwidth_bytes_per_s;
     if (children[s].empty()) {

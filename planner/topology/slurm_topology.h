@@ -10,8 +10,8 @@
 //   - topology: main
 //     tree: {switches: [{switch: core, children: "rack[1-2]"}, {switch: rack1, nodes: "n[1-4]"}, ...]}
 //
-// docs/reference/topology.md tells users what becomes of it. Source: Slurm's manual pages topology.conf(5),
-// topology.yaml(5) and scontrol(1), which give the keys but to LinkSpeed no meaning.
+// docs/reference/topology.md describes the conversion for users. Source: Slurm's manual pages topology.conf(5),
+// topology.yaml(5) and scontrol(1), which give no key but LinkSpeed a meaning.
 #ifndef COPSE_PLANNER_TOPOLOGY_SLURM_TOPOLOGY_H_
 #define COPSE_PLANNER_TOPOLOGY_SLURM_TOPOLOGY_H_
 
@@ -26,40 +26,41 @@
 
 namespace copse::topology {
 
-// Of links in a text that has no figures but LinkSpeed. Ours, and only a start: `copsectl topo probe` measures.
+// SlurmFigures are the links' figures for a text that has none but LinkSpeed. They are ours, and a first guess:
+// `copsectl topo probe` measures.
 struct SlurmFigures {
-  // What LinkSpeed=1 means; that is Slurm's default, too.
+  // Rate of LinkSpeed=1; the same as Slurm's default.
   int64_t link_speed_bytes_per_s = 125'000'000;
-  // Of nodes' links; 0: what the LinkSpeed of their switch says.
+  // Rate of nodes' links; 0: the LinkSpeed of their switch.
   int64_t node_bandwidth_bytes_per_s = 0;
-  // Of nodes' links, then of the links upwards of switches of level 0, 1 and so on; the last stands for those beyond.
-  // A switch with only nodes is of level 0, others are one above the highest that they have below.
+  // Latencies of nodes' links, then of the uplinks of switches of level 0, 1 and so on; the last applies to higher
+  // levels. A switch with only nodes has level 0, others are one above the highest switch below them.
   std::vector<int64_t> latency_ns = {500, 1'000};
   int64_t overhead_ns = FlatCosts().overhead_ns;
-  // If not empty: switches without a parent, when there are several, hang on a new one of this name.
+  // If not empty: switches without a parent, when there are several, get a new parent of this name.
   std::string root;
 };
 
-// A switch's LinkSpeed belongs to its link upwards, as all figures of Copse belong to a link's lower end. A node hangs
-// on the lowest switch that names it, since `scontrol` lists at each switch all nodes below. Blocks are switches below
-// one named as SlurmFigures::root, or "core".
+// Parses the text. A switch's LinkSpeed belongs to its link upwards, since all figures of Copse belong to a link's
+// lower end. A node hangs on the lowest switch that names it, since `scontrol` lists at each switch all nodes below.
+// Blocks are switches below a root named SlurmFigures::root, or "core".
 //
-// Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for everything. Host lists that are too
-//          long are refused before they are made.
+// Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for all errors. Host lists that are too
+//          long are refused before they are expanded.
 // Cost:    O(text + names in its host lists), the names at most kSlurmListingsMax * nodes_max.
 absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_view filename,
                                             const SlurmFigures& figures = {}, const ParseOptions& options = {});
 
-// Whether a text is a topology.yaml of Slurm's: a list, which our own topology files are not.
+// Returns whether a text is a topology.yaml of Slurm: a list, unlike our own topology files.
 bool IsSlurmYaml(std::string_view text);
 
-// How often a text may name as many nodes as there may be.
+// Limit of names in a text, as a multiple of the limit of nodes.
 inline constexpr uint32_t kSlurmListingsMax = 16;
 
-// A topology.conf; what parses to the same tree. It has no latencies, overheads, cores and hosts, and of bandwidths
-// those of switches' links, as the nearest whole multiple (at least 1) of `link_speed_bytes_per_s`. Slurm's switches
-// have nodes or switches below, so where one has both, its nodes get a leaf switch of their own, "NAME-nodes"; there,
-// and at a root with nodes, LinkSpeed is the fastest node's.
+// Writes a topology.conf that parses to the same tree. It has no latencies, overheads, cores and hosts, and only the
+// bandwidths of switches' links, as the nearest whole multiple (at least 1) of `link_speed_bytes_per_s`. A switch of
+// Slurm has either nodes or switches below, so where one has both, its nodes get a leaf switch of their own,
+// "NAME-nodes"; there, and at a root with nodes, LinkSpeed is the fastest node's.
 std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_bytes_per_s);
 
 }  // namespace copse::topology

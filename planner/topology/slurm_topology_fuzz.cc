@@ -19,8 +19,8 @@ std::vector<std::string> Seeds() {
       "SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n[1-10000000]\n"};
 }
 
-// An error with a place in one line, or a topology that can be written and read with the same nodes, and once it was,
-// comes back as it is.
+// The parser returns an error with a place in one line, or a topology that round-trips: it keeps its nodes when written
+// and read once, and is unchanged afterwards.
 void OneInput(std::string_view bytes) {
   const topology::SlurmFigures figures;
   const auto topology = topology::ParseSlurmTopology(bytes, "f", figures, {.nodes_max = 10'000});

@@ -26,7 +26,7 @@ SwitchName=rack2 LinkSpeed=4 Nodes=n[3-4],login  # the second
 SwitchName=core Switches=rack[1-2]
 )";
 
-// The same cluster as `scontrol show topology` prints it.
+// This is the same cluster as printed by `scontrol show topology`.
 constexpr char kShown[] = R"(SwitchName=rack1 Level=0 LinkSpeed=10 Nodes=n[1-2]
 SwitchName=rack2 Level=0 LinkSpeed=4 Nodes=login,n[3-4]
 SwitchName=core Level=1 LinkSpeed=1 Nodes=login,n[1-4] Switches=rack[1-2]
@@ -45,7 +45,7 @@ std::string ErrorOf(std::string_view text, const SlurmFigures& figures = {}) {
   return std::string(topology.status().message());
 }
 
-// Each node's switch, and each switch's parent, by name.
+// Returns each node's switch, and each switch's parent, by name.
 std::map<std::string, std::string> Parents(const Topology& topology) {
   std::map<std::string, std::string> parents;
   for (const Switch& item : topology.switches()) {
@@ -67,7 +67,7 @@ TEST(ParseSlurmTopologyTest, ReadsAConfiguration) {
                                                                    {"login", "rack2"}}));
   EXPECT_EQ(topology.switches()[0].bandwidth_bytes_per_s, 1'250'000'000);  // 10 Gbit/s
   EXPECT_EQ(topology.switches()[0].latency_ns, 1'000);
-  EXPECT_EQ(topology.nodes()[0].bandwidth_bytes_per_s, 1'250'000'000);  // as its switch
+  EXPECT_EQ(topology.nodes()[0].bandwidth_bytes_per_s, 1'250'000'000);  // the rate of its switch
   EXPECT_EQ(topology.nodes()[2].bandwidth_bytes_per_s, 500'000'000);
   EXPECT_EQ(topology.nodes()[0].latency_ns, 500);
   EXPECT_EQ(topology.nodes()[0].overhead_ns, 2'000);
@@ -96,7 +96,7 @@ TEST(ParseSlurmTopologyTest, FiguresAreTheCallers) {
   EXPECT_EQ(topology.nodes()[0].overhead_ns, 5);
   EXPECT_EQ(topology.switches()[0].latency_ns, 20);  // level 0
   EXPECT_EQ(topology.switches()[1].latency_ns, 30);  // level 1
-  EXPECT_EQ(topology.switches()[2].latency_ns, 30);  // beyond what was given
+  EXPECT_EQ(topology.switches()[2].latency_ns, 30);  // beyond the given levels
   EXPECT_EQ(topology.switches()[4].latency_ns, 20);  // level 0, although its link goes to the top
 }
 
@@ -167,7 +167,7 @@ TEST(ParseSlurmTopologyTest, SeveralRootsNeedAName) {
   EXPECT_EQ(topology.switches()[1].latency_ns, 1'000);
   figures.root = "a";
   EXPECT_THAT(ErrorOf(forest, figures), Names("switch a", "t.conf:1"));
-  // Where there is a root already, the name is not needed.
+  // With an existing root the name is not needed.
   figures.root = "wan";
   EXPECT_EQ(Parsed(kConf, figures), Parsed(kConf));
 }
@@ -201,7 +201,7 @@ TEST(ParseSlurmTopologyTest, RefusesWithLineThingAndLimit) {
 TEST(ParseSlurmTopologyTest, RefusesWhatIsNoTree) {
   EXPECT_THAT(ErrorOf("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"), Names("t.conf:1", "switch a", "parent=b"));
   EXPECT_THAT(ErrorOf("SwitchName=r Nodes=n1\nSwitchName=a Switches=a\n"), Names("t.conf:2", "switch a", "parent=a"));
-  // What hangs below a cycle is not to blame.
+  // The error names the cycle, not the switches below it.
   EXPECT_THAT(ErrorOf("SwitchName=x Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a,x\n"),
               Names("t.conf:2", "switch a", "parent=b"));
   EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"),
@@ -223,7 +223,7 @@ TEST(ParseSlurmTopologyTest, RefusesTooManyNodesBeforeTheyAreMade) {
   EXPECT_THAT(ErrorOf("SwitchName=a Switches=s[1-99999999999]\n"), Names("t.conf:1", "list=s[1-99999999999]"));
   EXPECT_THAT(ErrorOf("SwitchName=a Nodes=a[1-600]\nSwitchName=b Nodes=b[1-600]\nSwitchName=r Switches=a,b\n"),
               Names("t.conf:2", "nodes", "count=1200", "limit=1000"));
-  // A tower whose every floor names all nodes costs more than it is long.
+  // In this chain every switch names all nodes, so the work grows faster than the text.
   std::string tower = "SwitchName=s0 Nodes=n[1-1000]\n";
   for (int s = 1; s < 30; ++s) absl::StrAppend(&tower, "SwitchName=s", s, " Nodes=n[1-1000] Switches=s", s - 1, "\n");
   EXPECT_THAT(ErrorOf(tower), Names("nodes", "count=17000", "limit=16000"));
@@ -263,7 +263,7 @@ TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
       "nodes: [{name: n1, switch: core}, {name: n2, switch: r1}]\n",
       "t.yaml");
   ASSERT_TRUE(topology.ok()) << topology.status();
-  // A rate far below the unit is no rate of 0.
+  // A rate far below the unit is not written as 0.
   const std::string text = FormatSlurmTopology(*topology, 125'000'000);
   EXPECT_EQ(text,
             "SwitchName=core-nodes LinkSpeed=16 Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
@@ -271,7 +271,7 @@ TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
   EXPECT_EQ(Parents(Parsed(text)).at("n1"), "core-nodes");
 }
 
-// Texts that are nearly Slurm's. Whatever comes out, it is an error with a place, or a topology that round-trips.
+// The mutated texts are nearly Slurm's; each gives an error with a place, or a topology that round-trips.
 TEST(ParseSlurmTopologyTest, SurvivesMutations) {
   const std::vector<std::string> tokens = {
       "SwitchName=", "Switches=", "Nodes=", "LinkSpeed=", "Level=", "BlockName=", "[",    "]",

@@ -32,7 +32,8 @@ std::optional<std::string> NodeFigureDefect(const Node& node) {
   return LinkDefect(who, node.latency_ns, node.bandwidth_bytes_per_s);
 }
 
-// Depth of every switch, by following parents with a memory; a defect if there is a cycle or a tower.
+// Computes the depth of every switch by following parents with memoization; a cycle, or a tree that is too deep, is a
+// defect.
 std::optional<Defect> FindDepths(const std::vector<Switch>& switches, std::vector<uint32_t>& depth) {
   constexpr uint32_t kUnknown = 0xffffffff, kOnPath = 0xfffffffe;
   depth.assign(switches.size(), kUnknown);
@@ -94,7 +95,7 @@ std::optional<Defect> FindSwitchDefect(const std::vector<Switch>& switches) {
       return Defect{true, s, *std::move(text)};
     }
   }
-  return std::nullopt;  // no root at all means a cycle, which FindDepths names
+  return std::nullopt;  // no root means a cycle, which FindDepths reports
 }
 
 std::optional<Defect> FindNodeDefect(const std::vector<Switch>& switches, const std::vector<Node>& nodes) {

@@ -20,7 +20,7 @@ namespace copse::topology {
 
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSwitchCountMax = 1u << 20;
-// Of switches above a node. Bounds path queries.
+// Limit of switches above a node, which bounds path queries.
 inline constexpr uint32_t kDepthMax = 64;
 inline constexpr int64_t kTimeNsMax = 1'000'000'000'000;                       // 1000 s
 inline constexpr int64_t kBandwidthBytesPerSecondMax = 1'000'000'000'000'000;  // 1 PB/s
@@ -28,7 +28,7 @@ inline constexpr uint32_t kCoreCountMax = 1u << 16;
 
 inline constexpr uint32_t kNoParent = 0xffffffff;
 
-// `latency_ns` and `bandwidth_bytes_per_s` belong to the link to the parent; at the root they have no meaning.
+// `latency_ns` and `bandwidth_bytes_per_s` belong to the link to the parent; they are unused at the root.
 struct Switch {
   std::string name;
   uint32_t parent = kNoParent;  // index of a switch
@@ -40,37 +40,38 @@ struct Switch {
 struct Node {
   std::string name;
   uint32_t parent = 0;              // index of its switch
-  int64_t overhead_ns = 0;          // to send a message, and to receive one unless the next says otherwise
-  int64_t receive_overhead_ns = 0;  // 0: as overhead_ns
+  int64_t overhead_ns = 0;          // to send, and to receive unless receive_overhead_ns is set
+  int64_t receive_overhead_ns = 0;  // 0: equal to overhead_ns
   int64_t latency_ns = 0;           // of the link to the switch, as is the bandwidth
   int64_t bandwidth_bytes_per_s = 0;
-  uint32_t cores = 0;  // that the daemon and its ranks share; 0: they never wait for a core
+  uint32_t cores = 0;  // shared by the daemon and its ranks; 0: they never wait for a core
   std::string host;    // nodes of one host share its cores; empty: the node is its own host
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-// What is wrong with a cluster's description, and where: of a switch or a node, by index.
+// Defect is an error in a cluster's description, with the index of its switch or node.
 struct Defect {
   bool in_switch = false;
   uint32_t index = 0;
   std::string text;  // "what: why (thing=value, limit=value)"
 };
 
-// L_ij and b_ij of the MGO paper's section 3.1.
+// Path has L_ij and b_ij of the MGO paper's section 3.1.
 struct Path {
   int64_t latency_ns = 0;             // sum over its links
   int64_t bandwidth_bytes_per_s = 0;  // least of its links
 };
 
-// A Topology is immutable; all methods are const and thread-safe. Nodes and switches keep the order they were given in.
+// A Topology is immutable; all methods are const and thread-safe. Nodes and switches keep their given order.
 class Topology {
  public:
-  // The first defect, or nothing: no switches or nodes, too many, duplicate or empty names, figures out of range, a
-  // parent that does not exist, several roots, a cycle, more than kDepthMax levels, one host with two numbers of cores.
+  // Returns the first defect, or nothing: no switches or nodes, too many, duplicate or empty names, figures out of
+  // range, a parent that does not exist, several roots, a cycle, more than kDepthMax levels, one host with two numbers
+  // of cores.
   static std::optional<Defect> FindDefect(const std::vector<Switch>& switches, const std::vector<Node>& nodes);
 
-  // Errors: INVALID_ARGUMENT with the text of FindDefect, or as CheckCostParameters. Cost: O(switches + nodes)
-  // expected.
+  // Errors: INVALID_ARGUMENT with the text of FindDefect, or from CheckCostParameters. Cost: O(switches + nodes)
+  //         expected.
   static absl::StatusOr<Topology> Create(std::vector<Switch> switches, std::vector<Node> nodes,
                                          const CostParameters& costs = {});
 
@@ -81,16 +82,16 @@ class Topology {
 
   std::optional<uint32_t> FindNode(std::string_view name) const;
 
-  // Depth of a switch: 0 at the root.
+  // Returns the depth of a switch: 0 at the root.
   uint32_t DepthOf(uint32_t switch_index) const { return depth_[switch_index]; }
-  // Place of a switch in a depth-first walk from the root, children by index: subtrees are contiguous.
+  // Returns a switch's place in a depth-first walk from the root, children by index: subtrees are contiguous.
   uint32_t PreorderOf(uint32_t switch_index) const { return preorder_[switch_index]; }
   uint32_t CommonSwitch(uint32_t switch_a, uint32_t switch_b) const;
 
-  // Between two different nodes, by index. Cost: O(depth); no matrix is kept.
+  // Returns the path between two different nodes, by index. Cost: O(depth); no matrix is kept.
   Path PathBetween(uint32_t node_a, uint32_t node_b) const;
 
-  // The same switches and nodes in the same order, and the same costs.
+  // Returns whether both have the same switches and nodes in the same order, and the same costs.
   friend bool operator==(const Topology& a, const Topology& b) {
     return a.switches_ == b.switches_ && a.nodes_ == b.nodes_ && a.costs_ == b.costs_;
   }
@@ -108,18 +109,19 @@ class Topology {
   absl::flat_hash_map<std::string, uint32_t> node_by_name_;
 };
 
-// What a node costs when nobody has said or measured it: processes of one small machine over loopback TCP. These are
-// ours; docs say how they follow from a one-way event-driven message of 10 us on one core.
+// FlatCosts has the default costs of a node without a description or measurement: processes of one small machine over
+// loopback TCP. These are ours; docs derive them from a one-way event-driven message of 10 us on one core.
 struct FlatCosts {
   int64_t overhead_ns = 2'000;
-  int64_t receive_overhead_ns = 0;  // 0: as overhead_ns
-  int64_t latency_ns = 500;         // of a node's link: a path has two
+  int64_t receive_overhead_ns = 0;  // 0: equal to overhead_ns
+  int64_t latency_ns = 500;         // latency of a node's link: a path has two
   int64_t bandwidth_bytes_per_s = 2'000'000'000;
   uint32_t cores = 0;
   std::string host;  // not empty: all nodes share its cores
 };
 
-// All nodes on one switch named "core", each with the same costs. Errors: as Topology::Create.
+// Makes a topology with all nodes on one switch named "core", each with the same costs. Errors: those of
+// Topology::Create.
 absl::StatusOr<Topology> FlatTopology(absl::Span<const std::string> names, const FlatCosts& costs = {});
 
 }  // namespace copse::topology

@@ -25,7 +25,7 @@ Topology Base() {
   return Parsed(absl::StrCat(kSwitches, "nodes: [{name: \"n[1-4]\", switch: r1}, {name: \"n[5-8]\", switch: r2}]\n"));
 }
 
-// As copsectl prints them.
+// Formats changes as copsectl prints them.
 std::vector<std::string> Lines(const std::vector<TopologyChange>& changes) {
   std::vector<std::string> lines;
   for (const TopologyChange& c : changes) {
@@ -40,7 +40,7 @@ TEST(CompareTopologiesTest, EqualOnesDoNotDiffer) {
   const Topology base = Base();
   EXPECT_TRUE(CompareTopologies(&base, &base).empty());
   EXPECT_TRUE(CompareTopologies(nullptr, nullptr).empty());
-  // Order is no difference.
+  // A different order is no difference.
   const Topology turned =
       Parsed(absl::StrCat(kSwitches, "nodes: [{name: \"n[5-8]\", switch: r2}, {name: \"n[1-4]\", switch: r1}]\n"));
   EXPECT_TRUE(CompareTopologies(&base, &turned).empty());
@@ -62,7 +62,7 @@ TEST(CompareTopologiesTest, ChangesAreFoldedByWhatTheyAre) {
                       "added node n[9-10]|||switch: r3, overhead: 2000ns, latency: 500ns, bandwidth: 2000000000B/s",
                       "changed node n[1-3]|latency|500ns|1000000ns", "changed node n[1-3]|cores|none|4",
                       "changed costs |wake_ns|5000|7"}));
-  // The way back says the same, turned round.
+  // The reverse comparison gives the same changes, reversed.
   const std::vector<std::string> back = Lines(CompareTopologies(&next, &base));
   EXPECT_EQ(back.size(), 8u);
   EXPECT_EQ(back[6], "changed node n[1-3]|cores|4|none");
@@ -103,7 +103,7 @@ TEST(ChangesBetweenTest, OnlyWhatIsBetweenTheNodesCounts) {
                                                "switch: r1}, {name: \"n[5-8]\", switch: r2}]\n"));
   EXPECT_TRUE(ChangesBetween(base, slow_n1, {"n1", "n2"}));
   EXPECT_FALSE(ChangesBetween(base, slow_n1, {"n2", "n5"}));
-  // Moved, with the same figures.
+  // The node is moved, with the same figures.
   const Topology moved =
       Parsed(absl::StrCat(kSwitches, "nodes: [{name: \"n[1-3]\", switch: r1}, {name: \"n[4-8]\", switch: r2}]\n"));
   EXPECT_TRUE(ChangesBetween(base, moved, {"n3", "n4"}));

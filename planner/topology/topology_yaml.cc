@@ -26,7 +26,7 @@
 namespace copse::topology {
 namespace {
 
-// What of a text from the file an error repeats.
+// Returns the excerpt of the file's text for an error.
 std::string Shown(std::string_view text) {
   constexpr size_t kShownMax = 64;
   return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
@@ -36,7 +36,7 @@ bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
 }
 
-// An upper bound of the length of the names that a host list makes, whether it is well-formed or not.
+// Returns an upper bound of the length of the names in a host list, whether it is well-formed or not.
 size_t LongestName(std::string_view hostlist) {
   size_t longest = 0, name = 0, number = 0, number_longest = 0;
   bool inside = false;
@@ -77,7 +77,7 @@ class Parser {
 
   absl::StatusOr<Topology> Parse(const YAML::Node& document);
 
-  // One line of text, whatever was in the file.
+  // Makes an error of one line from any text of the file.
   absl::Status ErrorAt(int line, std::string text) const {
     for (char& c : text) {
       if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
@@ -94,7 +94,7 @@ class Parser {
     return ErrorAt(LineOf(node), absl::StrCat(parts...));
   }
 
-  // The entries of a map; a key that is not in `known`, or appears twice, is an error.
+  // Returns the entries of a map; a key that is not in `known`, or appears twice, is an error.
   absl::StatusOr<Fields> ReadFields(const YAML::Node& node, const std::string& what,
                                     const std::vector<std::string>& known) const;
   absl::StatusOr<std::string> ReadText(const YAML::Node& node, const std::string& what) const;
@@ -103,7 +103,7 @@ class Parser {
   absl::StatusOr<int64_t> ReadBandwidth(const YAML::Node& node, const std::string& what) const;
   absl::Status ReadCosts(const YAML::Node& node);
   absl::StatusOr<uint32_t> ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const;
-  // Overwrites those figures that `fields` has.
+  // Overwrites the figures that `fields` has.
   absl::Status ReadFigures(const Fields& fields, const std::string& what, Figures& figures) const;
 
   absl::Status ReadVersion(const Fields& fields, const YAML::Node& document) const;
@@ -255,12 +255,12 @@ absl::Status Parser::ReadSwitch(const YAML::Node& entry) {
   if (parent != fields.end()) {
     ASSIGN_OR_RETURN(parent_name, ReadName(parent->second, what + ": parent"));
   }
-  // A root has no link, so nothing there is a default.
+  // A root has no link, so no defaults apply to it.
   Figures figures = parent != fields.end() ? defaults_ : Figures{};
   RETURN_IF_ERROR(ReadFigures(fields, what, figures));
   item.latency_ns = figures.latency_ns;
   item.bandwidth_bytes_per_s = figures.bandwidth_bytes_per_s;
-  switch_by_name_.emplace(item.name, static_cast<uint32_t>(switches_.size()));  // a duplicate is FindDefect's to tell
+  switch_by_name_.emplace(item.name, static_cast<uint32_t>(switches_.size()));  // FindDefect reports a duplicate
   switches_.push_back(std::move(item));
   parents_.emplace_back(std::move(parent_name), parent != fields.end() ? parent->second : entry);
   switch_lines_.push_back(LineOf(entry));
@@ -337,7 +337,7 @@ absl::Status Parser::ReadNodes(const YAML::Node& list) {
 }
 
 absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
-  // `fabric` is for a test network that emulates this cluster, and nothing here depends on it.
+  // `fabric` describes a test network that emulates this cluster, and nothing here depends on it.
   ASSIGN_OR_RETURN(const Fields fields,
                    ReadFields(document, "topology", {"version", "costs", "defaults", "switches", "nodes", "fabric"}));
   RETURN_IF_ERROR(ReadVersion(fields, document));
@@ -364,7 +364,7 @@ absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
   return Topology::Create(std::move(switches_), std::move(nodes_), costs_);
 }
 
-// Makes nothing of a document.
+// DocumentSkipper ignores a document.
 class DocumentSkipper : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -378,7 +378,7 @@ class DocumentSkipper : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// 0, 1, or 2 for more. Not by YAML::LoadAll, which never ends on "{a: 1}\n,".
+// Counts documents: 0, 1, or 2 for more. YAML::LoadAll is unsuitable: it never ends on "{a: 1}\n,".
 int CountDocuments(std::string_view text) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
@@ -403,7 +403,7 @@ absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_vi
     return parser.ErrorAt(1,
                           absl::StrCat("topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")"));
   }
-  // yaml-cpp throws; nothing of that leaves this function.
+  // yaml-cpp throws; no exception leaves this function.
   try {
     const int documents = CountDocuments(text);
     if (documents == 0) return parser.ErrorAt(1, "topology: is empty (documents=0, expected=1)");
@@ -439,7 +439,7 @@ std::string FormatTopologyYaml(const Topology& topology) {
   absl::StrAppend(&text, "nodes:\n");
   const std::vector<Node>& nodes = topology.nodes();
   for (size_t begin = 0, end = 0; begin < nodes.size(); begin = end) {
-    // Neighbours that differ only in their names share an entry.
+    // Consecutive nodes that differ only in their names share an entry.
     Node common = nodes[begin];
     std::vector<std::string> names;
     for (end = begin; end < nodes.size(); ++end) {

@@ -12,8 +12,8 @@
 //
 // A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
 // and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
-// "-", "_" and ".". A section `fabric` is skipped: it describes to testbed/fabric how to emulate the cluster.
-// What costs the same at all nodes may stand under `costs`, by the names of cost_parameters.h:
+// "-", "_" and ".". A section `fabric` is skipped: it tells testbed/fabric how to emulate the cluster. Costs that are
+// equal at all nodes may be given under `costs`, by the names of cost_parameters.h:
 //
 //   costs: {wake_ns: 5000, takeover_ns: 2000}
 #ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
@@ -39,13 +39,13 @@ struct ParseOptions {
 
 // Figures that neither an entry nor `defaults` gives are those of FlatCosts, and of CostParameters.
 //
-// Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for everything. Nothing else, and no
-//          exceptions. Node lists that are too long are refused before they are made.
+// Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for all errors. Nothing else, and no
+//          exceptions. Node lists that are too long are refused before they are expanded.
 // Cost:    O(text + nodes).
 absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
                                            const ParseOptions& options = {});
 
-// A file that parses to an equal topology, if all names are such as the format allows.
+// Writes a file that parses to an equal topology, if the format allows all names.
 std::string FormatTopologyYaml(const Topology& topology);
 
 }  // namespace copse::topology

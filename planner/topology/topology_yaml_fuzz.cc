@@ -22,7 +22,7 @@ std::vector<std::string> Seeds() {
       "{version: 1, switches: &s [{name: a}], nodes: *s, fabric: {any: [thing]}}\n"};
 }
 
-// An error with a place in one line, or a topology whose file says the same.
+// The parser returns an error with a place in one line, or a topology whose file parses to an equal one.
 void OneInput(std::string_view bytes) {
   const auto topology = topology::ParseTopologyYaml(bytes, "f", {.nodes_max = 10'000});
   if (!topology.ok()) {

@@ -38,7 +38,7 @@ std::string ErrorOf(const std::string& text) {
   EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(topology.status().message());
 }
-// kExample with one text in it replaced.
+// Returns the error for kExample with one text in it replaced.
 std::string ErrorWith(const std::string& what, const std::string& by) {
   EXPECT_TRUE(absl::StrContains(kExample, what)) << what;
   return ErrorOf(absl::StrReplaceAll(kExample, {{what, by}}));
@@ -246,7 +246,7 @@ TEST(FormatTopologyYamlTest, RoundTrips) {
   EXPECT_THAT(text, HasSubstr("n[5-9]"));
 }
 
-// Whatever the topology is, its file says it.
+// Every random topology is represented by its file.
 TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
   Prng prng(20240605);
   const auto figure = [&](int64_t limit) {
@@ -292,12 +292,12 @@ TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
     ASSERT_EQ(*again, *topology) << text;
     ASSERT_EQ(FormatTopologyYaml(*again), text);
-    // One entry for nodes that stand together and are alike.
+    // Consecutive equal nodes share one entry.
     ASSERT_LE(std::count(text.begin(), text.end(), '\n'), static_cast<int>(switch_count + kinds + 4)) << text;
   }
 }
 
-// Texts that are nearly topologies. Whatever comes out, it is an error with a place, or a topology that round-trips.
+// The mutated texts are nearly topologies; each gives an error with a place, or a topology that round-trips.
 TEST(ParseTopologyYamlTest, SurvivesMutations) {
   const std::vector<std::string> tokens = {"[",        "]",
                                            "{",        "}",

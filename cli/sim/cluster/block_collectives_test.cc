@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives of blocks on simulated engines: right data, what is predicted, and the memory that is.
+// Collectives of blocks on simulated engines: correct data, predicted times, and bounded memory.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -113,7 +113,7 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
                     .root = HasRoot(which.collective) ? ranks / 2 : 0};
   call.counts = *MakeBlockCounts(which.counts, which.collective, ranks, bytes, 4, bytes + ranks);
   call.arguments = WithCounts(call.arguments, call.counts);
-  // What is passed on is not of the longest class.
+  // A size that is forwarded does not belong to the longest class.
   const bool passes_on = regular == Collective::kAlltoall && which.algorithm == "bruck";
   const uint64_t of_block = passes_on ? 0 : schedule::PlanBytesOf(call.arguments, ranks);
   const uint64_t bytes_max = planner::BlockClassOf(regular, of_block).bytes_max;
@@ -129,8 +129,8 @@ absl::StatusOr<PlanRunResult> RunCall(const Call& call, const Team& team) {
   return RunPlan(call.plan, team.shape, *team.costs, call.arguments, options);
 }
 
-// Of what is predicted; simulations of collectives of blocks agree with their price to the nanosecond but where credit
-// has to be waited for, whose messages go along with others: docs/reference/copse-sim.md.
+// Limit of the ratio to the prediction; simulations of collectives of blocks agree with their price to the nanosecond
+// unless they wait for credit, whose messages share packets with others: docs/reference/copse-sim.md.
 constexpr double kFarthest = 1.35;
 
 TEST(BlockCollectivesTest, AllAreRightAndTakeWhatIsPredicted) {
@@ -154,13 +154,13 @@ TEST(BlockCollectivesTest, AllAreRightAndTakeWhatIsPredicted) {
     }
   }
   std::sort(ratios.begin(), ratios.end());
-  // Of twenty cases nineteen are within 5 %.
+  // 19 of 20 cases are within 5 %.
   EXPECT_GT(ratios[ratios.size() / 40], 0.95);
   EXPECT_LT(ratios[ratios.size() - 1 - ratios.size() / 40], 1.05);
 }
 
 TEST(BlockCollectivesTest, LongCallsTakeAboutWhatIsPredicted) {
-  // More chunks than a window holds, so that credit is waited for again and again.
+  // There are more chunks than a window holds, so calls wait for credit again and again.
   const Team team = MakeTeam(5, 2);
   for (const Case& which : AllCases()) {
     if (which.counts == "sparse") continue;
@@ -171,7 +171,8 @@ TEST(BlockCollectivesTest, LongCallsTakeAboutWhatIsPredicted) {
                                       {.critical_path = false, .post_ns = {}, .counts = &call.counts});
     ASSERT_TRUE(price.ok()) << price.status() << ": " << call.text;
     const double ratio = static_cast<double>(run->total_ns) / static_cast<double>(price->total_ns);
-    // Scans that fold all contributions are cut into hundreds of short segments, which share frames by chance.
+    // Scans with an ordered reduction of all contributions are cut into hundreds of short segments, which share frames
+    // by chance.
     const bool folds = schedule::FoldsAll(call.plan);
     EXPECT_LT(ratio, folds ? 1.6 : 1.2) << call.text;
     EXPECT_GT(ratio, folds ? 0.7 : 0.9) << call.text;
@@ -208,7 +209,7 @@ TEST(BlockCollectivesTest, DaemonsHoldWhatTheExpansionSays) {
         }
       }
       EXPECT_GE(run->most.staging_bytes, least) << call.text;
-      // A buffer that grows is there twice for a moment; credit that goes alone is a frame.
+      // A growing buffer briefly exists twice; credit that is sent alone takes a frame.
       EXPECT_LE(run->most.staging_bytes, most + most / 2 + 128 * run->most.connections) << call.text;
       EXPECT_GE(run->most.connections, run->root.connections);
     }

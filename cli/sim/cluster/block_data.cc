@@ -13,7 +13,7 @@
 namespace copse::sim {
 namespace {
 
-// One list of counts.
+// Makes one list of counts.
 absl::StatusOr<std::vector<uint64_t>> Counts(const std::string& name, uint32_t ranks, uint64_t bytes, uint64_t unit,
                                              Prng* prng) {
   const uint64_t each = bytes / unit;
@@ -34,11 +34,12 @@ absl::StatusOr<std::vector<uint64_t>> Counts(const std::string& name, uint32_t r
   return counts;
 }
 
-// Element `i` of what `from` has for `to`.
+// Returns element `i` of the block from `from` to `to`.
 uint64_t Element(uint64_t seed, uint64_t from, uint64_t to, uint64_t i) {
   return Mix64(((seed * 0x9e3779b97f4a7c15 + from) * 0xff51afd7ed558ccd + to) * 0xc4ceb9fe1a85ec53 + i);
 }
-// Of reductions: ranks' elements ascend, so that sums of the first of them are known.
+// Returns an operand of reductions. It is linear in the rank, so that the sum over the first ranks has a closed
+// formula.
 uint64_t Operand(uint64_t seed, uint64_t rank, uint64_t i) { return Mix64(seed + i) * rank + Mix64(~(seed + i)); }
 uint64_t SumOfFirst(uint64_t seed, uint64_t ranks, uint64_t i) {
   const uint64_t sum = ranks % 2 == 0 ? ranks / 2 * (ranks - 1) : (ranks - 1) / 2 * ranks;
@@ -51,7 +52,7 @@ uint64_t UnitOf(const schedule::BlockProgram& program) { return ElementBytes(pro
 
 bool IsReduction(const schedule::BlockProgram& program) { return Reduces(program.arguments().collective); }
 
-// What precedes its block in a reduce_scatter's message, in elements.
+// Counts the elements before the rank's block in a reduce_scatter's message.
 uint64_t ElementsBefore(const schedule::BlockProgram& program, uint32_t rank) {
   uint64_t bytes = 0;
   for (uint32_t r = 0; r < rank; ++r) bytes += program.BlockBytes(r, r);
@@ -127,7 +128,7 @@ absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, u
     const bool scatters = c == Collective::kReduceScatter;
     const uint64_t begin = scatters ? ElementsBefore(program, rank) : 0;
     const uint32_t ranks = scatters ? program.shape().size() : c == Collective::kScan ? rank + 1 : rank;
-    if (ranks == 0) return absl::OkStatus();  // the first one of an exscan gets nothing
+    if (ranks == 0) return absl::OkStatus();  // the first rank of an exscan receives nothing
     for (uint64_t i = begin; at < received.size(); ++i) {
       if (absl::Status same = check(SumOfFirst(seed, ranks, i)); !same.ok()) return same;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks give in a simulated call of a collective of blocks, and what they must have afterwards. Made so that each
-// element is known at once, also the sum of tens of thousands.
+// The ranks' contributions in a simulated call of a collective of blocks, and their expected results. Every element has
+// a closed formula, even a sum over tens of thousands of ranks.
 #ifndef COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
 #define COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
 
@@ -17,22 +17,22 @@
 
 namespace copse::sim {
 
-// The counts of an irregular call with blocks of `bytes` in the mean, in elements of `unit` bytes, by name:
-// - "equal": all alike;
+// Returns the counts of an irregular call with blocks of `bytes` in the mean, in elements of `unit` bytes, by name:
+// - "equal": all equal;
 // - "heavy": one rank, in the middle, has half of all, the others share the rest;
 // - "random": 0 to twice the mean, from the seed;
 // - "sparse": one in sixteen has sixteen times the mean, the others nothing.
-// An alltoallv's matrix has such a row for each rank, which begins elsewhere. Empty for regular collectives.
+// An alltoallv's matrix has such a row for each rank, shifted by rank. Empty for regular collectives.
 // Errors: INVALID_ARGUMENT for another name.
 absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, Collective collective, uint32_t ranks,
                                                       uint64_t bytes, uint64_t unit, uint64_t seed);
 
-// The arguments with what the counts say in them: their sum and their hash, where ranks know it.
+// Returns the arguments completed by the counts: their sum and their hash, where ranks know it.
 CallArguments WithCounts(const CallArguments& arguments, const schedule::BlockCounts& counts);
 
-// The send buffer of `rank`. Reductions are sums of unsigned integers.
+// Returns the send buffer of `rank`. Reductions are sums of unsigned integers.
 std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed);
-// INTERNAL if its receive buffer is not what it should be, with the first element that differs.
+// Returns INTERNAL with the first element that differs if the receive buffer is wrong.
 absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed,
                          absl::Span<const uint8_t> received);
 

@@ -22,15 +22,15 @@ namespace {
 using planner::BlockCollective;
 using planner::BroadcastTree;
 
-// What stands for the data of node v's block.
+// Returns a number that represents the data of node v's block.
 uint64_t BlockOf(uint32_t v) { return Mix64(uint64_t{v} + 1); }
 
-// A tree's nodes as a walk meets them: a subtree is a range of places, its top first.
+// Walk lists a tree's nodes in preorder: a subtree is a range of places, its top first.
 struct Walk {
   std::vector<std::vector<uint32_t>> children;  // in serving order
   std::vector<uint32_t> parent;
-  std::vector<uint32_t> place;    // of each node
-  std::vector<uint32_t> blocks;   // of its subtree
+  std::vector<uint32_t> place;    // by node
+  std::vector<uint32_t> blocks;   // by node: size of its subtree
   std::vector<uint32_t> node_at;  // by place
 };
 
@@ -48,7 +48,7 @@ absl::StatusOr<Walk> WalkOf(const BroadcastTree& tree, uint32_t nodes) {
   walk.parent.assign(nodes, tree.root);
   walk.place.assign(nodes, 0);
   walk.node_at.assign(nodes, tree.root);
-  // A node receives before it sends, so its place is known by then.
+  // A node receives before it sends, so its place is known here.
   std::vector<uint32_t> next_place(nodes, 1);
   for (const planner::BroadcastEdge& edge : tree.edges) {
     walk.parent[edge.to] = edge.from;
@@ -94,16 +94,16 @@ class BlockRun {
   Simulator simulator_;
   Walk up_, down_;
 
-  // Of a node's subtree, by place from its own on. Of a gather what it has so far; of a scatter what it has received.
+  // By node: its subtree's blocks, by place from its own on; in a gather those collected, in a scatter those received.
   std::vector<Blocks> blocks_;
-  // Gather, by receiver.
+  // Receiver is a receiver's state in a gather.
   struct Receiver {
-    std::vector<uint32_t> heads;  // that are there and not taken yet
-    size_t taken = 0;             // of its children, the last first
-    bool waits = false;           // is free, and for the next child
+    std::vector<uint32_t> heads;  // heads that have arrived and are not taken yet
+    size_t taken = 0;             // children taken, the last first
+    bool waits = false;           // idle until the next child's head arrives
   };
   std::vector<Receiver> receivers_;
-  // Allgather: all blocks, and who has them.
+  // For an allgather: all blocks, and the nodes that have them.
   Blocks all_;
   std::vector<bool> has_all_;
 
@@ -120,7 +120,7 @@ void BlockRun::StartGather() {
   }
 }
 
-// v is free.
+// Takes the next child's message after v has become free.
 void BlockRun::TakeNext(uint32_t v) {
   Receiver& receiver = receivers_[v];
   const std::vector<uint32_t>& children = up_.children[v];
@@ -170,7 +170,7 @@ void BlockRun::StartBroadcast() {
   SendDown(root, 0);
 }
 
-// v is free, and its child of that number is next.
+// Sends to the child with that number after v has become free.
 void BlockRun::SendDown(uint32_t v, size_t child) {
   if (child == down_.children[v].size()) return;
   const uint32_t to = down_.children[v][child];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As many nodes as clusters have.
+// Runs of plans at the size of large clusters.
 #include <sys/resource.h>
 
 #include <numeric>

@@ -52,7 +52,7 @@ Team MakeTeam(topology::Topology topology, uint32_t ranks_per_node) {
   return team;
 }
 
-// Racks of about four nodes under one core; no two figures are equal, so no two things happen at once.
+// Makes racks of about four nodes under one core; no two figures are equal, so no two events coincide.
 topology::Topology Racks(uint32_t nodes, uint64_t seed, const CostParameters& parameters = {}) {
   Prng prng(seed);
   const auto between = [&](int64_t low, int64_t high) {
@@ -90,7 +90,7 @@ CallArguments Call(Collective collective, uint64_t bytes, uint32_t root = 0) {
   return call;
 }
 
-// Nothing costs anything for copying: where ranks' copies fall is asked in a test of its own.
+// Returns parameters without cost for copies: another test covers the order of ranks' copies.
 CostParameters WithoutCopies() {
   CostParameters parameters;
   parameters.copy_ps_per_byte = 0;
@@ -139,7 +139,7 @@ TEST(RunPlanTest, ATreeTakesWhatTheCostModelSaysToTheNanosecond) {
 }
 
 TEST(RunPlanTest, TheEngineServesItsOwnRanksBeforeFramesLeave) {
-  // The model sends first and copies then; the engine runs all that is ready and flushes its outboxes last. So each
+  // The model sends first and then copies; the engine runs all ready descriptors and flushes its outboxes last. So each
   // node on the way adds a copy, and nothing else.
   CostParameters parameters;
   parameters.copy_ps_per_byte = 1000;
@@ -153,7 +153,7 @@ TEST(RunPlanTest, TheEngineServesItsOwnRanksBeforeFramesLeave) {
 }
 
 TEST(RunPlanTest, RanksOfANodeAndSegmentsStayNearTheCostModel) {
-  // The engine puts as many segments into a frame as it holds, so one may wait for the next; the model does not know.
+  // The engine fills a frame with segments, so a segment may wait for the next; the model ignores that.
   for (const uint32_t ranks_per_node : {1, 2, 5}) {
     const Team team = MakeTeam(Racks(11, ranks_per_node), ranks_per_node);
     for (const char* algorithm : {"binomial", "kary-2", "dissemination", "recursive-doubling"}) {
@@ -176,7 +176,7 @@ TEST(RunPlanTest, RanksOfANodeAndSegmentsStayNearTheCostModel) {
 }
 
 TEST(RunPlanTest, PartsOfAClusterExchangeWhatTheyHave) {
-  for (const uint32_t nodes : {1, 2, 3, 8, 13, 40}) {  // up to 11 racks: more than exchange in one round
+  for (const uint32_t nodes : {1, 2, 3, 8, 13, 40}) {  // up to 11 racks: beyond the limit of one round
     for (const uint32_t ranks_per_node : {1, 3}) {
       const Team team = MakeTeam(Racks(nodes, nodes), ranks_per_node);
       for (const uint64_t bytes : {0, 48, 8'192, 65'536}) {
@@ -218,7 +218,7 @@ TEST(RunPlanTest, SharedCoresAreWaitedFor) {
   EXPECT_NEAR(static_cast<double>(taken) / static_cast<double>(Priced(plan, busy, call)), 1, 0.05);
 }
 
-// RT_s += o_s + T_sr, then RT_r = RT_s + L_sr + o_r, along the plan's edges.
+// Replays RT_s += o_s + T_sr, then RT_r = RT_s + L_sr + o_r, along the plan's edges.
 int64_t ReplayBroadcast(const Plan& plan, const TeamCosts& costs, uint64_t bytes) {
   std::vector<int64_t> ready(plan.node_count, 0);
   for (const auto& [from, to] : planner::PlanEdges(plan)) {

@@ -16,23 +16,23 @@
 namespace copse::sim {
 namespace {
 
-// Behind a result: nobody may write there.
+// Bytes behind a result that must stay unchanged.
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
 
-// Events: of the common collectives a local rank, or kNodeDone; of blocks a chunk's number beside them.
+// Event values: for common collectives a local rank, or kNodeDone; for blocks also a chunk's number.
 constexpr uint64_t kNodeDone = uint64_t{1} << 32;
 constexpr int kLocalShift = 40;
 constexpr uint64_t kChunkMask = kNodeDone - 1;
-// Of one engine; what it takes is bounded by the simulation's own memory.
+// Limit of one engine's memory; the simulation's own memory is the real bound.
 constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 
-// Node v's daemon.
+// Returns the incarnation of node v's daemon.
 Incarnation IncarnationOf(uint32_t node) { return Incarnation(uint64_t{node} + 1); }
 
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
 
-// Descriptors on their way from the lowering to the engine: one buffer for all nodes.
+// Returns the buffer for descriptors between lowering and engine: one for all nodes.
 schedule::LoweredCall& Lowered() {
   thread_local schedule::LoweredCall lowered;
   return lowered;
@@ -212,7 +212,7 @@ schedule::PortMap SimNode::Map() const {
   return map;
 }
 
-// What the ranks give, and room for what they get.
+// Makes the ranks' contributions, and the memory for their results.
 void SimNode::MakeRanks() {
   const schedule::BlockProgram& program = *call_->blocks;
   const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
@@ -333,7 +333,7 @@ bool SimNode::Progress(emu::TransportSink* sink) {
   return true;
 }
 
-// What the frame has of the message, or all of it.
+// Returns the message's bytes in the frame, or the whole frame's.
 uint64_t SimNode::ChargedBytes(absl::Span<const uint8_t> frame) const {
   if (call_->charge_headers) return frame.size();
   emu::FrameHeader header;

@@ -26,16 +26,16 @@
 
 namespace copse::sim {
 
-// How time is counted.
+// Charging is the rule by which work takes time.
 enum class Charging : uint8_t {
-  // As the cost model does: docs/reference/cost-model.md.
+  // By the cost model: docs/reference/cost-model.md.
   kCostModel,
-  // As MGO's section 3.1 does: a send keeps its node busy for o + (m-1)/b, the head travels L, the receiver is busy for
-  // its o; nothing else costs anything, and no link is shared.
+  // By MGO's section 3.1: a send keeps its node busy for o + (m-1)/b, the head travels L, the receiver is busy for its
+  // o; nothing else has a cost, and no link is shared.
   kMgo,
 };
 
-// What all nodes of a call share.
+// SimCall is the data that all nodes of a call share.
 struct SimCall {
   const schedule::Plan* plan = nullptr;
   const schedule::ShapeIndex* shape = nullptr;
@@ -43,55 +43,55 @@ struct SimCall {
   const planner::TeamCosts* costs = nullptr;
   CallArguments arguments;
   Charging charging = Charging::kCostModel;
-  bool charge_headers = false;  // links and ends are charged for frames as they are, not for the message's bytes alone
-  uint64_t seed = 1;            // of the contributions
-  const schedule::BlockProgram* blocks = nullptr;  // of a collective of blocks
-  // Its nodes' notes, if all of them share the memory: each writes what is there already. Else null.
+  bool charge_headers = false;  // links and ends are charged for whole frames, not for the message's bytes alone
+  uint64_t seed = 1;            // seed of the contributions
+  const schedule::BlockProgram* blocks = nullptr;  // for a collective of blocks
+  // Its nodes' metadata, if all of them share the memory: each writes the same bytes. Else null.
   uint8_t* shared_notes = nullptr;
 };
 
-// A SimNode does for one call what the daemon's EpochPort and LongCall do: it opens a port with the plan's edges,
-// expands the plan, lowers it and posts it when its ranks come; of a collective of blocks chunk by chunk, a window of
-// them at a time. It differs in that plan and index are shared by all nodes of the process, and all counts are known to
-// it. As Transport of its engine it charges its thread for what the engine does and hands frames to the wire.
+// A SimNode does for one call the work of the daemon's EpochPort and LongCall: it opens a port with the plan's edges,
+// expands the plan, lowers it and posts it when its ranks come; a collective of blocks runs chunk by chunk, a window of
+// them at a time. It differs in that all nodes of the process share plan and index, and that it knows all counts. As
+// Transport of its engine it charges its thread for the engine's work and passes frames to the wire.
 //
-// Calls: Open, LabelFor and SetRemoteLabel for each neighbour, Settle, then AddRank and AddFrame with a Turn each.
-// Single-threaded. All pointers outlive it.
+// Calls: Open, LabelFor and SetRemoteLabel for each neighbor, Settle, then AddRank and AddFrame with a Turn each.
+// Single-threaded. All pointers must outlive it.
 class SimNode final : private emu::Transport, private emu::PortSink, private emu::ControlSink {
  public:
   SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores);
   ~SimNode() override;
 
-  // Errors: as Expand and Engine::OpenPort. `sequences_max`: schedule::SequencesPerCall of the plan and this node's
-  // ranks.
+  // Errors: those of Expand and Engine::OpenPort. `sequences_max` is schedule::SequencesPerCall of the plan and this
+  // node's ranks.
   absl::Status Open(uint32_t sequences_max);
   absl::Span<const uint32_t> neighbours() const { return neighbours_; }
   emu::Label LabelFor(uint32_t neighbour) const;
   absl::Status SetRemoteLabel(uint32_t neighbour, emu::Label label);
-  // All labels are known: what the engine has to do for them is done before the call, as in a daemon.
+  // Lets the engine process the labels before the call, as in a daemon; all labels must be set.
   void Settle();
 
-  // What the node's thread has to do: a rank that has posted, by its local index; a frame that has arrived.
+  // These queue work for the node's thread: a rank that has posted, by its local index; a frame that has arrived.
   void AddRank(uint32_t local) { items_.push_back({.from_rank = true, .local = local, .frame = {}}); }
   void AddFrame(WireFrame frame) { items_.push_back({.from_rank = false, .local = 0, .frame = std::move(frame)}); }
   bool HasWork() const { return next_item_ < items_.size(); }
-  // Does the next of it, from `now_ns` on. Returns when the thread is free again.
+  // Does the next work, from `now_ns` on. Returns when the thread is free again.
   int64_t Turn(int64_t now_ns);
-  // Local indices of ranks whose result has come in the last turn, at its end. Replaces `*done`.
+  // Returns the local indices of ranks whose result arrived in the last turn, at its end. Replaces `*done`.
   void TakeDone(std::vector<uint32_t>* done);
 
-  // What went wrong in the engine; nothing should.
+  // Returns the engine's error; there should be none.
   const absl::Status& failure() const { return failure_; }
-  // Whether all ranks and the node's own part have ended.
+  // Returns whether all ranks and the node's own work have ended.
   bool ended() const {
     if (call_->blocks != nullptr) return chunks_finished_ == call_->blocks->chunk_count();
     return node_done_ && told_ == ranks_.size();
   }
-  // INTERNAL if a rank here has not got what it should, with the first byte that differs. Of the call's result
-  // `expected`.
+  // Returns INTERNAL, with the first byte that differs, if the data of a rank here differs from `expected`, the call's
+  // result.
   absl::Status CheckData(absl::Span<const uint8_t> expected) const;
   const emu::EngineStats& stats() const { return engine_->stats(); }
-  // Of the daemon's own memory beside the engine's: notes, and lists of copies at their most.
+  // These count the daemon's own memory beside the engine's: metadata, and the maximum of copy lists.
   uint64_t notes_bytes() const { return call_->blocks != nullptr ? call_->blocks->NotesBytes() : 0; }
   uint64_t list_bytes_max() const { return list_bytes_max_; }
 
@@ -120,7 +120,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void OnPeerHeard(Incarnation) override {}
 
   uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
-  void ChargeWork();  // copies and reductions since the last time
+  void ChargeWork();  // charges copies and reductions since the last call
   absl::Status StartCall();
   absl::Status ArmRank(uint32_t local);
   absl::Status Post();
@@ -136,7 +136,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   };
   uint32_t slots() const { return static_cast<uint32_t>(chunks_.size()); }
   void MakeRanks();
-  // Finishes chunks that are over and starts those that may begin. False: there was nothing to do.
+  // Finishes chunks that have ended and starts those that may begin. Returns false if there were none.
   absl::StatusOr<bool> Advance();
   absl::Status StartChunk(uint64_t chunk);
   absl::Status FinishChunk(uint64_t chunk);
@@ -149,18 +149,18 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   const Cores* const cores_;
   std::unique_ptr<emu::Engine> engine_;
   emu::PortId port_;
-  std::vector<schedule::NodeSequence> sequences_;  // one a rotation, until all ranks have come
+  std::vector<schedule::NodeSequence> sequences_;  // one per rotation, until all ranks have come
   std::vector<uint32_t> neighbours_;
-  std::vector<uint32_t> edges_;          // beside neighbours_
-  std::vector<emu::Label> labels_;       // beside neighbours_
-  std::vector<emu::RegionIndex> cells_;  // beside neighbours_
+  std::vector<uint32_t> edges_;          // parallel to neighbours_
+  std::vector<emu::Label> labels_;       // parallel to neighbours_
+  std::vector<emu::RegionIndex> cells_;  // parallel to neighbours_
   std::vector<RankMemory> ranks_;        // by local index
   std::vector<Item> items_;
   size_t next_item_ = 0;
   WireFrame inbox_;  // the frame of this turn
   bool has_frame_ = false;
-  int64_t cursor_ns_ = 0;               // in a turn: how far the thread has come
-  uint64_t copied_ = 0, combined_ = 0;  // bytes that have been charged
+  int64_t cursor_ns_ = 0;               // the thread's position in a turn
+  uint64_t copied_ = 0, combined_ = 0;  // bytes already charged
   uint32_t arrived_ = 0;
   uint32_t told_ = 0;
   bool node_done_ = false;
@@ -171,7 +171,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   uint32_t counters_per_slot_ = 0;
   uint64_t chunks_started_ = 0;
   uint64_t chunks_finished_ = 0;
-  std::vector<uint64_t> over_;  // chunks that have ended since the engine was last asked
+  std::vector<uint64_t> over_;  // chunks that have ended since the last Advance
   uint64_t list_bytes_ = 0;
   uint64_t list_bytes_max_ = 0;
   absl::Status failure_;

@@ -15,28 +15,28 @@
 
 namespace copse::sim {
 
-// A frame on its way.
+// WireFrame is a frame in transit.
 struct WireFrame {
   uint32_t from = 0;
   uint32_t to = 0;
-  uint64_t charged_bytes = 0;  // that links, sender and receiver are charged for
+  uint64_t charged_bytes = 0;  // charged to links, sender and receiver
   std::vector<uint8_t> bytes;
 };
 
 // A Wire carries frames between the nodes of `*costs`. A frame's head needs each link's latency; each direction of a
 // link carries one frame at a time, in the order of their heads, for StreamNs at its bandwidth; the tail follows the
-// head by StreamNs at the path's least bandwidth. Nothing is lost. `*simulator` and `*costs` outlive it.
+// head by StreamNs at the path's least bandwidth. Nothing is lost. `*simulator` and `*costs` must outlive it.
 // Single-threaded.
 class Wire {
  public:
-  // `arrived` gets a frame when its tail is there.
+  // `arrived` receives a frame when its tail arrives.
   Wire(Simulator* simulator, const planner::TeamCosts* costs, std::function<void(WireFrame)> arrived);
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  // The sender lets go of the frame at `time_ns`, not before now. A sender's times ascend.
+  // Sends a frame that the sender releases at `time_ns`, not before now. A sender's times ascend.
   void Send(WireFrame frame, int64_t time_ns);
-  // The same without links that are busy, and without a tail: it is there after the path's latency.
+  // Sends without contention for links, and without a tail: the frame arrives after the path's latency.
   void SendHead(WireFrame frame, int64_t time_ns);
 
  private:
@@ -47,7 +47,7 @@ class Wire {
   };
 
   uint32_t NewSlot(WireFrame frame);
-  // The frame's head is at its hop number `place`.
+  // Handles the frame's head at hop number `place`.
   void Pass(uint32_t slot, uint32_t place, int64_t time_ns);
   void ArriveAt(uint32_t slot, int64_t time_ns);
 

@@ -9,17 +9,16 @@
 
 namespace copse::planner {
 
-// The distances of a circulant plan (schedule/plan.h) over `n` nodes, by name:
+// Returns the distances of a circulant plan (schedule/plan.h) over `n` nodes, by the algorithm's name:
 //
-// - "ring": 1. A chunk goes from its owner to all others, or is combined on its way from all others to its owner; of a
-//   scan, sums go along it once, and nothing over its closing link. n - 1 steps of one node's part each.
-// - "bruck": 1, 2, 4, ... below n. An allgather in which what a node has doubles in each step; an alltoall in which a
-// block
-//   goes its way bit by bit: log n messages of half of all blocks each.
-// - "doubling": the same distances for a scan: in each step a node adds what the nodes before its own window amount to.
-// - "rotated-binomial": the same distances for an allreduce or reduce_scatter: each segment comes to its owner, and
-//   goes from it, along the owner's binomial tree (schedule/cycle_tree.h). Owners take turns, so that every link
-//   carries as little as by recursive halving and doubling, 2 (n - 1) / n of an allreduce's message, in 2 log n steps;
+// - "ring": 1. A chunk passes from its owner to all other nodes, or is combined on its way from them to its owner; in a
+//   scan, partial sums pass along the ring once and skip its closing link. n - 1 steps of one node's block each.
+// - "bruck": 1, 2, 4, ... below n. In an allgather the number of blocks at a node doubles in each step; in an alltoall
+//   a block travels bit by bit of its distance: log n messages of half of all blocks each.
+// - "doubling": the same distances for a scan: in each step a node adds the sum over the nodes before its own window.
+// - "rotated-binomial": the same distances for an allreduce or reduce_scatter: each segment is reduced to its owner,
+//   and distributed from it, along the owner's binomial tree (schedule/cycle_tree.h). Owners rotate, so every link
+//   carries as little as in recursive halving and doubling, 2 (n - 1) / n of an allreduce's message, in 2 log n steps;
 //   for any n.
 // - "pairwise": 1, 2, 3, ... n - 1. Every node sends to every other one.
 //

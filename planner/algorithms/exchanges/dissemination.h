@@ -15,10 +15,10 @@ namespace copse::planner {
 //
 // Input:   `order`, n = its size.           Output: steps, ceil(log2 n) of them at every node.
 // Units:   nodes; no bytes or time.         Cost: O(n log n) time and memory.
-// Errors:  INVALID_ARGUMENT as CheckOrder (tree.h). Nothing else.
+// Errors:  INVALID_ARGUMENT from CheckOrder (tree.h). Nothing else.
 // Source:  Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Programming 17
-//          (1988), the dissemination barrier. Differs: rounds count from 1. For barriers only: what a node has heard
-//          overlaps unless n is a power of two, so it does not reduce.
+//          (1988), the dissemination barrier. Differs: rounds count from 1. For barriers only: unless n is a power of
+//          two, the sets of nodes that signaled a node overlap, so the schedule cannot reduce.
 absl::StatusOr<ExchangeSteps> BuildDissemination(absl::Span<const uint32_t> order);
 
 }  // namespace copse::planner

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the exchange schedules share.
+// The type that the symmetric schedules return.
 #ifndef COPSE_PLANNER_ALGORITHMS_EXCHANGES_EXCHANGE_H_
 #define COPSE_PLANNER_ALGORITHMS_EXCHANGES_EXCHANGE_H_
 
@@ -10,8 +10,8 @@
 
 namespace copse::planner {
 
-// steps[v] of a schedule::Plan, rounds never falling. A round is a phase, and phase 0 is a node's own ranks arriving:
-// the first round is 1.
+// ExchangeSteps is steps[v] of a schedule::Plan, rounds never falling. A round is a phase; phase 0 is the arrival of a
+// node's own ranks, so the first round is 1.
 using ExchangeSteps = std::vector<std::vector<schedule::ExchangeStep>>;
 inline constexpr uint16_t kFirstRound = 1;
 

@@ -16,7 +16,7 @@
 namespace copse::planner {
 namespace {
 
-// As all nodes see it: who is above and below whom.
+// Forest is the union of the groups' trees, by node of the whole team.
 struct Forest {
   std::vector<uint32_t> parent;                 // schedule::kNobody at leaders
   std::vector<std::vector<uint32_t>> children;  // in sending order
@@ -24,7 +24,8 @@ struct Forest {
   std::vector<uint32_t> leaders;  // by group
 };
 
-// On a tree one end of a longest path is the farthest from anywhere; overheads make that nearly so.
+// Picks a node whose farthest node is nearest. On a tree one end of a longest path is the farthest node from any other;
+// with overheads this holds approximately.
 uint32_t LeaderOf(const BroadcastCosts& costs) {
   const uint32_t n = costs.node_count();
   const auto farthest = [&](uint32_t from) {
@@ -52,7 +53,7 @@ void AddGroup(const BroadcastCosts& costs, const std::vector<uint32_t>& group, F
   const uint32_t leader = LeaderOf(its);
   forest.leaders.push_back(group[leader]);
   const BroadcastTree tree = BuildBest(its, leader, {.steps = 0});
-  for (const BroadcastEdge& edge : tree.edges) {  // everybody receives before it sends
+  for (const BroadcastEdge& edge : tree.edges) {  // every node receives before it sends
     const uint32_t from = group[edge.from], to = group[edge.to];
     forest.parent[to] = from;
     forest.children[from].push_back(to);
@@ -64,7 +65,7 @@ void AddGroup(const BroadcastCosts& costs, const std::vector<uint32_t>& group, F
   }
 }
 
-// Steps of the leaders, rounds from kFirstRound; how many rounds.
+// Returns the leaders' steps, rounds from kFirstRound, and the number of rounds.
 absl::StatusOr<std::pair<ExchangeSteps, uint32_t>> LeadersSteps(uint32_t count) {
   if (count > schedule::kRoundPartnersMax + 1) {
     std::vector<uint32_t> order(count);
@@ -76,7 +77,7 @@ absl::StatusOr<std::pair<ExchangeSteps, uint32_t>> LeadersSteps(uint32_t count) 
   }
   ExchangeSteps steps(count);
   for (uint32_t a = 0; a < count; ++a) {
-    // Each begins with the one after it, so that nobody is everybody's first.
+    // Each leader begins with its successor, so that the first sends do not all go to one leader.
     for (uint32_t i = 1; i < count; ++i) {
       steps[a].push_back({.round = kFirstRound, .send_to = (a + i) % count, .receive_from = (a + count - i) % count});
     }

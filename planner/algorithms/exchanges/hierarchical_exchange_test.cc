@@ -21,8 +21,8 @@ using schedule::kNobody;
 using ::testing::ElementsAre;
 using testing::FailsWith;
 
-// Nodes with overheads of 1 on `groups` switches below one at the top, a link of which takes 1000; those to nodes take
-// 10. `sizes`: nodes of each switch, numbered in turn.
+// Builds a cluster of `groups` switches below a top switch; a link to the top takes 1000, a link to a node 10,
+// overheads are 1. `sizes` gives the nodes of each switch, numbered consecutively.
 BroadcastCosts Sites(const std::vector<uint32_t>& sizes) {
   CostTree tree;
   uint32_t n = 0;
@@ -64,7 +64,7 @@ TEST(GroupsOfTest, NodesPartAtTheDeepestVertexAboveAll) {
   EXPECT_THAT(GroupsOf(Sites({2, 1, 2})), ElementsAre(ElementsAre(0, 1), ElementsAre(2), ElementsAre(3, 4)));
   EXPECT_THAT(GroupsOf(Sites({3})), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
   EXPECT_THAT(GroupsOf(Sites({1})), ElementsAre(ElementsAre(0)));
-  // Nodes 1 and 3 hang on the top, the others on a switch below it.
+  // Nodes 1 and 3 are on the top switch, the others on a switch below it.
   const std::vector<int64_t> overheads(4, 1);
   const auto costs = BroadcastCosts::FromTree({.parent = {5, 4, 5, 4, topology::kNoParent, 4},
                                                .latency_ns = std::vector<int64_t>(6, 10),
@@ -74,7 +74,7 @@ TEST(GroupsOfTest, NodesPartAtTheDeepestVertexAboveAll) {
   EXPECT_THAT(GroupsOf(*costs), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
 }
 
-// By hand: 0 leads {0, 1}, 2 leads itself and 3 leads {3, 4}.
+// Computed by hand: 0 leads {0, 1}, 2 leads itself and 3 leads {3, 4}.
 TEST(BuildHierarchicalExchangeTest, LeadersTellEachOtherInOneRound) {
   const auto steps = BuildHierarchicalExchange(Sites({2, 1, 2}));
   ASSERT_TRUE(steps.ok()) << steps.status();
@@ -111,7 +111,7 @@ TEST(BuildHierarchicalExchangeTest, EverybodyGetsEachContributionOnceAndGroupsAr
       const absl::Status verified = Verify(*steps, collective);
       ASSERT_TRUE(verified.ok()) << verified << ", cluster " << i;
     }
-    // Whoever speaks to another group is its group's leader.
+    // Every node that communicates with another group is its group's leader.
     const auto groups = GroupsOf(costs);
     std::vector<size_t> group_of(costs.node_count());
     for (size_t g = 0; g < groups.size(); ++g) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::FailsWith;
 
-// Runs the rounds; a node's value counts how often each contribution is in it.
+// The test runs the rounds; a node's value counts how often it contains each contribution.
 TEST(BuildRecursiveDoublingTest, EverybodyGetsEachContributionOnce) {
   for (uint32_t n = 1; n <= 64; ++n) {
     for (const NodeOrder& order : OrdersOf(n)) {

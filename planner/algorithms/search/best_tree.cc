@@ -23,16 +23,16 @@
 namespace copse::planner {
 namespace {
 
-constexpr uint64_t kSeed = 1;  // any will do
+constexpr uint64_t kSeed = 1;  // any value works
 constexpr uint32_t kUrgentRounds = 2;
 constexpr uint32_t kShakesInVainMax = 400;
 constexpr size_t kStarts = 4;
-constexpr uint32_t kRestartedNodesMax = 32;  // beyond, one start uses the budget better
+constexpr uint32_t kRestartedNodesMax = 32;  // larger clusters use the budget better with one start
 constexpr uint32_t kShakeMovesMax = 4;
 
-// Earliest completion does not see that a whole rack waits behind one message. MGO opens all racks at once, which costs
-// too much where messages between them are long. Between the two: a rack counts as so much more urgent as it takes to
-// serve it, or a part of that, which the fastest tree so far tells.
+// Earliest completion ignores that a whole rack waits behind one message. MGO opens all racks at once, which costs too
+// much where messages between them are long. The candidates added here lie between the two: a rack is as urgent as the
+// time that the fastest tree so far needs to serve it, or a fraction of that.
 void AddUrgent(const BroadcastCosts& costs, uint32_t root, const std::vector<int64_t>& bias,
                std::vector<BroadcastTree>* trees) {
   for (uint32_t round = 0; round < kUrgentRounds; ++round) {
@@ -49,7 +49,7 @@ void AddUrgent(const BroadcastCosts& costs, uint32_t root, const std::vector<int
   }
 }
 
-// All candidates, the fastest first.
+// Returns all candidates, the fastest first.
 std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root) {
   const uint32_t n = costs.node_count();
   std::vector<BroadcastTree> trees;
@@ -61,7 +61,7 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
   if (costs.has_tree()) {
     add(BuildMgo(costs, root));
     add(BuildEarliestCompletionOnTree(costs, root));
-    // Whoever sends fast should receive early, though another may be nearer.
+    // A node that sends fast should receive early, even if another one is nearer.
     std::vector<int64_t> bias(n);
     for (uint32_t v = 0; v < n; ++v) bias[v] = costs.Send(v);
     add(BuildEarliestCompletionOnTree(costs, root, bias));
@@ -107,7 +107,7 @@ BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOp
   int64_t steps = options.steps < 0 ? BestSteps(n) : options.steps;
   if (steps == 0 || n < 3) return std::move(trees[0]);
   Prng prng(kSeed);
-  // Few nodes: each start is searched by itself, since what one cannot leave another may avoid.
+  // For few nodes, each start is searched on its own: one start may avoid a local minimum that another cannot leave.
   std::optional<TreeSearch> best;
   const size_t starts = n <= kRestartedNodesMax ? kStarts : 1;
   for (size_t i = 0; i < std::min(starts, trees.size()); ++i) {
@@ -115,7 +115,7 @@ BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOp
     at.Improve(&prng, &steps);
     TreeSearch next = at;
     for (uint32_t in_vain = 0; steps > 0 && in_vain < kShakesInVainMax; ++in_vain) {
-      next = at;  // into memory that is there
+      next = at;  // reuses the memory of `next`
       next.Shake(&prng, 1 + static_cast<uint32_t>(prng.Below(kShakeMovesMax)));
       next.Improve(&prng, &steps);
       if (next.Time() < at.Time()) in_vain = 0;

@@ -9,7 +9,7 @@ namespace {
 
 struct Child {
   uint32_t node = 0;
-  int64_t busy_ns = 0;  // of the parent
+  int64_t busy_ns = 0;  // the parent is busy for so long
   int64_t tail_ns = 0;  // from then until the whole subtree has it
   int64_t travel_ns = 0;
 };
@@ -22,7 +22,7 @@ struct Sent {
 }  // namespace
 
 BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree& tree) {
-  // All children in one array, a range a sender: half the memory of vectors, and it is walked in order.
+  // All children lie in one array, one range per sender: that takes half the memory of vectors, and is walked in order.
   const uint32_t n = costs.node_count();
   std::vector<uint32_t> first(n + 1, 0);
   for (const BroadcastEdge& edge : tree.edges) ++first[edge.from + 1];
@@ -47,7 +47,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
       time[v] = std::max(time[v], busy + children[c].tail_ns);
     }
   };
-  for (size_t i = tree.edges.size(); i-- > 0;) serve(tree.edges[i].to);  // nobody sends before it receives
+  for (size_t i = tree.edges.size(); i-- > 0;) serve(tree.edges[i].to);  // a node receives before it sends
   serve(tree.root);
 
   std::vector<int64_t> arrival(n, 0);

@@ -17,10 +17,10 @@ uint32_t PowerOfTwo(uint32_t least) {
 
 constexpr int64_t kAbsent = PairTournament::kAbsent;
 
-// What is absent stays so however far away it is.
+// Adds a distance; an absent value stays absent.
 int64_t Further(int64_t value, int64_t by) { return value >= kAbsent ? kAbsent : value + by; }
 
-// Keep the lesser of two. Nobody can predict which that is: the compiler is told, so that it takes no branch.
+// Keeps the lesser of two. The outcome is unpredictable, so the probability hint makes the compiler emit no branch.
 template <typename Who>
 [[gnu::always_inline]] inline void Take(int64_t value, Who who, int64_t* least, Who* least_who) {
   const __int128 offered = static_cast<__int128>(value) << 64 | who,
@@ -70,7 +70,7 @@ void PairTournament::BuildRoom(uint32_t vertex, const std::vector<uint32_t>& chi
   struct Heard {
     int64_t stream_ns;
     bool is_node;
-    uint32_t id;  // of the node, or of the group
+    uint32_t id;  // node, or group
   };
   std::vector<Heard> heard;
   for (uint32_t i = children_first[vertex - n]; i < children_first[vertex - n + 1]; ++i) {
@@ -91,7 +91,7 @@ void PairTournament::BuildRoom(uint32_t vertex, const std::vector<uint32_t>& chi
   room.groups_first = static_cast<uint32_t>(groups_.size());
   for (uint32_t i = 0; i < heard.size(); ++i) {
     const uint32_t element = static_cast<uint32_t>(elements_.size());
-    // Slower than the own link, or not the same as the one before: a class of its own.
+    // A child that is slower than the own link and differs from the previous child's rate begins a class of its own.
     const bool joins = i > 0 && (heard[i].stream_ns <= room.stream_ns || heard[i].stream_ns == heard[i - 1].stream_ns);
     if (!joins) groups_.push_back({element, element, 0});
     const uint32_t group = static_cast<uint32_t>(groups_.size() - 1);
@@ -117,12 +117,12 @@ bool PairTournament::SumBlock(const Room& room, uint32_t block) {
   const uint32_t first = room.elements_first + block * kBlock;
   const uint32_t last = std::min(first + kBlock, room.elements_first + room.elements_count);
   for (uint32_t e = first; e < last; ++e) {
-    // One that sends does not receive, and is absent there.
+    // An element that sends does not receive, and is absent as a receiver.
     const Element& element = elements_[e];
     const int64_t sends = -static_cast<int64_t>(element.kind_and_group >> 31);
     const int64_t sender = kAbsent ^ ((kAbsent ^ element.key) & sends);
     const int64_t receiver = kAbsent ^ ((kAbsent ^ element.key) & ~sends);
-    // With who stands before it.
+    // Pairs the element with those before it in the block.
     Take(sender + element.stream_ns + sum.receiver, PairOf(element.who, sum.receiver_who), &sum.best);
     Take(receiver + element.stream_ns + sum.sender, PairOf(sum.sender_who, element.who), &sum.best);
     Take(sender, element.who, &sum.sender, &sum.sender_who);
@@ -170,7 +170,7 @@ PairTournament::Least PairTournament::LeastOf(const Room& room, uint32_t first, 
   };
   const uint32_t base = room.elements_first;
   uint32_t left = (first - base + kBlock - 1) / kBlock, right = (last - base) / kBlock;  // whole blocks
-  if (last == base + room.elements_count) right = room.leaf_count;                       // the last may be short
+  if (last == base + room.elements_count) right = room.leaf_count;                       // the last block may be short
   if (left > right) left = right;
   scan(first, std::min(last, base + left * kBlock));
   scan(std::max(first, base + right * kBlock), last);
@@ -198,7 +198,7 @@ uint32_t PairTournament::FirstReceiver(const Room& room, uint32_t from) const {
   const uint32_t block = (from - base) / kBlock;
   const uint32_t found = scan(from, std::min(end, base + (block + 1) * kBlock));
   if (found != end) return found;
-  // Up while there is nothing to the right, then down to its leftmost.
+  // Climbs until there is a receiver to the right, then descends to the leftmost one.
   const auto has = [&](uint32_t k) { return trees_[room.tree_first + k - 1].receiver < kAbsent; };
   uint32_t k = room.leaf_count + block;
   while (k > 1 && (k % 2 == 1 || !has(k + 1))) k /= 2;
@@ -232,7 +232,7 @@ template <bool kReceivers>
 bool PairTournament::PushGroup(const Room& room, Group* group) {
   Least least;
   if (kReceivers && !room.open) {
-    // None of them counts above.
+    // A closed switch shows no receiver to the switches above it.
   } else if (room.groups_count == 1) {
     const Summary& sum = trees_[room.tree_first];
     least = kReceivers ? Least{sum.receiver, sum.receiver_who} : Least{sum.sender, sum.sender_who};
@@ -254,7 +254,7 @@ void PairTournament::Tell(uint32_t at, uint32_t element) {
     Group& group = groups_[below.group()];
     const Least least{below.key, below.who};
     if (!least.Beats(group.told)) return;
-    // What was told is no more than any other's, so this is the least.
+    // The value passed up last is at most every other sender's, so the new one is the least.
     group.told = least;
     element = group.element;
     elements_[element].key = Further(least.value, rooms_[at].latency_ns);
@@ -284,7 +284,7 @@ void PairTournament::RefreshFrom(uint32_t at, uint32_t group) {
 void PairTournament::Calm(uint32_t switch_vertex) {
   const uint32_t at = RoomOf(switch_vertex);
   rooms_[at].urgency_ns = 0;
-  // At once: what is known of receivers is true while they receive.
+  // Refreshed at once: the values above must be exact for receivers that still receive.
   for (uint32_t g = 0; g < rooms_[at].groups_count; ++g) RefreshFrom<true>(at, rooms_[at].groups_first + g);
 }
 
@@ -294,7 +294,7 @@ PairTournament::Message PairTournament::Find() {
     if (best.cost_ns >= kAbsent) return {};
     const Message message = Weigh(best.sender(), best.receiver());
     if (message.cost_ns == best.cost_ns) return message;
-    // Of a receiver, what is known is true while it is one, and may be told.
+    // For a receiver that still receives, the values above are exact; otherwise they are refreshed.
     if (message.sender == kNobody) {
       Refresh<true>(best.receiver());
     } else {
@@ -382,7 +382,7 @@ void PairTournament::SetSenders(uint32_t a, int64_t a_key, uint32_t b, int64_t b
     SetSender(b, b_key);
     return;
   }
-  // Most messages stay below one switch: then it is summed once.
+  // Most messages stay below one switch, which is then summed only once.
   SetKey(at, a, a_key);
   SetKey(to, b, b_key);
   const Room& room = rooms_[at.room];
@@ -425,7 +425,8 @@ uint32_t PairTournament::ToldHelperOf(uint32_t sender) const {
           std::upper_bound(begin, end, stream, [](int64_t s, const Element& e) { return s < e.stream_ns; }) -
           elements_.begin());
     };
-    // Those that the own side's slowest link decides are all alike; else the least stream there is.
+    // Receivers behind links no slower than the sender's own side have equal Stream; without any, the least Stream
+    // counts.
     uint32_t last = after(stream_ns);
     int64_t here_ns = stream_ns;
     Least least = LeastOf<true>(room, room.elements_first, last);

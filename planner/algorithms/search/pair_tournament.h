@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cheapest message of all, on a tree of a million nodes.
+// Finds the cheapest message of all on a tree of a million nodes.
 #ifndef COPSE_PLANNER_ALGORITHMS_SEARCH_PAIR_TOURNAMENT_H_
 #define COPSE_PLANNER_ALGORITHMS_SEARCH_PAIR_TOURNAMENT_H_
 
@@ -13,27 +13,27 @@
 
 namespace copse::planner {
 
-// A PairTournament holds a key for each sender and each receiver of a cluster, and tells the pair (s, r) with the least
+// A PairTournament holds a key for each sender and each receiver of a cluster, and finds the pair (s, r) with the least
 //
 //   key(s) + Stream(s, r) + Latency(s, r) + key(r);          ties go to the least s, then the least r.
 //
-// A path's Stream is its slowest link's, so at the switch where it turns it is the greater of two sides. Every switch
-// has its nodes in order of the slowest link from there, in classes: all that comes through one child whose own link is
-// slowest is one class. A balanced tree over the classes keeps the least sender, the least receiver and the best pair
-// of any range: of a pair, the side that stands later decides the Stream. A change climbs from its node to the top and
-// stops where it makes no difference. Pairs that meet above the switch where their path turns are there too, but
-// dearer.
+// A path's Stream is its slowest link's, so at the switch where the path turns it is the greater of two sides. Every
+// switch orders the nodes below it by the slowest link from there, in classes: all nodes behind one child whose own
+// link is the slowest form one class. A balanced tree over the classes keeps the least sender, the least receiver and
+// the best pair of any range: of a pair, the later element determines the Stream. A change climbs from its node to the
+// top and stops where it makes no difference. A switch above the turn of a pair's path has the pair too, at a higher
+// cost.
 //
-// Most messages stay below one switch, and make what is known above it of it too little, never too much: keys of
-// senders grow, and receivers vanish. So those above are told only if a sender is less than they think; the winner is
-// weighed when it is asked for, and if it is no more what it was, those above it are told the truth, and there is
-// another winner.
+// Most messages stay below one switch, and leave the values above it too low, never too high: senders' keys grow, and
+// receivers vanish. So a change is passed up only if a sender gets cheaper than the value above; the winner is computed
+// again when Find returns it, and if its cost has changed, the values above it are refreshed and there is another
+// winner.
 //
-// With a million nodes nothing stays in the cache, and messages jump from rack to rack. So a node's key stands beside
-// those of its switch, a summary is one cache line, minima are taken without branches, which nobody could predict,
-// and tables lie on huge pages.
+// With a million nodes the data exceeds every cache, and messages jump from rack to rack. So a node's key is stored
+// with those of its switch, a summary is one cache line, minima are computed without (unpredictable) branches, and
+// tables lie on huge pages.
 //
-// Cost:   a change O(log classes), and O(log switches); O(depth * log classes) where it has to be told. Memory
+// Cost:   O(log classes) a change, plus O(log switches); O(depth * log classes) where it is passed up. Memory
 //         O(n + switches), times the depth if links get faster towards the top, all with different rates.
 // Thread-compatible; the costs must outlive it and have a tree.
 class PairTournament {
@@ -42,21 +42,21 @@ class PairTournament {
 
   static constexpr uint32_t kNobody = 0xffffffff;
   static constexpr uint32_t kNoLevel = 0xffffffff;
-  // Beyond all costs (BroadcastCosts: below 2^61), and three of them are below overflow.
+  // Beyond all costs (BroadcastCosts: below 2^61); the sum of three does not overflow.
   static constexpr int64_t kAbsent = int64_t{5} << 59;
 
-  // What one message would cost: the key of its receiver is there, too.
+  // Message is the cost of one message, including the key of its receiver.
   struct Message {
-    int64_t cost_ns = kAbsent;  // kAbsent: there is none
+    int64_t cost_ns = kAbsent;  // kAbsent: no message
     int64_t stream_ns = 0;
-    int64_t urgency_ns = 0;  // by which the cost is less than it is
+    int64_t urgency_ns = 0;  // already subtracted from cost_ns
     uint32_t sender = kNobody, receiver = kNobody;
   };
 
-  // A cost and whose it is.
+  // Best is a cost and the pair that has it.
   struct Best {
     int64_t cost_ns = kAbsent;
-    uint64_t pair = ~uint64_t{0};  // sender, receiver: in the order in which ties are broken
+    uint64_t pair = ~uint64_t{0};  // sender, receiver: ties go to the lesser
     uint32_t sender() const { return static_cast<uint32_t>(pair >> 32); }
     uint32_t receiver() const { return static_cast<uint32_t>(pair); }
     friend bool operator==(const Best&, const Best&) = default;
@@ -65,33 +65,33 @@ class PairTournament {
     }
   };
 
-  // Starts anew: senders' keys are `sender_keys`, receivers' are `receiver_keys`; kAbsent: the node is none. No node is
-  // both. With a level, only pairs count whose receiver is below a switch of that depth with `open`, and whose sender
-  // is not below the same one. Cost: O(n + switches).
+  // Starts anew: senders' keys are `sender_keys`, receivers' are `receiver_keys`; kAbsent marks a node that is neither.
+  // No node is both. With a level, only pairs count whose receiver is below a switch of that depth with `open`, and
+  // whose sender is not below the same one. Cost: O(n + switches).
   void Reset(absl::Span<const int64_t> sender_keys, absl::Span<const int64_t> receiver_keys, uint32_t level = kNoLevel,
              const std::vector<bool>* open = nullptr);
 
   Message Find();
-  // Messages to nodes below that switch from elsewhere count as so much cheaper. Before Reset.
+  // Reduces the cost of messages that enter that switch's subtree by `urgency_ns`. Called before Reset.
   void SetUrgency(uint32_t switch_vertex, int64_t urgency_ns) { rooms_[RoomOf(switch_vertex)].urgency_ns = urgency_ns; }
-  // No more of that.
+  // Ends the urgency of that switch.
   void Calm(uint32_t switch_vertex);
-  // A node that has the message: it sends with that key, and does not receive.
+  // Makes the node a sender with that key; a sender does not receive.
   void SetSender(uint32_t node, int64_t key);
-  // Both at once, as after every message.
+  // Sets two senders at once, which is cheaper after a message.
   void SetSenders(uint32_t a, int64_t a_key, uint32_t b, int64_t b_key);
-  // No pair's receiver is below this switch, of the depth that Reset was given, any more.
+  // Excludes pairs whose receiver is below this switch, which has the depth that Reset was given.
   void Close(uint32_t switch_vertex) { rooms_[RoomOf(switch_vertex)].open = false; }
 
-  // The receiver that is best for s, among those below s's ancestor at the depth that Reset was given: the least
+  // Returns the best receiver for s among the nodes below s's ancestor at the depth that Reset was given: the least
   // (Stream, Latency + key(r), r). kNobody if there is none, or no such ancestor.
   uint32_t HelperOf(uint32_t sender);
 
  private:
-  static constexpr uint32_t kBlock = 8;  // elements that a leaf of a balanced tree stands for
+  static constexpr uint32_t kBlock = 8;  // elements per leaf of a balanced tree
   static constexpr uint32_t kSender = 0x80000000;
 
-  // A value and whose it is.
+  // Least is a value and the node that has it.
   struct Least {
     int64_t value = kAbsent;
     uint32_t who = kNobody;
@@ -99,23 +99,23 @@ class PairTournament {
       return (value < other.value) | ((value == other.value) & (who < other.who));
     }
   };
-  // What a switch hears of through one child: of a node, which sends or receives; or of a class of the nodes below a
-  // switch, which has two elements, the senders' least and, next to it, the receivers'.
+  // Element is the view that a switch has of one child: of a node, which sends or receives; or of a class of the nodes
+  // below a child switch, which has two elements, the least sender and, next to it, the least receiver.
   struct Element {
     int64_t key = kAbsent;
-    int64_t stream_ns = 0;        // of the slowest link from here
-    uint32_t who = kNobody;       // unless absent
-    uint32_t kind_and_group = 0;  // kSender, and the group at this switch, as its parent hears of it
+    int64_t stream_ns = 0;        // slowest link from this switch
+    uint32_t who = kNobody;       // kNobody if absent
+    uint32_t kind_and_group = 0;  // kSender, and the element's group at this switch
     bool sends() const { return (kind_and_group & kSender) != 0; }
     uint32_t group() const { return kind_and_group & ~kSender; }
   };
-  // A class, as the switch above hears of it.
+  // Group is a class of a switch's elements, shown to the switch above as one pair of elements.
   struct Group {
     uint32_t first = 0, last = 0;  // elements below, half open
-    uint32_t element = 0;          // above: the senders'
-    Least told;                    // of the senders
+    uint32_t element = 0;          // the senders' element at the switch above
+    Least told;                    // the least sender, as passed up last
   };
-  // Of a range of elements: the least of each kind, without and with the stream.
+  // Summary has the least sender and receiver of a range of elements, without and with the stream, and the best pair.
   struct alignas(64) Summary {
     int64_t sender = kAbsent, sender_stream = kAbsent, receiver = kAbsent, receiver_stream = kAbsent;
     uint32_t sender_who = kNobody, sender_stream_who = kNobody, receiver_who = kNobody, receiver_stream_who = kNobody;
@@ -126,9 +126,9 @@ class PairTournament {
     uint32_t elements_first = 0, elements_count = 0;
     uint32_t tree_first = 0, leaf_count = 1;  // node k of the balanced tree, from 1, is at tree_first + k - 1
     uint32_t groups_first = 0, groups_count = 0;
-    uint32_t parent = kNobody;  // a room
+    uint32_t parent = kNobody;  // index in rooms_
     uint32_t depth = 0;
-    int64_t latency_ns = 0, stream_ns = 0;  // of the link above
+    int64_t latency_ns = 0, stream_ns = 0;  // of the link to the parent
     int64_t urgency_ns = 0;
     bool open = true;
   };
@@ -140,30 +140,31 @@ class PairTournament {
   uint32_t RoomOf(uint32_t switch_vertex) const { return switch_vertex - costs_->node_count(); }
 
   void BuildRoom(uint32_t vertex, const std::vector<uint32_t>& children_first, const std::vector<uint32_t>& children);
-  // True if the sum is another than before.
+  // Returns true if the sum has changed.
   bool SumBlock(const Room& room, uint32_t block);
   bool SumPair(const Room& room, uint32_t k);
   void SumRoom(const Room& room);
-  // The least receiver (sender) of a range of a room's elements.
+  // Returns the least receiver (sender) of a range of a room's elements.
   template <bool kReceivers>
   Least LeastOf(const Room& room, uint32_t first, uint32_t last) const;
-  // The first element from `from` on with a receiver; elements_first + elements_count if there is none.
+  // Returns the first element from `from` on with a receiver; elements_first + elements_count if there is none.
   uint32_t FirstReceiver(const Room& room, uint32_t from) const;
   void SetKey(const Place& place, uint32_t node, int64_t key);
-  // A key of an element is another: sums its switch again.
+  // Sums the room again after an element's key has changed.
   void Update(const Room& room, uint32_t element);
   void Enter(const Room& room);
-  // Tells the switch above of a class's least receiver (sender) what is true. False if that is nothing new.
+  // Writes a class's least receiver (sender) to the switch above. Returns false if nothing has changed there.
   template <bool kReceivers>
   bool PushGroup(const Room& room, Group* group);
-  // Tells those above of a sender, if they take the least for more.
+  // Passes a sender's key up as long as it is less than the value above.
   void Tell(uint32_t room, uint32_t element);
-  // Tells all above a node what is true of receivers (senders).
+  // Recomputes the receivers' (senders') values of all switches above a node.
   template <bool kReceivers>
   void Refresh(uint32_t node);
   template <bool kReceivers>
   void RefreshFrom(uint32_t room, uint32_t group);
-  // A message by the keys of now. Without a sender if there is no such receiver, or none that counts.
+  // Computes the message by the current keys. It has no sender if the receiver no longer receives, or the pair does not
+  // count.
   Message Weigh(uint32_t sender, uint32_t receiver) const;
   uint32_t ToldHelperOf(uint32_t sender) const;
 
@@ -174,7 +175,7 @@ class PairTournament {
   LargeVector<Group> groups_;      // by room
   LargeVector<Summary> trees_;     // by room
   LargeVector<Place> places_;      // by node
-  LargeVector<Best> winners_;      // a tournament of the rooms' best; [1] is the winner of all
+  LargeVector<Best> winners_;      // a tournament of the rooms' best; [1] is the overall winner
   uint32_t winner_leaf_count_ = 1;
 };
 

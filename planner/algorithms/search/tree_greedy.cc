@@ -33,7 +33,7 @@ class Greedy {
     tree_.edges.reserve(costs_.node_count() - 1);
   }
 
-  // Lines [3]-[20].
+  // Runs lines [3]-[20].
   void OpenSubClusters() {
     CountWaiting();
     for (uint32_t level = FindLevel(0); level != kNoLevel; level = FindLevel(level)) {
@@ -46,14 +46,14 @@ class Greedy {
     level_ = kNoLevel;
   }
 
-  // Sub-clusters without the message are to have it early: by vertex.
+  // Makes sub-clusters without the message urgent, by vertex.
   void Hurry(absl::Span<const int64_t> urgency_ns) {
     urgent_.assign(urgency_ns.begin(), urgency_ns.end());
     for (uint32_t v = costs_.node_count(); v < costs_.vertex_count(); ++v) tournament_.SetUrgency(v, urgent_[v]);
     Calm(tree_.root);
   }
 
-  // Lines [21]-[29].
+  // Runs lines [21]-[29].
   BroadcastTree ServeTheRest() && {
     for (uint32_t v = 0; v < costs_.node_count(); ++v) {
       if (receiver_keys_[v] == kAbsent) sender_keys_[v] = ready_[v] + costs_.Send(v);
@@ -78,7 +78,7 @@ class Greedy {
     for (uint32_t v = 0; v < n; ++v) waiting_[v] = 1;
     for (uint32_t v = 0; v < n; ++v) ++waiting_[costs_.ParentOf(v)];
     for (uint32_t v = count; v-- > n + 1;) waiting_[costs_.ParentOf(v)] += waiting_[v];
-    // Nodes by switch: those below a switch stand together.
+    // Groups the nodes by switch, so that the nodes below a switch are contiguous.
     first_.assign(count, 0);
     std::vector<uint32_t> next(count, 0);
     for (uint32_t v = n; v < count; ++v) {
@@ -113,7 +113,7 @@ class Greedy {
     return v;
   }
 
-  // A node's sub-clusters are no longer urgent: it has the message.
+  // Ends the urgency of the sub-clusters of a node that has the message.
   void Calm(uint32_t node) {
     for (uint32_t v = costs_.ParentOf(node); v != topology::kNoParent; v = costs_.ParentOf(v)) {
       if (urgent_[v] == 0) continue;
@@ -122,7 +122,7 @@ class Greedy {
     }
   }
 
-  // Marks a node's sub-clusters.
+  // Marks the sub-clusters of a node.
   void Reach(uint32_t node) {
     for (uint32_t v = costs_.ParentOf(node); v != topology::kNoParent; v = costs_.ParentOf(v)) {
       --waiting_[v];
@@ -134,7 +134,7 @@ class Greedy {
 
   int64_t KeyOf(uint32_t node) const { return ready_[node] + costs_.Send(node) + helper_ns_[node]; }
 
-  // What serving a helper first costs, as of now. Tells the helper too.
+  // Returns the current cost of serving a helper first, and sets `*helper`.
   int64_t HelperNs(uint32_t sender, uint32_t* helper) {
     *helper = tournament_.HelperOf(sender);
     return *helper == kNobody ? 0 : costs_.Busy(sender, *helper);
@@ -144,7 +144,7 @@ class Greedy {
     const uint32_t n = costs_.node_count(), count = costs_.vertex_count();
     std::vector<bool> open(count, false);
     for (uint32_t v = n; v < count; ++v) open[v] = !marked_[v];
-    // Without senders first: helpers are asked for, which only depend on receivers.
+    // The first Reset has no senders: helpers, which depend on receivers only, are looked up before keys are computed.
     std::fill(sender_keys_.begin(), sender_keys_.end(), kAbsent);
     tournament_.Reset(sender_keys_, receiver_keys_, level_, &open);
     uint32_t helper = kNobody;
@@ -170,7 +170,7 @@ class Greedy {
       }
       if (helper != kNobody) Inform(s, helper);
       Inform(s, r);
-      // Both may have changed what helpers there are: these two first, then whoever has none left.
+      // Both deliveries may have changed the helpers: s and the helper are updated first, then r.
       Settle(s);
       if (helper != kNobody) Settle(helper);
       Settle(r);
@@ -183,7 +183,7 @@ class Greedy {
     const bool opens = !marked_[own];
     Deliver(sender, receiver);
     Reach(receiver);
-    // Its key comes with Settle; nobody looks before.
+    // Settle sets its key; no lookup happens before that.
     tournament_.SetSender(receiver, kAbsent);
     if (opens) tournament_.Close(own);
     if (waiting_[own] == 0) ForgetHelpers(own);
@@ -195,7 +195,7 @@ class Greedy {
     tournament_.SetSender(node, KeyOf(node));
   }
 
-  // All below have the message: the one change that makes senders cheaper.
+  // Handles a switch whose nodes all have the message: the only change that makes senders cheaper.
   void ForgetHelpers(uint32_t switch_vertex) {
     for (uint32_t i = first_[switch_vertex]; i < first_[switch_vertex] + size_[switch_vertex]; ++i) {
       const uint32_t node = nodes_[i];
@@ -224,7 +224,7 @@ class Greedy {
   BroadcastTree tree_;
   uint32_t level_ = kNoLevel;
   std::vector<int64_t> ready_, sender_keys_, receiver_keys_;
-  std::vector<int64_t> helper_ns_;  // by sender: as last looked up, a lower bound
+  std::vector<int64_t> helper_ns_;  // by sender: the last value looked up, a lower bound
   std::vector<bool> marked_;        // by vertex
   std::vector<uint32_t> unmarked_;  // switches, by depth
   std::vector<uint32_t> waiting_;   // by vertex: nodes below without the message
@@ -263,7 +263,7 @@ std::vector<int64_t> UrgencyOf(const BroadcastCosts& costs, const BroadcastTree&
   };
   for (uint32_t v = 0; v < n; ++v) raise(v);
   for (uint32_t v = count; v-- > n;) raise(v);
-  // Whoever opens a switch opens one of those below, too: that one's urgency is there already.
+  // A message that enters a switch also enters a switch below it, whose urgency is counted there already.
   std::vector<int64_t> urgency(count, 0), below(count, 0);
   for (uint32_t v = count; v-- > n;) {
     const int64_t takes = last[v] - first[v];

@@ -19,7 +19,7 @@ TreeSearch::TreeSearch(const BroadcastCosts* costs, const BroadcastTree& start)
   for (size_t i = start.edges.size(); i-- > 0;) {
     const auto [from, to] = start.edges[i];
     parent_[to] = from;
-    Insert(from, MakeChild(from, to));  // `to` has all its children by now
+    Insert(from, MakeChild(from, to));  // `to` has all its children already
     time_[from] = TimeOf(from);
   }
 }
@@ -104,7 +104,7 @@ void TreeSearch::Relocate(uint32_t node, uint32_t to) {
 }
 
 void TreeSearch::Swap(uint32_t a, uint32_t b) {
-  if (parent_[a] == b) std::swap(a, b);  // if one is the other's parent, it is a
+  if (parent_[a] == b) std::swap(a, b);  // if one is the other's parent, a is the parent
   const bool adjacent = parent_[b] == a;
   const uint32_t above_a = parent_[a], above_b = adjacent ? b : parent_[b];
   Remove(above_a, a);
@@ -123,7 +123,8 @@ void TreeSearch::Swap(uint32_t a, uint32_t b) {
     }
     time_[v] = TimeOf(v);
   }
-  // From the lower up, whichever it is: b is not above a unless a is not above b; Refresh settles what is left.
+  // Refreshes from the lower one up, whichever it is: b is not above a unless a is not above b; the second Refresh
+  // settles the rest.
   parent_[a] = above_b;
   parent_[b] = above_a;
   if (adjacent) {
@@ -146,7 +147,7 @@ void TreeSearch::Walk() {
   uint32_t place = 0;
   while (!walk_.empty()) {
     const uint32_t v = walk_.back();
-    if (v >= costs_->node_count()) {  // the way back
+    if (v >= costs_->node_count()) {  // leaving the subtree
       leave_[v - costs_->node_count()] = place;
       walk_.pop_back();
       continue;
@@ -241,7 +242,7 @@ bool TreeSearch::TrySwaps(Prng* prng, int64_t* steps) {
       const uint32_t b = first + k < n ? first + k : first + k - n;
       if (b == a || b == root_) continue;
       if (parent_[a] != parent_[b] && !IsBelow(a, b) && !IsBelow(b, a)) {
-        // Neither is above the other: what each does is known before the move, and that is nearly always enough.
+        // Neither is above the other, so both ends are known before the move, which nearly always suffices.
         if (EndWith(a, b, total) >= total || EndWith(b, a, total) >= total) continue;
         *steps -= n;
         Swap(a, b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random clusters for tests: of all shapes, with many ties or none.
+// Random clusters for tests: all shapes, with many ties or none.
 #ifndef COPSE_PLANNER_ALGORITHMS_TESTING_RANDOM_COSTS_H_
 #define COPSE_PLANNER_ALGORITHMS_TESTING_RANDOM_COSTS_H_
 
@@ -14,8 +14,8 @@
 
 namespace copse::planner {
 
-// Up to `nodes_max` nodes and 12 switches, some of which may have no nodes. Every third cluster has figures of 1 to 3,
-// so that nearly everything is a tie; overheads to send and to receive differ.
+// Makes a cluster of up to `nodes_max` nodes and 12 switches, some of which may have no nodes. Every third cluster has
+// figures of 1 to 3, so that nearly everything is a tie; overheads to send and to receive differ.
 inline BroadcastCosts RandomTreeCosts(Prng& prng, uint32_t nodes_max) {
   const uint32_t nodes = 1 + static_cast<uint32_t>(prng.Below(nodes_max));
   const uint32_t switches = 1 + static_cast<uint32_t>(prng.Below(12));
@@ -40,7 +40,7 @@ inline BroadcastCosts RandomTreeCosts(Prng& prng, uint32_t nodes_max) {
   return *std::move(costs);
 }
 
-// Up to `nodes_max` nodes, all pairs different, also in their two directions.
+// Makes matrices for up to `nodes_max` nodes; all pairs differ, also in their two directions.
 inline BroadcastCosts RandomMatrixCosts(Prng& prng, uint32_t nodes_max) {
   const uint32_t nodes = 1 + static_cast<uint32_t>(prng.Below(nodes_max));
   const bool ties = prng.Below(3) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every tree must be, for the algorithms' tests.
+// Properties of every tree, for the algorithms' tests.
 #ifndef COPSE_PLANNER_ALGORITHMS_TESTING_TREE_PROPERTIES_H_
 #define COPSE_PLANNER_ALGORITHMS_TESTING_TREE_PROPERTIES_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::planner {
 
-// All orders that the exhaustive tests use: of 0..n-1, rotated so that each node is the root once, ascending and
+// Returns the orders that the exhaustive tests use: 0..n-1, rotated so that each node is the root once, ascending and
 // descending.
 inline std::vector<NodeOrder> OrdersOf(uint32_t n) {
   std::vector<NodeOrder> orders;
@@ -28,7 +28,7 @@ inline std::vector<NodeOrder> OrdersOf(uint32_t n) {
   return orders;
 }
 
-// The least d with base^d >= n.
+// Returns the least d with base^d >= n.
 inline uint32_t CeilLog(uint64_t base, uint64_t n) {
   uint32_t d = 0;
   for (uint64_t power = 1; power < n; power *= base) ++d;
@@ -36,13 +36,13 @@ inline uint32_t CeilLog(uint64_t base, uint64_t n) {
 }
 
 struct TreeBounds {
-  uint32_t depth = 0;         // at most
-  uint32_t fanout = 0;        // children, at most
+  uint32_t depth = 0;         // upper bound
+  uint32_t fanout = 0;        // upper bound of children
   bool largest_first = true;  // children are served largest subtree first
 };
 
-// One parent each, which stands first in the list and is reached from the root without a cycle; links are mutual;
-// bounds hold; every subtree is a contiguous range of the order.
+// Checks that each node has one parent, which is first in its list and is reached from the root without a cycle; that
+// links are mutual; that bounds hold; and that every subtree is a contiguous range of the order.
 inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, const TreeBounds& bounds) {
   const uint32_t n = static_cast<uint32_t>(order.size());
   ASSERT_EQ(neighbours.size(), n);

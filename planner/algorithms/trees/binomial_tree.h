@@ -14,7 +14,7 @@ namespace copse::planner {
 //
 // Input:   `order`, n = its size.           Output: neighbours; children by falling distance.
 // Units:   nodes; no bytes or time.         Cost: O(n) time and memory. Depth and fan-out at most ceil(log2 n).
-// Errors:  INVALID_ARGUMENT as CheckOrder. Nothing else.
+// Errors:  INVALID_ARGUMENT from CheckOrder. Nothing else.
 // Source:  Li Chunhua, MGO, section 3.4 ("BT", as MPICH's: relative numbers, largest distance first). It is the
 //          k-nomial tree of k = 2. Differs: relative numbers are positions in `order`.
 absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order);

@@ -32,7 +32,7 @@ TEST(BuildBinomialTreeTest, LargestDistanceFirst) {
   EXPECT_EQ((*tree)[7], (std::vector<uint32_t>{6}));
 }
 
-// The golden vector of 5 nodes with root 2.
+// The expected edges are the golden vector's of 5 nodes with root 2.
 TEST(BuildBinomialTreeTest, ServesAsThePapersPeer) {
   NodeOrder order;
   for (uint32_t p = 0; p < 5; ++p) order.push_back((2 + p) % 5);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"scatter", "gather", "allgather"};
 
-// Of messages of `blocks`, all trees that "best" looks at. Those by number are alike for all sizes.
+// Returns all trees that "best" considers for messages of `blocks` blocks. Trees by number do not depend on the size.
 absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, uint32_t blocks, uint32_t root) {
   const bool thorough = costs.node_count() <= BroadcastCosts::kMatrixNodesMax;
   std::vector<std::string> names = {"FCEF", "MGO"};
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, u
   return trees;
 }
 
-// A scatter's tree that is being made faster, one move at a time. Every look at a tree is a step for each node.
+// Search makes a scatter's tree faster, one move at a time. Examining a tree counts as one step for each node.
 class Search {
  public:
   Search(const BlockCosts* costs, BroadcastTree start, int64_t* steps)
@@ -44,7 +44,7 @@ class Search {
     for (const BroadcastEdge& edge : best_.edges) parent_[edge.to] = edge.from;
   }
 
-  // Until no move helps, or the steps are used up: a subtree goes to another sender, or two nodes change places.
+  // Moves a subtree to another sender, or exchanges two nodes, until no move helps or the steps are used up.
   BroadcastTree Run() && {
     const uint32_t n = costs_->node_count();
     for (bool moved = true; moved;) {
@@ -62,7 +62,7 @@ class Search {
   }
 
  private:
-  using Parents = std::vector<uint32_t>;  // the root is its own
+  using Parents = std::vector<uint32_t>;  // the root is its own parent
 
   bool IsBelow(uint32_t u, uint32_t v) const {
     while (u != v && u != best_.root) u = parent_[u];
@@ -106,9 +106,9 @@ class Search {
 
 absl::StatusOr<BroadcastTree> BestScatter(const BlockCosts& costs, uint32_t root) {
   constexpr uint64_t kSizeStep = 4;
-  constexpr size_t kSearched = 4;                 // starts
-  constexpr uint32_t kSearchedNodesMax = 64;      // more nodes need more steps than there are
-  constexpr int64_t kStepsOfEachStart = 200'000;  // some 30 ms
+  constexpr size_t kSearched = 4;                 // number of starts
+  constexpr uint32_t kSearchedNodesMax = 64;      // more nodes need more steps than the budget has
+  constexpr int64_t kStepsOfEachStart = 200'000;  // about 30 ms
   std::vector<BroadcastTree> ordered;
   for (uint64_t blocks = 1; blocks == 1 || blocks < costs.node_count(); blocks *= kSizeStep) {
     ASSIGN_OR_RETURN(const std::vector<BroadcastTree> trees, Candidates(costs, static_cast<uint32_t>(blocks), root));
@@ -142,7 +142,7 @@ std::optional<BlockCollective> BlockCollectiveFromName(std::string_view name) {
 
 std::vector<uint32_t> SubtreeBlocks(const BroadcastTree& tree) {
   std::vector<uint32_t> blocks(tree.edges.size() + 1, 1);
-  // Nobody sends before it receives, so what is below an edge's `to` comes after the edge.
+  // Every node receives before it sends, so the edges below an edge's `to` come after that edge.
   for (size_t i = tree.edges.size(); i-- > 0;) blocks[tree.edges[i].from] += blocks[tree.edges[i].to];
   return blocks;
 }
@@ -175,14 +175,14 @@ int64_t GatherCompletion(const BlockCosts& costs, const BroadcastTree& tree) {
 BroadcastTree WithFallingTailsOfBlocks(const BlockCosts& costs, const BroadcastTree& tree) {
   struct Child {
     uint32_t node;
-    int64_t busy_ns;  // of the parent
+    int64_t busy_ns;  // busy time of the parent
     int64_t tail_ns;  // from then until its whole subtree has its blocks
   };
   const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
   std::vector<std::vector<Child>> children(costs.node_count());
-  std::vector<int64_t> time(costs.node_count(), 0);  // of a node's subtree, from when it has its message
+  std::vector<int64_t> time(costs.node_count(), 0);  // by node: its subtree, from when its top has the message
   const auto serve = [&](uint32_t v) {
-    std::reverse(children[v].begin(), children[v].end());  // as they stood, for ties
+    std::reverse(children[v].begin(), children[v].end());  // restores the given order, for ties
     std::stable_sort(children[v].begin(), children[v].end(),
                      [](const Child& a, const Child& b) { return a.tail_ns > b.tail_ns; });
     int64_t busy = 0;

@@ -23,7 +23,7 @@ using testing::FailsWith;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Nodes with these overheads on one switch; links of 5 ns, so 10 ns from node to node, and 1 byte a ns.
+// Makes nodes with these overheads on one switch; links take 5 ns, so a path takes 10 ns, at 1 byte a ns.
 topology::Topology Star(const std::vector<std::pair<int64_t, int64_t>>& overheads) {
   std::vector<topology::Node> nodes;
   for (const auto& [send, receive] : overheads) {
@@ -38,7 +38,7 @@ topology::Topology Star(const std::vector<std::pair<int64_t, int64_t>>& overhead
   return *std::move(topology);
 }
 
-// Overheads, latencies and rates of many sizes, to send and to receive.
+// Makes a cluster with random overheads (to send and to receive), latencies and rates.
 topology::Topology RandomCluster(Prng& prng, uint32_t nodes) {
   std::vector<topology::Switch> switches = {{.name = "core"}};
   const auto figure = [&] { return static_cast<int64_t>(1 + prng.Below(300)); };
@@ -63,7 +63,7 @@ BlockCosts CostsOf(const topology::Topology& topology, uint64_t block_bytes) {
   return *std::move(costs);
 }
 
-// All trees over n nodes, breadth first, children by number.
+// Returns all trees over n nodes, breadth first, children by number.
 std::vector<BroadcastTree> AllTrees(uint32_t n, uint32_t root) {
   std::vector<BroadcastTree> trees;
   std::vector<uint32_t> parent(n, 0);
@@ -110,7 +110,7 @@ TEST(BlockCostsTest, AMessageOfOneBlockIsABroadcasts) {
 TEST(BlockTreeTest, AScatterCalculatedByHand) {
   const topology::Topology cluster = Star({{3, 4}, {5, 6}, {7, 8}, {9, 1}});
   const BlockCosts costs = CostsOf(cluster, 100);
-  // 0 sends to 1, which sends to 3; then 0 sends to 2.
+  // Node 0 sends to 1, which sends to 3; then 0 sends to 2.
   const BroadcastTree tree{.root = 0, .edges = {{0, 1}, {1, 3}, {0, 2}}};
   EXPECT_THAT(SubtreeBlocks(tree), ElementsAre(4, 2, 1, 1));
   // 0 is busy for 3 + 199 with two blocks, and 1 has them 10 + 6 later: 218. 1 is busy for 5 + 99: 322, and 3 has its
@@ -128,8 +128,8 @@ TEST(BlockTreeTest, AGatherCalculatedByHand) {
   // The last edge first: 2's head is at 0 at 7 + 10, and 0 is busy with it for 4 + 99: 120. 3's is at 1 at 9 + 10, and
   // 1 has it at 19 + 6 + 99 = 124. 1's head is at 0 at 124 + 5 + 10 = 139, and 0 has both blocks at 139 + 4 + 199.
   EXPECT_EQ(GatherCompletion(costs, tree), 342);
-  // Then all four blocks to all, 399 ns each: 1 has them at 3 + 399 + 16 = 418, 3 at 418 + 5 + 399 + 11 = 833, and 2 at
-  // 402 + 402 + 18 = 822.
+  // Then all four blocks go to all nodes, 399 ns each: 1 has them at 3 + 399 + 16 = 418, 3 at 418 + 5 + 399 + 11 = 833,
+  // and 2 at 402 + 402 + 18 = 822.
   EXPECT_EQ(BlockTreesOf(tree, costs, BlockCollective::kAllgather).completion_ns, 342 + 833);
   EXPECT_EQ(BlockTreesOf(tree, costs, BlockCollective::kGather).completion_ns, 342);
   EXPECT_EQ(BlockTreesOf(tree, costs, BlockCollective::kScatter).completion_ns, 333);
@@ -157,7 +157,7 @@ TEST(BlockTreeTest, NoOrderOfChildrenBeatsFallingTails) {
       const BroadcastTree ordered = WithFallingTailsOfBlocks(costs, tree);
       ASSERT_TRUE(CheckBroadcastTree(ordered, n).ok());
       ASSERT_EQ(ordered.completion_ns, ScatterCompletion(costs, ordered));
-      // Any order of the edges in which nobody sends before it receives gives an order of everybody's children.
+      // Any order of the edges in which every node receives before it sends gives an order of every node's children.
       BroadcastTree other = tree;
       std::vector<size_t> order = {0, 1, 2, 3};
       do {
@@ -169,7 +169,7 @@ TEST(BlockTreeTest, NoOrderOfChildrenBeatsFallingTails) {
   }
 }
 
-// The fastest of all trees.
+// Returns the time of the fastest of all trees.
 int64_t OptimalScatter(const BlockCosts& costs, uint32_t root) {
   int64_t best = std::numeric_limits<int64_t>::max();
   for (const BroadcastTree& tree : AllTrees(costs.node_count(), root)) {

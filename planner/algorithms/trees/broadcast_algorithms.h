@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The algorithms that go by cost, and the trees by number that they are compared with, by name.
+// The algorithms that decide by cost, and the trees by number for comparison, by name.
 #ifndef COPSE_PLANNER_ALGORITHMS_TREES_BROADCAST_ALGORITHMS_H_
 #define COPSE_PLANNER_ALGORITHMS_TREES_BROADCAST_ALGORITHMS_H_
 
@@ -15,14 +15,14 @@
 
 namespace copse::planner {
 
-// "FT", "BT", "knomial-K", "kary-K", "FNF", "FEF_latency", "FEF_cost", "FCEF", "FCEF_bhat", "LA", "LA_bhat", "MGO",
-// "MGO_jackson", "OPTIMAL", "best"; letters of either case, "-" for "_". Trees by number take the nodes in order root,
-// root + 1, ... modulo n; their edges are breadth first.
+// Builds a tree by the algorithm's name: "FT", "BT", "knomial-K", "kary-K", "FNF", "FEF_latency", "FEF_cost", "FCEF",
+// "FCEF_bhat", "LA", "LA_bhat", "MGO", "MGO_jackson", "OPTIMAL", "best"; letters of either case, "-" for "_". Trees by
+// number take the nodes in order root, root + 1, ... modulo n; their edges are breadth first.
 //
-// Errors:  INVALID_ARGUMENT for another name, a K out of range, MGO without a tree, or as the algorithm.
+// Errors:  INVALID_ARGUMENT for another name, a K out of range, MGO without a tree, or from the algorithm.
 absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root);
 
-// All names, with these K.
+// Returns all names, with these K.
 std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts);
 
 }  // namespace copse::planner

@@ -34,7 +34,7 @@ std::vector<std::string> NamesFor(const BroadcastCosts& costs) {
   return names;
 }
 
-// Everything that a broadcast's tree must be, of every algorithm.
+// Checks the properties of a broadcast's tree for every algorithm.
 void ExpectAllSound(const BroadcastCosts& costs, uint32_t root) {
   const int64_t bound = LowerBoundNs(costs, root);
   int64_t best = 0, fastest = 0, optimal = 0;
@@ -50,7 +50,7 @@ void ExpectAllSound(const BroadcastCosts& costs, uint32_t root) {
     ASSERT_TRUE(CheckBroadcastTree(ordered, costs.node_count()).ok());
     ASSERT_EQ(ordered.completion_ns, Completion(costs, ordered.edges));
     ASSERT_LE(ordered.completion_ns, tree->completion_ns);
-    // Time reversed, it is the mirrored cluster's many-to-one.
+    // By reversal of time the completion is the mirrored cluster's many-to-one.
     ASSERT_EQ(ManyToOneCompletion(costs.Mirrored(), tree->edges, root), tree->completion_ns);
     ASSERT_EQ(BuildBroadcast(name, costs, root)->edges, tree->edges) << "deterministic";
     if (name == "best") best = tree->completion_ns;
@@ -122,7 +122,7 @@ TEST(BuildEarliestCompletionTest, OnTheTreeAndByPairsAreTheSame) {
   }
 }
 
-// Earliest completion with a bias for each receiver, and with urgent switches, without a tournament.
+// Computes earliest completion with a bias for each receiver, and with urgent switches, without a tournament.
 std::vector<BroadcastEdge> UrgentPlainly(const BroadcastCosts& costs, uint32_t root, const std::vector<int64_t>& bias,
                                          std::vector<int64_t> urgency) {
   const uint32_t n = costs.node_count();
@@ -171,20 +171,20 @@ TEST(BuildEarliestCompletionTest, BiasAndUrgencyCountAsTheyAreGiven) {
 }
 
 TEST(UrgencyOfTest, IsWhatASubClusterTakesBeyondItsSlowestPart) {
-  // Two switches below the top: nodes 0 and 1 below the first, 2 and 3 below the second.
+  // There are two switches below the top: nodes 0 and 1 are below the first, 2 and 3 below the second.
   const CostTree tree{.parent = {5, 5, 6, 6, topology::kNoParent, 4, 4},
                       .latency_ns = {1, 1, 1, 1, 0, 100, 100},
                       .bandwidth_bytes_per_s = std::vector<int64_t>(7, 1'000'000'000)};
   const auto costs = BroadcastCosts::FromTree(tree, {10, 10, 10, 10}, {5, 5, 5, 5}, 1);
   ASSERT_TRUE(costs.ok()) << costs.status();
   const std::vector<BroadcastEdge> edges = {{0, 1}, {0, 2}, {2, 3}};
-  // Arrivals: 0; 10 + 2 + 5; 20 + 202 + 5; 227 + 10 + 2 + 5.
+  // The arrivals are 0; 10 + 2 + 5; 20 + 202 + 5; 227 + 10 + 2 + 5.
   ASSERT_EQ(Arrivals(*costs, edges), (std::vector<int64_t>{0, 17, 227, 244}));
   const std::vector<int64_t> urgency = UrgencyOf(*costs, {.root = 0, .edges = edges});
   EXPECT_EQ(urgency, (std::vector<int64_t>{0, 0, 0, 0, 244 - 17, 17, 17}));
 }
 
-// The listing of look-ahead, without memory of what was scored before.
+// Runs look-ahead as listed, without remembering scores.
 std::vector<BroadcastEdge> LookAheadPlainly(const BroadcastCosts& costs, uint32_t root, Accounting accounting) {
   const uint32_t n = costs.node_count();
   std::vector<BroadcastEdge> edges;

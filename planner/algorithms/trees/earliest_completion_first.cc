@@ -8,7 +8,7 @@
 namespace copse::planner {
 namespace {
 
-// A sender with its nearest receiver. That one may have been taken since: then `cost` is a lower bound.
+// Sender holds a sender and its nearest receiver. If that receiver has been taken since, `cost` is a lower bound.
 struct Sender {
   uint32_t node;
   int64_t cost = -1;  // not known yet
@@ -37,7 +37,7 @@ BroadcastTree BuildEarliestCompletionFirst(const BroadcastCosts& costs, uint32_t
         best = &sender;
       }
     }
-    if (best->cost < 0 || has[best->to]) {  // its nearest now, and choose again: all others' bounds hold
+    if (best->cost < 0 || has[best->to]) {  // find its nearest receiver and choose again: all others' bounds hold
       best->cost = std::numeric_limits<int64_t>::max();
       for (size_t at = 0; at < waiting.size();) {
         const uint32_t v = waiting[at];

@@ -9,13 +9,14 @@
 
 namespace copse::planner {
 
-// How long a sender counts as busy while edges are chosen. What is shown is always the completion under section 3.1.
+// Accounting is the time for which a sender counts as busy while edges are chosen. The completion reported always
+// follows section 3.1.
 enum class Accounting : uint8_t {
   kSound,  // section 3.1 of the MGO paper: for send_i + T_ij
-  kBhat,   // as in Bhat's paper: until the transfer's end, C_ij
+  kBhat,   // as in Bhat's paper: until the transfer ends, C_ij
 };
 
-// FCEF (ECEF): the edge that completes earliest, again and again.
+// Builds FCEF (ECEF): chooses the edge that completes earliest, again and again.
 //
 // Input:   root < n.
 // Output:  edges in the order of choice: the least ready_i + C_ij.

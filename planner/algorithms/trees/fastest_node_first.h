@@ -9,7 +9,7 @@
 
 namespace copse::planner {
 
-// FNF: nodes receive in order of speed, the fastest first, each from whoever gets it there first.
+// Builds FNF: nodes receive in order of speed, the fastest first, each from the sender that reaches it earliest.
 //
 // Input:   root < n.
 // Output:  edges in the order of choice.

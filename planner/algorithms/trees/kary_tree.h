@@ -16,9 +16,9 @@ namespace copse::planner {
 // Output:  neighbours; the positions after a root are cut into at most k contiguous ranges, larger ones first, each
 //          again such a tree. So every subtree is contiguous, and racks of `order` stay together.
 // Units:   nodes; no bytes or time.
-// Cost:    O(n) time and memory. Fan-out at most k; depth as of the complete tree: the least d with 1 + k + ... + k^d
-//          >= n.
-// Errors:  INVALID_ARGUMENT as CheckOrder and CheckFanout. Nothing else.
+// Cost:    O(n) time and memory. Fan-out at most k; depth of the complete tree: the least d with 1 + k + ... + k^d >=
+//          n.
+// Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
 // Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 4 (2-ary and 4-ary, 16 nodes). Differs:
 //          numbered depth first, not level by level, and the levels below the last full one are spread evenly.
 absl::StatusOr<Neighbours> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k);

@@ -14,7 +14,7 @@ using testing::FailsWith;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Of the complete k-ary tree with at least n nodes.
+// Returns the depth of the complete k-ary tree with at least n nodes.
 uint32_t CompleteDepth(uint64_t k, uint64_t n) {
   uint32_t depth = 0;
   for (uint64_t level = 1, nodes = 1; nodes < n; ++depth) {

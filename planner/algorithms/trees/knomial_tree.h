@@ -18,7 +18,7 @@ namespace copse::planner {
 //          j is [p, p + k^j), cut at n: contiguous.
 // Units:   nodes; no bytes or time.
 // Cost:    O(n) time and memory. Depth at most ceil(log_k n), fan-out at most (k-1) * ceil(log_k n).
-// Errors:  INVALID_ARGUMENT as CheckOrder and CheckFanout. Nothing else.
+// Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
 // Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 3 (2-nomial and 4-nomial, 16 nodes); the
 //          barrier model's example is the 4-nomial one. Differs: any n, where they draw powers of k.
 absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k);

@@ -17,7 +17,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 TEST(BuildKnomialTreeTest, IsATreeForAllSizesAndRoots) {
   for (const uint32_t k : {2u, 3u, 4u, 5u, 8u, 16u, 63u, 64u, 100u}) {
     for (uint32_t n = 1; n <= 64; ++n) {
-      uint64_t power = 1;  // unless n is one, a subtree is cut at n
+      uint64_t power = 1;  // unless n is a power, a subtree is cut at n
       while (power < n) power *= k;
       const TreeBounds bounds = {
           .depth = CeilLog(k, n), .fanout = (k - 1) * CeilLog(k, n), .largest_first = power == n};
@@ -30,7 +30,7 @@ TEST(BuildKnomialTreeTest, IsATreeForAllSizesAndRoots) {
   }
 }
 
-// The barrier model's example: 16 nodes, k = 4: 0 is the root, 4, 8, 12 are inner, the others are leaves.
+// This is the barrier model's example: 16 nodes, k = 4: 0 is the root, 4, 8, 12 are inner, the others are leaves.
 TEST(BuildKnomialTreeTest, FourNomialOfSixteenIsThePapers) {
   NodeOrder order(16);
   std::iota(order.begin(), order.end(), 0);

@@ -11,8 +11,9 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr uint32_t kNobody = 0xffffffff;
 
-// One run. Scores only rise, but for ready_i, while nodes are taken; so what is remembered is a lower bound, and only
-// the least one has to be brought up to date. When none is left to look ahead to, all is done anew.
+// Search is one run. While nodes are taken, scores only rise, except for ready_i; so a remembered score is a lower
+// bound, and only the least one has to be recomputed. When no receiver is left to look ahead to, all scores are
+// recomputed.
 class Search {
  public:
   Search(const BroadcastCosts& costs, uint32_t root)
@@ -58,7 +59,7 @@ class Search {
       break;
     }
     rows_.push_back({edge.to});
-    if (waiting_.size() == 1) {  // the one score that falls: nothing to look ahead to
+    if (waiting_.size() == 1) {  // the only score that falls: no receiver is left to look ahead to
       LookFrom(waiting_[0]);
       for (Row& row : rows_) row = {row.node};
     }

@@ -10,7 +10,7 @@
 
 namespace copse::planner {
 
-// LA: as FCEF, but an edge's score also has what its receiver could do next.
+// Builds LA: FCEF with an edge's score extended by the best next send of its receiver.
 //
 // Input:   root < n.
 // Output:  edges in the order of choice: the least ready_i + C_ij + min over other nodes k without the message of

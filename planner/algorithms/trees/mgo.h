@@ -9,13 +9,13 @@
 
 namespace copse::planner {
 
-// One-to-many MGO, step by step as the paper has it. For tests, and for people to read beside the paper; tree_greedy.h
+// Builds one-to-many MGO step by step, following the paper. It serves tests, and readers of the paper; tree_greedy.h
 // gives the same edges fast.
 //
 // Sub-clusters belong to switches; a sub-cluster is marked once one of its nodes has the message. The current level is
 // the least depth with an unmarked sub-cluster. While there is one, a sender s sends first to a helper r2 in its own
-// sub-cluster of that level, if one is without the message there, then to r1 in an unmarked sub-cluster of that level;
-// the pair is chosen for which r1 has it earliest. Then the rest is served by earliest completion.
+// sub-cluster of that level, if a node there is without the message, then to r1 in an unmarked sub-cluster of that
+// level; the pair is chosen for which r1 has it earliest. The remaining nodes are served by earliest completion.
 //
 // Input:   costs.has_tree(); root < n.
 // Output:  edges in the order of choice; phase1_edges of them from lines [3]-[20].

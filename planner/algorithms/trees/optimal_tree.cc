@@ -14,7 +14,7 @@ namespace {
 
 using Parents = std::array<uint32_t, kOptimalNodesMax>;
 
-// Costs in small tables, and the time of a tree.
+// Table holds the costs in small arrays, and computes the time of a tree.
 class Table {
  public:
   Table(const BroadcastCosts& costs, uint32_t root) : n_(costs.node_count()), root_(root) {
@@ -26,7 +26,7 @@ class Table {
     }
   }
 
-  // parent[v] of all but the root; `order`: all nodes, children before their parents.
+  // `parent[v]` is given for all nodes but the root; `order` has all nodes, children before their parents.
   int64_t TimeOf(const Parents& parent, const Parents& order) const {
     struct Child {
       int64_t tail, busy;
@@ -55,7 +55,7 @@ class Table {
   int64_t busy_[kOptimalNodesMax][kOptimalNodesMax], travel_[kOptimalNodesMax][kOptimalNodesMax];
 };
 
-// The tree of a Pruefer sequence, directed towards the root, which is the last in order.
+// Decodes the tree of a Pruefer sequence, directed towards the root, which is the last in order.
 void Decode(const Parents& sequence, uint32_t n, uint32_t root, Parents* parent, Parents* order) {
   // The root counts as the greatest label, which is never taken as a leaf.
   const auto label = [&](uint32_t v) { return v == n - 1 ? root : v == root ? n - 1 : v; };

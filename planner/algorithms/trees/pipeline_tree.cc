@@ -17,7 +17,7 @@ struct Sender {
   uint32_t children;
   int64_t ready_ns;
 };
-// From whom a node without the message would have it earliest.
+// Offer is the sender from which a node without the message would have it earliest.
 struct Offer {
   uint32_t sender = kNobody;
   int64_t score_ns = 0;
@@ -36,7 +36,7 @@ absl::StatusOr<BroadcastTree> BuildPipelineTree(const BroadcastCosts& costs, uin
   const uint32_t n = costs.node_count();
   BroadcastTree tree;
   tree.root = root;
-  std::vector<Sender> senders = {{root, 0, 0}};  // that may have more children
+  std::vector<Sender> senders = {{root, 0, 0}};  // senders that may have more children
   std::vector<uint32_t> without;
   for (uint32_t v = 0; v < n; ++v) {
     if (v != root) without.push_back(v);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tree for long messages, which go through it in segments: few children each, so that the next segment follows soon.
+// A tree for long messages, which pass through it in segments: few children each, so that the next segment follows
+// soon.
 #ifndef COPSE_PLANNER_ALGORITHMS_TREES_PIPELINE_TREE_H_
 #define COPSE_PLANNER_ALGORITHMS_TREES_PIPELINE_TREE_H_
 
@@ -12,10 +13,10 @@
 
 namespace copse::planner {
 
-// The edge that completes earliest, again and again (earliest_completion_first.h), but nobody serves more than `fanout`
-// children. A message of S segments takes about the tree's time for one, and S - 1 times what the busiest sender needs
-// for its children; a small fan-out bounds the second, and edges in order of completion keep the first small. A fan-out
-// of 1 gives a chain from neighbour to neighbour.
+// Chooses the edge that completes earliest, again and again (earliest_completion_first.h), with at most `fanout`
+// children per sender. A message of S segments takes about the tree's time for one, plus S - 1 times the time that the
+// busiest sender needs for its children; a small fan-out bounds the second term, and edges in order of completion keep
+// the first small. A fan-out of 1 gives a chain from neighbor to neighbor.
 //
 // Input:   `costs` of one segment; root < n; fanout >= 1.
 // Output:  edges in the order of choice: the least ready_i + C_ij over senders with less than `fanout` children.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flat trees for barrier and allreduce, whatever the topology.
+// Makes flat trees for barrier and allreduce, for any topology.
 #ifndef COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A coordinator with the sessions of daemons as a test plays them, on a clock and a store of its own.
+// A coordinator whose daemon sessions are played by a test, with a clock and a store of its own.
 #ifndef COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_
 #define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_
 
@@ -23,7 +23,7 @@
 
 namespace copse::coordinator {
 
-// Keeps what was sent, by session.
+// RecordingSink keeps the messages sent, by session.
 class RecordingSink : public SessionSink {
  public:
   void Send(SessionId session, const schedule::ToDaemon& message) override { sent[session].push_back(message); }
@@ -61,7 +61,7 @@ class FailingStore : public MemoryStore {
   absl::Status error;
 };
 
-// What a program and a person read first of a failure.
+// Returns the code and the text of a failure.
 inline std::pair<schedule::Failure, std::string> Brief(const schedule::FailureReport& why) {
   return {why.failure, why.text};
 }
@@ -91,7 +91,7 @@ class CoordinatorTest : public ::testing::Test {
     EXPECT_TRUE(coordinator->Start().ok());
   }
 
-  // As a planner that has nothing else to do.
+  // Advances the clock as in a planner that is otherwise idle.
   void Advance(absl::Duration duration) {
     const absl::Time end = clock.Now() + duration;
     for (absl::Time next = coordinator->NextDeadline(); next < end; next = coordinator->NextDeadline()) {
@@ -101,7 +101,7 @@ class CoordinatorTest : public ::testing::Test {
     clock.Advance(end - clock.Now());
     coordinator->Tick(clock.Now());
   }
-  // As one that stood still.
+  // Advances the clock as in a process that was stopped.
   void Stall(absl::Duration duration) {
     clock.Advance(duration);
     coordinator->Tick(clock.Now());
@@ -138,7 +138,7 @@ class CoordinatorTest : public ::testing::Test {
     return reply;
   }
 
-  // Nodes n1 and n2 on sessions 1 and 2, rank 0 and 1 of a team that is committed; returns the Prepare of n1.
+  // Forms and commits a team of ranks 0 and 1 on nodes n1 and n2, sessions 1 and 2; returns the Prepare of n1.
   schedule::Prepare FormTeam(const std::string& name = "t", uint64_t parent = 0) {
     Join(1, 0, 2, ++request, name, parent);
     Join(2, 1, 2, ++request, name, parent);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random clusters, and what measurements in them would say.
+// Random clusters, and simulated measurements in them.
 #ifndef COPSE_PLANNER_MEASURE_TESTING_RANDOM_TREE_H_
 #define COPSE_PLANNER_MEASURE_TESTING_RANDOM_TREE_H_
 
@@ -18,9 +18,9 @@
 
 namespace copse::measure {
 
-// Up to `depth` levels of switches, of two to four branches each (the root of three or four: two cannot be told apart).
-// Links between switches take 100 us to 10 ms, those of nodes 5 to 50 us; rates are 10 MB/s to 1.25 GB/s. Nodes are
-// numbered in the order of a shuffle, so that neighbours' numbers tell nothing.
+// Makes up to `depth` levels of switches, of two to four branches each (the root of three or four: with two it cannot
+// be detected). Links between switches take 100 us to 10 ms, those of nodes 5 to 50 us; rates are 10 MB/s to 1.25 GB/s.
+// Nodes are numbered in a shuffled order, so that numbers carry no information about neighbors.
 inline topology::Topology RandomTree(Prng* prng, uint32_t depth) {
   const auto between = [prng](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(prng->Below(static_cast<uint64_t>(high - low + 1)));
