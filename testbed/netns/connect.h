@@ -12,9 +12,9 @@
 
 namespace copse::netns {
 
-// A TCP connection to `address` (IPv4:PORT) as a process of the namespace "/proc/PID/ns/net" would make it. Only the
-// calling thread is there, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`;
-// INVALID_ARGUMENT; PERMISSION_DENIED. Thread-safe.
+// Makes a TCP connection to `address` (IPv4:PORT) from the namespace "/proc/PID/ns/net". Only the calling thread
+// enters it, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`; INVALID_ARGUMENT;
+// PERMISSION_DENIED. Thread-safe.
 absl::StatusOr<daemon::UniqueFd> ConnectFrom(const std::string& network_namespace, const std::string& address,
                                              absl::Duration timeout);
 

@@ -68,7 +68,8 @@ void AwaitReadable(int fd, absl::Duration timeout) {
   poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(std::min(timeout, absl::Hours(1))) + 1));
 }
 
-// What the new process does; only async-signal-safe calls, as we may have threads. Returns the errno of what failed.
+// The new process's code; only async-signal-safe calls, as the parent may have threads. Returns the errno of the
+// failed call.
 int Become(char** arguments, char** environment, int in, int out, int err, pid_t parent) {
   setsid();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
@@ -107,7 +108,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   if (!options.log_file.empty()) {
     ASSIGN_OR_RETURN(log, Open(options.log_file, O_WRONLY | O_CREAT | O_APPEND));
   }
-  // The new process says here why it could not become the program; success closes it.
+  // The new process reports on this pipe why exec failed; success closes it.
   ASSIGN_OR_RETURN(Pipe verdict, MakePipe());
 
   const pid_t parent = getpid();
@@ -195,7 +196,7 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
 
 absl::Status ChildProcess::Write(std::string_view text) {
   CHECK(input_.get() >= 0);
-  // A reader that has gone is our error, not a signal to us.
+  // A reader that has gone is an error here, not a signal.
   sigset_t pipe, before;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
