@@ -25,7 +25,7 @@ class Prng {
   // Uniform over [0, 1), a multiple of 2^-53.
   double Unit();
 
-  // True with probability `p`: never if p <= 0, always if p >= 1. Always draws once.
+  // Returns true with probability `p`: never if p <= 0, always if p >= 1. Always draws once.
   bool Chance(double p);
 
  private:

@@ -78,8 +78,10 @@ absl::Status CheckShape(const TeamShape& shape);
 // kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
 // the neighbor towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
 // down.
+//
 // kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round is a
 // phase.
+//
 // kCirculant: the nodes in a cycle, and distances along it: a node sends to the nodes that follow it by the distances,
 // and receives from those that precede it by them. The collective and the distances determine the data: {1} is a ring,
 // on which a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles a node's data in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a command inside a node, in place of itself:
+// Replaces itself by a command inside a node:
 //
-//   copse-enter PID COMMAND [ARGUMENT]...          of the node whose namespaces process PID has
+//   copse-enter PID COMMAND [ARGUMENT]...          in the node of process PID
 //   copse-enter --table FILE [-OPTION]... HOST WORD...   in ssh's place: FILE has lines "HOST PID"; the words are
 //                                                  joined for a shell, as ssh does; ssh's options are ignored
 //

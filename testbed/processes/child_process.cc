@@ -25,7 +25,7 @@ namespace {
 
 using daemon::UniqueFd;
 
-constexpr int kPipeBytes = 1 << 20;  // outcomes that nobody reads for a while
+constexpr int kPipeBytes = 1 << 20;  // holds outcomes that are not read for a while
 constexpr size_t kLastLineBytesMax = 400;
 
 absl::StatusOr<UniqueFd> Open(const std::string& path, int flags) {
@@ -73,7 +73,7 @@ void AwaitReadable(int fd, absl::Duration timeout) {
 int Become(char** arguments, char** environment, int in, int out, int err, pid_t parent) {
   setsid();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
-  if (getppid() != parent) _exit(0);  // it died before we asked to be told
+  if (getppid() != parent) _exit(0);  // it died before PR_SET_PDEATHSIG was set
   for (int number = 1; number < SIGRTMIN; ++number) {
     if (number != SIGKILL && number != SIGSTOP) signal(number, SIG_DFL);
   }
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   ASSIGN_OR_RETURN(Pipe verdict, MakePipe());
 
   const pid_t parent = getpid();
-  const pid_t pid = _Fork();  // runs nobody's fork handlers: gRPC's want no calls in flight
+  const pid_t pid = _Fork();  // skips fork handlers: gRPC's need that no call is in flight
   if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
   if (pid == 0) {
     const int error = Become(const_cast<char**>(arguments.data()), const_cast<char**>(environment.data()),

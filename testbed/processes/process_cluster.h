@@ -86,7 +86,7 @@ class ProcessCluster : public scenario::Cluster {
   // pipes, its standard error goes to a log. The caller may destroy it before this object.
   absl::StatusOr<std::unique_ptr<ChildProcess>> StartApplication(uint32_t node, std::vector<std::string> arguments,
                                                                  std::map<std::string, std::string> environment = {});
-  // As SIGTERM does, daemons first; what has not ended with exit code 0 after `timeout` is an error.
+  // Sends SIGTERM, daemons first; a process that has not ended with exit code 0 after `timeout` is an error.
   absl::Status Stop(absl::Duration timeout);
   // Returns an error if a daemon or the planner has ended unexpectedly.
   absl::Status CheckAlive() const;
@@ -94,7 +94,7 @@ class ProcessCluster : public scenario::Cluster {
   void DumpLogs(std::FILE* out) const;
 
   const std::string& folder() const { return folder_; }
-  // Null on loopback, and before Start.
+  // Returns null on loopback, and before Start.
   netns::TestNetwork* network() const { return network_.get(); }
   const std::string& NodeName(uint32_t node) const { return daemons_[node].name; }
   // Precondition: the node's daemon runs.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An application process that runs a script with libcopse: steps come in on standard input, one a line; outcomes go out
-// on standard output, each as soon as it is known. Results are checked against the reference, with guard bytes around
-// them.
+// An application process that runs a script with libcopse: steps come in on standard input, one per line; outcomes go
+// out on standard output, each as soon as it is known. Results are checked against the reference, with guard bytes
+// around them.
 //
-// A script that leaves teams or calls behind ends as a crash does, without copse_fini, which is what the simulated
+// A script that leaves teams or calls behind ends like a crash, without copse_fini, which is what the simulated
 // client does too. Exit code: 0, or 2 for a line that is no step.
 #include <poll.h>
 #include <signal.h>
