@@ -73,8 +73,7 @@ struct Record {
   MpHeader header;
   uint8_t kind;           // RecordKind
   uint8_t flags;          // RecordFlags
-  uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (it
-                          // returns credit)
+  uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (returns credit)
   uint32_t bytes;         // length of the payload (kGet: of the requested bytes)
   uint32_t counter;       // index of the counter within the call's slot
   uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge: the eager buffer of the label's edge

@@ -127,7 +127,7 @@ struct Plan {
 };
 bool operator==(const ExchangeStep& a, const ExchangeStep& b);
 
-// The cycle and the distances of a circulant plan.
+// Return the cycle and the distances of a circulant plan.
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 

@@ -59,8 +59,8 @@ struct Fault {
   std::string algorithm;        // kReplan, kUndecided
 };
 
-// Makes a fault, or ends it. UNIMPLEMENTED: the cluster cannot make it; after any other error the fault was made.
-// `first` is the process of the team's rank 0.
+// Makes a fault, or ends it. UNIMPLEMENTED: the cluster cannot make it; after any other error the fault may have been
+// made. `first` is the process of the team's rank 0.
 absl::Status Begin(scenario::Cluster* cluster, const Fault& fault, uint32_t first, const std::string& team);
 absl::Status End(scenario::Cluster* cluster, const Fault& fault, uint32_t first);
 

@@ -13,7 +13,7 @@
 
 namespace copse::scenario {
 
-// The node of each rank of a team: node_of_rank[r].
+// The nodes of a team's ranks: node_of_rank[r].
 using Placement = std::vector<uint32_t>;
 
 // Returns a placement of ranks over `nodes` nodes, uneven by a rule that `seed` varies: every node gets at least one

@@ -157,7 +157,7 @@ absl::StatusOr<ClusterState> StateOf(const StateFolder& folder) {
 
 absl::Status Status(const StateFolder& folder) {
   ASSIGN_OR_RETURN(const ClusterState state, StateOf(folder));
-  // Processes in a process namespace have other numbers there; the first one's /proc gives access to the same ones.
+  // The path has numbers of the cluster's process namespace; below the root of its first process it is valid here.
   std::string switch_namespace = state.switch_namespace;
   if (!switch_namespace.empty()) {
     ASSIGN_OR_RETURN(const pid_t pid, folder.ReadPid());

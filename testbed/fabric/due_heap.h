@@ -24,7 +24,7 @@ class DueHeap {
     std::iota(place_.begin(), place_.end(), 0u);
   }
 
-  // Cost: O(log count).
+  // Sets the time of `item`. Cost: O(log count).
   void Set(uint32_t item, int64_t due) {
     if (due_[item] == due) return;
     const bool earlier = due < due_[item];

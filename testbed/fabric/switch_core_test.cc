@@ -45,7 +45,7 @@ constexpr LinkSettings kTrunk = {.latency_ns = 1 * kMs, .bytes_per_s = 10'000'00
 std::vector<Vertex> TwoRacks(const LinkSettings& node_link = kNodeLink, const LinkSettings& trunk = kTrunk) {
   return {{kNone, {}}, {0, trunk}, {0, trunk}, {1, node_link}, {1, node_link}, {2, node_link}, {2, node_link}};
 }
-// Two nodes on a switch.
+// Returns two nodes on a switch.
 std::vector<Vertex> OneSwitch(const LinkSettings& link) { return {{kNone, {}}, {0, link}, {0, link}}; }
 
 // Runs like the fabric: only when a delivery may be due.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections from inside another network namespace.
+// Opens connections from inside another network namespace.
 #ifndef COPSE_TESTBED_NETNS_CONNECT_H_
 #define COPSE_TESTBED_NETNS_CONNECT_H_
 

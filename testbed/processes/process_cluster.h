@@ -97,7 +97,7 @@ class ProcessCluster : public scenario::Cluster {
   // Returns null on loopback, and before Start.
   netns::TestNetwork* network() const { return network_.get(); }
   const std::string& NodeName(uint32_t node) const { return daemons_[node].name; }
-  // Precondition: the node's daemon runs.
+  // Returns the daemon's process id. Precondition: the daemon runs.
   pid_t DaemonPid(uint32_t node) const { return daemons_[node].child->pid(); }
   // Returns the socket of the node's daemon: a path, or "@copse" inside the node.
   std::string SocketOf(uint32_t node) const;

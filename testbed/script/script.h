@@ -76,7 +76,7 @@ struct NumberedOutcome {
 };
 absl::StatusOr<NumberedOutcome> ParseOutcome(std::string_view line);
 
-// Short ways to write scripts.
+// These functions make common steps.
 Step TeamStep(uint32_t team, std::string name, uint32_t rank, uint32_t size);
 Step CallStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
 Step PostStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
