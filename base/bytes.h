@@ -22,7 +22,7 @@ class ByteWriter {
     static_assert(std::is_unsigned_v<T>);
     for (size_t i = 0; i < sizeof(T); ++i) bytes_.push_back(static_cast<char>(value >> (8 * i)));
   }
-  // A 32-bit length and the bytes.
+  // Appends a 32-bit length and the bytes.
   void PutText(std::string_view text) {
     Put(static_cast<uint32_t>(text.size()));
     bytes_.append(text);

@@ -18,7 +18,7 @@ class Clock {
   virtual absl::Time Now() const = 0;
 };
 
-// CLOCK_MONOTONIC, counted from absl::UnixEpoch(). Thread-safe; two instances agree.
+// The clock CLOCK_MONOTONIC, counted from absl::UnixEpoch(). Thread-safe; two instances agree.
 class MonotonicClock final : public Clock {
  public:
   absl::Time Now() const override;

@@ -60,7 +60,7 @@ struct ShortFloat {
 using Half = ShortFloat<5, 10>;
 using Bfloat16 = ShortFloat<8, 7>;
 
-// MPI's pairs of a value and an index.
+// One of MPI's pairs of a value and an index.
 template <typename Value>
 struct ValueAndIndex {
   Value value = 0;

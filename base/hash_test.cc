@@ -25,7 +25,7 @@ TEST(Fnv1a64Test, BytesAboveAsciiCountAsUnsigned) {
 TEST(Fnv1a64Test, PiecesHashLikeTheWhole) { EXPECT_EQ(Fnv1a64("bar", Fnv1a64("foo")), Fnv1a64("foobar")); }
 
 TEST(Mix64Test, MatchesSplitmix64) {
-  // First outputs of splitmix64 seeded with 0.
+  // These are the first outputs of splitmix64 seeded with 0.
   EXPECT_EQ(Mix64(0x9e3779b97f4a7c15), 0xe220a8397b1dcdafu);
   EXPECT_EQ(Mix64(2 * 0x9e3779b97f4a7c15u), 0x6e789e6aa1b965f4u);
 }

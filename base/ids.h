@@ -52,7 +52,7 @@ using Rank = StrongInt<struct RankTag, uint32_t>;
 using NodeIndex = StrongInt<struct NodeIndexTag, uint32_t>;
 using TeamId = StrongInt<struct TeamIdTag, uint64_t>;
 using PlanId = StrongInt<struct PlanIdTag, uint64_t>;
-// Version of a team's plans.
+// The version of a team's plans.
 using EpochId = StrongInt<struct EpochIdTag, uint32_t>;
 // Number of a call within its team, the same on all ranks.
 using CallSeq = StrongInt<struct CallSeqTag, uint64_t>;

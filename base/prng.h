@@ -16,16 +16,16 @@ class Prng {
  public:
   explicit Prng(uint64_t seed);
 
-  // Uniform over all 64-bit values.
+  // Returns a number that is uniform over all 64-bit values.
   uint64_t Next();
 
-  // Uniform over [0, n), without bias; n > 0. Draws once, or rarely more often.
+  // Returns a number that is uniform over [0, n), without bias; n > 0. Draws once, or rarely more often.
   uint64_t Below(uint64_t n);
 
-  // Uniform over [0, 1), a multiple of 2^-53.
+  // Returns a number that is uniform over [0, 1), a multiple of 2^-53.
   double Unit();
 
-  // True with probability `p`: never if p <= 0, always if p >= 1. Always draws once.
+  // Returns true with probability `p`: never if p <= 0, always if p >= 1. Always draws once.
   bool Chance(double p);
 
  private:

@@ -20,7 +20,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 inline constexpr uint32_t kRingLayoutVersion = 1;
 inline constexpr uint32_t kPacketVersion = 1;
-// 2: TraceQuery, unknown to 1; 3: MeasureQuery; 4: companions; 5: features, terms, machines, Stopping
+// 2: TraceQuery, unknown to 1; 3: MeasureQuery; 4: teams of collective classes; 5: features, terms, machines, Stopping
 inline constexpr uint32_t kProtoVersion = 5;
 inline constexpr uint32_t kPlanFormatVersion = 1;
 

@@ -21,9 +21,11 @@
 namespace copse::emu {
 
 // The resources of a port. Its owner chooses them; OpenPort checks them against the engine's quotas.
+//
 // A port that serves a team has `slots` = the window W: everything that belongs to call `seq` lives in slot seq mod W.
 // Counters are numbered slot * counters_per_slot + i. Regions below `regions` are bound by the owner; every edge also
 // has one eager buffer per slot (CellRegion), which the engine allocates on first use, of at most `cell_bytes`.
+//
 // A port with an MPQ and no eager buffers is of the other kind, from client to client: it has no calls, so packets go
 // to the MPQ (dropped if it is full), every record with kRecordTrigger counts, and neither window, credit nor hash
 // apply.
@@ -103,8 +105,10 @@ struct EngineStats {
 // An Engine is single-threaded and deterministic: its behavior follows from the calls and frames alone, in their order.
 // It owns its ports, counters and eager buffers; regions are borrowed until unbound. `*transport`, `*control` must
 // outlive it.
+//
 // Everything runs in Progress: other calls only queue work for it. After them, and after the transport's wake-ups, the
 // owner calls Progress until it returns false.
+//
 // Invariants: a sequence runs at most once; descriptors of one sequence run in order; no eager buffer is written for a
 // call without credit; a failure on a trigger is passed on as a failure, never as data.
 class Engine {
@@ -147,6 +151,7 @@ class Engine {
   //
   // Arms one sequence (at most 64 descriptors), all or nothing. It belongs to the call in whose slot its trigger is
   // (without one: its first packet, else its first counter) and ends with it.
+  //
   // A packet or put without credit, label or room in the outbox makes its whole sequence wait there: post sends that
   // must not wait for one another as separate sequences. An operation out of a region's bounds counts as failed, and so
   // does the rest of its sequence. INVALID_ARGUMENT: a field is out of range (the text names it), or the call is over.

@@ -49,8 +49,7 @@ struct FrameHeader {
   uint16_t count;                    // records in a data frame; the control message's type in a control frame
   uint32_t bytes;                    // length after this header
   uint64_t source_incarnation;       // the sender; a daemon that was declared dead is fenced by it
-  uint64_t destination_incarnation;  // whom it means; a restarted daemon drops what was for its
-                                     // predecessor
+  uint64_t destination_incarnation;  // the receiver; a restarted daemon drops frames for its predecessor
   uint64_t mac;                      // reserved for message authentication; zero
 };
 static_assert(sizeof(FrameHeader) == 32);
@@ -74,12 +73,10 @@ struct Record {
   MpHeader header;
   uint8_t kind;           // RecordKind
   uint8_t flags;          // RecordFlags
-  uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (it
-                          // returns credit)
+  uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (returns credit)
   uint32_t bytes;         // length of the payload (kGet: of the requested bytes)
   uint32_t counter;       // index of the counter within the call's slot
-  uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge means the staging cell of the
-                          // label's edge
+  uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge: the eager buffer of the label's edge
   uint64_t offset;        // bytes into the region or eager buffer; kPacket always goes to the eager buffer
   uint32_t reply_label;   // kGet: the label of the edge at the requesting side
   uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the other side

@@ -17,6 +17,7 @@ struct Buffer {
 
 // A BufferPool hands out buffers and keeps released ones, up to a bound, for the next Acquire: a warm engine does not
 // allocate. It does not limit memory: ports reserve theirs beforehand.
+//
 // A buffer holds zeros, or the content of an earlier buffer of the same owner: one team's data never shows up in
 // another's. Thread-compatible.
 class BufferPool {

@@ -97,7 +97,7 @@ TEST(SequencePoolTest, ReusesMemoryOfTheSameSizeClass) {
   EXPECT_EQ(second->count, 8);
   EXPECT_FALSE(second->dropped);
   pool.Free(second);
-  // More sequences than the pool keeps.
+  // These are more sequences than the pool keeps.
   std::vector<Sequence*> many;
   for (int i = 0; i < 1000; ++i) many.push_back(pool.New(eight));
   for (Sequence* sequence : many) pool.Free(sequence);

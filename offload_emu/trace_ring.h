@@ -65,6 +65,7 @@ constexpr uint32_t TraceTag(Incarnation incarnation) {
 }
 
 // A TraceRing keeps the newest records. The kernel allocates its memory page by page, as records come.
+//
 // Reading the clock costs more than writing a record, so a turn of the loop reads it once, at its first record, and
 // after Stamp, where time passes. Records with the same reading differ by 1 ns, in their order. Thread-compatible.
 class TraceRing {

@@ -3,6 +3,7 @@
 // The messages between client and daemon on the attach socket: a Unix socket of type SOCK_SEQPACKET, one message per
 // packet, each a fixed struct that starts with a MessageHead. Rare operations only: calls go through the rings
 // (ring_layout.h). The socket stays open for the client's life. C++ without any library.
+//
 // Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
 // eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
 // memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
@@ -47,9 +48,9 @@ struct AttachRequest {
   MessageHead head;
   uint32_t ring_version;
   uint32_t dq_entries;  // power of two; 0: the daemon's default
-  uint32_t eq_entries;  // power of two; 0: likewise
+  uint32_t eq_entries;  // power of two; 0: the daemon's default
   uint32_t mpq_entries;
-  uint64_t data_bytes;  // of the port's data area; 0: likewise
+  uint64_t data_bytes;  // of the port's data area; 0: the daemon's default
   char package_version[32];
   char job[kJobBytes];  // COPSE_JOB, SLURM_JOB_ID, PMI's, or empty
 };

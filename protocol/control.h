@@ -2,12 +2,14 @@
 //
 // The messages between planner and daemons, as plain structs: the coordinator (planner/coordinator) and the daemon's
 // core use them; rpc/ converts them to protobuf, and the simulator passes them unchanged.
+//
 // Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks have joined, the coordinator sends Prepare
 // (plans) to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with
 // a reason; if all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the
-// same protocol for a running team, with a switch-over call number in Commit, recorded durably before it is sent. Life
-// of a derived team for a collective class (its plans for collectives beyond the common ones): a daemon at which a rank
-// calls one of them sends one JoinTeam with the team as parent, and the coordinator prepares at once at all of the
+// same protocol for a running team, with a switch-over call number in Commit, recorded durably before it is sent.
+//
+// Life of a derived team for a collective class (its plans for collectives beyond the common ones): a daemon at which a
+// rank calls one of them sends one JoinTeam with the team as parent, and the coordinator prepares at once at all of the
 // team's nodes, since ranks may come late. An attempt that fails is failed everywhere: identity.nonce counts the
 // earlier ones.
 #ifndef COPSE_PROTOCOL_CONTROL_H_
@@ -71,7 +73,7 @@ struct FormatVersions {
 // of the wire format.
 enum class Feature : uint32_t {
   kSilence = 1,     // planner: weighs NeighbourSilent
-  kCompanions = 2,  // both: JoinTeam and Prepare of families other than kCommon
+  kCompanions = 2,  // both: JoinTeam and Prepare of classes other than kCommon
   kStopping = 3,    // planner: Stopping
 };
 using Features = std::set<Feature>;

@@ -3,6 +3,7 @@
 // The shared memory between a client and its daemon: one sealed memfd per virtual port, laid out as below, and one page
 // of the daemon's state that all clients map read-only. docs/reference/ring-layout.md draws it. C++ without any
 // library, as it is loaded into users' processes.
+//
 // Trust: the daemon writes `PortHeader` geometry once and never reads it back; from the memory that a client can write
 // it reads only dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once,
 // then validated, then acted on) and payload bytes, whose content can harm only the client's own call; and `early`,
@@ -150,7 +151,7 @@ struct PortHeader {
   // may sleep, so that it is woken together with others, and its bits there. 0: none.
   uint32_t wake_offset;
   uint32_t wake_bits;
-  uint64_t facts_offset;                                  // likewise: kTextCount FailureSlots; 0: none
+  uint64_t facts_offset;                                  // kTextCount FailureSlots; 0: none
   alignas(64) std::atomic<uint64_t> early[kEarlyCounts];  // client: by EarlyCount; 0 where it keeps no statistics
 };
 static_assert(sizeof(PortHeader) <= kPageBytes);

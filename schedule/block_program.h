@@ -53,7 +53,7 @@ class BlockProgram {
   // --- Ranks' buffers, in bytes ---
   uint64_t SendBytes(uint32_t rank) const;
   uint64_t ReceiveBytes(uint32_t rank) const;
-  // Bytes of the block from rank `from` to rank `to`; for a reduction, of the block that `to` receives.
+  // Returns the bytes of the block from rank `from` to rank `to`; for a reduction, of the block that `to` receives.
   uint64_t BlockBytes(uint32_t from, uint32_t to) const;
 
   // --- Chunks ---
@@ -61,7 +61,7 @@ class BlockProgram {
   uint64_t chunk_count() const { return notes_chunks_ + data_chunks_; }
   uint64_t notes_chunk_count() const { return notes_chunks_; }
   uint32_t SegmentsOf(uint64_t chunk) const;
-  // The total over all chunks.
+  // Returns the total over all chunks.
   uint64_t segment_count() const;
   // Returns the node's sequences, one per segment. Errors: those of ExpandBlocks.
   absl::StatusOr<std::vector<NodeSequence>> SequencesOf(uint64_t chunk, NodeIndex node) const;

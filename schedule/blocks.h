@@ -45,7 +45,7 @@ class BlockSizes {
 
   uint64_t total() const { return PackedBegin(order_->node_count()); }
   uint64_t Of(uint32_t rank) const { return by_rank_.empty() ? each_ : by_rank_[rank]; }
-  // The packed bytes of all nodes below `position`.
+  // Returns the packed bytes of all nodes below `position`.
   uint64_t PackedBegin(uint32_t position) const {
     return by_rank_.empty() ? order_->RanksBefore(position) * each_ : packed_begin_[position];
   }

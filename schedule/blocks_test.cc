@@ -143,7 +143,7 @@ void RunOne(const Case& which, uint64_t seed) {
     }
     pair_bytes_max = 0;
     for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
-    // The metadata that the nodes exchange.
+    // The nodes exchange their metadata.
     for (uint32_t v = 0; v < nodes; ++v) {
       const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
       for (uint32_t p = 0; p < nodes; ++p) {

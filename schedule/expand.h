@@ -105,12 +105,12 @@ NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const
 class TreeIndex {
  public:
   explicit TreeIndex(const Plan& plan);
-  // The neighbor of `node` on the path to `root`; kNobody if they are the same.
+  // Returns the neighbor of `node` on the path to `root`; kNobody if they are the same.
   uint32_t Towards(uint32_t node, uint32_t root) const;
   // Preorder numbers from plan.root_node: the subtree of `node` is [Enter, Leave).
   uint32_t Enter(uint32_t node) const { return enter_[node]; }
   uint32_t Leave(uint32_t node) const { return leave_[node]; }
-  // The parent towards plan.root_node; kNobody at the root itself.
+  // Returns the parent towards plan.root_node; kNobody at the root itself.
   uint32_t Parent(uint32_t node) const { return parent_[node]; }
 
  private:

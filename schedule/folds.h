@@ -27,13 +27,17 @@ Family FamilyOfCall(const CallArguments& arguments);
 Collective PlanCollectiveOf(const CallArguments& arguments);
 
 // Cuts a call with an ordered reduction and orders its chunks; the same on all nodes.
+//
 // Directly: every node with a result to deliver gets all contributions to a slice and combines them itself. There is
-// one message for each pair of nodes, and everything received is contributions. In parts, for reduce and allreduce
-// beyond one slice: a segment has a slice for each node. In a first chunk each node gets the contributions to its own
-// slice and combines them in its metadata; in a second one it sends the results to the nodes that need them. So no node
-// receives more than the message and the contributions it has to combine. Two chunks of contributions are in flight
-// before the results of the first one are asked for, and results not sent yet take kNoteSlots chunks at most. Order of
-// calls: OnOver once for each chunk that At has returned, in any order.
+// one message for each pair of nodes, and everything received is contributions.
+//
+// In parts, for reduce and allreduce beyond one slice: a segment has a slice for each node. In a first chunk each node
+// gets the contributions to its own slice and combines them in its metadata; in a second one it sends the results to
+// the nodes that need them. So no node receives more than the message and the contributions it has to combine. Two
+// chunks of contributions are in flight before the results of the first one are asked for, and results not sent yet
+// take kNoteSlots chunks at most.
+//
+// Order of calls: OnOver once for each chunk that At has returned, in any order.
 class FoldSchedule {
  public:
   // `message_bytes`: the buffer's length; for reduce_scatter, that of all blocks together. `*shape` is not kept.

@@ -62,7 +62,9 @@ uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks
 // that phases run in order although packets may overtake one another); phase number `phases` means "this segment's
 // ranks may go", the next one links the parts of a block that is too long for one sequence. Behind them: one that
 // counts segments whose node part is done, then one per local rank that counts its segments.
+//
 // Preconditions: `sequence` came from Expand; `map` has an edge for every peer in it. Cost: O(segments * primitives).
+//
 // Segment s runs sequences[s % sequences.size()]: most calls have one, an allreduce on a ring has RotationsOf(plan), a
 // block collective has one per segment.
 using Sequences = absl::Span<const NodeSequence* const>;

@@ -12,7 +12,7 @@ namespace {
 
 using emu::OpCode;
 
-// A star of `children` leaves around node 0.
+// Returns a star of `children` leaves around node 0.
 Plan Star(uint32_t children, uint64_t bytes_max, uint32_t segment_bytes) {
   Plan plan{.collective = Collective::kAllreduce,
             .bytes_max = bytes_max,

@@ -78,8 +78,10 @@ absl::Status CheckShape(const TeamShape& shape);
 // kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
 // the neighbor towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
 // down.
+//
 // kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round is a
 // phase.
+//
 // kCirculant: the nodes in a cycle, and distances along it: a node sends to the nodes that follow it by the distances,
 // and receives from those that precede it by them. The collective and the distances determine the data: {1} is a ring,
 // on which a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles a node's data in
@@ -125,7 +127,7 @@ struct Plan {
 };
 bool operator==(const ExchangeStep& a, const ExchangeStep& b);
 
-// The cycle and the distances of a circulant plan.
+// Return the cycle and the distances of a circulant plan.
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 

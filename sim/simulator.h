@@ -22,6 +22,7 @@ inline constexpr ActorId kNetworkActor = 0xffffffff;
 
 // A Simulator runs events in order of (time, actor, order of scheduling). An event may schedule others, not before now.
 // It is single-threaded; all objects that the events refer to must outlive them. Starts at absl::UnixEpoch().
+//
 // The trace hash covers time and actor of every event that ran and all values passed to Trace(): two runs that are
 // equal so far have equal hashes.
 class Simulator {

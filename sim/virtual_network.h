@@ -55,10 +55,12 @@ struct VirtualNetworkStats {
 };
 
 // A VirtualNetwork carries frames between its nodes' transports. `*simulator` must outlive it. Nodes are never removed.
+//
 //   VirtualNetwork network(&simulator, {.seed = seed});
 //   NodeNumber a = network.AddNode("a", Incarnation(1), [&] { engine_a.Progress(1 << 20); });
 //   Engine engine_a(network.transport(a), ...);
 //   network.transport(a)->Connect({Incarnation(2), network.transport(b)->LocalAddress()});
+//
 // on_ready is an event of the node (actor = its number): a frame arrived, a peer's loss has to be reported, or the pool
 // of frames has room again. The node's loop is expected to call Progress until it returns false, and to schedule timers
 // of its own with the simulator, checking running() in them.

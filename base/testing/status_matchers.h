@@ -60,7 +60,7 @@ class NamesMatcher {
   std::vector<std::string> things_;
 };
 
-// `things`: texts.
+// Matches a text that names each of `things`, which are texts.
 template <typename... Things>
 NamesMatcher Names(const Things&... things) {
   return NamesMatcher({std::string(things)...});

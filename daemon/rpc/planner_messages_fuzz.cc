@@ -34,7 +34,7 @@ constexpr uint64_t kElements = 10;
 
 enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kCancel, kDie, kStepCount };
 
-// `number`: a collective, a rank, a request, or seconds.
+// Encodes a step. `number` is a collective, a rank, a request, or seconds.
 std::string Encoded(Step step, uint8_t number, std::string_view body = "") {
   return EncodeStep({.step = step, .number = number}, body);
 }
@@ -123,7 +123,7 @@ schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
   return plan;
 }
 
-// Two ranks on `nodes` nodes.
+// Returns a Prepare for two ranks on `nodes` nodes.
 schedule::Prepare PrepareOf(Family family, uint32_t nodes) {
   schedule::Prepare prepare{.epoch = EpochId(1)};
   prepare.layout = {.id = TeamId(kTeam.value() + static_cast<uint64_t>(family)),

@@ -46,6 +46,7 @@ grpc::ChannelArguments ChannelArguments() {
 
 // One stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the owner through
 // `owner_`, null once the stream is gone.
+//
 // Only the loop's thread destroys it, when gRPC is done with it: the last channel takes along the threads on which gRPC
 // runs reactions, so that must not happen on one of them.
 class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {

@@ -25,7 +25,7 @@ void Report(const Case& c, const Scale& scale, const Findings& findings) {
                static_cast<unsigned long long>(c.seed));
 }
 
-// The case that runs, for a crash of simulated daemons, which is one of ours.
+// The running case, for a crash of simulated daemons, which crashes this process.
 std::string& CrashNote() {
   static auto& note = *new std::string;
   return note;
@@ -34,7 +34,7 @@ std::string& CrashNote() {
 void OnCrash(int number) {
   const std::string& note = CrashNote();
   if (write(STDERR_FILENO, note.data(), note.size()) < 0) _exit(128 + number);
-  raise(number);  // as it would have been
+  raise(number);  // the default action
 }
 
 void NoteCrashes() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A minute of the campaign, always the same one.
+// Runs a minute of the campaign, always the same one.
 #include "integration_tests/campaign/campaign.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace copse::campaign {
 namespace {
 
 constexpr uint64_t kCases = kFaultKindCount * kStateCount;
-// A rank that comes late to a call for which the others could get no room is told that, but not where.
+// In this case a rank is late to a call for which the others got no resources: its error has the reason, but no node.
 constexpr uint64_t kKnown[] = {88};
 
 TEST(CampaignTest, EveryFaultInEveryState) {

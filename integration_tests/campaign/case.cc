@@ -36,7 +36,7 @@ Placement RandomPlacement(uint32_t ranks, std::vector<uint32_t> nodes, Prng* prn
   return placement;
 }
 
-// Makes one job. The order is: team, calls, the call that is held, calls, the end.
+// Makes one job. The order is: team, calls, the held call, calls, the end.
 class JobMaker {
  public:
   JobMaker(std::string name, Placement placement, const Scale& scale, Prng* prng) : scale_(scale), prng_(prng) {
@@ -57,7 +57,7 @@ class JobMaker {
     job_.programs[job_.holder].script.push_back(scenario::PauseStep(pause));
     job_.pauses += pause;
   }
-  // What the observer has done when it waits in what comes next.
+  // Records the observer's number of outcomes when it waits in the next call.
   void Observe() {
     const Script& script = job_.programs[job_.observer].script;
     job_.outcomes_before = std::count_if(script.begin(), script.end(), [](const Step& step) {
@@ -69,7 +69,7 @@ class JobMaker {
     ForEach([&](uint32_t) { return step; });
   }
   Step SomeCall(uint32_t ranks) { return scenario::RandomStep(ranks, scale_.bytes_max, prng_->Next()); }
-  // A collective in which nobody can be through before all have come.
+  // Returns a collective that no rank can complete before all have arrived.
   Step FullCall(uint64_t bytes) {
     Step step = scenario::CallStep(kTeam, {.collective = Collective::kAllreduce, .type = ElementType::kInt32}, 0);
     step.arguments.count = bytes / 4;
@@ -79,7 +79,7 @@ class JobMaker {
   void Calls(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) Call(SomeCall(ranks_));
   }
-  // Some of which are in flight at once.
+  // Adds calls, some of which are in flight at once.
   void Posts(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
       Step step = SomeCall(ranks_);
@@ -88,7 +88,7 @@ class JobMaker {
     }
     ForEach([](uint32_t) { return scenario::AwaitStep(); });
   }
-  // A team of some ranks, which holds one of them in its formation or in a call.
+  // Adds a team of some ranks, which holds one of them in its formation or in a call.
   void Derived(absl::Duration hold) {
     std::set<uint32_t> members = {job_.holder, job_.observer};
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -118,7 +118,7 @@ class JobMaker {
   void End() {
     ForEach([](uint32_t) { return scenario::DestroyStep(kTeam); });
   }
-  // A rank leaves before the last `calls` calls.
+  // Makes a rank leave before the last `calls` calls.
   void LeaveEarly(uint32_t rank, uint32_t calls) {
     Script& script = job_.programs[rank].script;
     script.resize(script.size() - 1 - calls);
@@ -223,7 +223,7 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   std::iota(all.begin(), all.end(), 0);
   const auto ranks = [&](uint32_t least) { return static_cast<uint32_t>(least + prng.Below(scale.ranks_max - 1)); };
   const Placement placement = RandomPlacement(ranks(2), all, &prng);
-  c.target.placement = placement;  // for what the faults aim at
+  c.target.placement = placement;  // the faults' target
   c.faults.push_back(MakeFault(kind, c, &prng));
   if (prng.Chance(0.3)) {
     constexpr FaultKind kSeconds[] = {FaultKind::kProcessCrash,    FaultKind::kProcessPause,
@@ -269,11 +269,11 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   if (c.state == State::kLeaving) target.Hold(hold);
   target.End();
   if (kind == FaultKind::kLeavesEarly) target.LeaveEarly(c.faults[0].ranks[0], 1 + prng.Below(kMore));
-  if (c.state == State::kLeaving) target.Observe();  // it waits for nobody when it leaves
+  if (c.state == State::kLeaving) target.Observe();  // it waits for no other rank when it leaves
   c.target = target.Take();
 
-  // One that waits in a call all the time, where the faults are not if there is such a place; one that makes calls all
-  // the time, anywhere.
+  // One job waits in a call all the time, away from the faults if there is such a node; one makes calls all the time,
+  // anywhere.
   std::vector<uint32_t> apart;
   for (const uint32_t node : all) {
     if (std::count(c.faults[0].nodes.begin(), c.faults[0].nodes.end(), node) == 0) apart.push_back(node);

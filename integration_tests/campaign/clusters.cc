@@ -15,7 +15,7 @@
 namespace copse::campaign {
 namespace {
 
-// A cluster whose network is described by a file that goes with it.
+// A cluster whose network is described by a file that is deleted with it.
 class NetworkCluster : public procs::ProcessCluster {
  public:
   NetworkCluster(procs::ProcessClusterOptions options, std::string file)

@@ -12,7 +12,8 @@
 namespace copse::campaign {
 
 std::unique_ptr<scenario::Cluster> MakeSimulatedCluster(const Case& c);
-// With network namespaces and an emulated network where that is possible, else on loopback, where nothing can be cut.
+// Returns a cluster with network namespaces and an emulated network where that is possible, else on loopback, where
+// no link can be cut.
 std::unique_ptr<scenario::Cluster> MakeRealCluster(const Case& c);
 
 }  // namespace copse::campaign

@@ -16,13 +16,13 @@ using scenario::Cluster;
 using scenario::Outcome;
 using scenario::TeamPhase;
 
-// The patience for what needs no fault to end: nodes come back, memory is given back.
+// Limit for events that need no fault to end: nodes come back, memory is freed.
 constexpr absl::Duration kSettle = absl::Seconds(60);
 constexpr absl::Duration kPhase = absl::Seconds(1);
-// Connections to the planner, old and new, and who asks for gauges.
+// Additional descriptors: connections to the planner, old and new, and of the reader of gauges.
 constexpr uint64_t kFilesMore = 2;
 constexpr absl::Duration kLookAgain = absl::Milliseconds(500);
-// Until a daemon has heard that it takes teams again; administrators are not told when.
+// Time until a daemon has learned that it takes teams again; administrators get no notification of it.
 constexpr absl::Duration kUndrained = absl::Milliseconds(100);
 constexpr size_t kComplaintsMax = 8;
 
@@ -46,7 +46,7 @@ class Conductor {
       Launch(job);
       Await(runs_.back());
     }
-    // A job that is launched before its team's state is reached makes faults of its own programs.
+    // A job that is launched before its team's state is reached makes the faults of its own programs itself.
     for (const Fault& fault : case_.faults) {
       if (fault.kind == FaultKind::kFullRooms || fault.kind == FaultKind::kLeavesEarly) oracle_.Made(fault);
     }
@@ -71,7 +71,7 @@ class Conductor {
     return status.ok();
   }
 
-  // Lets processes take what they take once and keep: libraries' files and pools.
+  // Lets processes allocate what they keep for good: libraries' files and pools.
   void WarmUp() {
     Launch(case_.after);
     Finish(runs_.back());
@@ -86,7 +86,7 @@ class Conductor {
     runs_.push_back({&job, 0, cluster_->Now()});
     runs_.back().first = cluster_->Launch(job.programs);
   }
-  // Until its observer waits in the call that is held.
+  // Waits until the job's observer waits in the held call.
   void Await(const Run& run) {
     if (run.job->outcomes_before == 0) return;
     Check(cluster_->AwaitOutcomes(run.first + run.job->observer, run.job->outcomes_before, kSettle),
@@ -112,11 +112,11 @@ class Conductor {
     }
   }
   void Reach(TeamPhase phase) {
-    // A team that is refused never gets there.
+    // A refused team never reaches the phase.
     cluster_->AwaitTeamPhase(case_.target.name, phase, kPhase).IgnoreError();
   }
 
-  // Faults begin and end in the order of their times.
+  // Makes the faults, which begin and end in the order of their times.
   void MakeFaults() {
     struct Turn {
       absl::Duration at;
@@ -147,7 +147,7 @@ class Conductor {
         const absl::Status status = End(cluster_, *turn.fault, target.first);
         oracle_.Lasted(turn.fault->kind, cluster_->Now() - begun[turn.fault->kind]);
         if (turn.fault->kind == FaultKind::kPlannerReplaced) MeetNewcomer(*turn.fault);
-        // A daemon that restarts while the planner is away, or drains, is ready later.
+        // A daemon that restarts while the planner is away, or drains, becomes ready later.
         if (!absl::IsUnimplemented(status) && case_.faults.size() == 1 && case_.state != State::kDraining) {
           Check(status, absl::StrCat("the end of ", FaultKindName(turn.fault->kind)));
         }
@@ -155,7 +155,7 @@ class Conductor {
     }
   }
 
-  // A planner that knows nothing has formed a new team when the nodes of another one come back to it.
+  // A planner without state has formed a new team when the nodes of another one come back to it.
   void MeetNewcomer(const Fault& fault) {
     if (!case_.newcomer.programs.empty()) {
       Launch(case_.newcomer);
@@ -198,7 +198,7 @@ class Conductor {
     }
   }
 
-  // Until every node is as it was.
+  // Waits until every node is as it was.
   bool Settle() {
     if (case_.state == State::kDraining) Undrain(case_.drained);
     for (const Fault& fault : case_.faults) {
@@ -212,7 +212,7 @@ class Conductor {
     return ready;
   }
 
-  // A planner without its store knows a node when that is back.
+  // A planner without its store knows a node only once that is back.
   void Undrain(uint32_t node) {
     const absl::Time deadline = cluster_->Now() + kSettle;
     absl::Status status = cluster_->DrainNode(node, false);

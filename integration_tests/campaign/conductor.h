@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one case of a campaign on a cluster, and looks at what came of it.
+// Runs one case of a campaign on a cluster, and checks the outcome.
 #ifndef COPSE_INTEGRATION_TESTS_CAMPAIGN_CONDUCTOR_H_
 #define COPSE_INTEGRATION_TESTS_CAMPAIGN_CONDUCTOR_H_
 
@@ -15,14 +15,14 @@
 namespace copse::campaign {
 
 struct Findings {
-  std::vector<std::string> complaints;  // empty: all is as it should be
+  std::vector<std::string> complaints;  // empty: no errors
   uint64_t programs = 0;
   uint64_t ended_well = 0;
-  uint64_t calls = 0;                               // posted before any rank of the team was told of a failure
-  std::vector<std::pair<FaultKind, State>> faults;  // that were made while a call was in flight
+  uint64_t calls = 0;                               // posted before any rank of the team received a failure
+  std::vector<std::pair<FaultKind, State>> faults;  // those made while a call was in flight
 };
 
-// `cluster` has not been started.
+// Precondition: `cluster` has not been started.
 Findings Conduct(const Case& c, const Scale& scale, scenario::Cluster* cluster);
 
 }  // namespace copse::campaign

@@ -46,7 +46,7 @@ absl::Status Begin(Cluster* cluster, const Fault& fault, uint32_t first, const s
       for (const uint32_t node : fault.nodes) RETURN_IF_ERROR(cluster->ResetManagementLink(node));
       break;
     case FaultKind::kPlannerReplaced:
-      // A link that cannot be cut is a daemon that comes back at once.
+      // Where links cannot be cut, the daemon comes back at once instead.
       for (const uint32_t node : fault.nodes) cluster->SetManagementLink(node, false).IgnoreError();
       cluster->KillPlanner();
       break;
@@ -75,7 +75,7 @@ absl::Status Begin(Cluster* cluster, const Fault& fault, uint32_t first, const s
       return cluster->SetManagementLink(fault.nodes[0], false);
     case FaultKind::kFullRooms:
     case FaultKind::kLeavesEarly:
-      break;  // programs do that
+      break;  // the programs make these faults
   }
   return absl::OkStatus();
 }

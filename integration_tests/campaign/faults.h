@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The faults of a campaign, and the states of a team that they meet.
+// The faults of a campaign, and the states of a team in which they happen.
 #ifndef COPSE_INTEGRATION_TESTS_CAMPAIGN_FAULTS_H_
 #define COPSE_INTEGRATION_TESTS_CAMPAIGN_FAULTS_H_
 
@@ -17,13 +17,13 @@ namespace copse::campaign {
 enum class FaultKind : uint8_t {
   kProcessCrash,
   kProcessPause,
-  kDaemonCrash,  // and a restart
+  kDaemonCrash,  // followed by a restart
   kDaemonPause,
   kDataCut,
   kDataDisturbed,
   kManagementCut,
   kManagementReset,
-  kPlannerKilled,  // and restarted with its store
+  kPlannerKilled,  // then restarted with its store
   kPlannerStalled,
   kPlannerReplaced,  // restarted with an empty store; nodes whose management link is cut meanwhile come back later
   kStoreRefuses,
@@ -38,9 +38,9 @@ inline constexpr int kFaultKindCount = 18;
 const char* FaultKindName(FaultKind kind);
 
 enum class State : uint8_t {
-  kForming,    // a rank of the team is missing
-  kPrepared,   // its daemons have been asked, nothing is decided
-  kCommitted,  // decided, and not all ranks know
+  kForming,    // a rank of the team has not arrived
+  kPrepared,   // its daemons have got Prepare, nothing is decided
+  kCommitted,  // decided, and not all ranks have been notified
   kShortCall,
   kLongCall,
   kDerived,  // a team derived from it is being formed, or has a call in flight
@@ -52,23 +52,23 @@ const char* StateName(State state);
 
 struct Fault {
   FaultKind kind = FaultKind::kProcessCrash;
-  std::vector<uint32_t> ranks;  // of the team in that state: one; kProcess*: maybe all of its node
-  std::vector<uint32_t> nodes;  // the rank's; kManagement*: maybe all; kPlannerReplaced: all of the team
+  std::vector<uint32_t> ranks;  // ranks of the team in that state: one; kProcess*: maybe all of its node
+  std::vector<uint32_t> nodes;  // nodes of the ranks; kManagement*: maybe all; kPlannerReplaced: all of the team
   absl::Duration after;         // since the state was reached
   absl::Duration lasts;         // zero: it is over at once
   std::string algorithm;        // kReplan, kUndecided
 };
 
-// Makes a fault, or ends it. UNIMPLEMENTED: the cluster cannot; no other error means that the fault was not made.
-// `first` is the process of the team's rank 0.
+// Makes a fault, or ends it. UNIMPLEMENTED: the cluster cannot make it; after any other error the fault may have been
+// made. `first` is the process of the team's rank 0.
 absl::Status Begin(scenario::Cluster* cluster, const Fault& fault, uint32_t first, const std::string& team);
 absl::Status End(scenario::Cluster* cluster, const Fault& fault, uint32_t first);
 
-// Whether a new team, a derived one, or a call that needs new plans may be refused or held up by it.
+// Whether the fault may refuse or hold up a new team, a derived one, or a call that needs new plans.
 bool ConcernsFormation(FaultKind kind);
-// Whether the planner cannot do its work meanwhile.
+// Whether the planner cannot do its work during the fault.
 bool ConcernsPlanner(FaultKind kind);
-// Whether the node's neighbors hear nothing from it meanwhile.
+// Whether the node's neighbors receive nothing from it during the fault.
 inline bool IsSilence(FaultKind kind) { return kind == FaultKind::kDaemonPause || kind == FaultKind::kDataCut; }
 
 }  // namespace copse::campaign

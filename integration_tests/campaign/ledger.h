@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a campaign has done so far, as lines of a file: long runs are told apart, added up and gone on with.
+// A campaign's progress as lines of a file, by which long runs are distinguished, summed up and continued.
 #ifndef COPSE_INTEGRATION_TESTS_CAMPAIGN_LEDGER_H_
 #define COPSE_INTEGRATION_TESTS_CAMPAIGN_LEDGER_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::campaign {
 
-// One stretch of seeds. Text fields have no blanks.
+// One range of seeds. Text fields have no blanks.
 struct LedgerRow {
   std::string commit;
   std::string cluster;  // "simulated", "real"
@@ -30,16 +30,16 @@ struct LedgerRow {
 };
 
 std::string FormatRow(const LedgerRow& row);
-// INVALID_ARGUMENT names the line.
+// Errors: INVALID_ARGUMENT names the line.
 absl::StatusOr<LedgerRow> ParseRow(std::string_view line);
 
-// A Ledger appends to its file, a row at a time, so that what was written survives whatever ends the campaign.
+// A Ledger appends to its file, a row at a time, so that written rows survive any end of the campaign.
 class Ledger {
  public:
-  // The file need not exist. Empty: nothing is kept.
+  // The file need not exist. Empty: nothing is written.
   explicit Ledger(std::string file) : file_(std::move(file)) {}
 
-  // The seed after the last one that this commit, cluster and shard have done; `otherwise` if there is none.
+  // Returns the seed after the last one that this commit, cluster and shard have run; `otherwise` if there is none.
   absl::StatusOr<uint64_t> NextSeed(const LedgerRow& like, uint64_t otherwise) const;
   absl::Status Append(const LedgerRow& row) const;
 

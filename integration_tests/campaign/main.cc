@@ -24,7 +24,7 @@ int BadUsage(const std::string& what) {
   return 2;
 }
 
-// "2/4": the second of four.
+// Parses "2/4", the second shard of four.
 bool ParseShard(const std::string& text, CampaignOptions* options) {
   const std::vector<std::string> parts = absl::StrSplit(text, '/');
   uint64_t number = 0;

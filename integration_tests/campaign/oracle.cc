@@ -18,13 +18,13 @@ using scenario::StepKind;
 using schedule::Failure;
 using schedule::FailureCause;
 
-// Pauses and waits have no outcome of their own; a rank that is killed tells none.
+// Pauses and waits have no outcome of their own; nor has the death of a rank.
 bool HasOutcome(const Step& step) {
   return step.kind != StepKind::kPause && step.kind != StepKind::kAwait && step.kind != StepKind::kDie;
 }
 bool IsCall(const Step& step) { return step.kind == StepKind::kCall || step.kind == StepKind::kPost; }
 
-// A team is formed for it, or plans are made.
+// Whether the step forms a team, or needs plans to be made.
 bool Forms(const Step& step) {
   if (!IsCall(step)) return step.kind == StepKind::kTeam || step.kind == StepKind::kSubTeam;
   return schedule::FamilyOfCall(ArgumentsOf(WholeCallOf(step))) != Family::kCommon;
@@ -32,7 +32,7 @@ bool Forms(const Step& step) {
 
 std::string NodeName(uint32_t node) { return absl::StrCat("n", node); }
 
-// TCP's first time-out, of which there may be two.
+// TCP's first time-out; two may occur.
 constexpr absl::Duration kRetransmission = absl::Milliseconds(400);
 
 bool Has(const Job& job, uint32_t node) { return std::count(job.placement.begin(), job.placement.end(), node) != 0; }
@@ -53,11 +53,11 @@ bool Oracle::InPath(const Fault& fault, const Job& job) const {
   const bool forms = job.needs_planner || &job == &case_->after || &job == &case_->newcomer ||
                      (IsTarget(job) && (case_->state == State::kForming || case_->state == State::kPrepared ||
                                         case_->state == State::kCommitted));
-  // A switch that nobody decides, or of whose decision a node does not hear, holds calls.
+  // An undecided switch, or one whose decision does not reach a node, holds calls.
   const bool switches = IsTarget(job) && (WasMade(FaultKind::kReplan) || fault.kind == FaultKind::kUndecided);
   if (ConcernsPlanner(fault.kind) || fault.kind == FaultKind::kStoreRefuses) return forms || switches;
   if (fault.kind == FaultKind::kReplan) return false;
-  if (fault.kind == FaultKind::kFullRooms) return true;  // from the beginning
+  if (fault.kind == FaultKind::kFullRooms) return true;  // the fault exists from the beginning
   const bool meets_nodes =
       std::any_of(fault.nodes.begin(), fault.nodes.end(), [&](uint32_t node) { return Has(job, node); });
   if (ConcernsFormation(fault.kind)) return (forms || switches) && meets_nodes;
@@ -79,7 +79,7 @@ absl::Duration Oracle::Patience(const Job& job) const {
     if (!InPath(fault, job)) continue;
     patience += fault.lasts + 3 * case_->options.node_timeout;
     const bool loses_ranks = fault.kind == FaultKind::kProcessCrash || fault.kind == FaultKind::kDaemonCrash;
-    // Ranks that will never come are waited for.
+    // The others wait for ranks that will never arrive.
     if (ConcernsFormation(fault.kind) || loses_ranks || IsSilence(fault.kind)) {
       patience += case_->options.team_formation_timeout + absl::Seconds(10);
     }
@@ -91,7 +91,7 @@ bool Oracle::MayBeLost(const Job& job) const {
   absl::Duration silent;
   for (const Fault& fault : made_) {
     if (!IsSilence(fault.kind) || !InPath(fault, job)) continue;
-    // What TCP lost in a cut it sends again, at worst after as long once more.
+    // TCP sends again after a cut, at worst after as long once more.
     silent += scale_->real && fault.kind == FaultKind::kDataCut ? 2 * fault.lasts + kRetransmission : fault.lasts;
   }
   return silent > 0.8 * case_->options.node_timeout;
@@ -104,7 +104,7 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
   const bool named = std::any_of(fault.nodes.begin(), fault.nodes.end(),
                                  [&](uint32_t node) { return outcome.node == NodeName(node); });
   const bool on_node = job.placement[rank] == fault.nodes[0];
-  // The ranks that are missing are a list, so no single node is named.
+  // The missing ranks are a list, so no single node is named.
   const bool not_in_time = forms && cause == FailureCause::kNotFormedInTime;
   switch (fault.kind) {
     case FaultKind::kProcessCrash:
@@ -117,11 +117,11 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
     case FaultKind::kDaemonPause:
     case FaultKind::kDataCut: {
       if (not_in_time) return true;
-      // A process that attaches to a daemon that stands still knows no node yet.
+      // A process that attaches to a stopped daemon knows no node yet.
       if (on_node && forms && cause == FailureCause::kCallerTimeOut) return true;
       if (!MayBeLost(job) || cause != FailureCause::kNodeSilent) return false;
       if (named) return true;
-      // Nobody can tell which end of a link is cut; a planner that hears all the others can.
+      // The two ends of a cut link cannot be distinguished from there; a planner that receives all other reports can.
       const bool nobody_weighs = made_.size() > 1;
       const std::set<uint32_t> nodes(job.placement.begin(), job.placement.end());
       const bool others_left = IsTarget(job) && case_->state == State::kLeaving;
@@ -180,13 +180,13 @@ Verdict Oracle::Judge(const Job& job, const std::vector<std::vector<Outcome>>& o
       if (outcome.failure == Failure::kNone) continue;
       verdict.ended_well = false;
       told = true;
-      if (!whole) continue;  // a rank that was killed: which step it is that failed is not known
+      if (!whole) continue;  // for a killed rank, the failed step is not known
       const bool begins = step.kind == StepKind::kTeam || step.kind == StepKind::kSubTeam;
       const bool follows = lost.contains(step.team) || (step.kind == StepKind::kSubTeam && lost.contains(step.parent));
       if (begins) lost.insert(step.team);
       if (follows && outcome.cause == FailureCause::kBadArgument) continue;
       if (IsExplained(job, rank, step, outcome)) continue;
-      // Once a rank: what follows is told the same.
+      // One complaint per rank: later steps fail alike.
       if (complained) continue;
       complained = true;
       const bool unnamed = outcome.node.empty() && outcome.cause == UsualCause(outcome.failure);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the oracle believes, and what it does not.
+// Tests which outcomes the oracle accepts, and which it does not.
 #include "integration_tests/campaign/oracle.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class OracleTest : public testing::Test {
   static Outcome Failed(Failure failure, FailureCause cause, const std::string& node) {
     return {.failure = failure, .cause = cause, .node = node};
   }
-  // Whether all ranks may be told this of a job's call.
+  // Whether the oracle accepts this outcome of a job's call at all ranks.
   bool Believes(const Job& job, const Outcome& outcome) {
     return oracle_.Judge(job, {{{}, outcome, {}}, {{}, outcome, {}}}).complaints.empty();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios in which nothing goes wrong.
+// Scenarios without faults.
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
 #include "gtest/gtest.h"
@@ -59,7 +59,7 @@ void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t
     Prng prng(seed * 77 + rank);
     Script script = {TeamStep(0, "skewed", rank, ranks)};
     for (uint32_t i = 0; i < calls; ++i) {
-      // Mixed small and large, blocking and not, and every rank late now and then.
+      // Calls are small and large, blocking and not, and every rank is late now and then.
       CallArguments call = RandomCall(ranks, seed * 999983 + i);
       if (i % 16 != 0) call.count = std::min<uint64_t>(call.count, 32);
       script.push_back(i % 3 == 0 ? PostStep(0, call, seed + i) : CallStep(0, call, seed + i));
@@ -80,7 +80,7 @@ void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed) {
   ASSERT_TRUE(cluster->Start({.nodes = kNodes, .seed = seed}).ok());
   std::vector<Program> programs;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
-    // The second team numbers its ranks the other way round, and has calls of its own.
+    // The second team numbers its ranks in reverse, and has calls of its own.
     const uint32_t other = kRanks - 1 - rank;
     Script script = {TeamStep(0, "forward", rank, kRanks), TeamStep(1, "backward", other, kRanks)};
     for (uint32_t i = 0; i < 40; ++i) {
@@ -103,7 +103,7 @@ void SubTeams(Cluster* cluster) {
   std::vector<Program> programs;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     Script script = {TeamStep(0, "parent", rank, kRanks), CallStep(0, sum, 1)};
-    // The odd ranks, in reverse order; then all, as a duplicate.
+    // The first derived team has the odd ranks, in reverse order; the second has all, as a duplicate.
     script.push_back({.kind = StepKind::kSubTeam, .team = 1, .parent = 0, .members = {7, 5, 3, 1}});
     script.push_back({.kind = StepKind::kSubTeam, .team = 2, .parent = 0, .members = {0, 1, 2, 3, 4, 5, 6, 7}});
     for (uint32_t i = 0; i < 10; ++i) {
@@ -119,7 +119,7 @@ void SubTeams(Cluster* cluster) {
   ExpectAllSucceed(cluster, programs, kLong);
 }
 
-// A flat tree whose root has more children than one descriptor sequence has room for, with calls close behind one
+// Runs a flat tree whose root has more children than fit into one descriptor sequence, with calls close behind one
 // another, so that sends wait for credit in the middle of a block.
 void ManyChildren(Cluster* cluster, uint32_t nodes) {
   ASSERT_TRUE(cluster->Start({.nodes = nodes}).ok());
@@ -129,7 +129,7 @@ void ManyChildren(Cluster* cluster, uint32_t nodes) {
   for (uint32_t rank = 0; rank < nodes; ++rank) {
     Prng prng(rank + 1);
     Script script = {TeamStep(0, "wide", rank, nodes), CallStep(0, {.collective = Collective::kBarrier}, 0)};
-    if (rank == 0) script.push_back(PauseStep(absl::Seconds(1)));  // meanwhile the plans are switched
+    if (rank == 0) script.push_back(PauseStep(absl::Seconds(1)));  // the plans are switched meanwhile
     for (uint32_t i = 0; i < 60; ++i) {
       // Broadcasts from one rank need no answer: only credit holds it back.
       CallArguments call = RandomCall(nodes, 600 + i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What scenarios expect of outcomes. Reports through gtest.
+// Expectations of scenarios about outcomes. Reports through gtest.
 #ifndef COPSE_INTEGRATION_TESTS_SCENARIOS_EXPECTATIONS_H_
 #define COPSE_INTEGRATION_TESTS_SCENARIOS_EXPECTATIONS_H_
 
@@ -15,19 +15,19 @@
 
 namespace copse::scenario {
 
-// What must not take long takes at most this; real machines are slow and shared.
+// Limit for operations that must not take long; real machines are slow and shared.
 inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
 void ExpectOk(const absl::Status& status);
-// Ends of all processes, then their outcomes.
+// Waits for the ends of all processes, then returns their outcomes.
 std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count);
-// Success with right data, or `failure` with a text that names all of `things`.
+// Expects success with right data, or `failure` with a text that names all of `things`.
 void ExpectOutcome(const Outcome& outcome, schedule::Failure failure, const std::vector<std::string>& things,
                    const std::string& what);
-// After a disaster: every outcome is success with right data, or a failure that names `things`.
+// Expects, after a fault, that every outcome is success with right data, or a failure that names `things`.
 void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<schedule::Failure>& allowed,
                               const std::vector<std::string>& things, const std::string& what);
-// The cluster still works: a new team over `placement` makes a few calls.
+// Expects that the cluster still works: a new team over `placement` makes a few calls.
 void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement);
 
 }  // namespace copse::scenario

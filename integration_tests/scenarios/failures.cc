@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios in which something goes wrong: bad input, lateness, death, restarts.
+// Scenarios with faults: bad input, lateness, death, restarts.
 #include <algorithm>
 #include <set>
 
@@ -18,14 +18,14 @@ using schedule::Failure;
 const CallArguments kBarrier{.collective = Collective::kBarrier};
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
-// One rank a node, `calls` allreduces each.
+// One rank per node makes `calls` allreduces.
 std::vector<Program> Flat(const std::string& name, uint32_t ranks, uint32_t calls) {
   Placement placement;
   for (uint32_t r = 0; r < ranks; ++r) placement.push_back(r);
   return TeamPrograms(name, placement, std::vector<CallArguments>(calls, kSum), 1);
 }
 
-// Rank 0 pauses a little every few calls, so that a team's calls last long enough for something to happen meanwhile.
+// Rank 0 pauses a little every few calls, so that a fault can happen during a team's calls.
 void SlowDown(std::vector<Program>* programs) {
   Script slow;
   const Script& script = (*programs)[0].script;
@@ -69,7 +69,7 @@ void DeadlineOfACall(Cluster* cluster) {
   std::vector<Program> programs = Flat("deadline", 3, 1);
   for (uint32_t r : {0u, 2u}) {
     programs[r].script[1].timeout = absl::Milliseconds(300);
-    // The team is as good as before once the late one has come.
+    // The team works as before once the late rank has arrived.
     programs[r].script.insert(programs[r].script.begin() + 2, CallStep(0, kBarrier, 5));
   }
   programs[1].script.insert(programs[1].script.begin() + 1, PauseStep(absl::Seconds(1)));
@@ -115,7 +115,7 @@ void StoppedDaemonDelaysAndCompletes(Cluster* cluster) {
 
 void ArgumentsThatDiffer(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
-  // Count, type, operation, root; on another node, and between ranks of one node.
+  // The ranks differ in count, type, operation, root; on another node, and between ranks of one node.
   CallArguments count = kSum, type = kSum, op = kSum;
   count.count = 7;
   type.type = ElementType::kInt64;
@@ -130,7 +130,7 @@ void ArgumentsThatDiffer(Cluster* cluster) {
       const auto all = AwaitAll(cluster, first, 6);
       for (uint32_t r = 0; r < 6; ++r) {
         ASSERT_EQ(all[r].size(), 5u);
-        // A broken team ends every call in flight: also one before, that had not yet reached this rank.
+        // A broken team ends every call in flight: also an earlier one that had not reached this rank yet.
         if (all[r][1].failure != Failure::kMismatch) ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
         for (int call : {2, 3}) {
           ExpectOutcome(all[r][call], Failure::kMismatch,
@@ -146,7 +146,7 @@ void ArgumentsThatDiffer(Cluster* cluster) {
 
 void CollectivesThatDiffer(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
-  // Each waits for the other: no packet crosses, so only a comparison of what is being waited for finds it.
+  // Each waits for the other: no packet crosses, so only a comparison of the awaited calls finds the mismatch.
   const CallArguments from_1{.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 4, .root = 1};
   const CallArguments to_0{.collective = Collective::kReduce, .type = ElementType::kInt32, .count = 4, .root = 1};
   std::vector<Program> programs = TeamPrograms("differ", {0, 1}, {from_1}, 1);
@@ -161,8 +161,8 @@ void CollectivesThatDiffer(Cluster* cluster) {
 
 void RootsThatDifferInTheLastCall(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  // Who has given all that it had to is through, and leaves before anybody could ask it what its arguments were. After
-  // a barrier, since a team may break before the last member has heard that it is there.
+  // A rank that has contributed everything is done, and leaves before the planner could query its arguments. The call
+  // follows a barrier, since a team may break before the last member has learned of its formation.
   int number = 0;
   for (const Collective collective : {Collective::kBcast, Collective::kReduce}) {
     for (const uint32_t wrong : {1u, 2u}) {
@@ -223,7 +223,7 @@ void TeamOfMissingRanksTimesOut(Cluster* cluster) {
 
 void BadArguments(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
-  // All ranks err alike, so that the team goes on afterwards.
+  // All ranks make the same error, so the team goes on afterwards.
   const CallArguments root{.collective = Collective::kBcast, .type = ElementType::kInt8, .count = 1, .root = 2};
   const CallArguments bitwise{
       .collective = Collective::kAllreduce, .type = ElementType::kFloat, .op = ElementOp::kBand, .count = 1};
@@ -239,7 +239,7 @@ void BadArguments(Cluster* cluster) {
 }
 
 void ExhaustionAtAdmission(Cluster* cluster) {
-  // Room for some teams, not for all: whoever is refused is told what is short; the others work.
+  // There is room for some teams, not for all: a refused team's error names the missing resource; the others work.
   ASSERT_TRUE(cluster->Start({.nodes = 2, .memory_limit_bytes = 8u << 20}).ok());
   constexpr uint32_t kTeams = 24;
   std::vector<Program> programs;
@@ -275,7 +275,8 @@ void KilledProcess(Cluster* cluster, uint64_t seed) {
   cluster->KillProcess(first + victim);
   const absl::Time killed = cluster->Now();
   const auto all = AwaitAll(cluster, first, 8);
-  // The daemon notices in 10 ms, the sweep takes 100. However slow the machine is, it was not silence that told.
+  // The daemon notices in 10 ms, the sweep takes 100. However slow the machine is, the report did not come from
+  // silence.
   EXPECT_LT(cluster->Now() - killed, ClusterOptions().node_timeout);
   uint32_t failed = 0;
   for (uint32_t p = 0; p < 8; ++p) {
@@ -297,7 +298,7 @@ void KilledDaemonRejoins(Cluster* cluster, uint64_t seed) {
   std::vector<CallArguments> calls;
   for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(8, seed * 37 + i));
   const uint32_t first = cluster->Launch(TeamPrograms("killed", placement, calls, seed));
-  // A team that has nothing to do with it.
+  // This team has no rank on the node.
   std::vector<uint32_t> others;
   for (uint32_t n = 0; n < 5; ++n) {
     if (n != victim) others.push_back(n);
@@ -336,7 +337,8 @@ void KilledDuringFormation(Cluster* cluster, uint64_t seed, absl::Duration after
     cluster->KillPlanner();
     ExpectOk(cluster->RestartPlanner());
   }
-  // Everybody gets an answer: with the planner back all is well; else success up to some point, then a failure.
+  // Every process gets an answer: with the planner back all calls succeed; else success up to some point, then a
+  // failure.
   for (uint32_t p = 0; p < 6; ++p) {
     const std::string what = absl::StrCat("rank ", p, " seed ", seed);
     ExpectOk(cluster->AwaitEnd(first + p, kPatience));
@@ -363,7 +365,7 @@ void KilledPlanner(Cluster* cluster, uint64_t seed) {
   const uint32_t first = cluster->Launch(programs);
   ExpectOk(cluster->AwaitOutcomes(first, 1 + prng.Below(100), kPatience));
   cluster->KillPlanner();
-  // Existing teams go on to their end without it.
+  // Existing teams run to their end without it.
   for (uint32_t p = 0; p < 6; ++p) ExpectOk(cluster->AwaitOutcomes(first + p, 201, kPatience));
   ExpectOk(cluster->RestartPlanner());
   for (const auto& outcomes : AwaitAll(cluster, first, 6)) {
@@ -375,7 +377,7 @@ void KilledPlanner(Cluster* cluster, uint64_t seed) {
 void NewTeamsWithoutAPlanner(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
   cluster->KillPlanner();
-  // One that may be restarting is waited for; later it is known to be away.
+  // Daemons wait for a planner that may be restarting; later it is known to be away.
   for (const char* name : {"first", "second"}) {
     std::vector<Program> programs = Flat(name, 2, 0);
     for (Program& program : programs) program.script.resize(1);
@@ -394,7 +396,7 @@ void NewTeamsWithoutAPlanner(Cluster* cluster) {
 
 void PlannerRestartUnderLoad(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
-  // Slow enough for three restarts to happen meanwhile.
+  // The team runs long enough for three restarts.
   std::vector<Program> programs = Flat("loaded", 4, 8000);
   SlowDown(&programs);
   const uint32_t first = cluster->Launch(programs);
@@ -403,7 +405,7 @@ void PlannerRestartUnderLoad(Cluster* cluster) {
     ExpectOk(cluster->RestartPlanner());
     ExpectWorks(cluster, absl::StrCat("new", i), {3, 2, 1, 0});
   }
-  // The restarted planner knows the team that runs, and can switch its plans.
+  // The restarted planner knows the running team, and can switch its plans.
   ExpectOk(cluster->Replan("loaded", "flat"));
   for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
     EXPECT_EQ(outcomes.size(), 8002u);
@@ -438,7 +440,7 @@ void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster) {
   ExpectOk(cluster->AwaitOutcomes(first, 200, kPatience));
   ExpectOk(cluster->KillPlannerAtNextDecision());
   EXPECT_FALSE(cluster->Replan("undecided", "flat").ok()) << "the planner is to die on the way";
-  // Calls go on up to the window's end and wait there; the decision stands in the record.
+  // Calls go on up to the window's end and wait there; the decision is in the record.
   ExpectOk(cluster->RestartPlanner());
   for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
     EXPECT_EQ(outcomes.size(), 3002u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of collectives that need a companion, and of calls of many chunks: what may go wrong while one forms, or in
-// the middle of the other.
+// Scenarios of collectives that need a derived team for their class, and of calls of many chunks: faults while one is
+// formed, or in the middle of the other.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -25,13 +25,14 @@ const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementTy
 
 Step StepOf(const CallArguments& arguments, uint64_t seed) { return CallStep(0, arguments, seed); }
 
-// "7" of "...call 7: ...", as far as that is in the text.
+// Returns "7" of "...call 7: ...", if the text has it.
 std::string CallNumberIn(const std::string& text) {
   const size_t call = text.find("call ");
   return call == std::string::npos ? "" : text.substr(call + 5, text.find(':', call) - call - 5);
 }
 
-// Equal blocks for irregular collectives, else the plain call; `bytes` of each rank's buffer, about.
+// Makes a step with equal blocks for irregular collectives, else the plain call; each rank's buffer has about `bytes`
+// bytes.
 Step LongStep(Collective collective, uint32_t ranks, uint64_t bytes, uint32_t root, uint64_t seed) {
   Step step = StepOf({.collective = collective, .type = ElementType::kInt32, .op = ElementOp::kSum}, seed);
   if (HasRoot(collective)) step.arguments.root = root;
@@ -48,7 +49,7 @@ Step LongStep(Collective collective, uint32_t ranks, uint64_t bytes, uint32_t ro
   return step;
 }
 
-// One collective of each family, short.
+// Returns one short call of each collective class.
 std::vector<Step> OneOfEach(uint32_t ranks, uint64_t seed) {
   static constexpr Collective kOf[][4] = {
       {Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv},
@@ -81,7 +82,7 @@ void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed) {
     Step& step = steps.emplace_back(StepOf(RandomCall(kRanks, seed * 1009 + i), i));
     step.arguments.count = std::min<uint64_t>(step.arguments.count, 2000);
     if (prng.Chance(0.7)) step.kind = StepKind::kPost;
-    // Each family for the first time amid calls in flight, and again soon after.
+    // Each class is used for the first time amid calls in flight, and again soon after.
     if (i % 30 == 10) {
       steps.push_back(rare[i / 30 % 3]);
       steps.back().kind = StepKind::kPost;
@@ -140,7 +141,7 @@ void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration a
     if (p == victim && !whole_node) continue;
     const std::string what = absl::StrCat("rank ", p, " seed ", seed);
     ExpectOk(cluster->AwaitEnd(first + p, kPatience));
-    // A destroyed team was whole; one whose formation failed leaves nothing to destroy.
+    // A destroyed team was complete; one whose formation failed leaves nothing to destroy.
     ExpectSuccessThenFailure(cluster->Outcomes(first + p),
                              {Failure::kMemberLost, Failure::kNoDaemon, Failure::kInvalidArgument, Failure::kCanceled},
                              {}, what);
@@ -156,7 +157,7 @@ void KilledInLongCall(Cluster* cluster, uint64_t seed, uint64_t bytes, absl::Dur
   const Placement placement = UnevenPlacement(kRanks, 5, seed);
   const Collective collective = kCarried[seed % std::size(kCarried)];
   const auto root = static_cast<uint32_t>(prng.Below(kRanks));
-  // The short one before brings the companion.
+  // The preceding short call forms the derived team.
   std::vector<Step> steps = {LongStep(collective, kRanks, 400, root, seed)};
   for (uint32_t i = 1; i < 4; ++i) steps.push_back(LongStep(collective, kRanks, bytes, root, seed + i));
   const uint32_t first = cluster->Launch(TeamPrograms("long", placement, steps));
@@ -196,7 +197,7 @@ void SomeHaveNothingInLongCalls(Cluster* cluster, uint64_t bytes) {
   for (uint32_t i = 0; i < 3; ++i) {
     for (const Collective collective : {Collective::kGatherv, Collective::kScatterv, Collective::kAlltoallv}) {
       Step& step = steps.emplace_back(LongStep(collective, kRanks, 400, 1, i));
-      // Then one alone has much: rank 2, or for rank 2.
+      // Then one rank alone has much data: rank 2 sends it, or receives it.
       if (i == 1) {
         std::fill(step.counts.begin(), step.counts.end(), 0);
         step.counts[step.counts.size() / 2] = bytes / 4;
@@ -227,13 +228,13 @@ void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes) {
   const Switched& switched = kSwitched[seed % std::size(kSwitched)];
   std::vector<Step> steps = {LongStep(switched.collective, kRanks, 400, 1, seed)};
   for (uint32_t i = 1; i <= 6; ++i) {
-    // Short calls between the long ones, some of them in the next epoch already.
+    // Short calls run between the long ones, some of them in the next epoch already.
     steps.push_back(LongStep(switched.collective, kRanks, bytes, i, seed + i));
     steps.back().kind = i % 2 == 0 ? StepKind::kPost : StepKind::kCall;
     steps.push_back(LongStep(switched.collective, kRanks, 100, i, seed + 20 + i));
   }
   steps.push_back(AwaitStep());
-  // Until the planner knows that all have the companion.
+  // The pause lasts until the planner knows that all have the derived team.
   steps.insert(steps.begin() + 1, PauseStep(absl::Milliseconds(10)));
   const uint32_t first = cluster->Launch(TeamPrograms("switched", UnevenPlacement(kRanks, 5, seed), steps));
   for (uint32_t p = 0; p < kRanks; ++p) ExpectOk(cluster->AwaitOutcomes(first + p, 2, kPatience));
@@ -260,7 +261,8 @@ void DestroyedWithCallsInFlight(Cluster* cluster) {
     const std::string name = absl::StrCat("destroyed-", AbslView(CollectiveName(collective)));
     const Step late = LongStep(collective, 4, 400'000, 1, 7);
     std::vector<Program> programs = TeamPrograms(name, {0, 1, 2, 0}, {late});
-    // Rank 0 is refused while its call is in flight; rank 3 comes late to it; afterwards all is as if nobody had tried.
+    // Rank 0 is refused while its call is in flight; rank 3 is late to it; afterwards the team is as it was before
+    // the attempt.
     programs[0].script = {TeamStep(0, name, 0, 4), late, DestroyStep(0), AwaitStep(), DestroyStep(0)};
     programs[0].script[1].kind = StepKind::kPost;
     programs[3].script.insert(programs[3].script.begin() + 1, PauseStep(absl::Milliseconds(20)));
@@ -282,13 +284,13 @@ void LeftWithCallsInFlight(Cluster* cluster) {
       TeamPrograms("neighbours", {2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
   for (const Collective collective : kCarried) {
     const std::string name = absl::StrCat("left-", AbslView(CollectiveName(collective)));
-    // The first call: that nobody is lost before all have the team.
+    // The first call ensures that no rank is lost before all have the team.
     std::vector<Program> programs =
         TeamPrograms(name, {0, 1, 2, 0}, {StepOf(kSum, 1), LongStep(collective, 4, 400'000, 1, 7)});
-    // Rank 2 ends without waiting for anything.
+    // Rank 2 ends without waiting for any rank.
     programs[2].script[2].kind = StepKind::kPost;
     programs[2].script.resize(3);
-    // Rank 3 comes so late that it does not get there.
+    // Rank 3 is so late that it does not reach the call.
     programs[3].script.insert(programs[3].script.begin() + 2, PauseStep(absl::Milliseconds(50)));
     const uint32_t first = cluster->Launch(programs);
     const uint32_t first_neighbour = cluster->Launch(neighbours);
@@ -352,9 +354,9 @@ void CountsThatDiffer(Cluster* cluster) {
   struct Case {
     Collective collective;
     uint8_t options;
-    uint32_t rank;      // that is wrong
-    size_t place;       // of its counts, which it thinks to be another
-    std::string thing;  // that every rank's error names
+    uint32_t rank;      // the rank with the wrong count
+    size_t place;       // index of the wrong count
+    std::string thing;  // named in every rank's error
   };
   constexpr uint32_t kRanks = 6;
   const Case kCases[] = {
@@ -366,7 +368,7 @@ void CountsThatDiffer(Cluster* cluster) {
       {Collective::kAllgatherv, 0, 3, 1, "rank 3"},
       {Collective::kReduceScatterv, 0, 3, 1, "rank 3"},
       {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "sender=3"},    // sends more than rank 5 wants
-      {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "receiver=3"},  // wants more than rank 1 sends
+      {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "receiver=3"},  // expects more than rank 1 sends
       {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "sender=2"},    // to its neighbor on the same node
       {Collective::kAlltoallv, kPairsBounded, 3, 3 * kRanks + 5, "sender=3"},
       {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "receiver=3"},
@@ -393,9 +395,10 @@ void CountsThatDiffer(Cluster* cluster) {
       for (uint32_t r = 0; r < kRanks; ++r) {
         const std::string what = absl::StrCat(name, " of ", bytes, " bytes, rank ", r);
         ASSERT_EQ(all[r].size(), 6u) << what;
-        // It is the call's number, not that of the chunk in which it was found.
+        // The error has the call's number, not that of the chunk in which it was found.
         EXPECT_EQ(CallNumberIn(all[r][4].text), CallNumberIn(all[0][4].text)) << what << ": " << all[r][4].text;
-        // Who has given all that it had to may be through with the call; with what needs everybody nobody is.
+        // A rank that has contributed everything may have completed the call; where the result needs all ranks, none
+        // has.
         ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.thing}, what);
         ExpectOutcome(all[r][4], Failure::kMismatch, {c.thing}, what);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placements, programs and calls that scenarios are made of.
+// Placements, programs and calls for scenarios.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -22,12 +22,12 @@ bool HasOutcome(const Step& step) {
   return step.kind != StepKind::kPause && step.kind != StepKind::kAwait && step.kind != StepKind::kDie;
 }
 
-// Bytes at which a message becomes another one: of a packet's payload, inline, short blocks' class, a segment, a few of
-// them, a chunk, several.
+// Bytes at which the handling of a message changes: a packet's payload, inline data, the class of short blocks, a
+// segment, a few of them, a chunk, several.
 constexpr uint64_t kThresholds[] = {16,    64,    120,   240,   1024,   schedule::kSegmentBytesMax,
                                     16384, 32768, 57344, 65536, 131072, 3 * schedule::kMessageBytesMax};
 
-// Bytes up to `limit`: a threshold or one element less or more, few, any; rarely very many.
+// Returns bytes up to `limit`: a threshold or one element less or more, few, any; rarely very many.
 uint64_t RandomBytes(uint64_t limit, uint64_t unit, Prng* prng) {
   uint64_t bytes = 0;
   const uint64_t kind = prng->Below(100);
@@ -48,7 +48,8 @@ uint64_t RandomBytes(uint64_t limit, uint64_t unit, Prng* prng) {
   return std::min(bytes, limit);
 }
 
-// Elements of `blocks` blocks: equal, one heavy, mostly empty, any, falling; `total` together or a little less.
+// Returns the elements of `blocks` blocks: equal, one heavy, mostly empty, any, falling; their sum is `total` or a
+// little less.
 std::vector<uint64_t> RandomCounts(uint64_t blocks, uint64_t total, Prng* prng) {
   std::vector<uint64_t> counts(blocks, 0);
   const uint64_t each = total / blocks;
@@ -153,12 +154,12 @@ CallArguments RandomCall(uint32_t ranks, uint64_t seed) {
     call.op = static_cast<ElementOp>(prng.Below(kElementOpCount));
   } while (!IsDefined(call.op, call.type));
   call.root = static_cast<uint32_t>(prng.Below(ranks));
-  // Sizes around the edges of a packet, of a segment and of the whole, and anything else.
+  // Sizes are around the edges of a packet, of a segment and of the whole, or anything else.
   const uint64_t limit = schedule::kMessageBytesMax / ElementBytes(call.type);
   const uint64_t edges[] = {0, 1, 6, 15, 16, 120 / ElementBytes(call.type), 121, 1024, 1025, limit - 1, limit};
   call.count = prng.Chance(0.6) ? edges[prng.Below(std::size(edges))] : prng.Below(prng.Chance(0.5) ? 64 : limit + 1);
   call.count = std::min(call.count, limit);
-  // Now and then one of several chunks.
+  // A few calls have several chunks.
   if (prng.Chance(0.05)) call.count = limit + prng.Below(4 * limit);
   return call;
 }
@@ -179,7 +180,7 @@ Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed) {
   step.displaced = prng.Chance(0.6);
   const uint64_t unit = ElementBytes(call.type);
   const bool blocks = HoldsBlocks(call.collective);
-  // The size of what: a block, or all of them.
+  // The size is that of a block, or of all blocks together.
   uint64_t each = RandomBytes(bytes_max / (blocks ? ranks : 1), unit, &prng);
   if (blocks && prng.Chance(0.5)) each = RandomBytes(bytes_max, unit, &prng) / ranks;
   if (IsIrregular(call.collective)) {

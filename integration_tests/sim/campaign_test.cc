@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random teams that make random calls of all collectives, checked against the reference: 20,000 calls in a thousand
-// clusters. The environment may ask for others: COPSE_SIM_SEED, the first; COPSE_SIM_TEAMS, how many.
+// Runs random teams that make random calls of all collectives, checked against the reference: 20,000 calls in a
+// thousand clusters. Environment: COPSE_SIM_SEED, the first seed; COPSE_SIM_TEAMS, the number of teams.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,7 @@ TEST(SimCampaignTest, RandomTeams) {
   std::printf("seeds %llu to %llu, %u calls each\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(first + teams - 1), kCallsPerTeam);
   for (uint64_t seed = first; seed < first + teams; ++seed) {
-    // Every other network overtakes, repeats and jitters.
+    // Every other network reorders, repeats and jitters.
     SimCluster cluster(seed % 2 == 0 ? sim::LinkProperties{}
                                      : sim::LinkProperties{.jitter_max = absl::Microseconds(100),
                                                            .duplicate_probability = 0.02,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated runner of the scenarios in which nothing goes wrong.
+// The simulated runner of the scenarios without faults.
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "integration_tests/sim/sim_cluster.h"
@@ -13,7 +13,7 @@ TEST(SimCollectivesTest, Smoke) {
   EveryCollective(&cluster, 2, 3, {6}, 1);
 }
 
-// Every collective, operation, type and root, 1 to 17 ranks on uneven nodes, in one packet.
+// Runs every collective, operation, type and root, 1 to 17 ranks on uneven nodes, in one packet.
 class EveryCollectiveTest : public testing::TestWithParam<uint32_t> {};
 TEST_P(EveryCollectiveTest, OnUnevenNodes) {
   const uint32_t ranks = GetParam();
@@ -30,7 +30,7 @@ TEST_P(RandomCallsTest, UpToSeveralChunks) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uint64_t{41}));
 
-// A campaign in small; campaign_test.cc has it in full.
+// A small campaign; campaign_test.cc has the full one.
 TEST(SimCollectivesTest, RandomTeams) {
   for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
     SimCluster cluster;
@@ -43,8 +43,9 @@ TEST(SimCollectivesTest, BackToBackSkewed) {
   BackToBackSkewed(&cluster, 5, 9, 10000, 3);
 }
 
-// Three ranks on nodes of their own; the last one comes a second later. How many outcomes the middle one, which posts a
-// call of all and then a broadcast by the first rank, has before, the first being the team's.
+// Runs three ranks on nodes of their own; the last one arrives a second later. Returns the number of outcomes, the
+// team's included, that the middle rank, which posts a call of all ranks and then a broadcast by the first, has
+// before that.
 size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
   SimCluster cluster;
   EXPECT_TRUE(cluster.Start({.nodes = 3}).ok());
@@ -73,7 +74,7 @@ size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
   return before;
 }
 
-// Of one packet, and of several chunks.
+// The calls are of one packet, and of several chunks.
 TEST(SimCollectivesTest, ACallWaitsWhileTooManyAreUnderWay) {
   for (const uint64_t count : {uint64_t{8}, uint64_t{3} << 13}) {
     SCOPED_TRACE(count);

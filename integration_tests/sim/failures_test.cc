@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated runner of the scenarios in which something goes wrong.
+// The simulated runner of the scenarios with faults.
 #include <string>
 #include <vector>
 
@@ -62,7 +62,7 @@ TEST(SimFormationTest, NewTeamsWithoutAPlanner) {
   NewTeamsWithoutAPlanner(&cluster);
 }
 
-// At every point of a team's formation, which takes some 500 us of virtual time.
+// Kills at every point of a team's formation, which takes some 500 us of virtual time.
 TEST(SimFormationTest, DeathAtAnyPoint) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SimCluster cluster;
@@ -71,15 +71,15 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
   }
 }
 
-// The planner cannot tell one node what all have agreed to: its neighbors, who run the team, do. Silence would else be
-// taken for its loss.
+// The planner cannot send one node the commit: its neighbors, which run the team, notify it. Otherwise its silence
+// would be taken for its loss.
 TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 3}).ok());
   const CallArguments barrier{.collective = Collective::kBarrier};
   const uint32_t first = cluster.Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<CallArguments>(20, barrier), 1));
   ASSERT_TRUE(cluster.AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
-  cluster.Pass(absl::Microseconds(150));  // its answer is under way
+  cluster.Pass(absl::Microseconds(150));  // its answer is in flight
   ASSERT_TRUE(cluster.SetManagementLink(1, false).ok());
   for (uint32_t p = first; p < first + 3; ++p) {
     ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(8)).ok());
@@ -89,7 +89,7 @@ TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
   }
 }
 
-// Companions of a team of seven are formed within some 800 us of virtual time.
+// The derived teams of a team of seven are formed within some 800 us of virtual time.
 TEST(SimCompanionTest, FormUnderLoad) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SimCluster cluster;
@@ -135,7 +135,7 @@ TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
   }
 }
 
-// A cut that heals within node_timeout delays; one that lasts breaks the team, on both sides of it.
+// A cut that heals within node_timeout only delays; a longer one breaks the team, on both sides of it.
 TEST(SimCutTest, ShortCutDelays) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
@@ -169,8 +169,8 @@ TEST(SimCutTest, LongCutIsALoss) {
   }
 }
 
-// A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost. Some
-// are its neighbors by another team only.
+// A daemon that was stopped finds its connections closed by peers that received nothing from it: they are not lost.
+// Some are its neighbors by another team only.
 TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
   const CallArguments barrier{.collective = Collective::kBarrier};
   for (uint32_t still = 0; still < 5; ++still) {
@@ -184,7 +184,7 @@ TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
     for (const uint32_t program : {first, other}) {
       ASSERT_TRUE(cluster.AwaitOutcomes(program, 10, absl::Seconds(10)).ok());
     }
-    cluster.KillPlanner();  // which would tell
+    cluster.KillPlanner();  // a planner would report the node
     cluster.StopDaemon(still);
     cluster.Pass(absl::Seconds(19));
     cluster.ContinueDaemon(still);
@@ -198,8 +198,8 @@ TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
   }
 }
 
-// One node is cut off from the others, but not from the planner, in every kind of tree: whoever it is and whoever
-// complains first, all are told of that node.
+// One node is cut off from the others, but not from the planner, in every kind of tree: whichever node it is and
+// whichever neighbor reports first, all ranks get that node's name.
 TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
   const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 4};
   for (const char* algorithm : {"flat", "binomial", "kary-2"}) {
@@ -229,7 +229,7 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
   }
 }
 
-// Nobody weighs: each side names the neighbor that it misses, but nobody waits for ever.
+// Without a planner to decide, each side names the neighbor that it misses, but no rank waits forever.
 TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());

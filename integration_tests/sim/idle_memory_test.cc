@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an idle node costs in the simulator: daemon core, engine, one client, one team that has made a call.
+// Measures an idle node's memory in the simulator: daemon core, engine, one client, one team that has made a call.
 #include <malloc.h>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace copse::scenario {
 namespace {
 
-// A node may cost this much; ten thousand of them then fit a small machine.
+// Limit for a node; ten thousand of them then fit a small machine.
 constexpr double kNodeBytesMax = 20 * 1024;
 
 size_t HeapBytes() {
@@ -27,7 +27,7 @@ TEST(IdleMemoryTest, ANodeWithOneClientAndOneTeam) {
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   std::vector<Program> programs;
   for (uint32_t n = 0; n < kNodes; ++n) {
-    // Teams of two neighbors. All make a call, and then stay attached without another.
+    // These are teams of two neighbors. All make a call, and then stay attached without another.
     programs.push_back(
         {n, {TeamStep(0, absl::StrCat("pair", n / 2), n % 2, 2), CallStep(0, sum, 1), PauseStep(absl::Hours(1000))}});
   }
@@ -37,7 +37,7 @@ TEST(IdleMemoryTest, ANodeWithOneClientAndOneTeam) {
   cluster.Pass(absl::Seconds(2));
   cluster.KillPlanner();
   cluster.Pass(absl::Seconds(2));
-  // The planner is gone, but not its state, about 1 KB a node; what the network and the scripts take is little.
+  // The planner is gone, but not its state, about 1 KB per node; network and scripts take little.
   const double bytes = static_cast<double>(HeapBytes() - before) / kNodes;
   RecordProperty("bytes_per_node", absl::StrCat(bytes));
   EXPECT_LT(bytes, kNodeBytesMax);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Histograms and traces of a simulated cluster: what they show is what happened, and the same from the same seed.
+// Tests histograms and traces of a simulated cluster: they show the actual events, and are equal for equal seeds.
 #include <cstring>
 #include <map>
 #include <utility>
@@ -88,7 +88,7 @@ TEST(SimInstrumentsTest, EachCallIsThereOnceARank) {
   EXPECT_EQ(sent, received);
 }
 
-// One rank of node 0 comes 3 s late: its neighbor there waits for it, the others for the network.
+// One rank of node 0 is 3 s late: its neighbor there waits for it, the others for the network.
 TEST(SimInstrumentsTest, TheLateRankIsFoundByItsParts) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2, .instruments = true}).ok());
@@ -109,7 +109,7 @@ TEST(SimInstrumentsTest, TheLateRankIsFoundByItsParts) {
   EXPECT_NEAR(max_s(1, CallPart::kNetwork), 3, 0.1);
 }
 
-// A broken team and an epoch switch are there to see.
+// A broken team and an epoch switch appear in the trace.
 TEST(SimInstrumentsTest, EpochsAndLossesAreTraced) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2, .instruments = true}).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulated planner is made of beside its coordinator: plans, and a store that can fail.
+// The parts of a simulated planner beside its coordinator: plans, and a store that can fail.
 #ifndef COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
 #define COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
 
@@ -16,7 +16,7 @@
 
 namespace copse::scenario {
 
-// Plans by the production planner, all nodes on one switch.
+// Makes plans by the production planner, for one switch with all nodes.
 class FlatPlanMaker : public coordinator::PlanMaker {
  public:
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
@@ -39,7 +39,7 @@ class FlatPlanMaker : public coordinator::PlanMaker {
   }
 };
 
-// Keeps what the production coordinator keeps; can pull the plug right after a decision is recorded, and refuse.
+// Stores the production coordinator's state; can crash right after a decision is recorded, and refuse saves.
 class FailingStore : public coordinator::MemoryStore {
  public:
   absl::Status SaveTeam(const coordinator::TeamRecord& record) override {

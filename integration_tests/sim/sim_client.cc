@@ -112,7 +112,7 @@ void SimClient::Run() {
         host_->core()->CancelCreateTeam(*id_, number, "the client waits no longer");
         host_->Kick();
       }
-      // A call goes on without its waiter; its event is dropped.
+      // A call goes on after its wait timed out; its event is dropped.
       Finish(number, OutcomeOf({Failure::kTimedOut, "timed out"}));
       awaited_.reset();
       Resume();
@@ -120,7 +120,7 @@ void SimClient::Run() {
   }
 }
 
-// True if the step is over at once.
+// Returns true if the step is over at once.
 bool SimClient::RunStep(const Step& step) {
   if (daemon_dead_ && step.kind != StepKind::kPause && step.kind != StepKind::kAwait) {
     if (step.kind != StepKind::kDie) Finish(next_ - 1, OutcomeOf({Failure::kNoDaemon, "the daemon is gone"}));
@@ -189,7 +189,7 @@ void SimClient::PostCall(const Step& step) {
     awaited_.reset();
     return Finish(next_ - 1, OutcomeOf({Failure::kInvalidArgument, "no such team"}));
   }
-  // As the daemon does at its border (daemon/shm/call_check.h).
+  // The check is the one that the daemon makes on entries (daemon/shm/call_check.h).
   CallArguments arguments;
   const RawArguments raw{.collective = static_cast<int64_t>(step.arguments.collective),
                          .type = static_cast<int64_t>(step.arguments.type),
@@ -223,7 +223,7 @@ void SimClient::PostCall(const Step& step) {
     post.receive_bytes = data.result_bytes;
   } else if (data.contribution_bytes == post.send_bytes && post.send_bytes <= daemon::kInlineBytesMax &&
              step.seed % 2 == 0 && post.send != nullptr && !IsIrregular(step.arguments.collective)) {
-    post.send_is_inline = true;  // both ways are walked
+    post.send_is_inline = true;  // covers both ways
     std::copy_n(post.send, post.send_bytes, post.inline_data.begin());
   }
   if (data.send_blocks) post.send_blocks = std::make_shared<BlockList>(*data.send_blocks);
@@ -270,7 +270,7 @@ void SimClient::OnEvent(const daemon::ClientEvent& event) {
 
 void SimClient::OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout&) {
   Later([this, request, handle] {
-    if (outcomes_.contains(request)) return;  // timed out here
+    if (outcomes_.contains(request)) return;  // the wait has timed out
     teams_[script_[request].team].handle = handle;
     Finish(request, {});
     Resume();

@@ -19,25 +19,25 @@
 
 namespace copse::scenario {
 
-// What a client needs of its node.
+// A client's interface to its node.
 class ClientHost {
  public:
   virtual ~ClientHost() = default;
-  // Null while the daemon is down.
+  // Returns null while the daemon is down.
   virtual daemon::DaemonCore* core() = 0;
-  // The daemon's loop has something to do.
+  // Signals that the daemon's loop has work.
   virtual void Kick() = 0;
 };
 
-// A SimClient attaches when it starts and runs its steps one after another. What its daemon tells it is taken up in an
-// event of its own, a hop later. `*simulator` and `*host` outlive it.
+// A SimClient attaches when it starts and runs its steps one after another. Notifications of its daemon are handled
+// in an event of their own, a hop later. `*simulator` and `*host` must outlive it.
 class SimClient : public daemon::ClientSink {
  public:
   SimClient(sim::Simulator* simulator, sim::ActorId actor, ClientHost* host, Script script);
   ~SimClient() override;
 
   void Start();
-  void Kill();  // as SIGKILL: its daemon is told that it died
+  void Kill();  // like SIGKILL: its daemon learns of the death
   void Stop() { stopped_ = true; }
   void Continue();
   void DaemonDied();  // every wait ends with an error
@@ -59,7 +59,7 @@ class SimClient : public daemon::ClientSink {
     std::string name;
     uint32_t children = 0;  // sub-teams made so far: part of their names
   };
-  // A call that was posted: its buffers live until its event.
+  // A posted call: its buffers live until its event.
   struct Request {
     size_t step = 0;
     schedule::RankData data;
@@ -67,8 +67,8 @@ class SimClient : public daemon::ClientSink {
     std::vector<uint8_t> receive;  // with guard bytes around it
   };
 
-  void Later(std::function<void()> event);  // in an event of its own; kept while stopped
-  void Run();                               // steps, until one has to wait
+  void Later(std::function<void()> event);  // runs in an event of its own; kept while stopped
+  void Run();                               // runs steps until one has to wait
   bool RunStep(const Step& step);           // false: it waits, or the script is over
   void PostCall(const Step& step);
   void Finish(size_t step, Outcome outcome);
@@ -79,14 +79,14 @@ class SimClient : public daemon::ClientSink {
   const sim::ActorId actor_;
   ClientHost* const host_;
   const Script script_;
-  std::shared_ptr<bool> alive_;  // events of a client that is gone do nothing
+  std::shared_ptr<bool> alive_;  // events of a destroyed client do nothing
   std::optional<daemon::ClientId> id_;
   size_t next_ = 0;
   bool waiting_ = false;
   bool stopped_ = false;
   bool ended_ = false;
   bool daemon_dead_ = false;
-  uint64_t wait_number_ = 0;  // which wait a timer belongs to
+  uint64_t wait_number_ = 0;  // wait that a timer belongs to
   std::map<uint32_t, TeamSlot> teams_;
   std::map<uint64_t, Request> requests_;  // in flight, by value
   std::optional<uint64_t> awaited_;       // kCall: only this one; else all

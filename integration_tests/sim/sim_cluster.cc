@@ -23,13 +23,13 @@ using schedule::ToDaemon;
 
 constexpr absl::Duration kPlannerHop = absl::Microseconds(100);
 constexpr absl::Duration kReconnect = absl::Milliseconds(100);
-// A daemon that was refused, and one that hears nothing from the planner: daemon/rpc/planner_stream.cc.
+// The pause after a refusal, and the limit without messages from the planner: daemon/rpc/planner_stream.cc.
 constexpr absl::Duration kRefusedPause = absl::Seconds(5);
 constexpr absl::Duration kDaemonPatience = absl::Seconds(30);
 // Actors beside the network's nodes (0, 1, ...).
 constexpr sim::ActorId kPlannerActor = 1u << 20;
 constexpr sim::ActorId kClientActors = 1u << 21;
-// Nothing that a scenario waits for takes longer, in virtual time.
+// Bound, in virtual time, of every event that a scenario waits for.
 constexpr absl::Duration kSettle = absl::Seconds(60);
 
 }  // namespace
@@ -42,21 +42,21 @@ class SimCluster::Impl : public coordinator::SessionSink {
   struct Node : public daemon::PlannerLink, public ClientHost {
     Impl* cluster = nullptr;
     sim::NodeNumber number = 0;
-    std::unique_ptr<daemon::Instruments> instruments;  // null unless asked for
+    std::unique_ptr<daemon::Instruments> instruments;  // null unless requested
     std::unique_ptr<daemon::DaemonCore> daemon;
     coordinator::SessionId session = 0;  // 0: no stream
-    // How often the management link was cut or the daemon stopped, so that timers know theirs;
-    // the stream that the planner has given up meanwhile, and those that ended here without its knowledge.
+    // The number of cuts of the management link or stops of the daemon, by which timers recognize their own; the
+    // stream that the planner has given up meanwhile, and those that ended here without its knowledge.
     bool link_cut = false;
     uint64_t cuts = 0;
     coordinator::SessionId given_up = 0;
     std::vector<coordinator::SessionId> unreported;
     std::vector<std::function<void()>> on_link;  // both directions
     bool namesake = false;
-    uint64_t life = 0;  // which start of the daemon an event belongs to
+    uint64_t life = 0;  // number of the daemon's start that an event belongs to
     bool kicked = false;
     absl::Time timer = absl::InfiniteFuture();
-    std::vector<std::function<void()>> held;  // what came in while it was stopped
+    std::vector<std::function<void()>> held;  // events that came while it was stopped
     std::vector<std::unique_ptr<SimClient>> clients;
 
     daemon::DaemonCore* core() override { return daemon.get(); }
@@ -152,7 +152,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     }
   }
 
-  // Its connections stand, but nobody answers on them.
+  // Its connections stay open, but get no answers.
   void StopPlanner() {
     if (coordinator_ == nullptr || std::exchange(planner_stopped_, true)) return;
     simulator_.Schedule(kDaemonPatience, kPlannerActor, [this, life = planner_life_, stop = ++planner_stops_] {
@@ -165,7 +165,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     });
   }
 
-  // What is due is done before what came meanwhile is read: its threads wake up in any order.
+  // Due timers run before the messages that came meanwhile are read: its threads wake up in any order.
   void ContinuePlanner() {
     if (!std::exchange(planner_stopped_, false)) return;
     coordinator_->Tick(simulator_.Now());
@@ -230,7 +230,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     ConnectLater(node);
   }
 
-  // A host of its own, whose daemon has that name.
+  // Starts another host, whose daemon has that name.
   void StartNamesake(uint32_t n) {
     AddNode(NameOf(n));
     nodes_.back()->namesake = true;
@@ -333,7 +333,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
           if (coordinator_ == nullptr) return false;
           const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->Node(NameOf(n));
           if (!info.ok() || info->state != state) return false;
-          // A restarted daemon is ready when it, and not its predecessor, is.
+          // A restarted daemon is ready when its own incarnation is, not its predecessor's.
           return state == "lost" || state == "away" ||
                  info->announcement.incarnation == network_->incarnation(nodes_[n]->number);
         },
@@ -354,7 +354,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
 
   // --- coordinator::SessionSink ---
   void Send(coordinator::SessionId session, const ToDaemon& message) override {
-    if (store_.crashed()) return;  // it died before it could say so
+    if (store_.crashed()) return;  // it died before it could send it
     for (auto& node : nodes_) {
       if (node->session != session) continue;
       Carry(node.get(), [this, node = node.get(), session, message] {
@@ -399,7 +399,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     PlannerTick();
   }
 
-  // The coordinator's timers.
+  // Runs the coordinator's timers.
   void PlannerTick() {
     if (coordinator_ == nullptr) return;
     const absl::Time due = coordinator_->NextDeadline();
@@ -441,7 +441,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     ConnectLater(node);
   }
 
-  // A stream that neither side has given up is left alone.
+  // Reconnects later; a stream that neither side has given up stays.
   void ConnectLater(Node* node, absl::Duration delay = kReconnect) {
     simulator_.Schedule(delay, node->number, [this, node, life = node->life, planner = planner_life_] {
       if (life != node->life || planner != planner_life_ || coordinator_ == nullptr || node->daemon == nullptr) return;
@@ -453,7 +453,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     });
   }
 
-  // The daemon's host closes its end.
+  // Ends the session at the daemon's end.
   void EndSession(Node* node) {
     const coordinator::SessionId session = std::exchange(node->session, 0);
     if (session == 0) return;
@@ -468,13 +468,13 @@ class SimCluster::Impl : public coordinator::SessionSink {
     AtPlanner(kPlannerHop, [this, session] { coordinator_->OnDisconnected(session); });
   }
 
-  // The stream ends in the daemon's eyes.
+  // Ends the stream as the daemon sees it.
   void LoseStream(Node* node) {
     node->session = 0;
     if (node->daemon != nullptr) AtNode(node, kPlannerHop, [node] { node->daemon->OnPlannerDown(); });
   }
 
-  // The planner asks a silent stream whether it lives, as planner_process.cc has it, and ends it if nothing answers.
+  // The planner probes a silent stream, like planner_process.cc, and ends it if there is no answer.
   void PlannerLosesPatience(Node* node) {
     const uint64_t cut = ++node->cuts;
     simulator_.Schedule(options_.node_timeout, kPlannerActor, [this, node, cut, session = node->session] {
@@ -484,14 +484,14 @@ class SimCluster::Impl : public coordinator::SessionSink {
     });
   }
 
-  // The link stands again: a stream that the planner has ended meanwhile is reset.
+  // The link is up again: a stream that the planner has ended meanwhile is reset.
   void EndIfGivenUp(Node* node) {
     if (std::exchange(node->given_up, 0) != node->session || node->session == 0) return;
     LoseStream(node);
     ConnectLater(node);
   }
 
-  // What goes over the node's management link, either way: a cut holds it back, as TCP does.
+  // Carries an event over the node's management link, either way: a cut holds it back, like TCP.
   void Carry(Node* node, std::function<void()> event) {
     if (node->link_cut) {
       node->on_link.push_back(std::move(event));
@@ -500,7 +500,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     }
   }
 
-  // An event of the planner: dropped if it dies before, kept while it is stopped.
+  // Runs an event of the planner: dropped if it dies before, kept while it is stopped.
   void AtPlanner(absl::Duration delay, std::function<void()> event) {
     simulator_.Schedule(delay, kPlannerActor, [this, planner = planner_life_, event = std::move(event)] {
       if (planner != planner_life_ || coordinator_ == nullptr) return;
@@ -513,7 +513,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     });
   }
 
-  // An event of a daemon: dropped if it dies before, kept while it is stopped.
+  // Runs an event of a daemon: dropped if it dies before, kept while it is stopped.
   void AtNode(Node* node, absl::Duration delay, std::function<void()> event) {
     simulator_.Schedule(delay, node->number, [this, node, life = node->life, event = std::move(event)] {
       if (life != node->life || node->daemon == nullptr) return;
@@ -572,7 +572,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
   uint64_t planner_life_ = 0;
   bool planner_stopped_ = false;
   uint64_t planner_stops_ = 0;
-  std::vector<std::function<void()>> at_planner_;  // what came in while it was stopped
+  std::vector<std::function<void()>> at_planner_;  // events that came while it was stopped
   absl::Time planner_timer_ = absl::InfiniteFuture();
   uint64_t incarnations_ = 0;
   coordinator::SessionId sessions_ = 0;

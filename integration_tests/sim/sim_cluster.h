@@ -62,11 +62,11 @@ class SimCluster : public Cluster {
   void Pass(absl::Duration duration) override;
   absl::Time Now() const override;
 
-  // What only a simulation can do.
+  // These functions exist only in a simulation.
   void CutLink(uint32_t a, uint32_t b);
   void HealLinks();
   uint64_t trace_hash() const;
-  // Of a node whose daemon lives; null unless ClusterOptions asked.
+  // Precondition: the node's daemon lives. Returns null unless ClusterOptions requested instruments.
   const daemon::Instruments* instruments(uint32_t node) const;
 
  private:

@@ -28,6 +28,7 @@ struct UcxTransportOptions {
 
 // A UcxTransport owns one UCX context and worker. Single-threaded. Peers fail one by one: a lost connection is reported
 // once, after the frames that came over it.
+//
 // To sleep: call Progress until it returns false, then Arm, then wait for event_fd() to become readable, for a bounded
 // time.
 class UcxTransport final : public Transport {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tools/cluster's program from up to down, with bad input and with violence. What uses namespaces needs root.
+// Tests tools/cluster's program from up to down, with bad input and with kills. Tests with namespaces need root.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ std::string Content(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The network namespaces that any process is in.
+// Returns the network namespaces of all processes.
 std::set<std::string> Namespaces() {
   std::set<std::string> result;
   std::error_code error;
@@ -59,7 +59,7 @@ std::set<std::string> Namespaces() {
   return result;
 }
 
-// The network devices of the machine's own namespace.
+// Returns the network devices of the machine's own namespace.
 std::set<std::string> Devices() {
   std::set<std::string> result;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
@@ -77,7 +77,7 @@ class ClusterTest : public ::testing::Test {
   void TearDown() override {
     Run({"down"});
     EXPECT_EQ(Devices(), devices_);
-    // Numbers are given to others soon, such as Bazel's sandboxes: then they go with those.
+    // The kernel soon reuses their numbers, for example for Bazel's sandboxes: those end, too.
     const absl::Time deadline = absl::Now() + kPatience;
     std::vector<std::string> left;
     do {
@@ -90,7 +90,7 @@ class ClusterTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Command lines of processes that belong to our cluster: its folder is in them or in their environment.
+  // Returns the command lines of the cluster's processes, which have its folder in them or in their environment.
   Words ProcessesOfOurs() {
     Words found;
     std::error_code error;
@@ -129,7 +129,7 @@ class ClusterTest : public ::testing::Test {
   }
   Result Run(const Words& arguments) { return End(Start(arguments).get()); }
 
-  // Expects the exit code and the names, in one line of errors.
+  // Expects the exit code, and the names in one line of errors.
   void Expect(int code, const NamesMatcher& names, const Words& arguments) {
     const Result result = Run(arguments);
     EXPECT_EQ(result.code, code) << absl::StrJoin(arguments, " ") << ": " << result.error;
@@ -139,7 +139,7 @@ class ClusterTest : public ::testing::Test {
   }
 
   bool CanNamespaces() { return netns::CheckNamespaces(false).ok(); }
-  // Those of the first `nodes` nodes and of the switch must be gone in the end.
+  // Notes the namespaces of the first `nodes` nodes and of the switch, which must be gone in the end.
   void NoteNamespaces(int nodes) {
     for (int node = 0; node <= nodes; ++node) {
       const std::string name = node == 0 ? "switch" : absl::StrCat("n", node);
@@ -155,7 +155,7 @@ class ClusterTest : public ::testing::Test {
   std::string Hello(const std::string& library) {
     return procs::FindProgram("testbed/netns/mpi_hello_" + library).value_or("no program");
   }
-  // The process that `up` noted, once it has.
+  // Returns the process that `up` recorded, once it has.
   pid_t AwaitPid() {
     const absl::Time deadline = absl::Now() + kPatience;
     pid_t pid = 0;
@@ -163,7 +163,7 @@ class ClusterTest : public ::testing::Test {
     }
     return pid;
   }
-  // Its child, which is the supervisor if it has a process namespace.
+  // Returns its child, which is the supervisor if it has a process namespace.
   pid_t ChildOf(pid_t pid) {
     pid_t child = 0;
     EXPECT_TRUE(absl::SimpleAtoi(Content(absl::StrCat("/proc/", pid, "/task/", pid, "/children")), &child));
@@ -235,7 +235,7 @@ TEST_F(ClusterTest, OnNamespaces) {
       Run({"mpirun", "openmpi", "-n", "6", "--copse", "copse-perftest", "-c", "barrier", "-n", "10"});
   EXPECT_EQ(perftest.code, 0) << perftest.error;
   EXPECT_TRUE(absl::StrContains(perftest.out, "barrier")) << perftest.out;
-  // What still runs in a node ends with it.
+  // Processes that still run in a node end with it.
   const std::unique_ptr<ChildProcess> left = Start({"exec", "n1", "sh", "-c", "echo here; cat"}, /*input=*/true);
   EXPECT_EQ(left->ReadLine(kPatience).value_or(""), "here");
   EXPECT_EQ(Run({"down"}).code, 0);
@@ -277,7 +277,7 @@ TEST_F(ClusterTest, BadInputIsNamed) {
   Expect(2, Names("exec: "), {"exec", "n1"});
   Expect(2, Names("value=mvapich"), {"mpirun", "mvapich", "-n", "1", "true"});
   Expect(2, Names("usage: -n"), {"mpirun", "mpich", "-n", "0", "true"});
-  // A folder that others may write is not trusted.
+  // A folder that other users may write is not trusted.
   std::filesystem::create_directory(Base());
   std::filesystem::permissions(Base(), std::filesystem::perms::all);
   Expect(1, Names("folder=" + Base()), {"up"});
@@ -316,7 +316,7 @@ TEST_F(ClusterTest, AnInterruptedUpLeavesNothing) {
     EXPECT_TRUE(std::filesystem::is_empty(Base()));
     EXPECT_EQ(ProcessesOfOurs(), Words());
   }
-  // Killed, it cannot clean up; but nothing goes on without it.
+  // Killed, `up` cannot clean up; but its processes end with it.
   const std::unique_ptr<ChildProcess> up = Start({"up", "--nodes", "64", "--netns"});
   const pid_t pid = AwaitPid();
   KillAndAwait(up->pid(), pid);

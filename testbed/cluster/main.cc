@@ -157,7 +157,7 @@ absl::StatusOr<ClusterState> StateOf(const StateFolder& folder) {
 
 absl::Status Status(const StateFolder& folder) {
   ASSIGN_OR_RETURN(const ClusterState state, StateOf(folder));
-  // Processes of a process namespace know each other by other numbers; through the first one's eyes they are the same.
+  // The path has numbers of the cluster's process namespace; below the root of its first process it is valid here.
   std::string switch_namespace = state.switch_namespace;
   if (!switch_namespace.empty()) {
     ASSIGN_OR_RETURN(const pid_t pid, folder.ReadPid());
@@ -194,7 +194,7 @@ void HandOn(int number) { kill(command_pid, number); }
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// Runs it where the cluster's processes are, and gives its exit code.
+// Runs the command among the cluster's processes, and returns its exit code.
 absl::StatusOr<int> Run(const StateFolder& folder, const ClusterState& state, std::vector<std::string> command) {
   if (state.enter_switch.empty()) Become(std::move(command));
   ASSIGN_OR_RETURN(const pid_t pid, folder.ReadPid());
@@ -205,14 +205,14 @@ absl::StatusOr<int> Run(const StateFolder& folder, const ClusterState& state, st
   }
   close(first);
   if (chdir(here.c_str()) != 0) return absl::ErrnoToStatus(errno, here);
-  // A new process: we ourselves stay outside of the process namespace.
+  // A new process is forked, so that this one stays outside of the process namespace.
   command_pid = fork();
   if (command_pid < 0) return absl::ErrnoToStatus(errno, "fork");
   if (command_pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     Become(std::move(command));
   }
-  // A terminal tells it by itself.
+  // The terminal sends these signals to the command, too.
   for (const int number : {SIGINT, SIGQUIT}) signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGHUP}) signal(number, HandOn);
   int status = 0;
@@ -221,7 +221,7 @@ absl::StatusOr<int> Run(const StateFolder& folder, const ClusterState& state, st
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What the programs that users run inside find: the planner, copsectl and copse-perftest.
+// Sets the variables for programs that users run inside: the planner, copsectl and copse-perftest.
 void SetEnvironment(const ClusterState& state) {
   for (const char* label : {"cli/ctl/copsectl", "cli/perftest/copse-perftest"}) {
     const absl::StatusOr<std::string> program = procs::FindProgram(label);
@@ -279,8 +279,8 @@ absl::StatusOr<int> MpiRun(const CommandLine& line, const StateFolder& folder) {
 
 // --- The command line ---
 
-// Cuts the command to run, which may have options of its own, off the arguments of `exec NODE` and `mpirun LIBRARY`: it
-// begins at the second word that is neither an option of ours nor such an option's value, or after "--".
+// Cuts the command to run, which may have options of its own, off the arguments of `exec NODE` and `mpirun LIBRARY`:
+// it begins at the second word that is neither an option of this program nor such an option's value, or after "--".
 std::vector<std::string> CutCommand(std::vector<std::string>* arguments) {
   size_t i = 0;
   while (i < arguments->size() && absl::StartsWith((*arguments)[i], "-")) i += (*arguments)[i] == "--name" ? 2 : 1;
@@ -353,7 +353,7 @@ int Main(std::vector<std::string> arguments) {
   } catch (const CLI::Success& answer) {
     return app.exit(answer);
   } catch (const CLI::RequiredError& error) {
-    // CLI11 would only say that a subcommand is missing.
+    // CLI11 would only report that a subcommand is missing.
     const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
     return Fail(absl::InvalidArgumentError(
         rest.empty()

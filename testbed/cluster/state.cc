@@ -25,7 +25,7 @@ using daemon::UniqueFd;
 using nlohmann::json;
 
 constexpr size_t kNameBytesMax = 32;
-// Processes that were just killed may still write into it.
+// Killed processes may still write into the folder for a moment.
 constexpr int kRemovals = 1000;
 
 absl::Status WriteWhole(const std::string& path, const std::string& text) {
@@ -37,7 +37,7 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// Whether `fd` is still the file of that name: another may have removed it before we locked it.
+// Whether `fd` is still the file of that name: another process may have removed it before it was locked.
 bool IsStill(int fd, const std::string& path) {
   struct stat ours, named;
   return fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino;
@@ -101,7 +101,7 @@ absl::Status StateFolder::Remove() const {
   }
   if (error) return absl::InternalError(absl::StrCat("state: ", error.message(), " (folder=", path_, ")"));
   unlink(lock_path_.c_str());
-  // The base goes with the last cluster, unless it is another's to keep.
+  // The base goes with the last cluster, unless another program keeps it.
   if (getenv("COPSE_CLUSTER_DIR") == nullptr) rmdir(std::filesystem::path(path_).parent_path().c_str());
   return absl::OkStatus();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test cluster leaves in the file system while it is up, so that later commands find it.
+// The files of a running test cluster, by which later commands find it.
 //
 //   BASE/NAME.lock        locked by the cluster's processes for as long as one of them lives
 //   BASE/NAME/state.json  once it is ready
@@ -24,9 +24,9 @@ namespace copse::cluster {
 
 struct NodeState {
   std::string name;
-  std::string socket;              // of its daemon: a path, or "@copse" inside the node
+  std::string socket;              // socket of its daemon: a path, or "@copse" inside the node
   std::string data, control;       // addresses; empty on loopback
-  std::vector<std::string> enter;  // stands before a command; empty on loopback
+  std::vector<std::string> enter;  // prefix of a command that runs there; empty on loopback
 };
 
 struct ClusterState {
@@ -34,9 +34,9 @@ struct ClusterState {
   std::string folder;
   uint32_t ppn = 0;  // default of mpirun
   std::vector<NodeState> nodes;
-  // With namespaces only.
+  // These exist with namespaces only.
   std::vector<std::string> enter_switch;
-  std::string switch_namespace;  // "/proc/PID/ns/net", as its processes see it
+  std::string switch_namespace;  // "/proc/PID/ns/net", in its processes' numbers
   std::string remote_shell;
 };
 
@@ -47,26 +47,26 @@ enum class Condition {
   kCrashed,  // its processes are gone, its files are not
 };
 
-// One cluster's place. Thread-compatible.
+// The folder and the lock of one cluster. Thread-compatible.
 class StateFolder {
  public:
-  // Errors: INVALID_ARGUMENT for a name that is none (letters, digits, "-", "_", at most 32), PERMISSION_DENIED for a
-  // BASE that is not ours.
+  // Errors: INVALID_ARGUMENT for an invalid name (letters, digits, "-", "_", at most 32), PERMISSION_DENIED for a
+  // BASE of another user.
   static absl::StatusOr<StateFolder> Open(const std::string& name);
 
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
   Condition Look() const;
 
-  // Makes it ours: whoever inherits the descriptor keeps it. What a crash left is removed. ALREADY_EXISTS if it is up,
-  // FAILED_PRECONDITION if it is half up.
+  // Takes the lock: every process that inherits the descriptor holds it. Removes the rests of a crash. ALREADY_EXISTS
+  // if the cluster is up, FAILED_PRECONDITION if it is half up.
   absl::StatusOr<daemon::UniqueFd> Claim() const;
-  // Removes all of it. Only for who holds the lock, or when nobody does.
+  // Removes all of it. Precondition: the caller holds the lock, or no process does.
   absl::Status Remove() const;
 
   absl::Status WriteState(const ClusterState& state) const;
   absl::StatusOr<ClusterState> ReadState() const;
-  // The process that ends the cluster when it is told to, or killed.
+  // The process that ends the cluster when it is signaled or killed.
   absl::Status WritePid(pid_t pid) const;
   absl::StatusOr<pid_t> ReadPid() const;
 

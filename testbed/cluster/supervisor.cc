@@ -41,7 +41,7 @@ Pipe MakePipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// What the processes of a cluster that is coming up say to `up`, one line each: "pid N", "ready", "error CODE TEXT".
+// Reports to `up` while the cluster comes up, one line each: "pid N", "ready", "error CODE TEXT".
 void Say(int fd, const std::string& line) {
   const std::string whole = absl::StrReplaceAll(line, {{"\n", "; "}}) + "\n";
   (void)!write(fd, whole.data(), whole.size());
@@ -67,7 +67,7 @@ ClusterState Describe(const ProcessCluster& cluster, const UpOptions& options) {
   return state;
 }
 
-// The supervisor's life. `up` reads `verdict`; when it goes before it has written to `leash`, it has been interrupted.
+// Runs the supervisor. `up` reads `verdict`; `leash` ends before `up` has written to it if it was interrupted.
 int Supervise(const StateFolder& folder, const UpOptions& options, int verdict, int leash) {
   sigset_t ends;
   sigemptyset(&ends);
@@ -78,7 +78,7 @@ int Supervise(const StateFolder& folder, const UpOptions& options, int verdict, 
     ssize_t got;
     while ((got = read(leash, &byte, 1)) < 0 && errno == EINTR) {
     }
-    // The kernel ends our children with us.
+    // The kernel ends the children with this process.
     if (got != 1) _exit(1);
   }).detach();
 
@@ -102,18 +102,18 @@ int Supervise(const StateFolder& folder, const UpOptions& options, int verdict, 
   close(verdict);
   int number;
   sigwait(&ends, &number);
-  // From here on it is no longer up.
+  // From here on the cluster is not up any more.
   unlink(absl::StrCat(folder.path(), "/state.json").c_str());
   return cluster.Stop(kDrain).ok() ? 0 : 1;
 }
 
-// The first process of a process namespace: hands on signals, buries orphans, and ends, with all others, when the
+// The first process of a process namespace forwards signals, reaps orphans, and ends, with all others, when the
 // supervisor does.
 pid_t supervisor_pid = 0;
 void HandOn(int number) { kill(supervisor_pid, number); }
 
 int Init(const StateFolder& folder, const UpOptions& options, int verdict, int leash) {
-  // /proc of these processes.
+  // The mount gives /proc of these processes.
   if (mount("", "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0 || mount("proc", "/proc", "proc", 0, nullptr) != 0) {
     Say(verdict, absl::StrCat("error ", static_cast<int>(absl::StatusCode::kInternal), " up: cannot mount /proc"));
     return 1;
@@ -134,7 +134,7 @@ int Init(const StateFolder& folder, const UpOptions& options, int verdict, int l
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// In a session of its own, so that a terminal's signals do not reach it. `lock` stays open in it.
+// Starts a session of its own, so that a terminal's signals do not reach it. `lock` stays open in it.
 void Detach(const StateFolder& folder, const UpOptions& options, int verdict, int leash) {
   setsid();
   const int null = open("/dev/null", O_RDWR);
@@ -147,7 +147,7 @@ void Detach(const StateFolder& folder, const UpOptions& options, int verdict, in
                               " up: no process namespace: ", std::to_string(errno)));
     _exit(1);
   }
-  // The child is the first in a new process namespace, or just an orphan.
+  // The child is the first process in a new process namespace, or just an orphan.
   const pid_t pid = fork();
   if (pid != 0) {
     Say(verdict, absl::StrCat("pid ", pid));
@@ -160,7 +160,7 @@ void Detach(const StateFolder& folder, const UpOptions& options, int verdict, in
 volatile sig_atomic_t interrupted = 0;
 void OnInterrupt(int number) { interrupted = number; }
 
-// The next line of `fd`; empty at its end, or when interrupted.
+// Returns the next line of `fd`; empty at its end, or when interrupted.
 std::string ReadLine(int fd) {
   std::string line;
   char byte;
@@ -174,7 +174,7 @@ std::string ReadLine(int fd) {
   return "";
 }
 
-// Whether it ended in time. `pid` may have been another's for long: only for who knows it is not.
+// Whether the process ended in time. `pid` may be reused: only for callers that know it is not.
 bool AwaitEnd(pid_t pid, absl::Duration timeout) {
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) return true;
@@ -226,7 +226,7 @@ absl::Status StartCluster(const StateFolder& folder, const UpOptions& options) {
   }
   if (interrupted != 0) status = absl::CancelledError(std::to_string(interrupted));
   leash.write.reset();
-  // Interrupted so early that we have not read its pid: that is said before anything else.
+  // An interruption may come before the pid was read: the pid is the first line.
   interrupted = 0;
   for (std::string line; pid == 0 && !(line = ReadLine(verdict.read.get())).empty();) {
     if (line.rfind("pid ", 0) == 0) pid = std::stoi(line.substr(4));

@@ -24,14 +24,15 @@ struct UpOptions {
 };
 
 // Starts a cluster in the background and waits until it is ready. It then lives until EndCluster, or until its
-// supervisor dies in any way. With namespaces it has a process namespace too, so that all that runs in its nodes, also
-// by `exec`, ends with it.
+// supervisor dies in any way. With namespaces it has a process namespace too, so that all processes in its nodes, also
+// those of `exec`, end with it.
 //
-// Interrupted by SIGINT, SIGTERM or SIGHUP it takes back what it began: CANCELLED with the signal's number as text.
-// Only for a program without other threads, once. Errors: those of StateFolder::Claim and of ProcessCluster::Start.
+// On SIGINT, SIGTERM or SIGHUP it undoes what it began: CANCELLED with the signal's number as text. Only for a program
+// without other threads, once. Errors: those of StateFolder::Claim and of ProcessCluster::Start.
 absl::Status StartCluster(const StateFolder& folder, const UpOptions& options);
 
-// SIGTERM, and after `patience` SIGKILL: then DEADLINE_EXCEEDED, but it has ended. Removes its files too.
+// Sends SIGTERM, and after `patience` SIGKILL: then DEADLINE_EXCEEDED, but the cluster has ended. Removes its files
+// too.
 absl::Status EndCluster(const StateFolder& folder, absl::Duration patience);
 
 }  // namespace copse::cluster

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner part of tools/demo: boots a cluster on loopback, runs the demo's application on it, and shows its results
-// and what administrators see.
+// and the administrators' view.
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -32,17 +32,17 @@ namespace {
 using procs::ChildProcess;
 using procs::ProcessCluster;
 
-constexpr absl::Duration kPatience = absl::Minutes(5);  // of one case
+constexpr absl::Duration kPatience = absl::Minutes(5);  // limit for one case
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 
 struct Options {
   uint32_t nodes = 4;
   uint32_t ppn = 2;
   bool keep = false;
-  std::string folder;  // not for users: tools/demo removes it whatever happens
+  std::string folder;  // internal: tools/demo removes it in any case
 };
 
-// The arguments are tools/demo's, which has checked them.
+// Parses tools/demo's arguments, which it has checked.
 absl::StatusOr<Options> Parse(const std::vector<std::string>& arguments) {
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -64,7 +64,7 @@ absl::StatusOr<Options> Parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// --- What the application says ---
+// --- The application's output ---
 
 struct Result {
   std::string collective, operation, type;
@@ -86,9 +86,10 @@ absl::StatusOr<Result> ParseResult(const std::string& line) {
   return r;
 }
 
-// --- What the planner says ---
+// --- The planner's view ---
 
-// "depth 2, fan-out 3" of a tree, whose edges lead from parents to children; else how many neighbors a node has.
+// Returns "depth 2, fan-out 3" for a tree, whose edges lead from parents to children; else a node's number of
+// neighbors.
 std::string DescribeTree(const v1::PlanRow& plan) {
   std::map<std::string, std::string> parent;
   std::map<std::string, uint32_t> children;
@@ -115,7 +116,7 @@ std::string DescribeTree(const v1::PlanRow& plan) {
   return tree ? absl::StrCat("depth ", depth, ", fan-out ", fanout) : absl::StrCat("exchange, ", most, " partners");
 }
 
-// Irregular collectives run by the plans of regular ones; if not all ranks know the mean length, by that for the
+// Irregular collectives run by the plans of regular ones; if not all ranks know the mean length, by the plan for the
 // longest.
 const v1::PlanRow* PlanOf(const v1::ListPlansReply& plans, const Result& result) {
   std::string collective = result.collective;
@@ -135,7 +136,7 @@ const v1::PlanRow* PlanOf(const v1::ListPlansReply& plans, const Result& result)
 }
 
 void PrintRow(const std::vector<std::string>& cells) {
-  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 12};  // of all cells but the last
+  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 12};  // of all cells except the last
   for (size_t i = 0; i + 1 < cells.size(); ++i) {
     const bool number = i == 2 || i == 5 || i == 6;
     std::printf(number ? "%*s  " : "%-*s  ", kWidths[i], cells[i].c_str());
@@ -152,7 +153,7 @@ std::string Microseconds(double us) {
 
 // --- The run ---
 
-// A signal may come to any of gRPC's threads.
+// Signals may arrive on any of gRPC's threads.
 int interrupted_fd = -1;
 void OnInterrupt(int) {
   const uint64_t one = 1;
@@ -200,7 +201,7 @@ class Demo {
     return absl::OkStatus();
   }
 
-  // The next line of rank 0; the first failure of any process ends the wait.
+  // Returns the next line of rank 0; the first failure of any process ends the wait.
   absl::StatusOr<std::string> NextLine() {
     const absl::Time deadline = cluster_.Now() + kPatience;
     for (;;) {
@@ -222,7 +223,7 @@ class Demo {
       ASSIGN_OR_RETURN(const std::string line, NextLine());
       if (line == "done") break;
       ASSIGN_OR_RETURN(const Result result, ParseResult(line));
-      if (PlanOf(plans, result) == nullptr) {  // the first result, or the first of a family
+      if (PlanOf(plans, result) == nullptr) {  // the first result, or the first of a collective class
         ASSIGN_OR_RETURN(plans, cluster_.admin().ListPlans(kCallTimeout));
       }
       const v1::PlanRow* plan = PlanOf(plans, result);
@@ -235,7 +236,7 @@ class Demo {
                 result.wrong == 0 ? "ok" : absl::StrCat("WRONG in ", result.wrong, " of ", result.checked)});
       checked_ += result.checked;
       wrong_ += result.wrong;
-      // One that fits on a screen: the last row of those without segments.
+      // The plan must fit on a screen: the last row without segments.
       if (plan != nullptr && plan->segment_bytes() == 0) explained_ = plan->id();
     }
     std::printf("\nmeasured: the median of the slowest rank, a barrier before each call\n");
@@ -296,7 +297,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "tools/demo: %s\n", std::string(options.status().message()).c_str());
     return 2;
   }
-  // Whoever removes the folder must not go before us.
+  // The process that removes the folder must not end before this one.
   if (!options->folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
   const absl::Status status = Demo(*options).Run();
   if (status.ok()) return 0;

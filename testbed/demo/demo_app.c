@@ -21,8 +21,8 @@
 
 enum { kCheckedRounds = 4, kTimedRounds = 51, kWords = 8192, kRanksMax = 512, kUntouched = 77 };
 
-/* One case: what is called, and how its values are made and checked. `count` is that of the buffer or of a block, and
- * of irregular collectives of the mean block. */
+/* One case: the call, and the functions that make and check its values. `count` is the buffer's or a block's, and the
+ * mean block's for irregular collectives. */
 struct demo_case {
   copse_collective_t collective;
   copse_datatype_t type;
@@ -59,7 +59,7 @@ static const struct demo_case kCases[] = {
 
 static uint32_t rank, size;
 static copse_team_t* team;
-static uint64_t send[kWords], recv[kWords]; /* of whatever type */
+static uint64_t send[kWords], recv[kWords]; /* of any type */
 
 static void check(copse_status_t status, const char* what) {
   if (status == COPSE_OK) return;
@@ -118,7 +118,7 @@ static void set(void* buffer, copse_datatype_t type, uint64_t i, int64_t value) 
   }
 }
 
-/* What rank `r` contributes: small whole numbers, exact in every type. */
+/* Returns a value of rank `r`'s contribution: small whole numbers, exact in every type. */
 static int64_t value_of(uint32_t r, uint64_t i, int round) { return (int64_t)(r + 1) * (int64_t)(i % 7 + 1) + round; }
 
 static int is_one_of(copse_collective_t collective, copse_collective_t a, copse_collective_t b) {
@@ -136,13 +136,13 @@ static int receives_blocks(copse_collective_t c) {
   return gathers(c) || exchanges(c) || is_one_of(c, COPSE_COLL_ALLGATHER, COPSE_COLL_ALLGATHERV);
 }
 
-/* Elements of the block of rank `r`; in alltoallv, of what goes between two ranks whose numbers add up to `r`. */
+/* Returns the elements of rank `r`'s block; in alltoallv, of the block between two ranks whose sum is `r`. */
 static uint64_t length_of(const struct demo_case* c, uint32_t r) {
   if (c->collective < COPSE_COLL_GATHERV) return c->count;
   return r % 2 == 0 ? c->count / 2 : c->count + c->count / 2;
 }
 
-/* Where the block of or for rank `r` begins, in a buffer of rank `owner` that has all of them; r = size: its end. */
+/* Returns the begin of rank `r`'s block in a buffer of rank `owner` that has all blocks; r = size: its end. */
 static uint64_t offset_of(const struct demo_case* c, uint32_t owner, uint32_t r) {
   const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? owner : 0;
   uint64_t offset = 0;
@@ -156,7 +156,7 @@ static uint64_t receive_count(const struct demo_case* c) {
   return receives_blocks(c->collective) ? offset_of(c, rank, size) : length_of(c, rank);
 }
 
-/* Element i of all contributions of the ranks below `end` together. */
+/* Returns element i of the combined contributions of the ranks below `end`. */
 static int64_t combined(const struct demo_case* c, uint32_t end, uint64_t i, int round) {
   int64_t result = value_of(0, i, round);
   for (uint32_t r = 1; r < end; r++) {
@@ -169,7 +169,7 @@ static int64_t combined(const struct demo_case* c, uint32_t end, uint64_t i, int
   return result;
 }
 
-/* What element i of the result must be. Of rank r's contribution, element j is value_of(r, j, round). */
+/* Returns the expected element i of the result. Element j of rank r's contribution is value_of(r, j, round). */
 static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, int round) {
   if (receives_blocks(c->collective)) {
     const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? rank : 0;
@@ -186,7 +186,7 @@ static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, in
 }
 
 static copse_status_t call(const struct demo_case* c, uint32_t root) {
-  static uint64_t lengths[kRanksMax]; /* of blocks; what alltoallv sends and receives is equally long */
+  static uint64_t lengths[kRanksMax]; /* by block; alltoallv sends and receives the same lengths */
   const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? rank : 0;
   for (uint32_t r = 0; r < size; r++) lengths[r] = length_of(c, first + r);
   switch (c->collective) {
@@ -226,7 +226,7 @@ static copse_status_t call(const struct demo_case* c, uint32_t root) {
   return COPSE_ERR_INVALID_ARGUMENT;
 }
 
-/* The result of one round here: 0 if it is right. */
+/* Returns this rank's result of one round: 0 if it is right. */
 static int round_is_wrong(const struct demo_case* c, int round) {
   const uint32_t root = (uint32_t)round * 5 % size;
   for (uint64_t i = 0; i < send_count(c); i++) set(send, c->type, i, value_of(rank, i, round));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inner part of tools/demo on a small cluster.
+// Tests the inner part of tools/demo on a small cluster.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ class DemoTest : public testing::Test {
     ASSERT_TRUE(child.ok()) << child.status();
     demo_ = *std::move(child);
   }
-  // All it prints until a line starts with `start`, or to the end.
+  // Returns the output up to a line that starts with `start`, or to the end.
   std::string ReadUntil(const std::string& start) {
     std::string text;
     for (;;) {
@@ -125,7 +125,7 @@ TEST_F(DemoTest, ShowsResultsAndAdministrationAndLeavesNothing) {
     EXPECT_TRUE(absl::StrContains(text, wanted)) << wanted << "\n" << text;
   }
   EXPECT_FALSE(absl::StrContains(text, "WRONG")) << text;
-  EXPECT_FALSE(absl::StrContains(text, " ? ")) << text;  // a plan that was not found
+  EXPECT_FALSE(absl::StrContains(text, " ? ")) << text;  // a missing plan
   ExpectNoProcessUses(folder_);
   for (const auto& left : std::filesystem::directory_iterator(folder_)) EXPECT_EQ(left.path(), log_);
 }

@@ -82,7 +82,7 @@ void ControlServer::Flush() {
 
 void ControlServer::Accept() {
   UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  // One client too many finds its connection closed.
+  // A client beyond the limit finds its connection closed.
   if (!fd.valid() || clients_.size() >= kClientsMax) return;
   if (!Watch(epoll_.get(), fd.get(), EPOLLIN, EPOLL_CTL_ADD)) return;
   const int key = fd.get();
@@ -111,7 +111,7 @@ bool ControlServer::Write(Client* client) {
     if (sent < 0) break;
     client->out.erase(0, static_cast<size_t>(sent));
   }
-  // No more requests while an answer waits.
+  // The client's next request is not read while an answer waits.
   return Watch(epoll_.get(), client->fd.get(), client->out.empty() ? EPOLLIN : EPOLLOUT, EPOLL_CTL_MOD);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fabric's control socket: a line asks, a line of JSON answers.
+// The fabric's control socket: each request is a line, each answer a line of JSON.
 #ifndef COPSE_TESTBED_FABRIC_CONTROL_SERVER_H_
 #define COPSE_TESTBED_FABRIC_CONTROL_SERVER_H_
 
@@ -20,14 +20,14 @@ namespace copse::fabric {
 inline constexpr size_t kRequestBytesMax = 4096;
 inline constexpr size_t kClientsMax = 16;
 
-// A ControlServer owns its socket and its clients. Whoever turns waits until fd() is readable. Thread-compatible; never
-// blocks.
+// A ControlServer owns its socket and its clients. The caller's loop waits until fd() is readable. Thread-compatible;
+// never blocks.
 class ControlServer {
  public:
   using Answer = std::function<std::string(std::string_view request)>;
 
-  // Listens on the Unix socket `path`, for our own user only, and removes it in the end. A file that a dead server left
-  // is replaced. Errors: ALREADY_EXISTS if someone listens there, INVALID_ARGUMENT for a path too long.
+  // Listens on the Unix socket `path`, for its own user only, and removes it in the end. A dead server's file is
+  // replaced. Errors: ALREADY_EXISTS if a server listens there, INVALID_ARGUMENT for a path too long.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Listen(const std::string& path, Answer answer);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
@@ -35,7 +35,7 @@ class ControlServer {
 
   int fd() const { return epoll_.get(); }
   void Turn();
-  // Writes what clients have not taken yet, as far as they do without waiting.
+  // Writes pending answers, as far as clients take them without blocking.
   void Flush();
 
  private:
@@ -47,7 +47,7 @@ class ControlServer {
 
   ControlServer(std::string path, daemon::UniqueFd listener, daemon::UniqueFd epoll, Answer answer);
   void Accept();
-  // False if the client is to be forgotten.
+  // Returns false if the client has to be dropped.
   bool Serve(Client* client);
   bool Write(Client* client);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When which of a fixed set of things is due.
+// A heap of due times of a fixed set of items.
 #ifndef COPSE_TESTBED_FABRIC_DUE_HEAP_H_
 #define COPSE_TESTBED_FABRIC_DUE_HEAP_H_
 
@@ -24,7 +24,7 @@ class DueHeap {
     std::iota(place_.begin(), place_.end(), 0u);
   }
 
-  // Cost: O(log count).
+  // Sets the time of `item`. Cost: O(log count).
   void Set(uint32_t item, int64_t due) {
     if (due_[item] == due) return;
     const bool earlier = due < due_[item];
@@ -32,7 +32,7 @@ class DueHeap {
     earlier ? Rise(place_[item]) : Sink(place_[item]);
   }
 
-  // The earliest item. Not of an empty heap.
+  // Returns the earliest item. Precondition: the heap is not empty.
   uint32_t first() const { return heap_[0]; }
   int64_t first_due() const { return heap_.empty() ? kNever : due_[heap_[0]]; }
 
@@ -64,7 +64,7 @@ class DueHeap {
 
   std::vector<int64_t> due_;     // by item
   std::vector<uint32_t> heap_;   // items
-  std::vector<uint32_t> place_;  // by item: where in heap_
+  std::vector<uint32_t> place_;  // by item: its index in heap_
 };
 
 }  // namespace copse::fabric

@@ -24,7 +24,7 @@ TEST(DueHeapTest, FirstIsTheEarliestAfterEveryChange) {
       const auto item = static_cast<uint32_t>(prng.Below(count));
       due[item] = prng.Chance(0.2) ? kNever : static_cast<int64_t>(prng.Below(50));
       heap.Set(item, due[item]);
-      const auto first = std::min_element(due.begin(), due.end());  // of equal ones the lowest
+      const auto first = std::min_element(due.begin(), due.end());  // the lowest of equal ones
       ASSERT_EQ(heap.first_due(), *first);
       ASSERT_EQ(heap.first(), first - due.begin());
     }

@@ -31,12 +31,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kVnetHeaderBytes = sizeof(VnetHeader);
 constexpr size_t kPoolBytesMax = size_t{256} << 20;
-// From one TAP before others have their turn.
+// Frames read from one TAP before the other TAPs have their turn.
 constexpr int kReadsMax = 32;
-// In each window this share of the time is others': a kernel that sees them starve takes the core away for 50 ms.
+// This share of each window is left to other threads: a kernel that sees them starve takes the core away for 50 ms.
 constexpr int64_t kWindowNs = 5'000'000;
 constexpr int64_t kOthersPercent = 6;
-// The kernel's watchdog, should this fail: then the thread loses its priority, at last its life.
+// The kernel's limits, should that fail: the thread loses its priority, and finally its life.
 constexpr int kFifoPriority = 10;
 constexpr rlim_t kRunawayUs = 300'000;
 constexpr rlim_t kRunawayKillUs = 2'000'000;
@@ -142,7 +142,7 @@ void Fabric::SetScheduling(bool realtime) {
 void Fabric::Run(int stop_signal, int stop_input) {
   const UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   CHECK(epoll.valid());
-  // Nodes by number, then these.
+  // Nodes have their numbers as tags; these follow.
   const auto control = static_cast<uint64_t>(taps_.size());
   const uint64_t stop = control + 1;
   const auto watch = [&](int fd, uint64_t tag, uint32_t events) {
@@ -190,7 +190,7 @@ bool Fabric::ReadTap(uint32_t node) {
   const absl::Span<uint8_t> buffer = memory ? pool_.At(reading_) : absl::MakeSpan(lost);
   const ssize_t got = read(taps_[node].get(), buffer.data(), buffer.size());
   if (got < 0 && errno != EAGAIN && errno != EINTR) {
-    taps_[node].reset();  // and with it its place among what is watched
+    taps_[node].reset();  // which also ends its registration with epoll
     ++devices_lost_;
   }
   if (got < static_cast<ssize_t>(kVnetHeaderBytes + kEthernetHeaderBytes)) return got > 0;
@@ -258,7 +258,7 @@ void Fabric::OpenWindow() {
 }
 
 absl::Status Fabric::UpdateOffload() {
-  // A super-packet is lost as a whole, so where packets may get lost kernels cut them before.
+  // A super-packet is lost as a whole, so kernels cut them first where packets may get lost.
   bool wanted = file_.offload;
   for (uint32_t vertex = 0; vertex < wiring_.vertices.size(); ++vertex) {
     if (core_.settings(vertex).loss > 0) wanted = false;
@@ -275,7 +275,7 @@ std::string Fabric::Answer(std::string_view request) {
   std::string answer = "{\"ok\":true}";
   const absl::Status status = Do(request, &answer);
   if (status.ok()) return answer;
-  // What the client sent need not be UTF-8.
+  // The client's text need not be UTF-8.
   return Json{{"error", std::string(status.message())}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fabric at work: TAPs on one side, the emulated network on the other, and one thread that turns.
+// The running fabric: TAPs on one side, the emulated network on the other, and one thread that runs the loop.
 #ifndef COPSE_TESTBED_FABRIC_FABRIC_H_
 #define COPSE_TESTBED_FABRIC_FABRIC_H_
 
@@ -39,11 +39,11 @@ struct FabricOptions {
 // A Fabric owns a TAP in each node's namespace, which vanishes with it. One thread calls everything: Create, Run.
 class Fabric final : public PacketSink {
  public:
-  // Errors: INVALID_ARGUMENT for what the user gave, others for what the system refused.
+  // Errors: INVALID_ARGUMENT for the user's input, others for refusals of the system.
   static absl::StatusOr<std::unique_ptr<Fabric>> Create(const FabricOptions& options);
 
-  // Switches until `stop` is readable, or hung up, or the control socket says quit. `stop`: two descriptors, -1 for
-  // none.
+  // Switches packets until `stop` is readable, or hung up, or the control socket gets "quit". `stop`: two
+  // descriptors, -1 for none.
   void Run(int stop_signal, int stop_input);
 
  private:
@@ -53,7 +53,7 @@ class Fabric final : public PacketSink {
   void Release(uint32_t packet) override;
 
   void SetScheduling(bool realtime);
-  // False if there was nothing.
+  // Returns false if there was nothing.
   bool ReadTap(uint32_t node);
   void RestIfBusy(int64_t now_ns);
   void OpenWindow();
@@ -67,7 +67,7 @@ class Fabric final : public PacketSink {
 
   const FabricFile file_;
   const Wiring wiring_;
-  std::vector<daemon::UniqueFd> taps_;  // by node; none if someone deleted the device
+  std::vector<daemon::UniqueFd> taps_;  // by node; none if the device was deleted
   SwitchCore core_;
   PacketPool pool_;
   Pacer pacer_;
@@ -76,7 +76,7 @@ class Fabric final : public PacketSink {
   bool super_packets_ = false;
   std::string scheduling_ = "other";
   uint32_t reading_ = PacketPool::kNoBuffer;  // a large buffer, for the next packet
-  // Since when, and from what CPU time on, the thread's share of its core is watched.
+  // Begin, in time and in CPU time, of the window in which the thread's share of its core is watched.
   int64_t window_ns_ = 0;
   int64_t window_used_ns_ = 0;
 

@@ -109,7 +109,7 @@ absl::StatusOr<std::string> FabricControl::Ask(std::string_view request) {
 
 namespace {
 
-// INVALID_ARGUMENT if the answer is an error.
+// Returns INVALID_ARGUMENT if the answer is an error.
 absl::StatusOr<Json> Accepted(const std::string& answer) {
   Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::UnavailableError("control: an answer that is not JSON");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A running copse-fabric, seen from a test or a benchmark.
+// A client for a running copse-fabric, for tests and benchmarks.
 #ifndef COPSE_TESTBED_FABRIC_FABRIC_CONTROL_H_
 #define COPSE_TESTBED_FABRIC_FABRIC_CONTROL_H_
 
@@ -16,7 +16,8 @@
 
 namespace copse::fabric {
 
-// Of one direction. Packets of a super-packet count singly; bytes are as on the wire. docs/reference/fabric.md.
+// Counters of one direction. Packets of a super-packet count singly; bytes are as on the wire.
+// docs/reference/fabric.md.
 struct LaneStats {
   uint64_t packets = 0;
   uint64_t bytes = 0;
@@ -37,7 +38,7 @@ struct LinkStats {
 };
 
 struct FabricStats {
-  std::string scheduling;  // "fifo", or "other" and why
+  std::string scheduling;  // "fifo", or "other" and the reason
   uint64_t frames_in = 0;  // super-packets count as one here
   uint64_t frames_out = 0;
   uint64_t bytes_out = 0;
@@ -50,16 +51,16 @@ struct FabricStats {
   absl::Duration lateness_p90;
   absl::Duration lateness_p99;
   absl::Duration lateness_max;
-  double spin_share = 0;                   // of the time since start or Clear
+  double spin_share = 0;                   // share of the time since start or Clear
   std::map<std::string, LinkStats> links;  // by name
-  std::string json;                        // all of it
+  std::string json;                        // the whole answer
 };
 
 // A FabricControl is one connection to a fabric's control socket. Calls wait for the answer, at most `timeout` each.
 // Thread-compatible.
 //
-// Errors: UNAVAILABLE if the fabric is gone or answers nonsense, DEADLINE_EXCEEDED, and INVALID_ARGUMENT with the
-// fabric's own words if it refused.
+// Errors: UNAVAILABLE if the fabric is gone or its answer is invalid, DEADLINE_EXCEEDED, and INVALID_ARGUMENT with the
+// fabric's own text if it refused.
 class FabricControl {
  public:
   static absl::StatusOr<FabricControl> Connect(const std::string& socket, absl::Duration timeout = absl::Seconds(10));
@@ -69,13 +70,13 @@ class FabricControl {
   absl::Status Cut(std::string_view links);
   absl::Status Heal(std::string_view links);
   absl::StatusOr<FabricStats> Stats();
-  // Counters start again from zero.
+  // Resets the counters to zero.
   absl::Status Clear();
   absl::Status Quit();
 
-  // Any request; the line of JSON that came back.
+  // Sends any request; returns the line of JSON of the answer.
   absl::StatusOr<std::string> Ask(std::string_view request);
-  // What such a line says: INVALID_ARGUMENT if the request was refused.
+  // Returns the status in such a line: INVALID_ARGUMENT if the request was refused.
   static absl::Status StatusOf(const std::string& answer);
 
  private:

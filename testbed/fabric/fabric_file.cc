@@ -26,7 +26,7 @@ class SectionParser {
 
   absl::Status Parse(const YAML::Node& section) {
     if (!section.IsMap()) return Error(section, "fabric: must be a map of keys and values");
-    // Defaults first, wherever they stand.
+    // Defaults are read first, whatever their position.
     if (const YAML::Node defaults = section["defaults"]; defaults.IsDefined()) RETURN_IF_ERROR(ReadDefaults(defaults));
     for (const auto& entry : section) {
       ASSIGN_OR_RETURN(const std::string key, ReadText(entry.first, "fabric: a key"));

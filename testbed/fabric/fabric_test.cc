@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-fabric between real namespaces: answers that are known beforehand, with room for a busy machine. What must
-// never be is checked without room: nothing arrives early, or is lost uncounted.
+// Tests copse-fabric between real namespaces: results known beforehand, with tolerance for a busy machine. Impossible
+// results are checked without tolerance: no packet arrives early, or is lost uncounted.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ using procs::ChildProcess;
 constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr uint16_t kPort = 9000;
 
-// n1 and n2 on rack1, n3 and n4 on rack2. From one rack to the other: 10 ms, and 100 Mbit/s.
+// n1 and n2 are on rack1, n3 and n4 on rack2. From one rack to the other: 10 ms, and 100 Mbit/s.
 constexpr char kTwoRacks[] =
     "version: 1\n"
     "defaults: {latency: 500us, bandwidth: 1Gbit}\n"
@@ -96,7 +96,7 @@ class FabricTest : public ::testing::Test {
               static_cast<ssize_t>(bytes));
   }
   void Send(uint32_t from, uint32_t to, size_t bytes, uint32_t number) { SendTo(from, AddressOf(to), bytes, number); }
-  // The number of the next datagram; nothing after `timeout`.
+  // Returns the number of the next datagram; nothing after `timeout`.
   std::optional<uint32_t> Receive(uint32_t node, absl::Duration timeout) {
     pollfd event = {.fd = udp_[node].get(), .events = POLLIN, .revents = 0};
     if (poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) != 1) return std::nullopt;
@@ -106,7 +106,7 @@ class FabricTest : public ::testing::Test {
     std::memcpy(&number, data, sizeof(number));
     return number;
   }
-  // Least and middle of some one-way times.
+  // Minimum and median of some one-way times.
   struct Times {
     absl::Duration least, middle;
   };
@@ -126,7 +126,7 @@ class FabricTest : public ::testing::Test {
     EXPECT_GE(times.least, expected);
     EXPECT_LT(times.middle, expected + absl::Milliseconds(2));
   }
-  // iproute2's ip in a node's namespace.
+  // Runs iproute2's ip in a node's namespace.
   void RunIp(uint32_t node, const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {"/usr/bin/nsenter", "--net=" + fabric_->Namespace(node), "ip"};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -157,7 +157,7 @@ TEST_F(FabricTest, APacketTakesThePathsLatency) {
   EXPECT_EQ(stats.links.at("rack1").up.packets, 31u);
   EXPECT_EQ(stats.links.at("rack1").down.packets, 31u);
   EXPECT_GE(stats.lateness_count, 93u);
-  // Without a busy machine it is below 30 us; that it is measured in nanoseconds and not wildly wrong is tested here.
+  // On an idle machine it is below 30 us; this tests that it is measured in nanoseconds and not wildly wrong.
   EXPECT_LT(stats.lateness_p50, absl::Milliseconds(1));
   RecordProperty("lateness_p99_us", static_cast<int>(absl::ToInt64Microseconds(stats.lateness_p99)));
 }
@@ -307,7 +307,7 @@ TEST_F(FabricTest, FragmentsArriveWhole) {
   EXPECT_EQ(Stats().links.at("rack1").up.packets, 14u);  // 1480 bytes each
 }
 
-// A TCP flow for a while. What arrives is compared with what was sent.
+// A TCP flow for a while. Received data is compared with the sent.
 class Flow {
  public:
   Flow(TestFabric::Connection connection, absl::Duration warm_up, absl::Duration duration)
@@ -315,7 +315,7 @@ class Flow {
         sender_([this] { SendAll(); }),
         receiver_([this, warm_up, duration] { ReceiveFor(warm_up, duration); }) {}
 
-  // Payload, bits a second, after the time to warm up.
+  // Returns payload bits per second, after the warm-up.
   double Rate() {
     receiver_.join();
     sender_.join();
@@ -370,13 +370,13 @@ class Flow {
   std::thread receiver_;
 };
 
-// Of 1538 bytes on the wire 1448 are payload.
+// A packet of 1538 bytes on the wire has 1448 bytes of payload.
 constexpr double kPayload = 1448.0 / 1538;
 
 TEST_F(FabricTest, TcpGetsTheRateOfTheSlowestLink) {
   Start();
   for (const bool super_packets : {true, false}) {
-    // Loss elsewhere makes kernels cut super-packets before they come to us.
+    // Loss elsewhere makes kernels cut super-packets before they enter the fabric.
     ASSERT_TRUE(fabric_->control().Set("n4", super_packets ? "loss=0" : "loss=1%").ok());
     auto connection = fabric_->Connect(0, 2, 7001);
     ASSERT_TRUE(connection.ok()) << connection.status();
@@ -434,7 +434,7 @@ TEST_F(FabricTest, BadRequestsAreAnsweredAndHarmNothing) {
               FailsWith(absl::StatusCode::kInvalidArgument, "request=dance", "known=set cut heal stats clear quit"));
   EXPECT_FALSE(FabricControl::StatusOf(*control.Ask("\xff\x01")).ok());
   EXPECT_EQ(Stats().links.at("rack1").latency_ns, 4'500'000);
-  // A line without an end: the fabric hangs up on that client only.
+  // A line without an end makes the fabric hang up on that client only.
   absl::StatusOr<FabricControl> other = FabricControl::Connect(fabric_->socket());
   ASSERT_TRUE(other.ok());
   EXPECT_FALSE(other->Ask(std::string(9000, 'x')).ok());
@@ -460,7 +460,7 @@ TEST_F(FabricTest, EndsInEveryWayAndTakesTheDevicesAlong) {
   }
 }
 
-// The program by itself.
+// Tests the program by itself.
 class FabricProgramTest : public FabricTest {
  protected:
   void SetUp() override {
@@ -481,7 +481,7 @@ class FabricProgramTest : public FabricTest {
     int code;
     std::string out;
   };
-  // What it prints must be one line.
+  // The output must be one line.
   End Run(std::vector<std::string> arguments, std::vector<std::string> before = {}) {
     before.push_back(program_);
     before.insert(before.end(), arguments.begin(), arguments.end());
@@ -540,7 +540,7 @@ TEST_F(FabricProgramTest, ARunningOneIsAskedFromTheCommandLine) {
   ExpectEnd(Run({control, "--ask", "set rack1 loss=2"}), 1, "copse-fabric: set: loss: ", "value=2");
   ExpectEnd(Run({"--control", folder_ + "/none", "--ask", "stats"}), 3,
             "copse-fabric: control: ", "socket=" + folder_ + "/none");
-  // A second one on the same socket is refused, and the first goes on.
+  // A second fabric on the same socket is refused, and the first goes on.
   const auto holder = HoldNamespace();
   ASSERT_TRUE(holder.ok());
   std::vector<std::string> arguments = Arguments(NamespaceOf(**holder));
@@ -553,7 +553,7 @@ TEST_F(FabricProgramTest, AStaleSocketIsReplacedAndADeadParentEndsIt) {
   const auto holder = HoldNamespace();
   ASSERT_TRUE(holder.ok());
   for (int round = 0; round < 2; ++round) {
-    if (round == 1) {  // what a killed server leaves
+    if (round == 1) {  // the file of a killed server
       sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
       std::memcpy(address.sun_path, (folder_ + "/s").c_str(), folder_.size() + 3);
       const UniqueFd left(socket(AF_UNIX, SOCK_STREAM, 0));

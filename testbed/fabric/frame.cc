@@ -45,7 +45,7 @@ PacketShape ShapeOf(const VnetHeader& header, absl::Span<const uint8_t> frame) {
   if (header.gso_type == kGsoNone || header.gso_size == 0 || tcp + 20 > frame.size()) {
     return SinglePacket(WireBytes(frame.size()));
   }
-  // Each packet repeats the headers up to TCP's end, which hdr_len only hints at.
+  // Each packet repeats the headers up to TCP's end, for which hdr_len is only a hint.
   const size_t headers = tcp + size_t{4} * (frame[tcp + 12] >> 4);
   if (headers >= frame.size()) return SinglePacket(WireBytes(frame.size()));
   const size_t payload = frame.size() - headers;
@@ -62,7 +62,7 @@ PacketShape ShapeOf(const VnetHeader& header, absl::Span<const uint8_t> frame) {
 std::optional<ArpAnswer> AnswerArp(absl::Span<const uint8_t> frame, uint32_t from, uint32_t node_count) {
   ArpAnswer answer;
   if (frame.size() < answer.size()) return std::nullopt;
-  // EtherType, then: Ethernet, IPv4, their lengths, request.
+  // The bytes are EtherType, then: Ethernet, IPv4, their lengths, request.
   static constexpr uint8_t kRequest[] = {0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1};
   if (std::memcmp(frame.data() + 12, kRequest, sizeof(kRequest)) != 0) return std::nullopt;
   constexpr size_t kSenderMac = 22, kSenderAddress = 28, kTargetMac = 32, kTargetAddress = 38;

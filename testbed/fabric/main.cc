@@ -48,7 +48,7 @@ constexpr char kHelp[] =
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 cannot reach the fabric, 4 timed out.\n";
 
-// One line, whatever is in it.
+// Prints one line, whatever the text contains.
 int Fail(int code, std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -84,7 +84,7 @@ int AskRunning(const std::string& socket, const std::string& request) {
 }
 
 int Switch(const FabricOptions& options) {
-  // Blocked before anything is made, so that what is made is also unmade.
+  // Signals are blocked before anything is created, so that all of it is removed in the end.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

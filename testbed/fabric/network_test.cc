@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A TestNetwork on a fabric: both agree on names, addresses and sockets.
+// Tests a TestNetwork on a fabric: both agree on names, addresses and sockets.
 #include <stdlib.h>
 
 #include <filesystem>
@@ -42,7 +42,7 @@ TEST(TestNetworkOnFabricTest, PacketsTakeTheTopologysPath) {
     ASSERT_TRUE((*sender)->AwaitEnd(kPatience).ok());
     ASSERT_EQ((*sender)->exit_code(), 0);
 
-    // The answer, that nobody listens there, comes back.
+    // The refusal of the connection, as no process listens there, comes back.
     FabricStats stats;
     const absl::Time deadline = absl::Now() + kPatience;
     do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the fabric sleeps and when it spins.
+// Decides when the fabric sleeps and when it spins.
 #ifndef COPSE_TESTBED_FABRIC_PACER_H_
 #define COPSE_TESTBED_FABRIC_PACER_H_
 
@@ -12,20 +12,20 @@
 namespace copse::fabric {
 
 struct PacerOptions {
-  int64_t margin_ns = 110'000;   // how long before a delivery the sleep ends: a wake-up is late by most of that
-  double spin_share_max = 0.25;  // of the time
+  int64_t margin_ns = 110'000;   // from the end of a sleep to a delivery: a wake-up is late by most of that
+  double spin_share_max = 0.25;  // share of the time
   int64_t spin_burst_ns = 5'000'000;
 };
 
-// A Pacer tells the loop how long to sleep before a delivery. It ends sleeps early and lets the loop spin for the rest,
-// as long as spins stay within their share of the time; then sleeps end when the delivery is due, and it will be late
-// by a wake-up. Thread-compatible.
+// A Pacer computes how long the loop sleeps before a delivery. It ends sleeps early and lets the loop spin for the
+// rest, as long as spins stay within their share of the time; then sleeps end when the delivery is due, and it will
+// be late by a wake-up. Thread-compatible.
 class Pacer {
  public:
   Pacer(PacerOptions options, int64_t now_ns)
       : options_(options), last_ns_(now_ns), tokens_ns_(options.spin_burst_ns) {}
 
-  // How long to sleep: 0 to look and come back at once, kNever for as long as nothing comes. `idle`: nothing was done
+  // Returns the time to sleep: 0 to poll and return at once, kNever until a packet comes. `idle`: nothing was done
   // since the last call.
   int64_t SleepNs(int64_t now_ns, int64_t next_delivery_ns, bool idle) {
     const int64_t elapsed_ns = now_ns - last_ns_;

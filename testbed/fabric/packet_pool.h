@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for packets that are on the way.
+// Memory for packets in flight.
 #ifndef COPSE_TESTBED_FABRIC_PACKET_POOL_H_
 #define COPSE_TESTBED_FABRIC_PACKET_POOL_H_
 
@@ -14,20 +14,20 @@
 
 namespace copse::fabric {
 
-// A PacketPool lends buffers of two sizes and keeps what comes back, so that it allocates only while more is under way
-// than ever before. Thread-compatible.
+// A PacketPool lends buffers of two sizes and keeps returned ones, so that it allocates only while more packets are
+// in flight than ever before. Thread-compatible.
 class PacketPool {
  public:
   static constexpr size_t kSmallBytes = 2048;
   static constexpr uint32_t kNoBuffer = 0xffffffff;
 
-  // Buffers of kSmallBytes and of `large_bytes`, of at most `bytes_max` altogether.
+  // Lends buffers of kSmallBytes and of `large_bytes`, of at most `bytes_max` altogether.
   PacketPool(size_t large_bytes, size_t bytes_max) : bytes_{kSmallBytes, large_bytes}, bytes_left_(bytes_max) {}
 
-  // A buffer of at least `bytes`, with that size; kNoBuffer if `bytes_max` are lent.
+  // Returns a buffer of at least `bytes`, with that size; kNoBuffer if `bytes_max` are lent.
   uint32_t Take(size_t bytes);
   void Return(uint32_t buffer);
-  // Of a lent one, from now on; not above what it has.
+  // Sets the size of a lent buffer, which must not exceed its capacity.
   void Resize(uint32_t buffer, size_t bytes) { buffers_[buffer].size = bytes; }
   absl::Span<uint8_t> At(uint32_t buffer) { return {buffers_[buffer].data.get(), buffers_[buffer].size}; }
 

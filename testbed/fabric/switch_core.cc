@@ -10,7 +10,7 @@
 namespace copse::fabric {
 namespace {
 
-// Rounded up.
+// Returns the time to send `bytes`, rounded up.
 int64_t SendingNs(uint32_t bytes, int64_t bytes_per_s) {
   return (int64_t{bytes} * 1'000'000'000 + bytes_per_s - 1) / bytes_per_s;
 }
@@ -140,7 +140,7 @@ void SwitchCore::Append(CopyList* list, uint32_t copy) {
 void SwitchCore::InsertByDue(CopyList* list, uint32_t copy) {
   const int64_t due_ns = copies_[copy].due_ns;
   if (list->empty() || copies_[list->tail].due_ns <= due_ns) return Append(list, copy);
-  // Only where reordering was asked for.
+  // Packets overtake only where reordering was asked for.
   uint32_t before = kNone;
   uint32_t after = list->head;
   for (; copies_[after].due_ns <= due_ns; after = copies_[after].next) before = after;
@@ -205,7 +205,7 @@ void SwitchCore::Start(uint32_t index, uint32_t copy_index, int64_t at_ns) {
   const PacketShape& shape = packets_[copy.packet].shape;
   lane.counters.packets += shape.packets;
   lane.counters.bytes += shape.wire_bytes;
-  // A train that comes in more slowly than it could go out ends with its last packet.
+  // A train that arrives more slowly than the link sends ends with its last packet.
   lane.free_ns = std::max(at_ns + SendingNs(shape.wire_bytes, link.bytes_per_s),
                           copy.last_ns + SendingNs(shape.last_bytes, link.bytes_per_s));
   if (link.loss > 0 && prng_.Chance(1 - std::pow(1 - link.loss, shape.packets))) {
@@ -278,7 +278,7 @@ void SwitchCore::Schedule(uint32_t index) {
 }
 
 void SwitchCore::UpdateAhead() {
-  // Switches in an order in which parents come first.
+  // Switches are visited in an order in which parents come first.
   std::vector<uint32_t> order;
   for (uint32_t v = 0; v < switch_count_; ++v) {
     if (vertices_[v].parent == kNone) order.push_back(v);
@@ -288,7 +288,8 @@ void SwitchCore::UpdateAhead() {
       if (!IsNode(child)) order.push_back(child);
     }
   }
-  // From a switch to the nearest node below, then to the nearest by any way; no time for sending is counted.
+  // Distances lead from a switch to the nearest node below, then to the nearest by any way; sending time is not
+  // counted.
   constexpr int64_t kFar = kLatencyNsMax;
   std::vector<int64_t> nearest(switch_count_, kFar);
   const auto down = [&](uint32_t vertex) {

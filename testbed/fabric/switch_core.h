@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The emulated network, pure: packets go in with a time, and come out when they are due, or are dropped.
+// The emulated network as a pure state machine: packets go in with a time, and come out when they are due, or are
+// dropped.
 #ifndef COPSE_TESTBED_FABRIC_SWITCH_CORE_H_
 #define COPSE_TESTBED_FABRIC_SWITCH_CORE_H_
 
@@ -15,7 +16,7 @@
 namespace copse::fabric {
 
 inline constexpr uint32_t kNone = 0xffffffff;
-// As a destination: all nodes but the sender. Switches multiply the packet, so it crosses each link once.
+// The destination that means all nodes except the sender. Switches multiply the packet, so it crosses each link once.
 inline constexpr uint32_t kEveryone = 0xfffffffe;
 
 // A switch, or a node at the tree's edge, and its link upwards.
@@ -24,10 +25,11 @@ struct Vertex {
   LinkSettings link;
 };
 
-// What of a packet takes time on a wire. A super-packet, which the kernel cuts later, is a train of packets: all but
-// the last of `first_bytes`. Links send trains whole, but a train's first packet need not await its last in a switch.
+// The lengths of a packet that take time on a wire. A super-packet, which the kernel cuts later, is a train of
+// packets: all except the last have `first_bytes`. Links send trains whole, but a train's first packet need not await
+// its last in a switch.
 struct PacketShape {
-  uint32_t wire_bytes = 0;  // all, with what each packet adds on the wire
+  uint32_t wire_bytes = 0;  // total, with each packet's overhead on the wire
   uint32_t first_bytes = 0;
   uint32_t last_bytes = 0;
   uint32_t packets = 1;
@@ -39,10 +41,10 @@ inline constexpr int kDropCount = 4;
 
 enum class Direction { kUp, kDown };
 
-// Of one direction of a link. Packets of a train are counted singly, drops too.
+// Counters of one direction of a link. Packets of a train are counted singly, drops too.
 struct LinkCounters {
-  uint64_t packets = 0;  // sent, lost ones too
-  uint64_t bytes = 0;    // likewise, as on the wire
+  uint64_t packets = 0;  // sent packets, lost ones too
+  uint64_t bytes = 0;    // sent bytes, as on the wire, lost ones too
   std::array<uint64_t, kDropCount> drops{};
   int64_t queue_bytes = 0;
   int64_t queue_packets = 0;
@@ -50,7 +52,7 @@ struct LinkCounters {
   int64_t queue_packets_high = 0;
 };
 
-// Where packets come out. `packet` is what Send was given. Not to call the SwitchCore back.
+// Receives delivered packets. `packet` is the one that Send was given. It must not call the SwitchCore.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
@@ -61,8 +63,8 @@ class PacketSink {
 
 // A SwitchCore moves packets along the tree path between two nodes. Each link has, in each direction, a FIFO queue with
 // tail drop, a sender with a rate, and a wire with a latency, jitter and loss; flows that cross a link share it.
-// Everything happens at its own time: what was due between two calls is worked through in order of due time, whenever
-// the calls come.
+// Every event happens at its own time: events that were due between two calls are processed in order of due time,
+// whenever the calls come.
 //
 // Calls follow (Send | Advance | Set | Cut | Heal)* with times that do not decrease (an earlier one counts as the
 // latest so far). Deterministic: equal calls and seed give equal results. Thread-compatible.
@@ -72,20 +74,21 @@ class SwitchCore {
   // `*sink` must outlive this object.
   SwitchCore(std::vector<Vertex> vertices, uint32_t switch_count, uint64_t seed, PacketSink* sink);
 
-  // A packet leaves node `from`, for node `to` or kEveryone. To itself or to no node: dropped, at its own link.
+  // Sends a packet from node `from` to node `to` or kEveryone. One to itself or to no node is dropped, at its own
+  // link.
   void Send(uint32_t from, uint32_t to, const PacketShape& shape, uint32_t packet, int64_t now_ns);
 
-  // Delivers what is due by now.
+  // Delivers the packets that are due by now.
   void Advance(int64_t now_ns);
 
-  // Nothing can be delivered before, if nothing is sent until then; kNever if nothing is under way. Advance then, not
-  // necessarily earlier.
+  // Returns a time before which nothing can be delivered, if nothing is sent until then; kNever if nothing is in
+  // flight. Advance has to be called then, not necessarily earlier.
   int64_t next_delivery_ns() const { return wakes_.first_due(); }
 
-  // Of a vertex's link, from now on: what is on the wire or being sent keeps its time, and a queue that became too long
-  // its packets.
+  // Changes a vertex's link from now on: packets on the wire or being sent keep their time, and a queue that became
+  // too long keeps its packets.
   void Set(uint32_t vertex, const LinkSettings& settings, int64_t now_ns);
-  // Drops what is on the link, or waits for it, and what comes until Heal.
+  // Drops the packets on the link or waiting for it, and later ones until Heal.
   void Cut(uint32_t vertex, int64_t now_ns);
   void Heal(uint32_t vertex, int64_t now_ns);
 
@@ -102,12 +105,12 @@ class SwitchCore {
     PacketShape shape;
     uint32_t to;
     uint32_t caller_packet;
-    uint32_t copies;  // on the way; 0: free
+    uint32_t copies;  // in flight; 0: free
   };
   // One packet on one link. Lives in one list at a time, by `next`.
   struct Copy {
-    int64_t due_ns;   // on the wire: when the other end acts on it
-    int64_t last_ns;  // when its last packet has arrived
+    int64_t due_ns;   // on the wire: time when the other end acts on it
+    int64_t last_ns;  // arrival of its last packet
     uint32_t packet;
     uint32_t next;
   };
@@ -119,9 +122,9 @@ class SwitchCore {
   struct Lane {  // one direction of a link
     CopyList waiting;
     CopyList wire;        // by due time
-    int64_t free_ns = 0;  // when the sender has sent what it began
+    int64_t free_ns = 0;  // time when the sender has sent what it began
     int64_t last_arrival_ns = 0;
-    int64_t ahead_ns = 0;  // from leaving the sender to any delivery, at least
+    int64_t ahead_ns = 0;  // least time from leaving the sender to any delivery
     LinkCounters counters;
   };
 
@@ -137,12 +140,12 @@ class SwitchCore {
   void DropCopy(uint32_t lane, uint32_t copy, Drop cause);
   void DropAll(uint32_t lane, CopyList* list);
 
-  // A copy reaches a lane's sender.
+  // Handles a copy that reaches a lane's sender.
   void Enter(uint32_t lane, uint32_t copy, int64_t at_ns);
   void Start(uint32_t lane, uint32_t copy, int64_t at_ns);
-  // A copy reaches a lane's end.
+  // Handles a copy that reaches a lane's end.
   void Arrive(uint32_t lane, uint32_t copy, int64_t at_ns);
-  // The lane to take from a switch.
+  // Returns the lane from a switch towards a node.
   uint32_t Route(uint32_t switch_vertex, uint32_t node) const;
   void Flood(uint32_t switch_vertex, uint32_t from_lane, uint32_t copy, int64_t at_ns);
   void Schedule(uint32_t lane);

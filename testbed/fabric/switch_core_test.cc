@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers calculated by hand.
+// The expected times are calculated by hand.
 #include "testbed/fabric/switch_core.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ class Recorder : public PacketSink {
   std::map<uint32_t, int> releases;
 };
 
-// Root switch 0 with switches 1 and 2 below; nodes 0 and 1 (vertices 3, 4) on 1, nodes 2 and 3 (vertices 5, 6) on 2.
-// Node links: 10 us, 100 MB/s (10 ns a byte). Trunks: 1 ms, 10 MB/s (100 ns a byte).
+// Root switch 0 has switches 1 and 2 below; nodes 0 and 1 (vertices 3, 4) are on 1, nodes 2 and 3 (vertices 5, 6) on
+// 2. Node links: 10 us, 100 MB/s (10 ns per byte). Trunks: 1 ms, 10 MB/s (100 ns per byte).
 constexpr uint32_t kRack1 = 1, kRack2 = 2, kNode0 = 3;
 constexpr LinkSettings kNodeLink = {.latency_ns = 10 * kUs, .bytes_per_s = 100'000'000};
 constexpr LinkSettings kTrunk = {.latency_ns = 1 * kMs, .bytes_per_s = 10'000'000};
@@ -45,10 +45,10 @@ constexpr LinkSettings kTrunk = {.latency_ns = 1 * kMs, .bytes_per_s = 10'000'00
 std::vector<Vertex> TwoRacks(const LinkSettings& node_link = kNodeLink, const LinkSettings& trunk = kTrunk) {
   return {{kNone, {}}, {0, trunk}, {0, trunk}, {1, node_link}, {1, node_link}, {2, node_link}, {2, node_link}};
 }
-// Two nodes on a switch.
+// Returns two nodes on a switch.
 std::vector<Vertex> OneSwitch(const LinkSettings& link) { return {{kNone, {}}, {0, link}, {0, link}}; }
 
-// Runs as the fabric does: only when a delivery may be due.
+// Runs like the fabric: only when a delivery may be due.
 void RunOut(SwitchCore* core) {
   while (core->next_delivery_ns() != kNever) core->Advance(core->next_delivery_ns());
 }
@@ -57,7 +57,7 @@ TEST(SwitchCoreTest, OneHopTakesEachLinksSendingTimeAndLatency) {
   Recorder out;
   SwitchCore core(TwoRacks(), 3, 1, &out);
   core.Send(0, 1, SinglePacket(1000), 7, 5 * kMs);
-  // Up 10 us + 10 us, stored, then down as much.
+  // The way up takes 10 us + 10 us, then the packet is stored, and the way down takes as much.
   core.Advance(5 * kMs + 40 * kUs - 1);
   EXPECT_TRUE(out.deliveries.empty());
   core.Advance(5 * kMs + 40 * kUs);
@@ -71,7 +71,7 @@ TEST(SwitchCoreTest, APathThroughTheRootCrossesBothTrunks) {
   SwitchCore core(TwoRacks(), 3, 1, &out);
   core.Send(0, 2, SinglePacket(1000), 7, 0);
   RunOut(&core);
-  // 10 + 10, 100 + 1000, 100 + 1000, 10 + 10 us.
+  // The four hops take 10 + 10, 100 + 1000, 100 + 1000, 10 + 10 us.
   EXPECT_EQ(out.deliveries, (std::vector<Delivery>{{2, 7, 2240 * kUs}}));
   EXPECT_EQ(core.counters(kRack1, Direction::kUp).packets, 1u);
   EXPECT_EQ(core.counters(kRack1, Direction::kDown).packets, 0u);
@@ -111,7 +111,7 @@ TEST(SwitchCoreTest, FlowsThatCrossATrunkShareIt) {
   }
   RunOut(&core);
   ASSERT_EQ(out.deliveries.size(), 200u);
-  // The trunk sends one every 100 us, of both flows in turn. The first takes 2240 us.
+  // The trunk sends one packet every 100 us, of both flows in turn. The first takes 2240 us.
   std::map<uint32_t, int> by_node;
   for (size_t i = 0; i < 200; ++i) {
     EXPECT_EQ(out.deliveries[i].due_ns, 2240 * kUs + static_cast<int64_t>(i) * 100 * kUs) << i;
@@ -138,7 +138,7 @@ TEST(SwitchCoreTest, AFullQueueDropsTheLast) {
   SwitchCore core(OneSwitch(link), 1, 1, &out);
   for (uint32_t i = 0; i < 5; ++i) core.Send(0, 1, SinglePacket(1000), i, 0);
   RunOut(&core);
-  // One is being sent, two wait.
+  // One packet is being sent, two wait.
   EXPECT_EQ(out.deliveries, (std::vector<Delivery>{{1, 0, 40 * kUs}, {1, 1, 50 * kUs}, {1, 2, 60 * kUs}}));
   EXPECT_EQ(core.counters(1, Direction::kUp).drops[static_cast<int>(Drop::kQueue)], 2u);
   EXPECT_EQ(out.releases.size(), 5u);
@@ -196,7 +196,7 @@ TEST(SwitchCoreTest, JitterIsBoundedAndKeepsTheOrder) {
     EXPECT_EQ(out.deliveries[i].packet, i);
     const int64_t took = out.deliveries[i].due_ns - i * 20 * kUs;
     EXPECT_GE(took, 22 * kUs);  // 2 x (1 us + 10 us)
-    // Those that waited for one before may have to be sent one after the other then, 1 us each.
+    // Packets that waited for one before may have to be sent one after the other then, 1 us each.
     EXPECT_LE(took, 122 * kUs + 6 * kUs);
     most = std::max(most, took);
   }
@@ -221,7 +221,7 @@ TEST(SwitchCoreTest, JitterReordersWhereAsked) {
 }
 
 TEST(SwitchCoreTest, ATrainIsStoredPacketByPacket) {
-  // 10 packets of 1000 bytes at once take as long as ten one after the other.
+  // A train of 10 packets of 1000 bytes takes as long as ten single ones.
   Recorder train_out, single_out;
   SwitchCore train(TwoRacks(), 3, 1, &train_out), single(TwoRacks(), 3, 1, &single_out);
   train.Send(0, 2, {.wire_bytes = 10'000, .first_bytes = 1000, .last_bytes = 1000, .packets = 10}, 1, 0);
@@ -236,7 +236,7 @@ TEST(SwitchCoreTest, ATrainIsStoredPacketByPacket) {
 }
 
 TEST(SwitchCoreTest, ATrainComesOutOfAFasterLinkNoEarlierThanItCameIn) {
-  // A slow node link before fast trunks, and a short last packet.
+  // The node link is slow, the trunks are fast, and the last packet is short.
   const LinkSettings slow = {.latency_ns = 10 * kUs, .bytes_per_s = 1'000'000};
   Recorder train_out, single_out;
   SwitchCore train(TwoRacks(slow), 3, 1, &train_out), single(TwoRacks(slow), 3, 1, &single_out);
@@ -257,7 +257,7 @@ TEST(SwitchCoreTest, SettingsChangeWhatComesAndLoseNothing) {
   slower.queue_packets = 1;
   core.Set(1, slower, 5 * kUs);
   RunOut(&core);
-  // The first goes on at its rate, those that wait take 100 us each.
+  // The first packet continues at its rate, waiting ones take 100 us each.
   EXPECT_EQ(out.deliveries, (std::vector<Delivery>{{1, 0, 40 * kUs}, {1, 1, 140 * kUs}, {1, 2, 240 * kUs}}));
 }
 
@@ -317,7 +317,7 @@ TEST(SwitchCoreTest, APacketToNobodyIsDropped) {
 }
 
 TEST(SwitchCoreTest, AFewWakesSufficeForOneDelivery) {
-  // Four links; each may put off the delivery, none may hasten it.
+  // On four links, each change may delay the delivery, none may hasten it.
   Recorder out;
   SwitchCore core(TwoRacks(), 3, 1, &out);
   core.Send(0, 2, SinglePacket(1000), 7, 0);
@@ -343,7 +343,7 @@ TEST(SwitchCoreTest, ClearedCountersKeepWhatWaits) {
   EXPECT_EQ(core.counters(1, Direction::kUp).queue_bytes, 0);
 }
 
-// Whatever happens: packets leave or are dropped once, times never go back, and punctual wakes miss nothing.
+// In random runs, packets leave or are dropped once, times never go back, and punctual wakes miss nothing.
 TEST(SwitchCoreTest, NothingIsLostUncountedInRandomRuns) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Prng prng(seed);

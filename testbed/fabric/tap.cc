@@ -29,7 +29,7 @@ namespace {
 
 using daemon::UniqueFd;
 
-// Packets that wait for us. Queues with limits are ours; this one is only not to be the first that is full.
+// Length of the kernel's transmit queue. The queues with limits are the fabric's; this one must not fill up first.
 constexpr int kTransmitQueue = 4096;
 
 absl::StatusOr<UniqueFd> Open(const std::string& path, int flags) {
@@ -86,7 +86,7 @@ absl::Status Configure(uint32_t node, uint32_t mtu) {
   return Control(socket_fd.get(), SIOCSIFFLAGS, &request, "bring up");
 }
 
-// As `ip neighbour add ADDRESS lladdr MAC nud permanent`.
+// The request of `ip neighbour add ADDRESS lladdr MAC nud permanent`.
 struct NeighbourRequest {
   nlmsghdr header;
   ndmsg message;
@@ -123,7 +123,7 @@ absl::Status AddNeighbours(uint32_t node, uint32_t node_count) {
                         .padding = {}});
   }
   if (requests.empty()) return absl::OkStatus();
-  // Errors are answered, and so is the last.
+  // Errors are acknowledged, and so is the last request.
   requests.back().header.nlmsg_flags |= NLM_F_ACK;
   const UniqueFd netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   const size_t bytes = requests.size() * sizeof(NeighbourRequest);

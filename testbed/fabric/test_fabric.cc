@@ -30,7 +30,7 @@ using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Seconds(30);
 
-// Runs it in a thread of its own in the namespace: ours stays where it is.
+// Runs `what` in a new thread inside the namespace, so that the caller's thread stays where it is.
 absl::Status In(const std::string& netns, const std::function<absl::Status()>& what) {
   absl::Status result;
   std::thread([&] {

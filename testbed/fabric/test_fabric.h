@@ -17,18 +17,19 @@
 
 namespace copse::fabric {
 
-// Why there cannot be one here: PERMISSION_DENIED without root, UNAVAILABLE without TUN; or OK.
+// Returns the reason why a fabric is impossible here: PERMISSION_DENIED without root, UNAVAILABLE without TUN; or OK.
 absl::Status CheckFabric();
 
-// A process that only holds a network namespace. It goes with whoever started it, and the namespace with it.
+// Starts a process that only holds a network namespace. It ends with the process that started it, and the namespace
+// with it.
 absl::StatusOr<std::unique_ptr<procs::ChildProcess>> HoldNamespace();
 std::string NamespaceOf(const procs::ChildProcess& holder);
 
-// A TestFabric owns namespaces n1, n2, ..., a copse-fabric between them, and a folder in /tmp. Everything goes with it,
-// and but for the folder also after a crash. Nodes are counted from 0 here. Thread-compatible.
+// A TestFabric owns namespaces n1, n2, ..., a copse-fabric between them, and a folder in /tmp. All of it goes with
+// the object, and except for the folder also after a crash. Nodes are counted from 0 here. Thread-compatible.
 class TestFabric {
  public:
-  // Errors: those of CheckFabric, and what the fabric said.
+  // Errors: those of CheckFabric, and the fabric's own.
   static absl::StatusOr<std::unique_ptr<TestFabric>> Start(const std::string& topology, uint32_t nodes);
   ~TestFabric();
 
@@ -37,7 +38,8 @@ class TestFabric {
   const std::string& socket() const { return socket_; }
   std::string Namespace(uint32_t node) const { return NamespaceOf(*holders_[node]); }
 
-  // A socket of a node's namespace, bound to all addresses and `port` (0: any). `type` as of socket(2), in AF_INET.
+  // Returns a socket of a node's namespace, bound to all addresses and `port` (0: any). `type` as in socket(2), in
+  // AF_INET.
   absl::StatusOr<daemon::UniqueFd> Socket(uint32_t node, int type, uint16_t port);
   // Connects two TCP sockets, `port` at `to`.
   struct Connection {

@@ -34,7 +34,7 @@ absl::StatusOr<sockaddr_in> Parse(const std::string& address) {
   return result;
 }
 
-// A socket belongs to the namespace that its maker is in.
+// A socket belongs to the namespace of the thread that created it.
 absl::StatusOr<UniqueFd> SocketIn(const std::string& network_namespace) {
   const UniqueFd there(open(network_namespace.c_str(), O_RDONLY | O_CLOEXEC));
   if (!there.valid()) return absl::ErrnoToStatus(errno, network_namespace);

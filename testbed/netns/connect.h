@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections from inside another network namespace.
+// Opens connections from inside another network namespace.
 #ifndef COPSE_TESTBED_NETNS_CONNECT_H_
 #define COPSE_TESTBED_NETNS_CONNECT_H_
 
@@ -12,9 +12,9 @@
 
 namespace copse::netns {
 
-// A TCP connection to `address` (IPv4:PORT) as a process of the namespace "/proc/PID/ns/net" would make it. Only the
-// calling thread is there, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`;
-// INVALID_ARGUMENT; PERMISSION_DENIED. Thread-safe.
+// Makes a TCP connection to `address` (IPv4:PORT) from the namespace "/proc/PID/ns/net". Only the calling thread
+// enters it, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`; INVALID_ARGUMENT;
+// PERMISSION_DENIED. Thread-safe.
 absl::StatusOr<daemon::UniqueFd> ConnectFrom(const std::string& network_namespace, const std::string& address,
                                              absl::Duration timeout);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a command inside a node, in place of itself:
+// Replaces itself by a command inside a node:
 //
-//   copse-enter PID COMMAND [ARGUMENT]...          of the node whose namespaces process PID has
+//   copse-enter PID COMMAND [ARGUMENT]...          in the node of process PID
 //   copse-enter --table FILE [-OPTION]... HOST WORD...   in ssh's place: FILE has lines "HOST PID"; the words are
 //                                                  joined for a shell, as ssh does; ssh's options are ignored
 //
@@ -25,7 +25,7 @@ int Refuse(const char* what, const std::string& why, const std::string& thing) {
   return 2;
 }
 
-// Into the namespaces of `pid`, in the same folder as before if it is there too.
+// Enters the namespaces of `pid`, in the same folder as before if it exists there too.
 bool Enter(pid_t pid) {
   char folder[4096];
   if (getcwd(folder, sizeof(folder)) == nullptr) folder[0] = '\0';
@@ -35,7 +35,7 @@ bool Enter(pid_t pid) {
   return folder[0] == '\0' || chdir(folder) == 0 || chdir("/") == 0;
 }
 
-// 0 if `host` is not in the table.
+// Returns 0 if `host` is not in the table.
 pid_t FindHost(const char* table, const std::string& host) {
   std::ifstream file(table);
   std::string name;

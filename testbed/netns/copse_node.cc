@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-node NAME HOSTS-FILE: makes the namespaces of one node, says "ready", and holds them until it is killed.
+// copse-node NAME HOSTS-FILE: creates the namespaces of one node, prints "ready", and holds them until it is killed.
 //
-// Network, host name, System V IPC and mounts are the node's own: /sys shows its network devices (UCX looks there),
-// /dev/shm is empty, /etc/hosts is HOSTS-FILE. IPv6 is off, so that nothing speaks on the links unasked.
+// Network, host name, System V IPC and mounts are the node's own: /sys shows its network devices (UCX reads it),
+// /dev/shm is empty, /etc/hosts is HOSTS-FILE. IPv6 is off, so that nothing is sent on the links unasked.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Prints what failed and why; for `return`.
+// Prints the failed call and the reason; returns the exit code.
 int Failed(const char* what, const char* thing) {
   std::fprintf(stderr, "copse-node: %s: %s (thing=%s)\n", what, std::strerror(errno), thing);
   return 1;
@@ -30,9 +30,9 @@ int main(int argc, char** argv) {
   }
   if (unshare(CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNS) != 0) return Failed("namespaces", argv[1]);
   if (sethostname(argv[1], std::strlen(argv[1])) != 0) return Failed("host name", argv[1]);
-  // What is mounted here stays here; what the machine mounts or unmounts later reaches us.
+  // Mounts made here stay here; the machine's later mounts and unmounts reach this namespace.
   if (mount("", "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return Failed("mount", "/");
-  // One that shows another network's devices would be underneath.
+  // A /sys that shows another network's devices would lie underneath.
   umount2("/sys", MNT_DETACH);
   if (mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return Failed("mount", "/sys");
   if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) return Failed("mount", "/dev/shm");

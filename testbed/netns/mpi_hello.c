@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An MPI program that says where it runs: rank 0 writes "HOST RANK COPSE_SOCKET" of each rank, in order, then "sum"
+ * An MPI program that prints where it runs: rank 0 writes "HOST RANK COPSE_SOCKET" of each rank, in order, then "sum"
  * with the sum of all ranks' numbers from 1. */
 #include <mpi.h>
 #include <stdio.h>

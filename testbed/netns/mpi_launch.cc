@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 
 void Append(Words* words, const Words& more) { words->insert(words->end(), more.begin(), more.end()); }
 
-// What differs between the libraries.
+// The differences between the libraries.
 struct Launcher {
   std::string program;
   Words options;  // for all ranks
@@ -113,7 +113,7 @@ absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& j
   MpiCommand command = {.arguments = place.enter, .environment = launcher.environment};
   command.arguments.push_back(launcher.program);
   Append(&command.arguments, launcher.options);
-  // What all ranks get, and, where ranks of different nodes differ in it, their node's daemon.
+  // The variables of all ranks, and, where ranks of different nodes differ in it, their node's daemon.
   Words everywhere;
   if (job.library == MpiLibrary::kMpich) {
     ASSIGN_OR_RETURN(const std::string mend, procs::FindProgram(kMpichFinalize));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How MPI programs are started across the nodes of a test cluster.
+// Starts MPI programs across the nodes of a test cluster.
 //
-// Inside a node both libraries use shared memory, between nodes TCP on eth0; their launchers use ctl0. Open MPI yields
-// when idle, without which many ranks on few cores would be a straw man; nobody is bound to a core.
+// Inside a node both libraries use shared memory, between nodes TCP on eth0; their launchers use ctl0. Open MPI
+// yields when idle, without which many ranks on few cores would be a straw man; ranks are not bound to cores.
 #ifndef COPSE_TESTBED_NETNS_MPI_LAUNCH_H_
 #define COPSE_TESTBED_NETNS_MPI_LAUNCH_H_
 
@@ -20,17 +20,17 @@ namespace copse::netns {
 
 enum class MpiLibrary { kMpich, kOpenMpi };
 
-// "mpich", "openmpi". Errors: INVALID_ARGUMENT.
+// Parses "mpich", "openmpi". Errors: INVALID_ARGUMENT.
 absl::StatusOr<MpiLibrary> ParseMpiLibrary(std::string_view name);
 
-// Where ranks can run: nodes with namespaces, or, without `remote_shell`, processes of this host that are dealt to
-// nodes.
+// The places where ranks can run: nodes with namespaces, or, without `remote_shell`, processes of this host that are
+// dealt to nodes.
 struct MpiPlace {
   std::vector<std::string> hosts;
-  std::vector<std::string> enter;    // stands before a command to run it where launchers do: in the switch
-  std::string remote_shell;          // in ssh's place
-  std::string folder;                // for the launcher's own files; they go with it
-  std::vector<std::string> sockets;  // of each node's daemon, where clients do not find it by themselves
+  std::vector<std::string> enter;    // prefix of a command that runs where launchers do: in the switch
+  std::string remote_shell;          // replaces ssh
+  std::string folder;                // for the launcher's own files, which are removed with it
+  std::vector<std::string> sockets;  // of each node's daemon, where clients do not find it by default
 };
 MpiPlace PlaceOn(const TestNetwork& network, const std::string& folder);
 
@@ -49,8 +49,8 @@ struct MpiCommand {
   std::map<std::string, std::string> environment;  // of the launcher
 };
 
-// Ranks fill the nodes one after the other, `ppn` each, unless these take turns. Errors: INVALID_ARGUMENT (no command,
-// no ranks, more than hosts x ppn); NOT_FOUND if the library's launcher is not installed.
+// Ranks fill the nodes one after the other, `ppn` each, unless `in_turn`. Errors: INVALID_ARGUMENT (no command, no
+// ranks, more than hosts x ppn); NOT_FOUND if the library's launcher is not installed.
 absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& job);
 
 }  // namespace copse::netns

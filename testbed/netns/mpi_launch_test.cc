@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both MPI libraries across nodes of their own, and on this host alone. The first needs root.
+// Tests both MPI libraries across nodes with namespaces, and on this host alone. The first needs root.
 #include "testbed/netns/mpi_launch.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class MpiLaunchTest : public testing::TestWithParam<const char*> {
     std::filesystem::remove_all(folder_, error);
   }
 
-  // What it writes, and the exit code as a last line.
+  // Returns the output, with the exit code as the last line.
   Lines Run(const MpiPlace& place) {
     const absl::StatusOr<MpiCommand> command = MakeMpiCommand(place, job_);
     if (!command.ok()) return {command.status().ToString()};
@@ -70,7 +70,7 @@ TEST_P(MpiLaunchTest, FourNodesWithTwoRanksEach) {
   EXPECT_EQ(Run(PlaceOn(**network, folder_)),
             (Lines{"n1 0 -", "n2 1 -", "n3 2 -", "n4 3 -", "n1 4 -", "n2 5 -", "n3 6 -", "n4 7 -", "sum 36", "0"}));
   job_.in_turn = false;
-  // Half a node, an environment, and an exit code.
+  // The job covers half a node, an environment, and an exit code.
   job_.ranks = 3;
   job_.environment["COPSE_SOCKET"] = "/a b";
   job_.command.push_back("3");

@@ -3,9 +3,9 @@
  * Loaded into MPICH's ranks so that MPI_Finalize of MPICH 4.0.2 over UCX ends.
  *
  * There a rank that has closed its endpoints waits in a barrier of the process manager without making progress, while
- * another may still need its answer to close: several times in ten with two ranks a node. Later versions have no such
- * barrier (https://github.com/pmodels/mpich/pull/6596). Here, whoever waits for the process manager drives UCX. Nothing
- * else is changed: messages between ranks never pass here. */
+ * another may still need its answer to close: several times in ten with two ranks per node. Later versions have no such
+ * barrier (https://github.com/pmodels/mpich/pull/6596). Here, a rank that waits for the process manager drives UCX.
+ * Nothing else is changed: messages between ranks never pass here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>

@@ -40,9 +40,9 @@ constexpr char kFabric[] = "testbed/fabric/copse-fabric";
 constexpr char kSwitchName[] = "switch";
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
-// Of the shaper: at least one 64 KiB super-packet, or TCP stalls.
+// Burst of the shaper: at least one 64 KiB super-packet, or TCP stalls.
 constexpr int kBurstBytes = 128 << 10;
-// How long a packet may wait in the shaper before it is dropped.
+// Longest wait of a packet in the shaper before it is dropped.
 constexpr int kQueueMs = 100;
 
 std::string LastBytesOf(uint32_t node) { return absl::StrCat((node + 1) / 256, ".", (node + 1) % 256); }
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> FindTool(const std::string& name) {
   return absl::NotFoundError(absl::StrCat(name, ": not found; tools/setup installs iproute2 (program=", name, ")"));
 }
 
-// A file without a name that holds `text`, and a path to it for our children.
+// Creates an unnamed file that holds `text`, and a path to it for child processes.
 absl::StatusOr<daemon::UniqueFd> TextFile(const std::string& text) {
   daemon::UniqueFd file(memfd_create("batch", MFD_CLOEXEC));
   if (!file.valid() || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
@@ -70,7 +70,7 @@ std::string Content(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What a log says, as one line for a message.
+// Returns a log's text as one line for a message.
 std::string OneLine(std::string text) {
   absl::StripAsciiWhitespace(&text);
   return absl::StrReplaceAll(text, {{"\n", "; "}});

@@ -34,26 +34,28 @@ struct NetworkOptions {
   std::vector<std::string> names;  // of the first `nodes` hosts; empty: those of the fabric's file, else n1, n2, ...
   int64_t rate_bits_per_s = 0;     // of eth0, in each direction; 0: not shaped. Not together with a fabric
   std::string fabric;              // topology file for copse-fabric; empty: a bridge
-  std::string folder;              // for logs and tables; exists, and outlives the network
+  std::string folder;              // for logs and tables; must exist and outlive the network
 };
 
-// Which reasons there are not to make namespaces here (or TAPs, with a fabric): PERMISSION_DENIED, FAILED_PRECONDITION,
-// or OK.
+// Returns the reason why namespaces (or TAPs, with a fabric) are impossible here: PERMISSION_DENIED,
+// FAILED_PRECONDITION, or OK.
 absl::Status CheckNamespaces(bool fabric);
 
-// "200mbit", "1.5Gbit/s" in any case, as bits a second. Errors: INVALID_ARGUMENT, also out of [kRateBitsMin,
+// Parses "200mbit", "1.5Gbit/s" in any case, as bits per second. Errors: INVALID_ARGUMENT, also out of [kRateBitsMin,
 // kRateBitsMax].
 absl::StatusOr<int64_t> ParseRate(const std::string& text);
 
-// The names of a fabric's nodes, in the order of the topology file. Errors: INVALID_ARGUMENT with file and line.
+// Returns the names of a fabric's nodes, in the order of the topology file. Errors: INVALID_ARGUMENT with file and
+// line.
 absl::StatusOr<std::vector<std::string>> FabricNames(const std::string& file);
 
 // A TestNetwork owns a holder process for each node and for the switch. The namespaces exist only through those and
-// through what runs inside, nothing is made in the machine's own namespace, and the kernel kills the holders with the
-// thread that called Create: so everything goes also after SIGKILL. Nodes are counted from 0 here. Thread-compatible.
+// through the processes inside, nothing is created in the machine's own namespace, and the kernel kills the holders
+// with the thread that called Create: so all of it goes also after SIGKILL. Nodes are counted from 0 here.
+// Thread-compatible.
 class TestNetwork {
  public:
-  // Errors: INVALID_ARGUMENT for options, those of CheckNamespaces, and whatever iproute2 or the fabric said.
+  // Errors: INVALID_ARGUMENT for options, those of CheckNamespaces, and those of iproute2 or the fabric.
   static absl::StatusOr<std::unique_ptr<TestNetwork>> Create(NetworkOptions options);
   ~TestNetwork();
 
@@ -66,17 +68,17 @@ class TestNetwork {
   pid_t switch_holder() const { return switch_->pid(); }
   std::string NetworkNamespace(uint32_t node) const;  // "/proc/PID/ns/net"
   std::string SwitchNamespace() const;
-  // What stands before a command to run it inside.
+  // Returns the prefix of a command that runs inside the node.
   std::vector<std::string> Enter(uint32_t node) const;
   std::vector<std::string> EnterSwitch() const;
-  // A program to use in ssh's place: PATH [-OPTION]... HOST WORD...
+  // The program to use in ssh's place: PATH [-OPTION]... HOST WORD...
   const std::string& remote_shell() const { return remote_shell_; }
   // The fabric's control socket; empty without one.
   const std::string& fabric_socket() const { return fabric_socket_; }
 
   // Takes a node's link (kDataDevice, kControlDevice) down, or up again.
   absl::Status SetLink(uint32_t node, const char* device, bool up);
-  // An error if a holder or the fabric has ended.
+  // Returns an error if a holder or the fabric has ended.
   absl::Status CheckAlive() const;
 
  private:
@@ -88,7 +90,7 @@ class TestNetwork {
   absl::Status StartFabric();
   absl::Status WriteTables();
   std::string LogFile() const;
-  // One iproute2 program with its commands, inside the namespaces of `pid`.
+  // The commands of one iproute2 program, inside the namespaces of `pid`.
   struct Batch {
     pid_t pid;
     std::string program;  // "ip" or "tc"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of namespaces: made, used, cut, and gone without a trace. Needs root.
+// Tests networks of namespaces: created, used, cut, and removed without a trace. Needs root.
 #include "testbed/netns/test_network.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// The network namespaces that any process is in.
+// Returns the network namespaces of all processes.
 std::set<std::string> Namespaces() {
   std::set<std::string> result;
   std::error_code error;
@@ -42,7 +42,7 @@ std::set<std::string> Namespaces() {
   return result;
 }
 
-// The network devices of the machine's own namespace.
+// Returns the network devices of the machine's own namespace.
 std::set<std::string> Devices() {
   std::set<std::string> result;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
@@ -67,7 +67,7 @@ class TestNetworkTest : public ::testing::Test {
     EXPECT_EQ(Devices(), devices_);
   }
 
-  // The kernel gives their numbers to others soon, such as Bazel's sandboxes: then they go with those.
+  // The kernel soon reuses their numbers, for example for Bazel's sandboxes: those end, too.
   void ExpectNamespacesGone() {
     const absl::Time deadline = absl::Now() + kPatience;
     std::vector<std::string> left;
@@ -92,7 +92,7 @@ class TestNetworkTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // The first line that a command inside writes, or how it ended.
+  // Returns the first line that a command inside writes, or its exit.
   std::string Run(std::vector<std::string> prefix, const std::vector<std::string>& command) {
     prefix.insert(prefix.end(), command.begin(), command.end());
     const auto child = ChildProcess::Start({.arguments = prefix, .stdout_pipe = true});
@@ -107,7 +107,7 @@ class TestNetworkTest : public ::testing::Test {
   std::unique_ptr<TestNetwork> network_;
 };
 
-// Whether a TCP connection from inside to `address` is refused (so somebody is there) or not answered at all.
+// Whether a TCP connection from inside to `address` is refused (so the host is there) or not answered at all.
 std::vector<std::string> Knock(const std::string& address, int seconds = 20) {
   return {"/bin/bash", "-c",
           absl::StrCat("timeout ", seconds, " bash -c 'echo > /dev/tcp/", address,
@@ -160,7 +160,7 @@ TEST_F(TestNetworkTest, ThirtyTwoNodesComeUpQuickly) {
   EXPECT_EQ(Run(network_->Enter(31), Knock(TestNetwork::DataAddress(0))), "Connection refused");
 }
 
-// As after SIGKILL of a program: nobody runs a destructor.
+// Simulates SIGKILL of a program: no destructor runs.
 TEST_F(TestNetworkTest, ACrashLeavesNothing) {
   std::vector<daemon::UniqueFd> ends;
   std::thread crashes([&] {

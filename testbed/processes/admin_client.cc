@@ -20,7 +20,7 @@ namespace {
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  // Whoever calls again wants to know whether the planner is back now.
+  // A new call checks whether the planner is back now.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
@@ -60,14 +60,14 @@ class AdminClient::Impl {
           grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), Arguments()));
       return stub_;
     }
-    // gRPC's threads are not in that namespace: it gets a connection, which it cannot make anew.
+    // gRPC's threads are not in that namespace: gRPC gets a connection, which it cannot make again.
     ASSIGN_OR_RETURN(daemon::UniqueFd connection, netns::ConnectFrom(namespace_, address_, timeout));
     stub_ =
         v1::AdminService::NewStub(grpc::CreateCustomInsecureChannelFromFd(address_, connection.release(), Arguments()));
     return stub_;
   }
 
-  // The next call connects anew, unless another has.
+  // Drops the stub, so that the next call connects again, unless another thread has.
   void Forget(const std::shared_ptr<v1::AdminService::Stub>& stub) {
     const MutexLock lock(&mutex_);
     if (stub_ == stub) stub_.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner's administration, as calls with a deadline.
+// A client of the planner's admin service whose calls have a deadline.
 #ifndef COPSE_TESTBED_PROCESSES_ADMIN_CLIENT_H_
 #define COPSE_TESTBED_PROCESSES_ADMIN_CLIENT_H_
 
@@ -15,11 +15,11 @@
 
 namespace copse::procs {
 
-// An AdminClient talks to one planner, also after that was restarted. Each call ends after `timeout` at the latest.
-// Errors: UNAVAILABLE if nobody answers, DEADLINE_EXCEEDED, and those of the service. Thread-safe.
+// An AdminClient talks to one planner, also after its restart. Each call ends after `timeout` at the latest. Errors:
+// UNAVAILABLE if there is no answer, DEADLINE_EXCEEDED, and those of the service. Thread-safe.
 class AdminClient {
  public:
-  // HOST:PORT, as seen from the namespace "/proc/PID/ns/net" (then HOST is an IPv4 address), or from here.
+  // HOST:PORT, as seen from the namespace "/proc/PID/ns/net" (then HOST is an IPv4 address), or from this one.
   explicit AdminClient(const std::string& address, const std::string& network_namespace = "");
   ~AdminClient();
 
@@ -29,10 +29,10 @@ class AdminClient {
   absl::StatusOr<v1::ShowPlanReply> ShowPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(uint64_t team, absl::Duration timeout) const;
-  // Of all collectives, or of one by name.
+  // Replans all collectives, or one by name.
   absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm, absl::Duration timeout,
                                                  const std::string& collective = "") const;
-  // A topology file's text.
+  // `text` is the content of a topology file.
   absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const std::string& text, absl::Duration timeout) const;
   absl::StatusOr<v1::GetStatsReply> GetStats(const std::string& node, absl::Duration timeout) const;
   absl::Status DrainNode(const std::string& node, bool off, absl::Duration timeout) const;

@@ -25,7 +25,7 @@ namespace {
 
 using daemon::UniqueFd;
 
-constexpr int kPipeBytes = 1 << 20;  // outcomes that nobody reads for a while
+constexpr int kPipeBytes = 1 << 20;  // holds outcomes that are not read for a while
 constexpr size_t kLastLineBytesMax = 400;
 
 absl::StatusOr<UniqueFd> Open(const std::string& path, int flags) {
@@ -68,11 +68,12 @@ void AwaitReadable(int fd, absl::Duration timeout) {
   poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(std::min(timeout, absl::Hours(1))) + 1));
 }
 
-// What the new process does; only async-signal-safe calls, as we may have threads. Returns the errno of what failed.
+// The new process's code; only async-signal-safe calls, as the parent may have threads. Returns the errno of the
+// failed call.
 int Become(char** arguments, char** environment, int in, int out, int err, pid_t parent) {
   setsid();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
-  if (getppid() != parent) _exit(0);  // it died before we asked to be told
+  if (getppid() != parent) _exit(0);  // it died before PR_SET_PDEATHSIG was set
   for (int number = 1; number < SIGRTMIN; ++number) {
     if (number != SIGKILL && number != SIGSTOP) signal(number, SIG_DFL);
   }
@@ -107,11 +108,11 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   if (!options.log_file.empty()) {
     ASSIGN_OR_RETURN(log, Open(options.log_file, O_WRONLY | O_CREAT | O_APPEND));
   }
-  // The new process says here why it could not become the program; success closes it.
+  // The new process reports on this pipe why exec failed; success closes it.
   ASSIGN_OR_RETURN(Pipe verdict, MakePipe());
 
   const pid_t parent = getpid();
-  const pid_t pid = _Fork();  // runs nobody's fork handlers: gRPC's want no calls in flight
+  const pid_t pid = _Fork();  // skips fork handlers: gRPC's need that no call is in flight
   if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
   if (pid == 0) {
     const int error = Become(const_cast<char**>(arguments.data()), const_cast<char**>(environment.data()),
@@ -195,7 +196,7 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
 
 absl::Status ChildProcess::Write(std::string_view text) {
   CHECK(input_.get() >= 0);
-  // A reader that has gone is our error, not a signal to us.
+  // A reader that has gone is an error here, not a signal.
   sigset_t pipe, before;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);

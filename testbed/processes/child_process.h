@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that runs beside us and never outlives us.
+// A program that runs beside its parent and never outlives it.
 #ifndef COPSE_TESTBED_PROCESSES_CHILD_PROCESS_H_
 #define COPSE_TESTBED_PROCESSES_CHILD_PROCESS_H_
 
@@ -22,7 +22,7 @@ namespace copse::procs {
 
 struct ChildOptions {
   std::vector<std::string> arguments;              // the program's path first
-  std::map<std::string, std::string> environment;  // beside ours, of which COPSE* is left out
+  std::map<std::string, std::string> environment;  // beside our own, without COPSE*
   std::string stdin_file = "/dev/null";
   bool stdin_pipe = false;   // instead of stdin_file
   bool stdout_pipe = false;  // else standard output goes where standard error goes
@@ -30,40 +30,42 @@ struct ChildOptions {
 };
 
 // A ChildProcess is started by Start and killed, if it still runs, by its destructor; when the thread that started it
-// ends, the kernel kills it. It has a session of its own, as what systemd or a launcher starts: a terminal's Ctrl-C
-// reaches only us, and the kernel, which divides processors by session first (sched_autogroup), does not take all for
-// one program.
+// ends, the kernel kills it. It has a session of its own, like the processes of systemd or a launcher: a terminal's
+// Ctrl-C does not reach it, and the kernel, which divides processors by session first (sched_autogroup), does not treat
+// all of them as one program.
 //
-// Thread-compatible. No signal can reach a stranger: they go through a pidfd.
+// Thread-compatible. Signals go through a pidfd, so they cannot reach another process with a reused number.
 class ChildProcess {
  public:
-  // Errors: NOT_FOUND and so on, naming the program or file.
+  // Errors: NOT_FOUND and others of the system, naming the program or file.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Readable once the process has ended.
+  // The descriptor is readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
-  // Our end of its standard output, not blocking; -1 if there is none.
+  // The reading end of its standard output, not blocking; -1 if there is none.
   int output() const { return output_.get(); }
-  // The next line of its standard output, without the line's end. OUT_OF_RANGE after the last one, DEADLINE_EXCEEDED.
+  // Returns the next line of its standard output, without the line's end. OUT_OF_RANGE after the last one,
+  // DEADLINE_EXCEEDED.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
-  // Writes to its standard input, which must be a pipe; waits while that is full. UNAVAILABLE if nobody reads it.
+  // Writes to its standard input, which must be a pipe; waits while that is full. UNAVAILABLE if its read end is
+  // closed.
   absl::Status Write(std::string_view text);
   // Ends its standard input, if that is a pipe.
   void CloseInput() { input_.reset(); }
 
-  void Signal(int number);  // nothing if it has ended
+  void Signal(int number);  // no-op if it has ended
   // Whether it has ended; never waits.
   bool Ended();
-  // DEADLINE_EXCEEDED if it still runs.
+  // Returns DEADLINE_EXCEEDED if it still runs.
   absl::Status AwaitEnd(absl::Duration timeout);
-  // Its exit code, or 128 plus the signal's number. Only after it has ended.
+  // Returns its exit code, or 128 plus the signal's number. Precondition: it has ended.
   int exit_code() const;
   std::string DescribeEnd() const;  // "exit code 3", "signal 9", "running"
-  // The same, and what stands last in its log file: "exit code 1: rank_copse: team: 1 of 32 ranks missing".
+  // Returns DescribeEnd() and the last line of its log file: "exit code 1: rank_copse: team: 1 of 32 ranks missing".
   std::string DescribeFailure() const;
 
  private:

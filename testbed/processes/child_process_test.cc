@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// All that comes out until the end of the pipe.
+// Returns all output until the end of the pipe.
 std::string ReadAll(ChildProcess* child) {
   EXPECT_TRUE(child->AwaitEnd(kLong).ok());
   std::string text;
@@ -78,7 +78,7 @@ TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
             "-here-yes\n");
 }
 
-// What two services or jobs have: by sessions the kernel divides processors (sched_autogroup).
+// Two services or jobs have separate sessions, by which the kernel divides processors (sched_autogroup).
 TEST(ChildProcessTest, EachHasASessionOfItsOwn) {
   auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
   ASSERT_TRUE(child.ok()) << child.status();
@@ -136,7 +136,7 @@ TEST(ChildProcessTest, ItDiesWithTheProcessThatStartedIt) {
   }
   close(ends[1]);
   char byte;
-  EXPECT_EQ(read(ends[0], &byte, 1), 0);  // the end of the pipe: nobody holds it any more
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);  // the end of the pipe: no process holds it any more
   close(ends[0]);
 }
 

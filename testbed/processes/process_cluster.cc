@@ -36,13 +36,13 @@ constexpr char kPlanner[] = "planner/server/copse-planner";
 constexpr char kDaemon[] = "daemon/copsed";
 constexpr char kClient[] = "integration_tests/procs/scripted_client";
 
-// How long the cluster may take to come up, or to come back, on a busy machine.
+// Limit for the cluster to come up, or to come back, on a busy machine.
 constexpr absl::Duration kSettle = absl::Seconds(60);
-// Of one administrative call.
+// Limit of one administrative call.
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
-// The planner's view changes without an event that reaches us.
+// The planner's view changes without an event here, so it is polled at this interval.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
-// Of a planner that was told to die at a decision.
+// Exit code of a planner that was set to die at a decision.
 constexpr int kCrashExitCode = 137;
 constexpr size_t kTailLines = 40;
 constexpr size_t kLastWords = 25;  // of a server that should live: a backtrace
@@ -75,7 +75,7 @@ std::deque<std::string> TailOf(const std::filesystem::path& path, size_t lines) 
   return tail;
 }
 
-// Empty if there is no such file.
+// Returns an empty string if there is no such file.
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -109,7 +109,7 @@ absl::Status ProcessCluster::MakeFolder() {
     return absl::InvalidArgumentError(absl::StrCat("folder ", folder_, ": sockets there have too long a name (bytes=",
                                                    longest, ", limit=", sizeof(sockaddr_un::sun_path) - 1, ")"));
   }
-  // Whatever configuration this machine has is not ours.
+  // A configuration of this machine must not apply.
   if (!std::ofstream(absl::StrCat(folder_, "/empty.yaml"))) return absl::ErrnoToStatus(errno, folder_);
   return absl::OkStatus();
 }
@@ -201,7 +201,7 @@ absl::Status ProcessCluster::StartDaemon(uint32_t node) {
       {"memory_limit", absl::StrCat(cluster_.memory_limit_bytes)},
   };
   if (network_ != nullptr) {
-    // The node's name is its host name, and its ports are its own: as on a real cluster.
+    // The node's name is its host name, and its ports are its own, like on a real cluster.
     settings.insert({{"insecure", "true"},
                      {"net_devices", netns::kDataDevice},
                      {"data_listen", netns::TestNetwork::DataAddress(node)}});
@@ -329,7 +329,7 @@ absl::Status ProcessCluster::CheckAlive() const {
   return absl::OkStatus();
 }
 
-// Neither a client that could not be started nor one that failed by itself should be waited for.
+// A client that could not be started, or failed by itself, must not be waited for.
 absl::Status ProcessCluster::CheckClient(uint32_t process) const {
   const Client& client = *clients_[process];
   RETURN_IF_ERROR(client.start);
@@ -367,7 +367,7 @@ std::vector<Outcome> ProcessCluster::Outcomes(uint32_t process) const {
   return in_order;
 }
 
-// --- What goes wrong ---
+// --- Faults ---
 
 void ProcessCluster::KillProcess(uint32_t process) {
   ChildProcess* child = clients_[process]->child.get();
@@ -456,7 +456,7 @@ absl::Status ProcessCluster::DisturbData(bool on) {
 
 absl::Status ProcessCluster::RestartPlanner() {
   if (planner_.may_end) {
-    // It was to die by itself; a decision that it survived is a test that tested nothing.
+    // The planner had to die by itself; if it survived the decision, the test would have tested nothing.
     RETURN_IF_ERROR(planner_.child->AwaitEnd(kSettle));
     if (planner_.child->exit_code() != kCrashExitCode) {
       return absl::FailedPreconditionError(
@@ -469,7 +469,7 @@ absl::Status ProcessCluster::RestartPlanner() {
 }
 
 absl::Status ProcessCluster::KillPlannerAtNextDecision() {
-  // Where it dies is given to it as it starts.
+  // The place of its death is a setting at its start.
   KillPlanner();
   RETURN_IF_ERROR(StartPlanner({{"COPSE_CRASH_POINT", "after_decision"}}));
   RETURN_IF_ERROR(AwaitAllConnected(kSettle));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cluster of real processes on this machine: one copse-planner, a copsed for each node, and what runs on them.
+// A cluster of real processes on this machine: one copse-planner, a copsed for each node, and their applications.
 #ifndef COPSE_TESTBED_PROCESSES_PROCESS_CLUSTER_H_
 #define COPSE_TESTBED_PROCESSES_PROCESS_CLUSTER_H_
 
@@ -26,20 +26,21 @@
 namespace copse::procs {
 
 struct ProcessClusterOptions {
-  std::string parent;                                  // where the cluster's folder is made; empty: TMPDIR, else /tmp
+  std::string parent;                                  // parent of the cluster's folder; empty: TMPDIR, else /tmp
   bool keep = false;                                   // the folder, with sockets, logs and the planner's state
   std::map<std::string, std::string> copsed_settings;  // keys of its configuration
   std::map<std::string, std::string> planner_settings;
   std::vector<std::string> names;  // of nodes on loopback; empty: n0, n1, ...
-  // Instead of loopback, a network namespace a node, which needs root; `nodes` and `folder` are filled in. The planner
-  // is in the switch, each daemon in its node with the socket that clients look for, so that these need no
-  // COPSE_SOCKET. Nodes have the network's host names: scenarios want n0, n1, ... of it.
+  // Replaces loopback by a network namespace per node, which needs root; `nodes` and `folder` are filled in. The
+  // planner is in the switch, each daemon in its node with the default socket of clients, so that these need no
+  // COPSE_SOCKET. Nodes have the network's host names: scenarios expect n0, n1, ....
   std::optional<netns::NetworkOptions> network;
 };
 
-// A ProcessCluster owns its processes: whatever still runs is killed when it goes, and by the kernel if the thread that
-// called Start ends. Everything is in one folder, and on loopback ports that the system chose or in network namespaces,
-// so clusters do not meet. An unexpected end of a daemon or of the planner fails every wait at once. Thread-compatible.
+// A ProcessCluster owns its processes: its destructor kills them, and so does the kernel if the thread that called
+// Start ends. All files are in one folder, and ports are chosen by the system on loopback or are in network
+// namespaces, so clusters do not collide. An unexpected end of a daemon or of the planner fails every wait at once.
+// Thread-compatible.
 class ProcessCluster : public scenario::Cluster {
  public:
   explicit ProcessCluster(ProcessClusterOptions options = {});
@@ -64,7 +65,7 @@ class ProcessCluster : public scenario::Cluster {
   void StopPlanner() override;
   void ContinuePlanner() override;
   absl::Status ReplacePlanner() override;
-  // These need a network with a fabric.
+  // These calls need a network with a fabric.
   absl::Status SetDataLink(uint32_t node, bool up) override;
   absl::Status SetManagementLink(uint32_t node, bool up) override;
   absl::Status DisturbData(bool on) override;
@@ -79,28 +80,28 @@ class ProcessCluster : public scenario::Cluster {
   void Pass(absl::Duration duration) override;
   absl::Time Now() const override;
 
-  // --- What only real processes have ---
+  // --- Functions of real processes only ---
 
-  // Starts `arguments` (the program's path first) as an application of `node`. Its standard input and output are pipes,
-  // its standard error goes to a log. The caller may destroy it before this.
+  // Starts `arguments` (the program's path first) as an application of `node`. Its standard input and output are
+  // pipes, its standard error goes to a log. The caller may destroy it before this object.
   absl::StatusOr<std::unique_ptr<ChildProcess>> StartApplication(uint32_t node, std::vector<std::string> arguments,
                                                                  std::map<std::string, std::string> environment = {});
-  // As SIGTERM does, daemons first; what has not ended with exit code 0 after `timeout` is an error.
+  // Sends SIGTERM, daemons first; a process that has not ended with exit code 0 after `timeout` is an error.
   absl::Status Stop(absl::Duration timeout);
-  // An error if a daemon or the planner has ended that should not have.
+  // Returns an error if a daemon or the planner has ended unexpectedly.
   absl::Status CheckAlive() const;
-  // The ends of all logs, for a test that failed; whole ones go to TEST_UNDECLARED_OUTPUTS_DIR if Bazel has one.
+  // Prints the ends of all logs, for a failed test; whole ones go to TEST_UNDECLARED_OUTPUTS_DIR if Bazel has one.
   void DumpLogs(std::FILE* out) const;
 
   const std::string& folder() const { return folder_; }
-  // Null on loopback, and before Start.
+  // Returns null on loopback, and before Start.
   netns::TestNetwork* network() const { return network_.get(); }
   const std::string& NodeName(uint32_t node) const { return daemons_[node].name; }
-  // Of the node's daemon, which must run.
+  // Returns the daemon's process id. Precondition: the daemon runs.
   pid_t DaemonPid(uint32_t node) const { return daemons_[node].child->pid(); }
-  // Where clients find the node's daemon: a path, or "@copse" inside the node.
+  // Returns the socket of the node's daemon: a path, or "@copse" inside the node.
   std::string SocketOf(uint32_t node) const;
-  // As its daemons see it; from here it can be reached only on loopback.
+  // The planner's address as its daemons see it; from here it can be reached only on loopback.
   const std::string& planner_address() const { return planner_address_; }
   const AdminClient& admin() const { return *admin_; }
 
@@ -108,12 +109,12 @@ class ProcessCluster : public scenario::Cluster {
   // A daemon, or the planner.
   struct Server {
     std::string name;
-    std::unique_ptr<ChildProcess> child;  // null: not started, or killed by us
+    std::unique_ptr<ChildProcess> child;  // null: not started, or killed by the test
     bool may_end = false;
     bool stopped = false;
-    bool is_cut_off = false;        // from the planner
+    bool is_cut_off = false;        // cut off from the planner
     uint64_t incarnation = 0;       // of the daemon, once it was ready
-    uint64_t dead_incarnation = 0;  // of the one that we killed
+    uint64_t dead_incarnation = 0;  // incarnation of the killed one
   };
   // An application process that runs a script.
   struct Client {
@@ -127,7 +128,7 @@ class ProcessCluster : public scenario::Cluster {
   absl::Status MakeFolder();
   absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
   absl::Status StartDaemon(uint32_t node);
-  // The command as `node`'s own, and what clients there need in their environment.
+  // Returns the command wrapped so that it runs on `node`, and the environment of clients there.
   std::vector<std::string> OnNode(uint32_t node, std::vector<std::string> command) const;
   void AddClientEnvironment(uint32_t node, std::map<std::string, std::string>* environment) const;
   void Kill(Server* server);
@@ -135,9 +136,9 @@ class ProcessCluster : public scenario::Cluster {
   absl::StatusOr<fabric::FabricControl> Fabric() const;
   absl::StatusOr<uint64_t> FindTeam(const std::string& name) const;
   absl::Status AwaitAllConnected(absl::Duration timeout);
-  // The row of a node, if the planner has one in `state` that is not of an earlier incarnation.
+  // Returns the row of a node, if the planner has one in `state` that is not of an earlier incarnation.
   absl::StatusOr<v1::NodeRow> NodeIn(uint32_t node, const std::string& state) const;
-  // Until `done`, which is asked again whenever something happened here, and at least every kAskAgain.
+  // Waits until `done`, which is called after every event here, and at least every kAskAgain.
   absl::Status Await(const std::function<bool()>& done, absl::Duration timeout, const std::string& what);
   // Waits for output or the end of a process, but not longer than `timeout`.
   void AwaitSomething(absl::Duration timeout);

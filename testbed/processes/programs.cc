@@ -14,7 +14,7 @@
 namespace copse::procs {
 namespace {
 
-// The first place with one that can be accessed by `mode`. `kind` is for the error.
+// Returns the first place with a file that `mode` can access. `kind` is for the error.
 absl::StatusOr<std::string> Find(std::string_view label, const char* kind, int mode) {
   const std::string name(label.substr(label.rfind('/') + 1));
   std::vector<std::string> places;

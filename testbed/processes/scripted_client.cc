@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An application process that runs a script with libcopse: steps come in on standard input, one a line; outcomes go out
-// on standard output, each as soon as it is known. Results are checked against the reference, with guard bytes around
-// them.
+// An application process that runs a script with libcopse: steps come in on standard input, one per line; outcomes go
+// out on standard output, each as soon as it is known. Results are checked against the reference, with guard bytes
+// around them.
 //
-// A script that leaves teams or calls behind ends as a crash does, without copse_fini, which is what the simulated
+// A script that leaves teams or calls behind ends like a crash, without copse_fini, which is what the simulated
 // client does too. Exit code: 0, or 2 for a line that is no step.
 #include <poll.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ using schedule::Failure;
 constexpr size_t kGuardBytes = 64;
 constexpr uint8_t kGuard = 0xa5;
 
-// This thread's latest failure, as an outcome.
+// Returns this thread's latest failure as an outcome.
 Outcome Failed(copse_status_t status) {
   copse_failure_t failure = {};
   failure.mask = COPSE_FAILURE_FIELD_CAUSE | COPSE_FAILURE_FIELD_NODE;
@@ -85,7 +85,7 @@ class GuardedBuffer {
 };
 
 struct Team {
-  copse_team_t* handle = nullptr;  // null: this process is not in it
+  copse_team_t* handle = nullptr;  // null: this process is not a member
   uint32_t rank = 0;
   uint32_t size = 0;
 };
@@ -108,7 +108,7 @@ class Call {
     arguments_.root = a.root;
     arguments_.count = a.count;
     if (IsIrregular(a.collective)) {
-      arguments_.count = (data_.contribution_bytes + data_.result_bytes) / unit;  // it has but one of them
+      arguments_.count = (data_.contribution_bytes + data_.result_bytes) / unit;  // one of the two is zero
     }
     arguments_.send = data_.contribution_at ? COPSE_IN_PLACE : send_.data();
     arguments_.recv = data_.result_at ? COPSE_IN_PLACE : receive_.data();
@@ -119,7 +119,7 @@ class Call {
     if (a.options != 0) arguments_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
     if ((a.options & kCountsKnown) != 0) arguments_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
     if ((a.options & kReproducible) != 0) arguments_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
-    // reduce_scatter's blocks are by result, and lie one after another.
+    // reduce_scatter's blocks are given by result, and lie back to back.
     const bool slices = a.collective == Collective::kReduceScatterv;
     if (data_.send_blocks && !slices) {
       send_lists_ = ListsOf(*data_.send_blocks, unit);
@@ -148,7 +148,7 @@ class Call {
   copse_status_t Post() { return copse_post(request_); }
   copse_status_t Test() { return copse_test(request_); }
   copse_status_t Wait(double seconds) { return copse_wait(request_, seconds); }
-  // All of it, by the blocking interface where the collective is a common one.
+  // Runs the whole call, by the blocking interface where the collective is a common one.
   copse_status_t Run() {
     const copse_coll_args_t& a = arguments_;
     switch (a.collective) {
@@ -168,7 +168,7 @@ class Call {
     return status == COPSE_OK ? Wait(-1) : status;
   }
 
-  // After its end with `status`.
+  // Returns the outcome after the call's end with `status`.
   Outcome Result(copse_status_t status) {
     Outcome outcome = Done(status);
     outcome.data_ok = send_.GuardsAreWhole() && receive_.GuardsAreWhole();
@@ -178,7 +178,7 @@ class Call {
   }
 
  private:
-  // In elements, by rank.
+  // Counts and displacements, in elements, by rank.
   struct Lists {
     std::vector<uint64_t> counts;
     std::vector<uint64_t> displacements;
@@ -300,7 +300,7 @@ class Client {
     posted_.emplace(number_, std::move(call));
   }
 
-  // Makes room if there is none.
+  // Posts a call, after making room if there is none.
   copse_status_t Post(Call* call) {
     copse_status_t status;
     while ((status = call->Post()) == COPSE_ERR_NO_RESOURCE && !posted_.empty()) {
@@ -339,7 +339,7 @@ class Client {
     }
   }
 
-  // Reports what ends meanwhile only afterwards: it computes.
+  // Calls that end during the pause are reported afterwards: the process computes.
   void Pause(absl::Duration pause) {
     const absl::Time end = absl::Now() + pause;
     for (absl::Duration left; (left = end - absl::Now()) > absl::ZeroDuration();) {

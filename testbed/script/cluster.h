@@ -25,10 +25,10 @@ struct ClusterOptions {
   absl::Duration node_timeout = absl::Seconds(10);
   absl::Duration team_formation_timeout = absl::Seconds(30);
   uint64_t memory_limit_bytes = 256u << 20;
-  bool instruments = false;  // simulated daemons have histograms and traces only if asked
+  bool instruments = false;  // simulated daemons have histograms and traces only on request
 };
 
-// One application process: where it runs and what it does.
+// One application process: its node and its script.
 struct Program {
   uint32_t node = 0;
   Script script;
@@ -42,16 +42,16 @@ struct ListedCall {
   std::vector<uint32_t> missing;
 };
 
-// How far a team is in the planner's eyes.
+// The state of a team in the planner's view.
 enum class TeamPhase : uint8_t {
   kAbsent,
   kGathering,  // ranks are missing
-  kPreparing,  // its daemons are asked whether they can
+  kPreparing,  // its daemons have not answered Prepare yet
   kDecided
 };
 
 // Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own
-// time: virtual in the simulator, real else. Errors: DEADLINE_EXCEEDED names what did not happen.
+// time: virtual in the simulator, else real. Errors: DEADLINE_EXCEEDED names the missing event.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -59,43 +59,43 @@ class Cluster {
   virtual absl::Status Start(const ClusterOptions& options) = 0;
   // Starts processes; returns the number of the first.
   virtual uint32_t Launch(const std::vector<Program>& programs) = 0;
-  // Until process `process` has at least `count` outcomes.
+  // Waits until process `process` has at least `count` outcomes.
   virtual absl::Status AwaitOutcomes(uint32_t process, size_t count, absl::Duration timeout) = 0;
-  // Until process `process` has run its script to the end, or is dead.
+  // Waits until process `process` has run its script to the end, or is dead.
   virtual absl::Status AwaitEnd(uint32_t process, absl::Duration timeout) = 0;
   virtual std::vector<Outcome> Outcomes(uint32_t process) const = 0;
 
-  // --- What goes wrong ---
+  // --- Faults ---
   virtual void KillProcess(uint32_t process) = 0;
-  virtual void StopProcess(uint32_t process) = 0;  // as SIGSTOP does
+  virtual void StopProcess(uint32_t process) = 0;  // like SIGSTOP
   virtual void ContinueProcess(uint32_t process) = 0;
   virtual void KillDaemon(uint32_t node) = 0;
-  virtual absl::Status RestartDaemon(uint32_t node) = 0;  // until it is registered again
+  virtual absl::Status RestartDaemon(uint32_t node) = 0;  // returns when it is registered again
   virtual void StopDaemon(uint32_t node) = 0;
   virtual void ContinueDaemon(uint32_t node) = 0;
   virtual void KillPlanner() = 0;
   virtual absl::Status RestartPlanner() = 0;  // with its state
-  // The planner dies between recording the next epoch's decision and telling it.
+  // Makes the planner die after it has recorded the next epoch's decision, before it sends it.
   virtual absl::Status KillPlannerAtNextDecision() = 0;
   virtual void StopPlanner() = 0;
   virtual void ContinuePlanner() = 0;
-  virtual absl::Status ReplacePlanner() = 0;  // by one without its state
+  virtual absl::Status ReplacePlanner() = 0;  // by one without the old one's state
 
-  // --- What goes wrong, where a cluster can do it: UNIMPLEMENTED ---
-  // Links lose nothing for ever: what is sent meanwhile arrives when the link is up again, if both ends still care.
+  // --- Faults that not every cluster can make: UNIMPLEMENTED ---
+  // Links lose nothing for good: data sent meanwhile arrives when the link is up again, if both ends still exist.
   virtual absl::Status SetDataLink(uint32_t, bool /*up*/) { return Cannot("cut a node's data link"); }
   virtual absl::Status SetManagementLink(uint32_t, bool /*up*/) { return Cannot("cut a node's management link"); }
   virtual absl::Status ResetManagementLink(uint32_t) { return Cannot("reset a node's stream to the planner"); }
-  // Frames come late, twice, out of order, or are lost and sent again, as the network has it.
+  // Frames come late, twice, out of order, or are lost and sent again, depending on the network.
   virtual absl::Status DisturbData(bool /*on*/) { return Cannot("disturb the data network"); }
   virtual absl::Status RefuseSaves(bool /*on*/) { return Cannot("fill the planner's store"); }
-  // Another host, whose daemon has the node's name.
+  // Starts another host, whose daemon has the node's name.
   virtual absl::Status StartNamesake(uint32_t) { return Cannot("start a second daemon of one name"); }
   virtual absl::Status StopNamesake(uint32_t) { return Cannot("start a second daemon of one name"); }
 
   // --- Administration ---
   virtual absl::Status Replan(const std::string& team_name, const std::string& algorithm) = 0;
-  // Of the team, or of its companion for that collective.
+  // Replans the team, or its derived team for that collective.
   virtual absl::Status ReplanCollective(const std::string& team_name, Collective collective,
                                         const std::string& algorithm) = 0;
   virtual absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) = 0;
@@ -103,8 +103,8 @@ class Cluster {
   virtual absl::Status AwaitTeamPhase(const std::string&, TeamPhase, absl::Duration /*timeout*/) {
     return Cannot("tell a team's phase");
   }
-  // What a node holds at the moment, by name: teams, clients, calls, neighbors, memory; and the planner's teams. Of an
-  // idle cluster it is always the same.
+  // The objects of a node at the moment, by name: teams, clients, calls, neighbors, memory; and the planner's teams.
+  // They are constant in an idle cluster.
   virtual absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t node) = 0;
   virtual absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) = 0;
   // Lets the cluster's time pass.

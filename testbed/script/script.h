@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scripts: what the application processes of a scenario do, and what comes out of each step. The same script runs in a
-// simulated client and in a real process that links libcopse.
+// Scripts: the steps of a scenario's application processes, and their outcomes. The same script runs in a simulated
+// client and in a real process that links libcopse.
 #ifndef COPSE_TESTBED_SCRIPT_SCRIPT_H_
 #define COPSE_TESTBED_SCRIPT_SCRIPT_H_
 
@@ -19,13 +19,12 @@ namespace copse::scenario {
 
 enum class StepKind : uint8_t {
   kTeam,     // forms or joins team `name` as `rank` of `size`, under the script's own number `team`
-  kSubTeam,  // of `parent`: the ranks of `members` (parent's numbers, in the new order) form it; the others take part
-             // too
-  kCall,     // one call of `team`, until its end
+  kSubTeam,  // the ranks of `members` (numbers of team `parent`, in the new order) form it; the others take part
+  kCall,     // one call of `team`; waits for its end
   kPost,     // one call, not awaited; its outcome follows when it ends
-  kAwait,    // until all posted calls have ended (or `timeout`)
+  kAwait,    // waits until all posted calls have ended (or `timeout`)
   kDestroy,  // `team`
-  kPause,    // computes nothing for `pause`
+  kPause,    // does nothing for `pause`
   kDie,      // the process is killed
 };
 
@@ -37,37 +36,37 @@ struct Step {
   uint32_t size = 0;
   uint32_t parent = 0;
   std::vector<uint32_t> members;
-  // One call: rank_data.h. The same on all ranks, unless they are meant to differ.
+  // One call: rank_data.h. It is the same on all ranks, unless a test wants them to differ.
   CallArguments arguments;
   std::vector<uint64_t> counts;
   bool in_place = false;
   bool displaced = false;
   uint64_t seed = 0;           // of the contributions' values
-  uint32_t under_way_max = 0;  // daemon::CallPost's; simulated clients alone, since libcopse has its own
+  uint32_t under_way_max = 0;  // daemon::CallPost's; simulated clients only, since libcopse has its own
   absl::Duration pause;
   absl::Duration timeout = absl::InfiniteDuration();  // kCall, kAwait, kTeam
   friend bool operator==(const Step&, const Step&) = default;
 };
 using Script = std::vector<Step>;
 
-// Of kCall and kPost.
+// Returns the call of a kCall or kPost.
 inline schedule::WholeCall WholeCallOf(const Step& step) {
   return {step.arguments, step.counts, step.in_place, step.displaced, step.seed};
 }
 
-// How one step ended. Every kTeam, kSubTeam, kCall, kPost and kDestroy has one, in the order of the script.
+// The end of one step. Every kTeam, kSubTeam, kCall, kPost and kDestroy has one, in the order of the script.
 struct Outcome {
   schedule::Failure failure = schedule::Failure::kNone;
-  std::string text;     // of the failure
-  bool data_ok = true;  // the result, and the bytes around it, are what the reference computes
+  std::string text;     // text of the failure
+  bool data_ok = true;  // the result, and the bytes around it, equal the reference's
   schedule::FailureCause cause = schedule::FailureCause::kUnknown;
-  std::string node;  // where it happened; empty: no single node
+  std::string node;  // the failure's node; empty: no single node
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
 Outcome OutcomeOf(const schedule::FailureReport& why);
 
-// One line a step, for a process's standard input; and one line an outcome, for its standard output.
+// Formats a step as one line for a process's standard input, and an outcome as one line of its standard output.
 std::string FormatStep(const Step& step);
 absl::StatusOr<Step> ParseStep(std::string_view line);
 std::string FormatOutcome(size_t step, const Outcome& outcome);
@@ -77,7 +76,7 @@ struct NumberedOutcome {
 };
 absl::StatusOr<NumberedOutcome> ParseOutcome(std::string_view line);
 
-// Short ways to write scripts.
+// These functions make common steps.
 Step TeamStep(uint32_t team, std::string name, uint32_t rank, uint32_t size);
 Step CallStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
 Step PostStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
