@@ -25,8 +25,8 @@
 #include <thread>
 
 #include "client/preload/memory_hooks.h"
-#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/pending_ranges.h"
 #include "gtest/gtest.h"
 

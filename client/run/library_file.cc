@@ -22,7 +22,7 @@ namespace copse::run {
 namespace {
 
 // By which a back end finds the library; no other has it.
-constexpr char kMarker[] = "copse_mpi_set_memory_hooks";
+constexpr char kMarker[] = "copse_preload_set_memory_hooks";
 // By LibraryFault.
 constexpr std::string_view kFaults[] = {"", "not a shared library", "for another kind of machine",
                                         "a shared library that is cut off", "another library than libcopse-mpi.so"};

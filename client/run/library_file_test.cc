@@ -69,7 +69,7 @@ TEST(LibraryFileTest, LibrariesThatAreCutOff) {
 }
 
 TEST(LibraryFileTest, WhatIsWrongIsSaidWithTheFilesName) {
-  const std::string path = InFile(SmallLibrary("copse_mpi_set_memory_hooks"));
+  const std::string path = InFile(SmallLibrary("copse_preload_set_memory_hooks"));
   EXPECT_TRUE(CheckLibrary(path).ok()) << CheckLibrary(path);
   InFile("text\n");
   for (const std::string& file :

@@ -34,7 +34,7 @@ using scenario::Outcome;
 
 constexpr char kPlanner[] = "planner/server/copse-planner";
 constexpr char kDaemon[] = "daemon/copsed";
-constexpr char kClient[] = "integration_tests/procs/scripted_client";
+constexpr char kClient[] = "testbed/processes/scripted_client";
 
 // Limit for the cluster to come up, or to come back, on a busy machine.
 constexpr absl::Duration kSettle = absl::Seconds(60);

@@ -13,10 +13,10 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/api/output_line.h"
 #include "client/mpi/async/pending_memory.h"
-#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/late_failure.h"
 #include "client/tnbc/pages/memory_end.h"
+#include "client/tnbc/pages/page_guard.h"
 
 namespace copse::mpi {
 namespace {
