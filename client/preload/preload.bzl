@@ -5,7 +5,7 @@ PRELOAD_COPTS = [
     "-fno-exceptions",
     "-fno-rtti",
     "-fvisibility=hidden",
-    # Of libc's functions, whose types wrappers take over.
+    # Wrappers take over the types of libc's functions, with their attributes.
     "-Wno-ignored-attributes",
 ]
 

@@ -8,7 +8,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Who waits for a fragment sees that it is wanted before others, and mostly no more: an order takes some calls to be
+// A wait for a fragment shows that it is wanted before others, and mostly no more: an order takes some calls to be
 // found.
 constexpr uint64_t kOftenUntil = 16, kCallsBetweenMin = 2;
 // Programs that change their ways are followed, at a cost of two short calls in so many.
@@ -90,7 +90,7 @@ std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
 void AccessOrder::Adopt(uint32_t period, std::span<const uint64_t> sums) {
   std::vector<std::vector<uint32_t>> orders;
   for (uint32_t i = 0; i < period; ++i) {
-    // Who has nothing to say for one fragment or another leaves them as they are.
+    // A rank without a count for two fragments leaves their order as it is.
     std::vector<uint32_t> order = OrderAt(calls_ + i);
     const auto sum = [&](uint32_t fragment) { return sums[size_t{i} * fragments_ + fragment]; };
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sum(a) < sum(b); });

@@ -19,7 +19,7 @@ namespace copse::tnbc {
 // fragments come in an order that suits it less. Thread-compatible.
 class AccessOrder {
  public:
-  // Of calls after which places come again. Longer ones are not found.
+  // The longest period, in calls, after which places come again; longer ones are not found.
   static constexpr uint32_t kPeriodMax = 16;
 
   // As the fragments are numbered, until something else is agreed upon. Another number of fragments begins anew.
@@ -28,7 +28,7 @@ class AccessOrder {
   // Counts a call, which is made at `site`; the number of calls is the same on all ranks. True if they are to agree
   // before it.
   bool BeginCall(const void* site);
-  // Of that call: first the fragment to be brought first; the same on all ranks.
+  // That call's order: first the fragment to be brought first; the same on all ranks.
   const std::vector<uint32_t>& order() const;
 
   // What was waited for in one call from `site` that had `order`, first accesses first. Who is accessed when others had
@@ -52,7 +52,7 @@ class AccessOrder {
   static constexpr size_t kHistory = 2 * kPeriodMax;
 
   const std::vector<uint32_t>& OrderAt(uint64_t call) const;
-  // Of the call that is made that many before the last one.
+  // The site of the call made that many calls before the last one.
   const void* SiteBefore(uint64_t calls) const { return history_[(calls_ - 1 - calls) % kHistory]; }
 
   uint32_t fragments_ = 0;

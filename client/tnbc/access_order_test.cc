@@ -34,7 +34,7 @@ TEST(AccessOrderTest, FindsTheOrderOfReads) {
       AccessOrder order;
       order.SetFragments(4);
       for (int call = 0; call < 40; ++call) MakeCall(reads, reading, &order);
-      // Who reads slowly is well served by any order that brings the next fragment in time.
+      // A slow reader is well served by any order that brings the next fragment in time.
       if (reading <= 1) {
         EXPECT_EQ(order.order(), reads) << reading;
       }

@@ -25,7 +25,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Of calls under way at a time; the next one waits.
+// The limit of calls under way at a time; the next one waits.
 constexpr size_t kCallsMax = 256;
 // How often the completion thread looks whether it is to end, and how soon again for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
@@ -237,7 +237,7 @@ void AsynchronousCompletion::Publish() {
   set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
   set(ring::EarlyCount::kFusesBlown, counters_.breaker_trips);
-  // Of the process, whatever context they are of: each is told once.
+  // These counts are the process's, whatever the context: each is reported once.
   counts.AddEarly(ring::EarlyCount::kTouches, guard_->accesses().TakeFaults());
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->accesses().TakeWaitNs());
 }

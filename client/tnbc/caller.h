@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who makes a call that may return early, as the call knows it.
+// The caller of a call that may return early, as the call knows it.
 #ifndef COPSE_CLIENT_TNBC_CALLER_H_
 #define COPSE_CLIENT_TNBC_CALLER_H_
 
@@ -12,7 +12,7 @@
 
 namespace copse::tnbc {
 
-// Who makes a call, and what it does while it waits. Its functions are called by the thread that makes the call, but
+// A Caller makes a call, and says what happens while it waits. The thread that makes the call calls its functions, but
 // for OnEnd and OnLate.
 class Caller {
  public:
@@ -24,7 +24,7 @@ class Caller {
   // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
   virtual double slice() const = 0;
   virtual bool Turn() = 0;
-  // Of a call that has returned early and is over: the time in it, and what the program has waited for its data since.
+  // The cost of a call that returned early and is over: the time in it, and what the program waited for its data since.
   // By any thread that makes a call, or ends.
   struct Cost {
     uint64_t inside_ns = 0, waited_ns = 0;

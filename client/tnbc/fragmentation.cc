@@ -10,19 +10,19 @@
 namespace copse::tnbc {
 namespace {
 
-// Of a page on any machine that MPI programs run on without huge ones.
+// A page has as many bytes on any machine that MPI programs run on without huge pages.
 constexpr uint64_t kEdgeBytes = 4096;
-// Of a rank's block. Shorter ones are there before their pages were protected.
+// The least block of a rank: shorter ones are there before their pages were protected.
 constexpr uint64_t kBlockBytesMin = 32 << 10;
-// Of the whole result, on the rank that has most.
+// The least result, on the rank that has most.
 constexpr uint64_t kWholeBytesMin = 64 << 10;
-// Of what may come late to the rank that receives most, where each block has edges of its own.
+// The least that may come late to the rank that receives most, where each block has edges of its own.
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
-// Of a reduction, contributions go one way while the former segment's results go the other. Of an alltoall, a node's
+// A reduction's contributions go one way while the former segment's results go the other. In an alltoall, a node's
 // link is busy while the last of a round is on its way; with more rounds at a time those that are ahead take the links
-// to who is behind.
+// to those behind.
 constexpr uint8_t kCallsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
 
@@ -33,7 +33,7 @@ uint64_t EdgeElements(uint64_t element_bytes) {
 
 uint64_t SegmentsOf(uint64_t bytes) { return std::clamp(bytes / kSegmentBytesMin, uint64_t{1}, kSegmentsMax); }
 
-// Of a block that has edges of its own, elements between them.
+// The elements between the edges of a block that has edges of its own.
 uint64_t MiddleOf(uint64_t elements, uint64_t edge) { return elements - std::min(elements, 2 * edge); }
 
 uint64_t LongestOf(const uint64_t* counts, uint32_t size) {
@@ -144,7 +144,7 @@ class Fragmenter {
   }
 
   // --- Blocks of which each has its own edges ---
-  // Of a block of so many elements, what the edges bring.
+  // What the edges bring of a block of so many elements.
   uint64_t ShortOf(uint64_t elements) const { return std::min(elements, 2 * edge_); }
   // Where in it the rest begins.
   uint64_t MiddleAt(uint64_t elements) const { return elements > 2 * edge_ ? edge_ : 0; }
@@ -318,7 +318,7 @@ class Fragmenter {
   uint64_t HeadOf(uint32_t from) const { return from == 0 ? edge_ : 0; }
   uint64_t TailOf(uint32_t from) const { return from == size_ - 1 ? edge_ : 0; }
   uint64_t MiddleFrom(uint32_t from) const { return args_.count - HeadOf(from) - TailOf(from); }
-  // Of an edge, as it lies in the result.
+  // Where an edge begins, as it lies in the result.
   uint64_t EdgeAt(uint32_t from) const { return from == 0 ? 0 : size_ * block_ - edge_ * element_; }
   uint64_t EdgeOf(uint32_t from) const { return HeadOf(from) + TailOf(from); }
   // Where in a block the edge begins.
@@ -365,7 +365,7 @@ class Fragmenter {
   // block that is wanted next might come last. Every receiver gets as many in each round.
   bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == FragmentAt(round); }
 
-  // Of what one node has for another; 0: more than may be said.
+  // The bound of what one node has for another; 0: more than may be said.
   uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
 
   void DivideAlltoall() {

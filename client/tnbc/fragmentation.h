@@ -47,7 +47,7 @@ struct SubCall {
   // It begins while so many of this rank's calls, with it, are under way: what is sent at once shares the network. 0: a
   // call in which the rank only receives does not wait.
   uint8_t under_way_max = 0;
-  // Of an alltoallv: the most elements that one node has for another one in it, or for itself; 0: not all ranks know.
+  // In an alltoallv, the most elements that one node has for another, or for itself; 0: not all ranks know.
   uint64_t pair_count_max = 0;
 };
 
@@ -65,7 +65,7 @@ struct Fragmentation {
   uint64_t edge_bytes = 0;  // at least a page's, where pages are not larger
   Edges edges;
   std::vector<SubCall> calls;  // in order of priority, in which they are posted
-  // Of the whole's buffers; 0: this rank has none. What is sent may lie in the receive buffer, at send_at.
+  // Bytes of the whole call's buffers; 0: this rank has none. What is sent may lie in the receive buffer, at send_at.
   uint64_t send_bytes = 0, receive_bytes = 0;
   bool sends_received = false;
   uint64_t send_at = 0;
@@ -78,21 +78,21 @@ struct Fragmentation {
   // A barrier goes with the edges: once that is over, all members have begun the call, and nothing of it needs turns of
   // their MPI any more.
   bool announces = false;
-  // Of the receive buffer: all bytes of a run are brought by the edges, the calls or `own`, before or after.
+  // Runs of the receive buffer: the edges, the calls or `own` bring all bytes of a run, before or after.
   std::vector<Extent> runs;
 };
 
 // Whether calls like this one, of `size` ranks, are fragmented, if teams' layouts are known. All ranks find the same.
 bool MayFragment(const copse_coll_args_t& args, uint32_t size);
 
-// Of these no rank knows how much all the others receive: they have to agree whether they are worth fragmenting, by the
+// In these collectives no rank knows how much all others receive: the ranks agree whether to fragment one, by the
 // rank of which most may come late.
 bool NeedsAgreement(copse_collective_t collective);
 // Bytes of its result that are not brought by the edges, nor by this rank itself.
 uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size);
 bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes);
 
-// Of how many fragments the order is free, in which they are brought: segments of a vector, ranks of a node that send
+// The number of fragments that may come in any order: segments of a vector, ranks of a node that send
 // one after the other; 1: none. All ranks find the same.
 uint32_t FragmentsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 

@@ -118,7 +118,7 @@ void Carry(const std::vector<View>& ranks) {
 
 uint8_t Pattern(size_t rank, uint64_t offset) { return static_cast<uint8_t>(rank * 37 + offset * 11 + offset / 251); }
 
-// Of what the first `ranks` have there.
+// The sum of what the first `ranks` have there.
 uint8_t Sum(size_t ranks, uint64_t offset) {
   uint8_t sum = 0;
   for (size_t i = 0; i < ranks; ++i) sum = static_cast<uint8_t>(sum + Pattern(i, offset));
@@ -132,7 +132,7 @@ class Ranks {
   void Pack(Rank* rank) {
     const Fragmentation& fragmentation = rank->fragmentation;
     if (fragmentation.sends_received) {
-      // Of a reduce_scatter in place the result is the beginning of it, of an exscan's first rank nothing.
+      // A reduce_scatter in place has its result at the beginning; an exscan's first rank has none.
       rank->receive.resize(std::max<size_t>(rank->receive.size(), fragmentation.send_at + fragmentation.send_bytes));
       std::copy(rank->send.begin(), rank->send.end(),
                 rank->receive.begin() + static_cast<std::ptrdiff_t>(fragmentation.send_at));
@@ -422,7 +422,7 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
     }
   }
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 3}, {1, 4}, {2, 5}}));
-  // Who sends waits for the rounds before but one, whose data is on its way; the others are ready at once.
+  // A sender waits for the rounds before but one, whose data is on its way; the others are ready at once.
   const auto waits = [&](uint32_t rank) {
     Fragmentation fragmentation;
     EXPECT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));

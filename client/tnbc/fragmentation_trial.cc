@@ -18,7 +18,7 @@ bool FragmentationTrial::AgreesBeforeNext() const {
 
 FragmentationTrial::Figures FragmentationTrial::Mine() const {
   const uint64_t fragmented = early_.calls > 0 ? early_.Get() : blocking_.Get(), whole = whole_.Get();
-  // Who has not measured both says nothing.
+  // A rank without samples of both variants abstains.
   const bool has_both = fragmented > 0 && whole > 0;
   return {has_both ? fragmented : 0, has_both ? whole : 0, early_returns_};
 }

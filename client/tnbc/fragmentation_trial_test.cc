@@ -92,7 +92,7 @@ TEST(FragmentationTrialTest, TrialsBecomeSeldom) {
   EXPECT_LT(agreements, 100u);
 }
 
-// Of a rank whose data was under way when the others had measured all.
+// Data of such a rank was under way when the others had measured all.
 TEST(FragmentationTrialTest, WhoHasNotMeasuredBothSaysNothing) {
   FragmentationTrial trial;
   trial.CountEarlyReturn();

@@ -38,7 +38,7 @@ Fragmentation DivisionOf(const std::vector<std::vector<Extent>>& extents, const 
   return fragmentation;
 }
 
-// Of a buffer that begins and ends with a page nothing is outside granules, if the edges have theirs.
+// A buffer that begins and ends with a page has nothing outside granules, if the edges have theirs.
 TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
   constexpr uint64_t kPage = 4096, kPages = 256;
   const NodeLayout layout = NodeLayout::Of(std::vector<uint64_t>{1, 2});
@@ -66,7 +66,7 @@ TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
     EXPECT_EQ(end, kAt + args.count + (offset == 0 ? 0 : kPage));
     EXPECT_EQ(granules.front().calls, std::vector<uint32_t>{behind});
     EXPECT_EQ(granules.back().calls, std::vector<uint32_t>{behind});
-    // Who waits for the edges has them there already.
+    // A call that waits for the edges has them there already.
     for (const Granule& granule : GranulesOf(fragmentation, place)) {
       EXPECT_GE(granule.begin, place.address);
       EXPECT_LE(granule.begin + granule.bytes, place.address + args.count);

@@ -15,7 +15,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Of a call that does not wait for them: what they take is not to exceed the waiting.
+// The most edges that a call leaves behind: what they take is not to exceed the waiting.
 constexpr size_t kEdgesLeftMax = 4;
 
 constexpr char kUnmapped[] = "its buffer is not mapped any more";
@@ -340,7 +340,7 @@ void PendingCall::Report() {
         sender_->MakesWait(access.address) && access.ns < last && 4 * (last - access.ns) > last - times_.start_ns;
     const auto there = std::count_if(fragments_.begin(), fragments_.end(),
                                      [&](const Fragment& fragment) { return fragment.placed_ns < access.ns; });
-    // Of a page that several fragments share, those are wanted that were not there.
+    // On a page that several fragments share, those are wanted that were not there.
     for (uint32_t call = 0; call < fragments_.size(); ++call) {
       if (fragments_[call].placed_ns < access.ns || !pages_.Brings(call, access.address)) continue;
       cost.accesses.push_back({fragmentation_.calls[call].fragment, static_cast<uint32_t>(there)});

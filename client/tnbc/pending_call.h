@@ -80,7 +80,7 @@ class PendingCall {
   copse_team_t* stream() const { return stream_; }
   copse_status_t status() const { return status_; }
   uint64_t pending_bytes() const { return pages_.bytes(); }
-  // Of a call that has returned early: when it does, and once its data is there; of others, nothing.
+  // Records a call that returns early: when it does, and once its data is there. They do nothing for other calls.
   void NoteReturn(uint64_t inside_ns);
   void Report();
 

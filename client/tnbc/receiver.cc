@@ -145,7 +145,7 @@ class RemappedReceiver final : public Receiver {
   }
 
  private:
-  // Of pages that are to be exchanged: what no call brings. On the first and last there may be spare bytes, too.
+  // Keeps what no call brings to pages that are to be exchanged. The first and last may have spare bytes, too.
   void KeepUnbrought(std::span<const Range> pages, bool edges_too) {
     const Range result{begin(), begin() + fragmentation_.receive_bytes};
     const auto keep = [this](uintptr_t from, uintptr_t to) {

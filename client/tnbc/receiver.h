@@ -67,7 +67,7 @@ class Receiver {
   uint8_t* const user_;
 };
 
-// Of a call of a rank with this buffer; `fragmentation` outlives the receiver. `may_return`: early. Null if it cannot
+// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Null if it cannot
 // then.
 std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
                                        bool may_return);

@@ -42,7 +42,7 @@ class ResultPages {
 
   // Whether the call brings something to the granule of this address.
   bool Brings(uint32_t index, uintptr_t address) const;
-  // Of granules that are closed.
+  // The number of granules that are closed.
   size_t closed() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Who writes to a piece copies all of it; the kernel is called for each.
+// A store to a piece copies all of it; each costs a system call.
 constexpr uint64_t kPieceBytes = 256 << 10;
 // So many of a call at most, since the index of all calls has room for PendingRanges::kRangesMax.
 constexpr uint64_t kPiecesMax = 256;

@@ -17,13 +17,13 @@ namespace copse::tnbc {
 // A call's buffer is copied to memory that the daemon reaches, at the same offsets, in the order in which the
 // fragmentation's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'.
 // The rest is pieces: CopyNext copies one; Protect makes those that are left read-only, so that the call may return.
-// Who writes to one copies it himself (PageGuard).
+// A thread that writes to one copies it first (PageGuard).
 //
 // Calls follow Start CopyNext* [Protect CopyNext*] and then, or at any time, Drop; CopyNext by one thread at a time,
 // others by any.
 class SendSnapshot {
  public:
-  // Of memory that is not worth protecting, or may not be protected, pieces are copied at once, too.
+  // Memory that is not worth protecting, or may not be protected, is copied at once, too.
   enum class Way { kAtOnce, kInPieces };
 
   explicit SendSnapshot(PageGuard* guard) : guard_(guard) {}
@@ -36,7 +36,7 @@ class SendSnapshot {
   bool CopyNext();
   // False, having protected nothing, if there is no room for more, or somebody else has protected some of it.
   bool Protect();
-  // Those that are left are not wanted any more. One that is being copied will be.
+  // Drops the pieces that are left. One that is being copied is finished.
   void Drop();
 
   // Whether what a call of the fragmentation sends is there.

@@ -57,7 +57,7 @@ class Sender {
   Sender() = default;
 };
 
-// Of a call of a rank with these buffers; `fragmentation` outlives the sender. `may_return`: early. Null if it cannot
+// The sender of a rank's call with these buffers; `fragmentation` outlives it. `may_return`: early. Null if it cannot
 // then.
 std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return);

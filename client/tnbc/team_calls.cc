@@ -9,7 +9,7 @@ namespace {
 
 // Calls after which ranks look again whether irregular ones are worth fragmenting.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
-// Whose circuit breakers are kept apart: programs that make code as they run may have any number.
+// The most call sites with circuit breakers of their own: programs that make code as they run may have any number.
 constexpr size_t kSitesMax = 256;
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
@@ -120,7 +120,7 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
   return agreement.fragments;
 }
 
-// Of how many calls, first: where ranks see other periods than others, there is none. If a call fails, so does, on all
+// First the ranks agree on the period: where they see different ones, there is none. If a call fails, so does, on all
 // ranks, the one that is to be made then.
 void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
   std::unique_lock lock(kind->mutex);

@@ -22,7 +22,7 @@ namespace copse::tnbc {
 
 struct CallKind;
 
-// Of calls of one kind, those that the program makes at one place; each rank has its own.
+// The calls of one kind that the program makes at one place; each rank has its own.
 struct CallSite {
   // What a call has cost that has returned early. Thread-safe.
   void Learn(const Caller::Cost& cost) const;
@@ -57,7 +57,7 @@ struct CallKind {
   uint64_t calls = 0;  // that were fragmented; by their own thread alone
 };
 
-// Of one team. The thread that makes the team's calls uses it.
+// The calls of one team. The thread that makes them uses it.
 class TeamCalls {
  public:
   // How the team's own calls are made.

@@ -26,7 +26,7 @@ class AccessLog {
     uint64_t ns = 0;  // of CLOCK_MONOTONIC
   };
 
-  // Of accesses so far. Acquire: pairs with Add, though not with the stores behind it (see above).
+  // The number of accesses so far. Acquire: pairs with Add, though not with the stores behind it (see above).
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
   Access At(uint64_t index) const {
     const Entry& entry = entries_[index % kKept];

@@ -88,7 +88,7 @@ TEST(MemoryKindTest, OursIsSharedMemoryOfOurName) {
     EXPECT_EQ(KindOf(RangeOf(mapped, 2 * kPage)), is_ours ? MemoryKind::kOurs : MemoryKind::kOther) << name;
     EXPECT_EQ(MayProtect(RangeOf(mapped, 2 * kPage)), is_ours) << name;
     EXPECT_FALSE(MayExchange(RangeOf(mapped, 2 * kPage))) << name;
-    // Of a page within it.
+    // A page within it belongs to the same mapping.
     const auto found = MappingAt(reinterpret_cast<uintptr_t>(mapped) + kPage);
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->range, RangeOf(mapped, 2 * kPage));

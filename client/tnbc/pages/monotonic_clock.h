@@ -8,7 +8,7 @@
 
 namespace copse::tnbc {
 
-// Of CLOCK_MONOTONIC. For handlers, too.
+// The time by CLOCK_MONOTONIC. Handlers may call it.
 inline uint64_t NowNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -8,7 +8,7 @@
 
 namespace copse::tnbc {
 
-// Of the kernel's ordinary pages.
+// The size of the kernel's ordinary pages.
 inline uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;

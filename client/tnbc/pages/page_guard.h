@@ -100,7 +100,8 @@ class PageGuard {
   // In a child of fork. Async-signal-safe.
   void OnForked() { memory_.OnForked(); }
 
-  // Of who stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called while none is.
+  // Sets what stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called while none
+  // is.
   void SetSelector(std::atomic<uint8_t>* selector) { ranges_.SetSelector(selector); }
 
  private:

@@ -267,7 +267,7 @@ TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   guard->Release(ranges[2]);
 }
 
-// Of pages: a copy of each, and how the guard knows them.
+// A copy of each of some pages, and how the guard knows them.
 struct Snapshots {
   Snapshots(const Pages& pages, uint64_t count) : copy(count * kPage, 'c') {
     for (uint64_t i = 0; i < count; ++i) {

@@ -59,7 +59,7 @@ void PendingRanges::Publish() {
   version_.store(next, std::memory_order_release);
 }
 
-// Of what is settled the program may have made anything since.
+// Settled ranges go first: the program may have mapped anything there since.
 template <typename Ranges>
 bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses) {
   TakeOutSettled();

@@ -72,7 +72,7 @@ class PendingRanges {
   // Its data is there: it stays, and who waits for it is woken.
   void MarkThere(uintptr_t begin);
 
-  // Of a range whose data is there: whether the caller is the one to open it, which then says that it has. For
+  // True if the caller is the one to open a range whose data is there; it then calls EndOpening. For
   // handlers, too.
   static bool BeginOpening(const Found& found);
   static void EndOpening(const Found& found);
@@ -92,7 +92,7 @@ class PendingRanges {
   // A byte that is 1 while there are ranges, and 0 while there are none. Called while there are none.
   void SetSelector(std::atomic<uint8_t>* selector) { selector_ = selector; }
 
-  // Of ranges.
+  // The number of ranges.
   const std::atomic<uint32_t>& count() const { return count_; }
   // Changes with every Add, Remove and MarkFailed.
   uint32_t version() const { return version_.load(std::memory_order_acquire); }

@@ -198,7 +198,7 @@ TEST(SnapshotsOfPendingRangesTest, NothingIsInTheIndexTwice) {
   EXPECT_TRUE(ranges.Add(beside));
 }
 
-// Who found a snapshot must not claim another one that has its word since.
+// A thread that found a snapshot must not claim another one that has its word since.
 TEST(SnapshotsOfPendingRangesTest, AFormerSnapshotCannotBeClaimed) {
   PendingRanges ranges;
   uint8_t copy[1];

@@ -30,7 +30,7 @@ class RemappedMemory;
 class RemappedBuffer {
  public:
   RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block, uint64_t inode);
-  // Of the last one who has it. Gives back the block.
+  // Gives back the block; runs when the last owner lets go.
   ~RemappedBuffer();
   RemappedBuffer(const RemappedBuffer&) = delete;
   RemappedBuffer& operator=(const RemappedBuffer&) = delete;
@@ -72,7 +72,7 @@ class RemappedMemory {
   // released.
   std::shared_ptr<RemappedBuffer> Use(const Range& result, bool may_remap);
 
-  // Those that have nothing of others on them.
+  // The pages of the range that have nothing else on them.
   static Range WholePagesOf(const Range& range);
   // Remaps the whole pages of a range of the buffer, with what is in them. False: not all of them are remapped now,
   // or the first or last one is that the range has not all of.
@@ -106,7 +106,7 @@ class RemappedMemory {
   // Whether this thread is about to exchange pages, and has the lock.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
-  // Of the process: buffers that are remapped now, and all that ever were.
+  // The process's buffers that are remapped now, and the number of all that ever were.
   static const std::atomic<uint32_t>& count() { return count_; }
   uint64_t remappings() const { return remappings_.load(std::memory_order_relaxed); }
 
