@@ -2,6 +2,7 @@
 #include "daemon/core/client_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {
@@ -57,6 +58,16 @@ const Client* ClientTable::Find(ClientId id) const {
 
 void ClientTable::Notify(ClientId id, const ClientEvent& event) {
   if (Client* client = Find(id)) client->Notify(event);
+}
+
+void ClientTable::CheckInvariants() const {
+  CHECK_LE(clients_.size(), clients_max_);
+  for (const auto& [id, client] : clients_) {
+    CHECK_EQ(client->id, id);
+    CHECK_LT(id, next_);
+    CHECK(client->sink != nullptr);
+    CHECK_LE(client->outstanding, client->hello.eq_entries);
+  }
 }
 
 std::vector<Client*> ClientTable::All() {

@@ -51,6 +51,8 @@ class ClientTable {
   void Notify(ClientId id, const ClientEvent& event);
   std::vector<Client*> All();
   size_t size() const { return clients_.size(); }
+  // Dies if an invariant does not hold.
+  void CheckInvariants() const;
 
  private:
   emu::Engine* const engine_;

@@ -20,9 +20,11 @@ bool Companions::Companion::HasWaiting() const {
 }
 
 void Companions::Tell(const Key& key, Rank rank, uint64_t value, const FailureReport& why) {
-  const Team* team = host_->FindTeam(key.first);
+  const Team* team = teams_->Find(key.first);
   const std::optional<ClientId> client = team == nullptr ? std::nullopt : team->members().ClientOf(rank);
-  if (client) host_->RefusePost(*client, value, why);
+  if (!client) return;
+  if (parts_->options->instruments != nullptr) parts_->options->instruments->PostRefused();
+  parts_->clients->Notify(*client, {.value = value, .failure = why});
 }
 
 void Companions::Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max) {
@@ -33,7 +35,7 @@ void Companions::Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_m
     ++member.told;
     return Tell(key, rank, post.value, companion.why);
   }
-  if (companion.committed) return host_->FindTeam(companion.id)->Post(rank, std::move(post), pending_max);
+  if (companion.committed) return teams_->Find(companion.id)->Post(rank, std::move(post), pending_max);
   if (member.waiting.size() >= pending_max) {
     return Tell(
         key, rank, post.value,
@@ -42,7 +44,7 @@ void Companions::Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_m
                       " has too many calls waiting (calls=", member.waiting.size() + 1, ", limit=", pending_max, ")"),
          FailureCause::kQuota, "", rank, pending_max});
   }
-  post.posted = host_->Now();
+  post.posted = parts_->clock->Now();
   member.waiting.push_back(std::move(post));
   Ask(key, &companion);
 }
@@ -53,7 +55,7 @@ bool Companions::HasRoom(const Team& team, Family family, Rank rank, uint32_t pe
   const Companion& companion = it->second;
   const auto member = companion.members.find(rank);
   if (member != companion.members.end() && member->second.told < companion.failed) return true;  // is told at once
-  if (companion.committed) return host_->FindTeam(companion.id)->HasRoom(rank, pending_max);
+  if (companion.committed) return teams_->Find(companion.id)->HasRoom(rank, pending_max);
   return member == companion.members.end() || member->second.waiting.size() < pending_max;
 }
 
@@ -75,7 +77,8 @@ bool Companions::HasCallWaiting() const {
 
 void Companions::Ask(const Key& key, Companion* companion) {
   if (companion->id != TeamId{0} || companion->request != 0) return;
-  if (host_->planner() == CompanionHost::Planner::kTooOld) {
+  if (!parts_->planner->registered()) return;
+  if (!parts_->planner->Has(schedule::Feature::kCompanions)) {
     while (companion->HasWaiting()) {
       Fail(key, companion, companion->failed + 1,
            {Failure::kVersion,
@@ -83,17 +86,16 @@ void Companions::Ask(const Key& key, Companion* companion) {
     }
     return;
   }
-  if (host_->planner() != CompanionHost::Planner::kReady) return;
   const auto first = std::find_if(companion->members.begin(), companion->members.end(),
                                   [](const auto& entry) { return !entry.second.waiting.empty(); });
   if (first == companion->members.end()) return;
-  const schedule::TeamLayout& layout = host_->FindTeam(key.first)->layout();
+  const schedule::TeamLayout& layout = teams_->Find(key.first)->layout();
   schedule::JoinTeam join{.identity = layout.identity, .parent = layout.id, .rank = first->first};
   join.identity.family = key.second;
   join.identity.nonce = companion->failed;
   join.size = layout.shape.size();
   join.last_failure = companion->why;
-  companion->request = host_->SendJoin(std::move(join));
+  companion->request = formations_->SendJoin(std::move(join));
 }
 
 void Companions::AskAgain() {
@@ -111,7 +113,7 @@ void Companions::PlannerLost() {
 
 FailureReport Companions::Check(const schedule::Prepare& prepare) {
   const schedule::TeamLayout& layout = prepare.layout;
-  const Team* team = host_->FindTeam(layout.parent);
+  const Team* team = teams_->Find(layout.parent);
   if (team == nullptr || !team->ready()) {
     return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not here any more")};
   }
@@ -145,7 +147,7 @@ void Companions::Prepared(const Team& companion) { companions_.at(KeyOf(companio
 
 void Companions::Committed(Team* companion, uint32_t pending_max) {
   const Key key = KeyOf(companion->layout());
-  const Team* team = host_->FindTeam(key.first);
+  const Team* team = teams_->Find(key.first);
   const auto it = companions_.find(key);
   if (team == nullptr || it == companions_.end() || it->second.id != companion->id()) return;
   Companion& state = it->second;
@@ -237,7 +239,7 @@ void Companions::AppendStatus(schedule::DaemonStatus* status) const {
               {.team = key.first, .sequence = CallSeq(place), .arguments = post.arguments, .waits_for = key.second});
         }
         schedule::CallStatus& call = calls[place++];
-        call.age_s = std::max(call.age_s, absl::ToDoubleSeconds(host_->Now() - post.posted));
+        call.age_s = std::max(call.age_s, absl::ToDoubleSeconds(parts_->clock->Now() - post.posted));
         call.joined.push_back(rank);
       }
     }

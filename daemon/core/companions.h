@@ -15,35 +15,24 @@
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
+#include "daemon/core/formations.h"
 #include "daemon/core/team.h"
+#include "daemon/core/team_table.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
-
-// What companions need of their daemon.
-class CompanionHost {
- public:
-  enum class Planner : uint8_t { kAway, kTooOld, kReady };
-
-  virtual ~CompanionHost() = default;
-  virtual Team* FindTeam(TeamId id) = 0;
-  virtual absl::Time Now() const = 0;
-  virtual Planner planner() const = 0;
-  // With a number of its own, which is returned, unless it has one.
-  virtual uint64_t SendJoin(schedule::JoinTeam join) = 0;
-  // Ends a call that no team has seen.
-  virtual void RefusePost(ClientId client, uint64_t value, const schedule::FailureReport& why) = 0;
-};
 
 // Calls of other families than the common one wait here until their team's companion is formed, and go to it then. An
 // attempt to form it that fails, fails one call of every rank: the oldest here, or the next to come. All nodes count
 // the same attempts (docs/reference/control.md), so all ranks of a call are told the same.
 //
-// The companions themselves are Teams of the daemon. Thread-compatible; `*host` outlives it.
+// The companions themselves are Teams of the daemon. Thread-compatible.
 class Companions {
  public:
   // While the planner is away calls wait for it, as they would for a rank that is late.
-  explicit Companions(CompanionHost* host) : host_(host) {}
+  // The three outlive it.
+  Companions(const FormationParts* parts, const TeamTable* teams, Formations* formations)
+      : parts_(parts), teams_(teams), formations_(formations) {}
 
   // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
   void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
@@ -100,7 +89,9 @@ class Companions {
   void Fail(const Key& key, Companion* companion, uint64_t failed, const schedule::FailureReport& why);
   void Tell(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
 
-  CompanionHost* const host_;
+  const FormationParts* const parts_;
+  const TeamTable* const teams_;
+  Formations* const formations_;
   std::map<Key, Companion> companions_;
 };
 

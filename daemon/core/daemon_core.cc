@@ -2,27 +2,31 @@
 #include "daemon/core/daemon_core.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <map>
+#include <optional>
+#include <variant>
 
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/log.h"
-#include "daemon/core/daemon_core_impl.h"
 #include "daemon/core/engine_counters.h"
 
 namespace copse::daemon {
-namespace {
 
+using schedule::Failure;
 using schedule::FailureReport;
+
+namespace {
 
 // Copying and reducing in one turn of the loop, before rings and timers are looked at again.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
 }  // namespace
 
-DaemonCore::Impl::Impl(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
+DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
     : clock_(clock),
-      planner_(planner),
       options_(std::move(options)),
+      planner_(planner, clock->Now()),
       connections_(clock, transport, options_.node.incarnation),
       engine_(&connections_, this,
               {.incarnation = options_.node.incarnation,
@@ -31,87 +35,108 @@ DaemonCore::Impl::Impl(const Clock* clock, emu::Transport* transport, PlannerLin
       neighbours_(&connections_),
       meters_(this),
       clients_(&engine_, options_.clients_max),
-      companions_(this),
-      planner_lost_(clock->Now()),
+      registry_({{.clock = clock_, .options = &options_, .planner = &planner_, .clients = &clients_},
+                 &engine_,
+                 this,
+                 &drain_}),
+      silence_(&neighbours_, &planner_, &registry_.teams()),
       last_progress_(clock->Now()) {}
 
-bool DaemonCore::Impl::Progress() {
+// --- The loop ---
+
+bool DaemonCore::Progress() {
   const bool measuring = !meters_.empty();
   const absl::Time before = measuring ? clock_->Now() : absl::Time();
   bool any = engine_.Progress(kTurnBytes);
   const absl::Time now = clock_->Now();
   if (measuring) turn_cost_ = now - before;
-  // Whoever was stopped for a while must not take its own silence for the others'.
-  if (const absl::Duration gap = now - last_progress_; gap > options_.node_timeout / 2) {
-    neighbours_.Forgive(gap);
-    stood_still_ = gap;
-    went_on_ = now;
-  }
+  silence_.OnGap(now - last_progress_, now, timeouts());
   last_progress_ = now;
   if (any && trace() != nullptr) trace()->Stamp(now);
   any |= HandlePeers();
   any |= meters_.Progress();
-  any |= PumpTeams();
+  any |= registry_.teams().Pump();
   if (now >= next_tick_) Tick(now);
   return any;
 }
 
-absl::Time DaemonCore::Impl::NextDeadline() const {
-  const bool awaits_planner = !registered_ && !joins_.empty();
-  if (neighbours_.size() == 0 && teams_.empty() && !connections_.waiting() && !awaits_planner) {
+absl::Time DaemonCore::NextDeadline() const {
+  const bool awaits_planner = !registered() && !registry_.formations().empty();
+  if (neighbours_.size() == 0 && registry_.teams().empty() && !connections_.waiting() && !awaits_planner) {
     return absl::InfiniteFuture();
   }
   return std::min(next_tick_, meters_.NextDeadline());
 }
 
-void DaemonCore::Impl::StartDrain(const std::string& why) {
-  if (!stop_reason_.empty()) return;
-  stop_reason_ = why;
-  for (Client* client : clients_.All()) client->sink->OnClosing(why);
+void DaemonCore::Tick(absl::Time now) {
+  const absl::Duration since_last =
+      std::clamp(now - next_tick_, absl::ZeroDuration(), options_.heartbeat) + options_.heartbeat / 2;
+  next_tick_ = now + options_.heartbeat / 2;
+  for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
+    ++counters_.heartbeats_sent;
+    SendToPeer(peer, HeartbeatMessage{});
+  }
+  for (const Incarnation peer : silence_.Weigh(now, timeouts(), [this](Incarnation silent) {
+         LoseNode(silent, {.failure = Failure::kMemberLost,
+                           .text = absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)),
+                           .cause = FailureCause::kNodeSilent,
+                           .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.node_timeout))});
+       })) {
+    ++counters_.neighbours_lost;
+    neighbours_.Lost(peer);
+  }
+  neighbours_.DropUnused(now);
+  connections_.Tick();
+  registry_.formations().FailWithoutPlanner();
+  for (const auto& [id, team] : registry_.teams()) {
+    if (team->ProbeStalled(options_.stall_probe)) registry_.CompareCalls(*team);
+    if (team->IsHeld()) counters_.held += since_last;
+    if (team->AskForDecision(std::min(options_.decision_ask, options_.node_timeout / 4))) {
+      planner_.Send(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
+    }
+  }
 }
 
-void DaemonCore::Impl::SetDrained(bool drained) {
-  if (std::exchange(drained_, drained) == drained || !drained) return;
-  for (Client* client : clients_.All()) client->sink->OnClosing(std::string(DrainReason()));
+void DaemonCore::CheckInvariants() const {
+  engine_.CheckInvariants();
+  clients_.CheckInvariants();
+  registry_.CheckInvariants();
 }
 
-std::string_view DaemonCore::Impl::DrainReason() const {
-  if (!stop_reason_.empty()) return stop_reason_;
-  return drained_ ? "drained by the administrator" : "";
+// --- Administration ---
+
+void DaemonCore::StartDrain(const std::string& why) {
+  if (drain_.Stop(why)) SayClosing();
 }
 
-void DaemonCore::Impl::SayStopping(bool done) {
+void DaemonCore::SetDrained(bool drained) {
+  if (drain_.SetDrained(drained)) SayClosing();
+}
+
+void DaemonCore::SayClosing() {
+  for (Client* client : clients_.All()) client->sink->OnClosing(std::string(drain_.reason()));
+}
+
+void DaemonCore::SayStopping(bool done) {
   is_stopping_ = true;
-  if (registered_ && hears_of_stops_) SendToPlanner(schedule::Stopping{.done = done});
+  if (planner_.Has(schedule::Feature::kStopping)) planner_.Send(schedule::Stopping{.done = done});
 }
 
-bool DaemonCore::Impl::Idle() const {
-  return !companions_.HasCallWaiting() &&
-         std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
-}
-
-schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
+schedule::DaemonStatus DaemonCore::Status(bool latencies) const {
   schedule::DaemonStatus status;
   status.node = options_.node.name;
   status.incarnation = options_.node.incarnation;
-  status.state = DrainReason().empty() ? "ready" : "draining";
+  status.state = drain_.reason().empty() ? "ready" : "draining";
   status.clients = static_cast<uint32_t>(clients_.size());
-  for (const auto& [id, team] : teams_) {
-    const size_t before = status.progress.size();
-    team->AppendStatus(&status);
-    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are its team's
-    ++status.teams;
-    status.ranks += static_cast<uint32_t>(status.progress.size() - before);
-  }
-  companions_.AppendStatus(&status);
+  registry_.AppendStatus(&status);
   AppendCounters(engine_.stats(), &status.counters);
   status.counters["daemon.connections"] = connections_.size();
   status.counters["daemon.neighbours"] = neighbours_.size();
-  status.counters["daemon.heartbeats.sent"] = heartbeats_sent_;
-  status.counters["daemon.heartbeats.received"] = heartbeats_received_;
-  status.counters["daemon.neighbours.lost"] = neighbours_lost_;
+  status.counters["daemon.heartbeats.sent"] = counters_.heartbeats_sent;
+  status.counters["daemon.heartbeats.received"] = counters_.heartbeats_received;
+  status.counters["daemon.neighbours.lost"] = counters_.neighbours_lost;
   status.counters["calls.in_flight"] = status.calls.size();
-  status.counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(held_));
+  status.counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(counters_.held));
   if (options_.instruments != nullptr) {
     options_.instruments->AppendCounters(&status.counters);
     if (latencies) status.latencies = options_.instruments->latencies().Rows();
@@ -119,113 +144,194 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
   return status;
 }
 
-void DaemonCore::Impl::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
-  options_.heartbeat = heartbeat;
-  options_.node_timeout = node_timeout;
+// --- Clients ---
+
+void DaemonCore::Detach(ClientId id, bool died, const std::string& how) {
+  Client* client = clients_.Find(id);
+  if (client == nullptr) return;
+  registry_.formations().CancelAll(id, how);
+  const std::string& node = options_.node.name;
+  const std::map<uint32_t, Membership> memberships = client->memberships;
+  for (const auto& [handle, membership] : memberships) {
+    Team* team = registry_.teams().Find(membership.team);
+    if (team == nullptr) continue;
+    // A member that goes while calls of it run has not taken leave, whatever it says.
+    if (died || registry_.HasCallInFlight(*team, membership.rank)) {
+      team->Break({Failure::kMemberLost,
+                   absl::StrCat("rank ", membership.rank.value(), " on node ", node, " lost: ", how),
+                   died ? FailureCause::kProcessDied : FailureCause::kMemberLeft, node, membership.rank});
+    }
+    registry_.Leave(team, membership.rank);
+  }
+  clients_.Remove(id);
 }
 
-void DaemonCore::Impl::OnTeamBroken(TeamId team, const FailureReport& why) {
-  SendToPlanner(schedule::TeamBroken{.team = team, .why = why});
-  const schedule::TeamLayout& layout = FindTeam(team)->layout();
-  if (schedule::IsCompanion(layout.identity)) {
-    if (Team* of = FindTeam(layout.parent)) of->Break(why);
+void DaemonCore::CreateTeam(ClientId id, const TeamRequest& request) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  registry_.formations().Create(client, request, drain_.reason());
+}
+
+void DaemonCore::DestroyTeam(ClientId id, uint64_t request, uint32_t handle) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  const Membership* membership = client->FindMembership(handle);
+  if (membership == nullptr) {
+    return client->sink->OnTeamDestroyed(
+        request, {Failure::kInvalidArgument, absl::StrCat("destroy: unknown team (handle=", handle, ")")});
+  }
+  Team* team = registry_.teams().Find(membership->team);
+  CHECK(team != nullptr);
+  const Rank rank = membership->rank;
+  if (!team->broken() && registry_.HasCallInFlight(*team, rank)) {
+    return client->sink->OnTeamDestroyed(
+        request, {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
+                                                          " has calls in flight at rank ", rank.value())});
+  }
+  client->memberships.erase(handle);
+  registry_.Leave(team, rank);
+  client->sink->OnTeamDestroyed(request, {});
+}
+
+void DaemonCore::Post(ClientId id, CallPost post) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  ++client->outstanding;
+  const Membership* membership = client->FindMembership(post.team);
+  if (membership == nullptr) {
+    if (options_.instruments != nullptr) options_.instruments->PostRefused();
+    return Notify(
+        id, {.value = post.value,
+             .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
+  }
+  registry_.Post(*membership, std::move(post));
+}
+
+void DaemonCore::PostNop(ClientId id, uint64_t value) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  ++client->outstanding;
+  emu::Descriptor event{.op = emu::OpCode::kEvent};
+  event.value = value;
+  const absl::Status posted = engine_.Post(client->port, {}, {event});
+  if (!posted.ok()) {
+    Notify(id, {.value = value, .failure = {Failure::kNoResource, std::string(posted.message())}});
+  }
+}
+
+uint32_t DaemonCore::PostRoom(ClientId id) const {
+  const Client* client = clients_.Find(id);
+  if (client == nullptr) return 0;
+  return client->hello.eq_entries - std::min(client->hello.eq_entries, client->outstanding);
+}
+
+// --- The planner's messages ---
+
+void DaemonCore::OnPlannerUp() { planner_.Up({.node = options_.node, .teams = registry_.RunningTeams()}); }
+
+void DaemonCore::OnPlannerDown() {
+  planner_.Down(clock_->Now());
+  registry_.OnPlannerDown();
+}
+
+void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) {
+  std::visit([this](const auto& m) { On(m); }, message);
+  registry_.RemoveBrokenFormations();
+}
+
+void DaemonCore::On(const schedule::Registered& m) {
+  planner_.OnRegistered(m);
+  if (!m.accepted) {
+    COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;
   }
-  companions_.FailWaiting(team, why);
-  FailJoinsOf(team, why);
-  for (const TeamId id : companions_.Of(team)) FindTeam(id)->Break(why);
+  // A planner of proto 4 says Drain where it is so, and nothing where it is not.
+  if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
+  if (is_stopping_) SayStopping(/*done=*/false);
+  registry_.OnRegistered(m);
 }
 
-FailureReport DaemonCore::Impl::ParentBroken(const Join& join, const FailureReport& why) {
-  FailureReport broken = why;
-  broken.text = absl::StrCat("team ", DescribeTeam(join.identity), ": parent team ", join.parent.value(),
-                             " is broken: ", why.text);
-  return broken;
+void DaemonCore::On(const schedule::StatusQuery& m) {
+  planner_.Send(schedule::StatusReply{.query = m.query, .status = Status(m.latencies)});
 }
 
-// A planner that has lost the team could not tell their members why.
-void DaemonCore::Impl::FailJoinsOf(TeamId parent, const FailureReport& why) {
-  const std::set<uint64_t> prepared = PreparedJoins();
-  for (auto it = joins_.begin(); it != joins_.end();) {
-    const auto current = it++;
-    if (current->second.parent != parent || prepared.contains(current->first)) continue;
-    const Join join = std::move(joins_.extract(current).mapped());
-    const FailureReport broken = ParentBroken(join, why);
-    SendToPlanner(schedule::CancelJoin{.request = current->first, .why = broken});
-    if (Client* client = clients_.Find(join.client)) client->sink->OnTeamFailed(join.request.request, broken);
+void DaemonCore::On(const schedule::TraceQuery& m) {
+  planner_.Send(AnswerTrace(m, options_.instruments, clock_->Now()));
+}
+
+// --- Neighbors ---
+
+void DaemonCore::OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) {
+  absl::StatusOr<PeerMessage> decoded =
+      DecodePeerMessage(type, std::string_view(reinterpret_cast<const char*>(message.data()), message.size()));
+  if (!decoded.ok()) {
+    COPSE_LOG(kWarning, "from daemon ", from.value(), ": ", decoded.status().message());
+    return;
   }
+  peer_messages_.emplace_back(from, *std::move(decoded));
 }
 
-void DaemonCore::Impl::SendToPlanner(const schedule::FromDaemon& message) {
-  if (planner_up_) planner_->Send(message);
+void DaemonCore::OnPeerDown(Incarnation peer, const absl::Status& why) {
+  COPSE_LOG(kInfo, "neighbour ", peer.value(), ": ", why.message());
+  peers_down_.push_back(peer);
 }
 
-Team* DaemonCore::Impl::FindTeam(TeamId id) {
-  const auto it = teams_.find(id);
-  return it == teams_.end() ? nullptr : it->second.get();
+absl::Status DaemonCore::SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place) {
+  const EncodedPeerMessage encoded = EncodePeerMessage(message);
+  return engine_.SendControl(
+      peer, encoded.type,
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()), place);
 }
 
-bool DaemonCore::Impl::PumpTeams() {
-  return ready_teams_.HandleAll([](Team* team) { team->Pump(); });
+void DaemonCore::SendToPeer(Incarnation peer, const PeerMessage& message) {
+  // A node that has left is not listened to any more: what it sent before has to come first.
+  const bool is_last = std::holds_alternative<LeftMessage>(message);
+  const absl::Status sent =
+      SendMessage(peer, message, is_last ? emu::ControlPlace::kBehind : emu::ControlPlace::kAhead);
+  if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", peer.value(), ": ", sent.message());
 }
 
-void DaemonCore::Impl::Tick(absl::Time now) {
-  const absl::Duration since_last =
-      std::clamp(now - next_tick_, absl::ZeroDuration(), options_.heartbeat) + options_.heartbeat / 2;
-  next_tick_ = now + options_.heartbeat / 2;
-  for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
-    ++heartbeats_sent_;
-    SendToPeer(peer, HeartbeatMessage{});
-  }
-  WeighSilence(now);
-  neighbours_.DropUnused(now);
-  connections_.Tick();
-  FailJoinsWithoutPlanner();
-  for (const auto& [id, team] : teams_) {
-    if (team->ProbeStalled(options_.stall_probe)) {
-      const schedule::TeamLayout& layout = team->layout();
-      const Team* of = schedule::IsCompanion(layout.identity) ? FindTeam(layout.parent) : team.get();
-      if (of != nullptr) CompareCalls(*of);
+absl::Status DaemonCore::ConnectForMeasuring(const schedule::TeamNode& peer) {
+  if (peer.incarnation == options_.node.incarnation) return absl::InvalidArgumentError("that is this daemon itself");
+  return neighbours_.AcquireGuest(peer, clock_->Now());
+}
+
+bool DaemonCore::HandlePeers() {
+  const auto down = std::exchange(peers_down_, {});
+  const auto messages = std::exchange(peer_messages_, {});
+  for (const auto& [from, message] : messages) {
+    if (std::holds_alternative<HeartbeatMessage>(message)) {  // OnPeerHeard has noted it
+      ++counters_.heartbeats_received;
+    } else if (const std::optional<MeterMessage> meter = AsMeterMessage(message)) {
+      meters_.OnMessage(from, *meter, turn_cost_);
+    } else {
+      registry_.OnPeerMessage(from, message);
     }
-    if (team->IsHeld()) held_ += since_last;
-    if (team->AskForDecision(std::min(options_.decision_ask, options_.node_timeout / 4))) {
-      SendToPlanner(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
-    }
   }
+  for (const Incarnation peer : down) OnConnectionLost(peer);
+  registry_.RemoveBrokenFormations();
+  return !down.empty() || !messages.empty();
 }
 
-DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
-    : impl_(std::make_unique<Impl>(clock, transport, planner, std::move(options))) {}
-DaemonCore::~DaemonCore() = default;
+void DaemonCore::OnConnectionLost(Incarnation peer) {
+  // For people; the log has the transport's words.
+  const std::string why = "its daemon's connection was reset";
+  // What is known of a node from measuring alone must not break a team that reaches it on another way.
+  const bool guest = neighbours_.OnlyGuest(peer);
+  meters_.OnPeerDown(peer, why);
+  if (guest) return neighbours_.Lost(peer);
+  const absl::Duration stood_still = silence_.GivenUpAfter(clock_->Now(), timeouts());
+  if (stood_still > absl::ZeroDuration()) {
+    for (const auto& [id, team] : registry_.teams()) team->OnSelfLost(peer, stood_still);
+  }
+  LoseNode(peer, {Failure::kMemberLost, why, FailureCause::kConnectionLost});
+}
 
-void DaemonCore::OnPlannerUp() { impl_->OnPlannerUp(); }
-void DaemonCore::OnPlannerDown() { impl_->OnPlannerDown(); }
-void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) { impl_->OnPlannerMessage(message); }
-bool DaemonCore::registered() const { return impl_->registered(); }
-const FailureReport& DaemonCore::refusal() const { return impl_->refusal(); }
-absl::StatusOr<ClientId> DaemonCore::Attach(const ClientHello& hello, ClientSink* sink) {
-  return impl_->Attach(hello, sink);
+void DaemonCore::LoseNode(Incarnation peer, const FailureReport& why) {
+  COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why.text);
+  ++counters_.neighbours_lost;
+  for (const auto& [id, team] : registry_.teams()) team->OnNodeLost(peer, why);
+  neighbours_.Lost(peer);
 }
-void DaemonCore::Detach(ClientId client, bool died, const std::string& how) { impl_->Detach(client, died, how); }
-void DaemonCore::CreateTeam(ClientId client, const TeamRequest& request) { impl_->CreateTeam(client, request); }
-void DaemonCore::CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
-  impl_->CancelCreateTeam(client, request, why);
-}
-void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle) {
-  impl_->DestroyTeam(client, request, handle);
-}
-void DaemonCore::Post(ClientId client, CallPost post) { impl_->Post(client, std::move(post)); }
-void DaemonCore::PostNop(ClientId client, uint64_t value) { impl_->PostNop(client, value); }
-uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(client); }
-bool DaemonCore::Progress() { return impl_->Progress(); }
-absl::Time DaemonCore::NextDeadline() const { return impl_->NextDeadline(); }
-void DaemonCore::StartDrain(const std::string& why) { impl_->StartDrain(why); }
-void DaemonCore::SayStopping(bool done) { impl_->SayStopping(done); }
-bool DaemonCore::Idle() const { return impl_->Idle(); }
-schedule::DaemonStatus DaemonCore::Status(bool latencies) const { return impl_->Status(latencies); }
-void DaemonCore::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
-  impl_->SetTimeouts(heartbeat, node_timeout);
-}
-void DaemonCore::SetJoinToken(const std::string& token) { impl_->SetJoinToken(token); }
 
 }  // namespace copse::daemon

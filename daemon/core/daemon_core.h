@@ -7,73 +7,64 @@
 #define COPSE_DAEMON_CORE_DAEMON_CORE_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
+#include "daemon/core/client_table.h"
+#include "daemon/core/connections.h"
+#include "daemon/core/core_options.h"
+#include "daemon/core/drain_state.h"
 #include "daemon/core/instruments.h"
+#include "daemon/core/neighbours.h"
+#include "daemon/core/pair_meters.h"
+#include "daemon/core/peer_messages.h"
+#include "daemon/core/planner_session.h"
+#include "daemon/core/silence_watch.h"
+#include "daemon/core/team_host.h"
+#include "daemon/core/team_registry.h"
+#include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
 
-// The way to the planner. Messages sent while it is down are dropped: the core says all again in Register.
-class PlannerLink {
- public:
-  virtual ~PlannerLink() = default;
-  virtual void Send(const schedule::FromDaemon& message) = 0;
-};
-
-struct CoreOptions {
-  schedule::NodeAnnouncement node;
-  absl::Duration heartbeat = absl::Milliseconds(500);
-  absl::Duration node_timeout = absl::Seconds(10);
-  absl::Duration stall_probe = absl::Seconds(1);  // a call older than this compares arguments with its neighbours
-  absl::Duration formation_timeout =
-      absl::Seconds(30);  // calls that need the planner wait so long for one that is away
-  // New teams wait so long for a planner that is away, which may be restarting.
-  absl::Duration planner_patience = absl::Seconds(5);
-  absl::Duration decision_ask = absl::Seconds(2);  // a prepared epoch older than this asks planner and neighbours
-  uint32_t clients_max = 1024;
-  uint32_t teams_max = 1024;
-  uint32_t pending_calls_max = 1024;  // of one rank, posted and waiting for their slot
-  uint64_t memory_limit_bytes = 256u << 20;
-  Instruments* instruments = nullptr;  // null: calls are not measured; outlives the core
-};
-
-// A DaemonCore owns its engine. Calls come from one thread: skins queue what other threads see.
-// `*clock`, `*transport`, `*planner` and every ClientSink (until its Detach) outlive it.
-class DaemonCore {
+// A DaemonCore owns its engine, and what the parts below do together. Calls come from one thread: skins queue what
+// other threads see. `*clock`, `*transport`, `*planner` and every ClientSink (until its Detach) outlive it.
+class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeterHost {
  public:
   DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options);
-  ~DaemonCore();
 
   // --- Planner ---
   void OnPlannerUp();    // the stream stands: registers, with all running teams
   void OnPlannerDown();  // running teams go on
   void OnPlannerMessage(const schedule::ToDaemon& message);
-  bool registered() const;                         // accepted by the planner since OnPlannerUp
-  const schedule::FailureReport& refusal() const;  // why not, if it refused
+  bool registered() const { return planner_.registered(); }  // accepted by the planner since OnPlannerUp
+  const schedule::FailureReport& refusal() const { return planner_.refusal(); }  // why not, if it refused
 
   // --- Clients ---
-  absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink);
+  absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink) { return clients_.Add(hello, sink); }
   // Ends the client. `died`: it had not taken leave; its teams are broken, with `how` ("process 4711 was killed") in
   // the text. On return the core holds no pointer into the client's memory.
   void Detach(ClientId client, bool died, const std::string& how);
   void CreateTeam(ClientId client, const TeamRequest& request);
   // A client gave up waiting for OnTeamReady.
-  void CancelCreateTeam(ClientId client, uint64_t request, const std::string& why);
+  void CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
+    registry_.formations().Cancel(client, request, why);
+  }
   void DestroyTeam(ClientId client, uint64_t request, uint32_t handle);
   // Every post is answered by exactly one OnEvent, also a bad one (unless the client is detached first).
   void Post(ClientId client, CallPost post);
   void PostNop(ClientId client, uint64_t value);
-  // Posts that may still be outstanding before the event queue could overflow; the skin reads no more DQ entries than
-  // this.
+  // Posts that may still be outstanding before the completion queue could overflow; the skin reads no more entries of
+  // the submission queue than this.
   uint32_t PostRoom(ClientId client) const;
 
   // --- The loop ---
@@ -81,20 +72,97 @@ class DaemonCore {
   bool Progress();
   // When Progress must be called at the latest.
   absl::Time NextDeadline() const;
+  // Dies if an invariant of the core or its engine does not hold. To be called while Progress has nothing to do; the
+  // cost grows with all that there is, so it is for tests and the simulator.
+  void CheckInvariants() const;
 
   // --- Administration ---
   void StartDrain(const std::string& why);  // no new teams; clients are told
   // Tells the planner that the daemon is about to end, or (`done`) that it ends now. It is told again where it
   // registers meanwhile.
   void SayStopping(bool done);
-  bool Idle() const;  // no call in flight
+  bool Idle() const { return registry_.Idle(); }  // no call in flight
   schedule::DaemonStatus Status(bool latencies = false) const;
-  void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
-  void SetJoinToken(const std::string& token);  // from the next Register on
+  void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
+    options_.heartbeat = heartbeat;
+    options_.node_timeout = node_timeout;
+  }
+  void SetJoinToken(const std::string& token) { options_.node.join_token = token; }  // from the next Register on
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // --- emu::ControlSink: noted, handled when the engine is done with its turn ---
+  void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override;
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
+  void OnPeerHeard(Incarnation peer) override { neighbours_.Heard(peer, clock_->Now()); }
+
+  // --- TeamHost ---
+  absl::Time Now() const override { return clock_->Now(); }
+  absl::Time EventTime() const override { return last_progress_; }
+  Instruments* instruments() const override { return options_.instruments; }
+  void Notify(ClientId id, const ClientEvent& event) override { clients_.Notify(id, event); }
+  void SendToPeer(Incarnation peer, const PeerMessage& message) override;
+  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override {
+    return neighbours_.Acquire(node, clock_->Now());
+  }
+  void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
+  void OnTeamBroken(TeamId team, const schedule::FailureReport& why) override { registry_.OnBroken(team, why); }
+
+  // --- PairMeterHost ---
+  absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override;
+  void DisconnectAfterMeasuring(Incarnation peer) override { neighbours_.ReleaseGuest(peer, clock_->Now()); }
+  absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override {
+    return SendMessage(peer, message, emu::ControlPlace::kAsData);
+  }
+  void OnMeasured(const schedule::MeasureReply& reply) override { planner_.Send(reply); }
+
+  // --- The planner's messages ---
+  void On(const schedule::Registered& m);
+  template <typename TeamMessage>
+  void On(const TeamMessage& m) {
+    registry_.On(m);
+  }
+  void On(const schedule::StatusQuery& m);
+  void On(const schedule::TraceQuery& m);
+  void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
+  void On(const schedule::Drain& m) { SetDrained(m.on); }
+
+  // --- Neighbors ---
+  bool HandlePeers();
+  absl::Status SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place);
+  void OnConnectionLost(Incarnation peer);
+  void LoseNode(Incarnation peer, const schedule::FailureReport& why);
+
+  emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
+  SilenceWatch::Timeouts timeouts() const { return {options_.heartbeat, options_.node_timeout}; }
+  void SetDrained(bool drained);
+  void SayClosing();
+  void Tick(absl::Time now);
+
+  struct Counters {
+    uint64_t heartbeats_sent = 0;
+    uint64_t heartbeats_received = 0;
+    uint64_t neighbours_lost = 0;
+    absl::Duration held;  // of teams whose calls waited for the decision of a switch
+  };
+
+  const Clock* const clock_;
+  CoreOptions options_;
+  PlannerSession planner_;
+  Connections connections_;
+  emu::Engine engine_;
+  NeighbourTable neighbours_;
+  PairMeters meters_;         // ends before the connections that it lets go
+  absl::Duration turn_cost_;  // of the engine's last turn, while anything is measured
+  ClientTable clients_;
+  DrainState drain_;
+  TeamRegistry registry_;
+  SilenceWatch silence_;
+  bool is_stopping_ = false;  // the planner is to know
+  std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
+  std::vector<Incarnation> peers_down_;
+  Counters counters_;
+  absl::Time last_progress_;
+  absl::Time next_tick_ = absl::InfinitePast();
 };
 
 }  // namespace copse::daemon

@@ -59,6 +59,7 @@ void FuzzedCore::Post(CallPost post) {
 
 void FuzzedCore::Turn() {
   for (int i = 0; core_.Progress(); ++i) CHECK(i < kTurnsMax);
+  core_.CheckInvariants();
   transport_.sent.clear();
 }
 

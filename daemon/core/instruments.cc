@@ -153,6 +153,22 @@ void Instruments::AppendCounters(std::map<std::string, uint64_t>* counters) cons
   (*counters)["clients.woken"] = clients_woken_;
 }
 
+schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now) {
+  schedule::TraceReply reply{.query = query.query};
+  reply.now_ns = absl::ToUnixNanos(now);
+  const emu::TraceRing* const trace = instruments == nullptr ? nullptr : instruments->trace();
+  reply.off = trace == nullptr;
+  if (reply.off) return reply;
+  const uint64_t since = query.last_ns < 0 ? 0 : trace->FirstSince(reply.now_ns - query.last_ns);
+  std::vector<emu::TraceRecord> records;
+  reply.first =
+      trace->Read(std::max(query.from, since), std::min(query.records, schedule::kTracePieceRecordsMax), &records);
+  reply.next = trace->next();
+  static_assert(sizeof(emu::TraceRecord) == schedule::kTraceRecordBytes);
+  reply.records.assign(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(emu::TraceRecord));
+  return reply;
+}
+
 std::string_view FailureName(schedule::Failure failure) {
   static constexpr std::string_view kNames[] = {
       "ok",       "invalid_argument", "no_daemon",     "version",   "no_resource", "timed_out", "member_lost",

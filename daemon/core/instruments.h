@@ -76,6 +76,9 @@ class Instruments {
   uint64_t clients_woken_ = 0;
 };
 
+// What `query` asks of the trace; `instruments` may be null, which says that it is off.
+schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now);
+
 // "member_lost".
 std::string_view FailureName(schedule::Failure failure);
 

@@ -139,6 +139,18 @@ absl::Status Malformed(uint16_t type) {
 
 }  // namespace
 
+TeamId TeamOf(const PeerMessage& message) {
+  return std::visit(
+      [](const auto& m) {
+        if constexpr (requires { m.team; }) {
+          return m.team;
+        } else {
+          return TeamId(0);
+        }
+      },
+      message);
+}
+
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message) { return std::visit(MeterTaker{}, message); }
 
 EncodedPeerMessage EncodePeerMessage(const PeerMessage& message) {

@@ -132,6 +132,8 @@ struct CallsDifferMessage {
 using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
                                  EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd,
                                  PartAskMessage, PartAnswerMessage, CallsMessage, CallsDifferMessage>;
+// The team that the message is about; 0: none.
+TeamId TeamOf(const PeerMessage& message);
 // Set if the message is one of a measurement.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 

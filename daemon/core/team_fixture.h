@@ -66,6 +66,8 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     sent_.clear();
   }
 
+  void TearDown() override { core_.CheckInvariants(); }
+
   void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
   }
@@ -118,6 +120,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     post.send = post.receive = memory_;
     post.send_bytes = post.receive_bytes = sizeof(memory_);
     core_.Post(processes_[rank].id, std::move(post));
+    core_.CheckInvariants();
     return calls_;
   }
   // What the call ended with; kWaits if it has not ended.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/planner_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+void PlannerSession::Up(schedule::Register message) {
+  state_ = State::kAsked;
+  message.term = term_;
+  link_->Send(std::move(message));
+}
+
+void PlannerSession::Down(absl::Time now) {
+  if (registered()) lost_ = now;
+  state_ = State::kAway;
+}
+
+void PlannerSession::OnRegistered(const schedule::Registered& message) {
+  if (message.accepted) {
+    state_ = State::kRegistered;
+    term_ = std::max(term_, message.term);
+  } else if (state_ == State::kRegistered) {
+    state_ = State::kAsked;
+  }
+  features_ = 0;
+  for (const schedule::Feature feature : message.features) features_ |= uint64_t{1} << static_cast<uint32_t>(feature);
+  refusal_ = message.accepted ? nullptr : std::make_unique<FailureReport>(message.why);
+}
+
+const FailureReport& PlannerSession::refusal() const {
+  static const auto& none = *new FailureReport;
+  return refusal_ == nullptr ? none : *refusal_;
+}
+
+FailureReport PlannerSession::MissingReport(const std::string& node) const {
+  return {
+      Failure::kNoResource,
+      absl::StrCat("the daemon has no planner (node=", node, ")", refusal().text.empty() ? "" : ": ", refusal().text),
+      FailureCause::kNoPlanner, node};
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/planner_session.h"
+
+#include <variant>
+#include <vector>
+
+#include "base/testing/status_matchers.h"
+#include "daemon/core/drain_state.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+using copse::testing::Names;
+using schedule::Feature;
+
+class PlannerSessionTest : public ::testing::Test, public PlannerLink {
+ protected:
+  void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
+
+  const absl::Time kStart = absl::FromUnixSeconds(100);
+  std::vector<schedule::FromDaemon> sent_;
+  PlannerSession session_{this, kStart};
+};
+
+TEST_F(PlannerSessionTest, MessagesAreDroppedWithoutAStream) {
+  session_.Send(schedule::LeaveTeam{});
+  EXPECT_TRUE(sent_.empty());
+  session_.Up({});
+  session_.Send(schedule::LeaveTeam{});
+  EXPECT_EQ(sent_.size(), 2u);
+  session_.Down(kStart);
+  session_.Send(schedule::LeaveTeam{});
+  EXPECT_EQ(sent_.size(), 2u);
+}
+
+TEST_F(PlannerSessionTest, ThePlannersAnswerRegisters) {
+  session_.Up({});
+  EXPECT_FALSE(session_.registered());
+  session_.OnRegistered({.accepted = true, .features = {Feature::kSilence}, .term = 7});
+  EXPECT_TRUE(session_.registered());
+  EXPECT_TRUE(session_.Has(Feature::kSilence));
+  EXPECT_FALSE(session_.Has(Feature::kStopping));
+  session_.Down(kStart);
+  EXPECT_FALSE(session_.registered());
+  EXPECT_FALSE(session_.Has(Feature::kSilence));
+}
+
+TEST_F(PlannerSessionTest, TheNewestPlannersTermIsTold) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .term = 7});
+  session_.OnRegistered({.accepted = true, .term = 5});
+  session_.Up({});
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).term, 7u);
+}
+
+TEST_F(PlannerSessionTest, ARefusalIsKeptUntilItIsTakenBack) {
+  EXPECT_EQ(session_.refusal(), schedule::FailureReport{});
+  session_.Up({});
+  session_.OnRegistered({.accepted = false, .why = {schedule::Failure::kVersion, "too old"}});
+  EXPECT_FALSE(session_.registered());
+  EXPECT_EQ(session_.refusal().failure, schedule::Failure::kVersion);
+  const schedule::FailureReport why = session_.MissingReport("n3");
+  EXPECT_EQ(why.cause, FailureCause::kNoPlanner);
+  EXPECT_EQ(why.node, "n3");
+  EXPECT_THAT(why.text, Names("node=n3", "too old"));
+  session_.OnRegistered({.accepted = true});
+  EXPECT_EQ(session_.refusal(), schedule::FailureReport{});
+  session_.OnRegistered({.accepted = false});
+  EXPECT_FALSE(session_.registered());
+}
+
+TEST_F(PlannerSessionTest, ItIsMissingSinceItWasLost) {
+  const absl::Duration patience = absl::Seconds(5);
+  EXPECT_FALSE(session_.IsMissing(kStart + absl::Seconds(4), patience));
+  EXPECT_TRUE(session_.IsMissing(kStart + patience, patience));
+  session_.Up({});
+  EXPECT_TRUE(session_.IsMissing(kStart + patience, patience));  // not registered yet
+  session_.OnRegistered({.accepted = true});
+  EXPECT_FALSE(session_.IsMissing(kStart + absl::Hours(1), patience));
+  session_.Down(kStart + absl::Hours(1));
+  session_.Down(kStart + absl::Hours(2));  // still
+  EXPECT_FALSE(session_.IsMissing(kStart + absl::Hours(1) + absl::Seconds(4), patience));
+  EXPECT_TRUE(session_.IsMissing(kStart + absl::Hours(1) + patience, patience));
+}
+
+TEST(DrainStateTest, AStopIsForGoodAndHasTheLastWord) {
+  DrainState drain;
+  EXPECT_EQ(drain.reason(), "");
+  EXPECT_TRUE(drain.SetDrained(true));
+  EXPECT_FALSE(drain.SetDrained(true));
+  EXPECT_NE(drain.reason(), "");
+  EXPECT_FALSE(drain.SetDrained(false));
+  EXPECT_EQ(drain.reason(), "");
+  EXPECT_TRUE(drain.Stop("it ends"));
+  EXPECT_FALSE(drain.Stop("again"));
+  drain.SetDrained(true);
+  EXPECT_EQ(drain.reason(), "it ends");
+}
+
+}  // namespace
+}  // namespace copse::daemon

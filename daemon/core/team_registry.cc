@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team_registry.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "schedule/folds.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+namespace {
+
+// The newest are kept. Each is a team's whole layout, and all of them travel in one Register.
+constexpr size_t kFarewellsMax = 64;
+
+}  // namespace
+
+TeamRegistry::TeamRegistry(const RegistryParts& parts)
+    : parts_(parts),
+      formations_(&parts_, &teams_),
+      companions_(&parts_, &teams_, &formations_),
+      order_(parts.host, &parts.options->node.name) {}
+
+std::vector<schedule::RunningTeam> TeamRegistry::RunningTeams() const {
+  std::vector<schedule::RunningTeam> running;
+  for (const auto& [id, team] : teams_) {
+    running.push_back(Describe(*team));
+    running.back().plans = team->EncodedPlans();
+  }
+  running.insert(running.end(), farewells_.begin(), farewells_.end());
+  return running;
+}
+
+void TeamRegistry::OnRegistered(const schedule::Registered& m) {
+  for (const TeamId id : m.forgotten) {
+    On(schedule::EndTeam{.team = id});
+    if (Team* team = teams_.Find(id)) {
+      team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
+    }
+  }
+  for (const schedule::RunningTeam& left : farewells_) {
+    parts_.planner->Send(schedule::LeaveTeam{.team = left.layout.id});
+  }
+  formations_.OnRegistered();
+  companions_.AskAgain();
+}
+
+void TeamRegistry::Post(const Membership& membership, CallPost&& post) {
+  const Rank rank = membership.rank;
+  Team* team = teams_.Find(membership.team);
+  CHECK(team != nullptr);
+  // The clients' side has checked the arguments (collectives/call_check.h).
+  DCHECK(static_cast<int>(post.arguments.collective) < kCollectiveCount);
+  const uint32_t pending_max = parts_.options->pending_calls_max;
+  const Family family = schedule::FamilyOfCall(post.arguments);
+  const bool common = family == Family::kCommon;
+  const bool has_room =
+      common ? team->HasRoom(rank, pending_max) : companions_.HasRoom(*team, family, rank, pending_max);
+  if (!team->broken() && has_room) {
+    if (const auto why = order_.Note(*team, rank, post.arguments)) team->Break(*why);
+  }
+  if (common || team->broken()) {
+    team->Post(rank, std::move(post), pending_max);
+  } else {
+    companions_.Post(team, rank, std::move(post), pending_max);
+  }
+  teams_.Pump();
+}
+
+bool TeamRegistry::Idle() const {
+  return !companions_.HasCallWaiting() &&
+         std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
+}
+
+void TeamRegistry::CompareCalls(const Team& team) const {
+  const bool derived = schedule::IsCompanion(team.layout().identity);
+  if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbours(*of);
+}
+
+void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
+  for (const auto& [id, team] : teams_) {
+    const size_t before = status->progress.size();
+    team->AppendStatus(status);
+    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are its team's
+    ++status->teams;
+    status->ranks += static_cast<uint32_t>(status->progress.size() - before);
+  }
+  companions_.AppendStatus(status);
+}
+
+void TeamRegistry::CheckInvariants() const {
+  formations_.CheckInvariants();
+  for (const auto& [id, team] : teams_) {
+    team->CheckInvariants();
+    const bool derived = schedule::IsCompanion(team->layout().identity);
+    CHECK(!derived || teams_.ParentOf(*team) != nullptr);  // they go together
+    for (const Rank rank : team->members().ranks()) {
+      const std::optional<ClientId> client = team->members().ClientOf(rank);
+      CHECK(!client || parts_.clients->Find(*client) != nullptr);
+    }
+  }
+}
+
+bool TeamRegistry::HasCallInFlight(const Team& team, Rank rank) const {
+  if (team.HasCallInFlight(rank) || companions_.HasCallWaiting(team.id(), rank)) return true;
+  const std::vector<TeamId> derived = companions_.Of(team.id());
+  return std::any_of(derived.begin(), derived.end(), [&](TeamId id) { return teams_.Find(id)->HasCallInFlight(rank); });
+}
+
+void TeamRegistry::Leave(Team* team, Rank rank) {
+  companions_.MemberLeft(team->id(), rank);
+  for (const TeamId id : companions_.Of(team->id())) teams_.Find(id)->Leave(rank);
+  if (!team->Leave(rank)) return;
+  // The planner takes it for all derived teams, too.
+  SayLeft(*team);
+  for (const TeamId id : companions_.Of(team->id())) teams_.Remove(id);
+  companions_.Forget(team->id());
+  order_.Forget(team->id());
+  teams_.Remove(team->id());
+}
+
+void TeamRegistry::SayLeft(const Team& team) {
+  parts_.planner->Send(schedule::LeaveTeam{.team = team.id()});
+  if (!team.broken()) return;
+  if (farewells_.size() >= kFarewellsMax) farewells_.erase(farewells_.begin());
+  farewells_.push_back(Describe(team));
+}
+
+schedule::RunningTeam TeamRegistry::Describe(const Team& team) {
+  return {.layout = team.layout(),
+          .epoch = team.epoch(),
+          .broken = team.broken().has_value(),
+          .why = team.broken().value_or(FailureReport{}),
+          .prepared_epoch = team.prepared_epoch()};
+}
+
+void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
+  parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
+  const Team* const team = teams_.Find(id);
+  if (schedule::IsCompanion(team->layout().identity)) {
+    if (Team* of = teams_.ParentOf(*team)) of->Break(why);
+    return;
+  }
+  companions_.FailWaiting(id, why);
+  formations_.FailJoinsOf(id, why);
+  for (const TeamId derived : companions_.Of(id)) teams_.Find(derived)->Break(why);
+}
+
+void TeamRegistry::OnFormed(Team* team) {
+  if (schedule::IsCompanion(team->layout().identity)) companions_.Committed(team, parts_.options->pending_calls_max);
+  const std::optional<Rank> gone = formations_.Committed(team);
+  teams_.Pump();
+  if (!gone) return;
+  team->Break({Failure::kMemberLost,
+               absl::StrCat("rank ", gone->value(), " on node ", node_name(),
+                            " lost: its process went away while the team was formed"),
+               FailureCause::kProcessDied, node_name(), *gone});
+  // None of the ranks that are gone is a member yet, so once is enough; the team goes if it has no other member.
+  Leave(team, *gone);
+}
+
+void TeamRegistry::RemoveBrokenFormations() {
+  for (const TeamId id : formations_.FailBroken()) {
+    SayLeft(*teams_.Find(id));
+    teams_.Remove(id);
+  }
+}
+
+void TeamRegistry::On(const schedule::Prepare& m) {
+  Team* team = teams_.Find(m.layout.id);
+  if (team == nullptr && m.epoch != EpochId{1}) {  // a switch, which has crossed the last rank's leaving
+    return parts_.planner->Send(
+        schedule::PrepareReply{.team = m.layout.id,
+                               .epoch = m.epoch,
+                               .why = {Failure::kMemberLost, absl::StrCat("node ", node_name(), ": has left the team"),
+                                       FailureCause::kMemberLeft, node_name()}});
+  }
+  if (team == nullptr) team = Add(m);
+  if (team == nullptr) return;
+  schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
+  const bool is_new = !team->ready() && !team->broken();
+  if (!reply.accepted && is_new) {
+    Refuse(m, reply.why);
+    formations_.Refused(m.layout.id);
+    teams_.Remove(m.layout.id);
+    return;
+  }
+  if (!reply.accepted) reply.why.text = absl::StrCat("node ", node_name(), ": ", reply.why.text);
+  if (is_new && schedule::IsCompanion(m.layout.identity)) companions_.Prepared(*team);
+  parts_.planner->Send(reply);
+}
+
+Team* TeamRegistry::Add(const schedule::Prepare& m) {
+  const bool derived = schedule::IsCompanion(m.layout.identity);
+  if (!parts_.drain->reason().empty() && !derived) {
+    Refuse(m, {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(parts_.drain->reason())),
+               FailureCause::kNodeDraining, node_name()});
+    return nullptr;
+  }
+  const absl::StatusOr<NodeIndex> self = CheckLayout(m);
+  if (!self.ok()) {
+    const bool gone = self.status().code() == absl::StatusCode::kNotFound;
+    Refuse(m, {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())});
+    return nullptr;
+  }
+  if (derived) {
+    if (FailureReport why = companions_.Check(m); why.failure != Failure::kNone) {
+      Refuse(m, std::move(why));
+      return nullptr;
+    }
+  } else {
+    formations_.Prepared(m);
+  }
+  return teams_.Add(std::make_unique<Team>(parts_.engine, parts_.host, m.layout, *self, teams_.ready()));
+}
+
+void TeamRegistry::Refuse(const schedule::Prepare& m, FailureReport why) {
+  why.text = absl::StrCat("node ", node_name(), ": ", why.text);
+  parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .accepted = false, .why = why});
+  if (schedule::IsCompanion(m.layout.identity)) companions_.Refused(m.layout, why);
+}
+
+absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) const {
+  const schedule::TeamLayout& layout = m.layout;
+  RETURN_IF_ERROR(schedule::CheckShape(layout.shape));
+  if (layout.nodes.size() != layout.shape.node_count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
+  }
+  if (layout.window < 2 || layout.window > 4096 || (layout.window & (layout.window - 1)) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
+  }
+  const auto self = std::find_if(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& node) {
+    return node.incarnation == parts_.options->node.incarnation;
+  });
+  if (self == layout.nodes.end()) return absl::InvalidArgumentError("team layout does not name this daemon");
+  const NodeIndex index(static_cast<uint32_t>(self - layout.nodes.begin()));
+  // The members of a derived team are those of its parent.
+  if (!schedule::IsCompanion(layout.identity)) RETURN_IF_ERROR(formations_.Check(m, index));
+  return index;
+}
+
+void TeamRegistry::On(const schedule::Commit& m) {
+  Team* team = teams_.Find(m.team);
+  if (team == nullptr || team->broken()) return;  // the ranks that wait for it are told why it is broken
+  const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
+  if (!committed.ok()) {
+    COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
+    team->Break({Failure::kInternal, absl::StrCat("node ", node_name(), ": ", committed.message())});
+    return;
+  }
+  parts_.planner->Send(schedule::CommitReply{.team = m.team, .epoch = m.epoch});
+  OnFormed(team);
+}
+
+void TeamRegistry::On(const schedule::Abort& m) {
+  std::set<uint64_t> again;
+  for (const uint64_t request : m.requests) {
+    if (m.again) {
+      again.insert(request);
+    } else if (!companions_.JoinFailed(request, m.why)) {
+      formations_.FailJoin(request, m.why);
+    }
+  }
+  if (Team* team = teams_.Find(m.team); team != nullptr && (team->ready() || team->broken())) {
+    team->Abort(m.epoch);
+    teams_.Pump();
+  } else if (team != nullptr) {
+    const schedule::TeamLayout layout = team->layout();
+    teams_.Remove(m.team);
+    if (schedule::IsCompanion(layout.identity)) companions_.Dropped(layout);
+    // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
+    again.merge(formations_.TakeJoinsOf(m.team));
+  }
+  formations_.SendAgain(again);
+}
+
+void TeamRegistry::On(const schedule::BreakTeam& m) {
+  if (Team* team = teams_.Find(m.team)) team->Break(m.why);
+}
+
+// A team goes here when its last member here leaves.
+void TeamRegistry::On(const schedule::EndTeam& m) {
+  std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout.id == m.team; });
+}
+
+void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
+  Team* const team = teams_.Find(TeamOf(message));
+  if (team == nullptr) return;
+  if (const auto* calls = std::get_if<CallsMessage>(&message)) {
+    if (team->HasEdgeTo(from)) order_.OnCalls(*team, from, *calls);
+    return;
+  }
+  if (const auto* differ = std::get_if<CallsDifferMessage>(&message)) {
+    if (!team->HasEdgeTo(from)) return;
+    if (const auto why = order_.OnCallsDiffer(*differ)) team->Break(*why);
+    return;
+  }
+  const bool was_ready = team->ready();
+  const EpochId before = team->epoch();
+  team->OnPeerMessage(from, message);
+  // A neighbor knew what the planner had decided; the planner may have lost that.
+  if (team->epoch() != before) parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
+  if (!was_ready && team->ready()) OnFormed(team);
+}
+
+}  // namespace copse::daemon

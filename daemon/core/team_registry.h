@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of this node's teams: prepared and committed as the planner decides, used and left by their ranks, broken.
+#ifndef COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
+#define COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "daemon/core/call_order.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/client_table.h"
+#include "daemon/core/companions.h"
+#include "daemon/core/core_options.h"
+#include "daemon/core/drain_state.h"
+#include "daemon/core/formations.h"
+#include "daemon/core/peer_messages.h"
+#include "daemon/core/planner_session.h"
+#include "daemon/core/team.h"
+#include "daemon/core/team_host.h"
+#include "daemon/core/team_table.h"
+#include "offload_emu/engine.h"
+#include "protocol/control.h"
+
+namespace copse::daemon {
+
+// What a TeamRegistry uses of its daemon. All outlive it.
+struct RegistryParts : FormationParts {
+  emu::Engine* engine = nullptr;
+  TeamHost* host = nullptr;
+  const DrainState* drain = nullptr;
+};
+
+// A TeamRegistry keeps a team and its derived teams together: they break together, and go when the last rank here
+// leaves. Thread-compatible.
+class TeamRegistry {
+ public:
+  explicit TeamRegistry(const RegistryParts& parts);
+
+  TeamTable& teams() { return teams_; }
+  const TeamTable& teams() const { return teams_; }
+  Formations& formations() { return formations_; }
+  const Formations& formations() const { return formations_; }
+  const Companions& companions() const { return companions_; }
+
+  // --- The planner ---
+  // What Register says of the teams here.
+  std::vector<schedule::RunningTeam> RunningTeams() const;
+  // It has accepted this daemon.
+  void OnRegistered(const schedule::Registered& m);
+  void OnPlannerDown() { companions_.PlannerLost(); }
+  void On(const schedule::Prepare& m);
+  void On(const schedule::Commit& m);
+  void On(const schedule::Abort& m);
+  void On(const schedule::BreakTeam& m);
+  void On(const schedule::EndTeam& m);
+
+  // --- Ranks of this node ---
+  // `post` was validated. Answered by exactly one event.
+  void Post(const Membership& membership, CallPost&& post);
+  // Of the member, on the team or a derived team of it.
+  bool HasCallInFlight(const Team& team, Rank rank) const;
+  // Leaves the team and its derived teams, which go with the last rank here.
+  void Leave(Team* team, Rank rank);
+  bool Idle() const;  // no call in flight
+
+  // --- Neighbors ---
+  void OnPeerMessage(Incarnation from, const PeerMessage& message);
+  // A call of the team has waited for long: compares calls of all its classes with its neighbors.
+  void CompareCalls(const Team& team) const;
+
+  // --- The end ---
+  void OnBroken(TeamId id, const schedule::FailureReport& why);
+  // Teams that have broken before they were formed go.
+  void RemoveBrokenFormations();
+
+  void AppendStatus(schedule::DaemonStatus* status) const;
+  // Dies if an invariant does not hold.
+  void CheckInvariants() const;
+
+ private:
+  Team* Add(const schedule::Prepare& m);  // null: refused, and the planner knows
+  void Refuse(const schedule::Prepare& m, schedule::FailureReport why);
+  // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
+  absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
+  // The team's first epoch is committed, by the planner or a neighbor's word.
+  void OnFormed(Team* team);
+  static schedule::RunningTeam Describe(const Team& team);  // without its plans
+  void SayLeft(const Team& team);
+  const std::string& node_name() const { return parts_.options->node.name; }
+
+  const RegistryParts parts_;
+  TeamTable teams_;
+  Formations formations_;
+  Companions companions_;
+  CallOrder order_;
+  // Teams that broke and that all ranks here have left, until the planner ends them: what was said on a stream that was
+  // cut is lost, and ranks elsewhere may wait for the planner to say why.
+  std::vector<schedule::RunningTeam> farewells_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_REGISTRY_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The teams of a daemon, derived ones among them.
+#ifndef COPSE_DAEMON_CORE_TEAM_TABLE_H_
+#define COPSE_DAEMON_CORE_TEAM_TABLE_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/ids.h"
+#include "daemon/core/team.h"
+
+namespace copse::daemon {
+
+// A TeamTable owns teams, and knows which of them have events of the engine to handle. Thread-compatible.
+class TeamTable {
+ public:
+  using Teams = std::map<TeamId, std::unique_ptr<Team>>;
+
+  Team* Find(TeamId id) const {
+    const auto it = teams_.find(id);
+    return it == teams_.end() ? nullptr : it->second.get();
+  }
+  // A derived team's parent; null: it is none, or its parent is gone.
+  Team* ParentOf(const Team& team) const {
+    return schedule::IsCompanion(team.layout().identity) ? Find(team.layout().parent) : nullptr;
+  }
+  // Its id is not in the table.
+  Team* Add(std::unique_ptr<Team> team) {
+    const TeamId id = team->id();
+    return teams_.emplace(id, std::move(team)).first->second.get();
+  }
+  void Remove(TeamId id) { teams_.erase(id); }
+
+  // New teams' place for their events.
+  ReadyTeams* ready() { return &ready_; }
+  // Handles the events of the teams that have some. True if there were any.
+  bool Pump() {
+    return ready_.HandleAll([](Team* team) { team->Pump(); });
+  }
+
+  Teams::const_iterator begin() const { return teams_.begin(); }
+  Teams::const_iterator end() const { return teams_.end(); }
+  size_t size() const { return teams_.size(); }
+  bool empty() const { return teams_.empty(); }
+
+ private:
+  ReadyTeams ready_;  // before the teams, which mark themselves
+  Teams teams_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_TABLE_H_
