@@ -544,6 +544,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
       if (!network_->running(node->number)) return;
       while (node->daemon->Progress()) {
       }
+      node->daemon->CheckInvariants();
       const absl::Time due = node->daemon->NextDeadline();
       if (due == absl::InfiniteFuture() || due == node->timer) return;
       node->timer = due;
