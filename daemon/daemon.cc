@@ -32,7 +32,7 @@
 #include "base/lost_memory.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/listen_socket.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "benchmark/benchmark.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "offload_emu/trace_ring.h"
 
 namespace copse {

@@ -10,10 +10,10 @@
 
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
-#include "daemon/core/call_history.h"
-#include "daemon/core/peer_messages.h"
-#include "daemon/core/team.h"
-#include "daemon/core/team_host.h"
+#include "daemon/core/calls/call_history.h"
+#include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/team/team.h"
+#include "daemon/core/team/team_host.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {

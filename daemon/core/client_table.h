@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "daemon/core/client_interface.h"
+#include "daemon/core/calls/client_interface.h"
 #include "offload_emu/engine.h"
 
 namespace copse::daemon {

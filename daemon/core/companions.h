@@ -14,9 +14,9 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
-#include "daemon/core/client_interface.h"
+#include "daemon/core/calls/client_interface.h"
 #include "daemon/core/formations.h"
-#include "daemon/core/team.h"
+#include "daemon/core/team/team.h"
 #include "daemon/core/team_table.h"
 #include "protocol/control.h"
 

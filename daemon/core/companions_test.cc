@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/testing/status_matchers.h"
-#include "daemon/core/team_fixture.h"
+#include "daemon/core/testing/team_fixture.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {

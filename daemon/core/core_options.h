@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {

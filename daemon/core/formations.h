@@ -18,11 +18,11 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "daemon/core/client_interface.h"
+#include "daemon/core/calls/client_interface.h"
 #include "daemon/core/client_table.h"
 #include "daemon/core/core_options.h"
 #include "daemon/core/planner_session.h"
-#include "daemon/core/team.h"
+#include "daemon/core/team/team.h"
 #include "daemon/core/team_table.h"
 #include "protocol/control.h"
 

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "daemon/core/neighbours.h"
+#include "daemon/core/peers/neighbours.h"
 #include "daemon/core/planner_session.h"
 #include "daemon/core/team_table.h"
 #include "protocol/control.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/ids.h"
-#include "daemon/core/team.h"
+#include "daemon/core/team/team.h"
 
 namespace copse::daemon {
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 
 namespace copse::daemon {
 namespace {

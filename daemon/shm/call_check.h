@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "daemon/core/client_interface.h"
+#include "daemon/core/calls/client_interface.h"
 #include "daemon/shm/region_table.h"
 #include "protocol/ring_layout.h"
 

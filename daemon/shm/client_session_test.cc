@@ -24,7 +24,7 @@
 #include "base/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/memory_file.h"
 

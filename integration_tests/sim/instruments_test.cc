@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "integration_tests/sim/sim_cluster.h"

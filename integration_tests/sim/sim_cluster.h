@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/call_arguments.h"
-#include "daemon/core/instruments.h"
+#include "daemon/core/calls/instruments.h"
 #include "sim/simulator.h"
 #include "sim/virtual_network.h"
 #include "testbed/script/cluster.h"

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/calls/call_record.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/string_view.h"
+#include "daemon/core/calls/client_interface.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+FailureReport MismatchReport(uint64_t call, const RankArguments& a, std::string_view node_a, const RankArguments& b,
+                             std::string_view node_b) {
+  if (b.rank < a.rank) return MismatchReport(call, b, node_b, a, node_a);
+  return {Failure::kMismatch,
+          absl::StrCat("call ", call, ": arguments differ: rank ", a.rank.value(), " on node ", AbslView(node_a),
+                       " gave ", DescribeArguments(a.arguments), "; rank ", b.rank.value(), " on node ",
+                       AbslView(node_b), " gave ", DescribeArguments(b.arguments)),
+          FailureCause::kRanksDiffer, std::string(node_b), b.rank};
+}
+
+void CallRecord::Post(uint32_t local, const CallPost& post) {
+  DCHECK(state == State::kInFlight);
+  Member& member = members[local];
+  CHECK(member.state == Member::State::kAway);
+  member = {Member::State::kPosted, post.value, post.posted};
+  ++ranks_posted;
+}
+
+void CallRecord::Told(uint32_t local, bool rank_failed) {
+  DCHECK(state == State::kInFlight);
+  CHECK(waits_for(local));
+  members[local].state = Member::State::kTold;
+  ++ranks_told;
+  failed |= rank_failed;
+}
+
+// A rank that joins later may have posted earlier, and waited for the call's slot.
+absl::Time CallRecord::first_posted() const {
+  return std::min_element(members.begin(), members.end(),
+                          [](const Member& a, const Member& b) { return a.posted < b.posted; })
+      ->posted;
+}
+
+absl::Time CallRecord::last_posted() const {
+  return std::max_element(members.begin(), members.end(),
+                          [](const Member& a, const Member& b) { return a.posted < b.posted; })
+      ->posted;
+}
+
+CallRecord* CallRecords::Begin(CallSeq sequence, uint32_t chunk, const RankArguments& first, LongCall* long_call,
+                               absl::Time now) {
+  // It grows with the calls: many teams make few.
+  const size_t place = sequence.value() & place_mask_;
+  if (place >= records_.size()) records_.resize(place + 1);
+  std::unique_ptr<CallRecord>& record = records_[place];
+  if (record == nullptr) {
+    record = std::make_unique<CallRecord>();
+    record->members.resize(local_ranks_);
+  } else {
+    CHECK(record->state == CallRecord::State::kOver);
+  }
+  record->state = CallRecord::State::kInFlight;
+  record->node_done = record->failed = false;
+  record->sequence = sequence;
+  record->chunk = chunk;
+  record->ranks_posted = record->ranks_told = 0;
+  record->first = first;
+  record->long_call = long_call;
+  record->started = record->probed = now;
+  std::fill(record->members.begin(), record->members.end(), CallRecord::Member{});
+  ++in_flight_;
+  return record.get();
+}
+
+CallRecord* CallRecords::Find(CallSeq sequence) const {
+  const size_t place = sequence.value() & place_mask_;
+  CallRecord* const record = place < records_.size() ? records_[place].get() : nullptr;
+  return record != nullptr && record->sequence == sequence ? record : nullptr;
+}
+
+CallRecord* CallRecords::FindInFlight(CallSeq sequence) const {
+  CallRecord* const record = Find(sequence);
+  return record != nullptr && record->state == CallRecord::State::kInFlight ? record : nullptr;
+}
+
+std::vector<CallRecord*> CallRecords::InFlight() const {
+  std::vector<CallRecord*> calls;
+  for (const std::unique_ptr<CallRecord>& record : records_) {
+    if (record != nullptr && record->state == CallRecord::State::kInFlight) calls.push_back(record.get());
+  }
+  std::sort(calls.begin(), calls.end(),
+            [](const CallRecord* a, const CallRecord* b) { return a->sequence < b->sequence; });
+  return calls;
+}
+
+void CallRecords::End(CallRecord* record) {
+  DCHECK(record->done());
+  CHECK(record->state == CallRecord::State::kInFlight);
+  record->state = CallRecord::State::kOver;
+  record->long_call = nullptr;
+  --in_flight_;
+}
+
+void CallRecords::CheckInvariants() const {
+  uint32_t in_flight = 0;
+  CallSeq oldest = CallSeq(~uint64_t{0}), newest{0};
+  for (size_t place = 0; place < records_.size(); ++place) {
+    const CallRecord* const record = records_[place].get();
+    if (record == nullptr) continue;
+    CHECK_EQ(record->members.size(), local_ranks_);
+    CHECK_EQ(record->sequence.value() & place_mask_, place);
+    CHECK_LE(record->ranks_told, record->ranks_posted);
+    uint32_t posted = 0, told = 0;
+    for (const CallRecord::Member& member : record->members) {
+      posted += member.state == CallRecord::Member::State::kAway ? 0 : 1;
+      told += member.state == CallRecord::Member::State::kTold ? 1 : 0;
+    }
+    CHECK_EQ(record->ranks_posted, posted);
+    CHECK_EQ(record->ranks_told, told);
+    if (record->state == CallRecord::State::kOver) CHECK(record->done());
+    if (record->state != CallRecord::State::kInFlight) continue;
+    CHECK(!record->done());
+    ++in_flight;
+    oldest = std::min(oldest, record->sequence);
+    newest = std::max(newest, record->sequence);
+  }
+  CHECK_EQ(in_flight_, in_flight);
+  if (in_flight > 0) CHECK_LE(newest.value() - oldest.value(), place_mask_ / 2);
+}
+
+}  // namespace copse::daemon

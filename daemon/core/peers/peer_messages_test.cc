@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/peers/peer_messages.h"
+
+#include "base/prng.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+std::vector<PeerMessage> Samples() {
+  const CallArguments arguments{
+      .collective = Collective::kReduce, .type = ElementType::kDouble, .op = ElementOp::kMax, .count = 6, .root = 3};
+  return {
+      HeartbeatMessage{},
+      BreakMessage{TeamId(7), {schedule::Failure::kMemberLost, "rank 3 on node n2 lost: silent for 10s"}},
+      BreakMessage{TeamId(7), {Failure::kMemberLost, "rank 3 died", FailureCause::kProcessDied, "n2", Rank(3), 10'000}},
+      ArgumentsMessage{TeamId(7), CallSeq(12), Rank(3), "n2", arguments},
+      LeftMessage{TeamId(7), CallSeq(99), Rank(3), true},
+      EpochAskMessage{TeamId(7), EpochId(2)},
+      EpochAnswerMessage{TeamId(7), EpochId(2), true, CallSeq(40), 0xabcdef},
+      MeterPing{.query = 5, .number = 3},
+      MeterPong{.query = 5, .number = 3, .send_ns = 1700, .receive_ns = 2100},
+      MeterBulk{.query = 5, .bytes = kMeterBulkBytes, .ack_every = 4000, .last = true},
+      MeterAck{.query = 5, .bytes = 1 << 20, .at_ns = 123456789},
+      MeterEnd{.query = 5},
+      PartAskMessage{.number = 8},
+      PartAnswerMessage{.number = 8, .agreed = true},
+      CallsMessage{.team = TeamId(7), .first = 3, .hashes = {1, 0xffff}},
+      CallsDifferMessage{TeamId(7), 4, Rank(3), "n2", arguments}};
+}
+
+TEST(PeerMessagesTest, RoundTrip) {
+  for (const PeerMessage& message : Samples()) {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(encoded.type, encoded.body);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(decoded->index(), message.index());
+    EXPECT_EQ(EncodePeerMessage(*decoded).body, encoded.body);
+  }
+}
+
+TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
+  EXPECT_EQ(EncodePeerMessage(HeartbeatMessage{}).type, static_cast<uint16_t>(PeerMessageType::kHeartbeat));
+  EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
+  EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
+  EXPECT_EQ(EncodePeerMessage(PartAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kPartAnswer));
+  EXPECT_EQ(EncodePeerMessage(CallsDifferMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCallsDiffer));
+}
+
+TEST(PeerMessagesTest, OnlyMetersAreOfAMeasurement) {
+  for (const PeerMessage& message : Samples()) {
+    const auto type = static_cast<PeerMessageType>(EncodePeerMessage(message).type);
+    EXPECT_EQ(AsMeterMessage(message).has_value(),
+              type >= PeerMessageType::kMeterPing && type <= PeerMessageType::kMeterEnd);
+  }
+  EXPECT_EQ(EncodePeerMessage(MeterBulk{}).body.size(), kMeterBulkBytes);
+}
+
+TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
+  for (const PeerMessage& message : Samples()) {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    for (size_t n = 0; n < encoded.body.size(); ++n) {
+      EXPECT_FALSE(DecodePeerMessage(encoded.type, std::string_view(encoded.body).substr(0, n)).ok());
+    }
+    EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
+  }
+  EXPECT_FALSE(DecodePeerMessage(0, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(16, "").ok());
+}
+
+TEST(PeerMessagesTest, GarbageNeverCrashes) {
+  Prng prng(3);
+  for (int i = 0; i < 100000; ++i) {
+    std::string body(prng.Below(60), '\0');
+    for (char& c : body) c = static_cast<char>(prng.Next());
+    const auto type = static_cast<uint16_t>(prng.Below(18));
+    const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
+    if (decoded.ok()) {
+      EXPECT_EQ(EncodePeerMessage(*decoded).type, type);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::daemon

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team/epoch_switch.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "schedule/verify.h"
+
+namespace copse::daemon {
+
+using schedule::ReportOf;
+
+schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans,
+                                            CallSeq started, absl::Time now) {
+  const schedule::TeamLayout& layout = parts_.members->layout();
+  schedule::PrepareReply reply{.team = layout.id, .epoch = epoch};
+  reply.started = started;
+  if (!prepared_ || prepared_epoch() != epoch) {
+    std::vector<schedule::Plan> plans;
+    plans.reserve(encoded_plans.size());
+    for (const std::string& encoded : encoded_plans) {
+      absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+      if (!plan.ok()) {
+        reply.why = ReportOf(plan.status(), "plans refused");
+        return reply;
+      }
+      plans.push_back(*std::move(plan));
+    }
+    if (const absl::Status verified = schedule::VerifyPlans(plans, layout.shape); !verified.ok()) {
+      reply.why = ReportOf(verified, "plans refused");
+      return reply;
+    }
+    auto port = EpochPort::Open(parts_.engine, &parts_.members->shape(), layout, parts_.members->self(), epoch,
+                                std::move(plans), parts_.ready, parts_.instruments);
+    if (!port.ok()) {
+      reply.why = ReportOf(port.status(), "no room for the team");
+      return reply;
+    }
+    prepared_ = Prepared{
+        .port = *std::move(port), .asked = now, .hold_from = CallSeq(started.value() + layout.window), .decided = {}};
+  }
+  reply.accepted = true;
+  reply.incoming = prepared_->port->edges().IncomingLabels();
+  return reply;
+}
+
+absl::Status EpochSwitch::Commit(EpochId epoch, CallSeq first_call, CallSeq started,
+                                 const std::vector<schedule::EdgeLabel>& outgoing) {
+  if (!epochs_.empty() && epochs_.back()->epoch() == epoch) return absl::OkStatus();  // repeated
+  if (!prepared_ || prepared_epoch() != epoch) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "team ", parts_.members->id().value(), ": commit of an epoch that is not prepared (epoch=", epoch.value(),
+        ", prepared=", prepared_epoch().value(), ")"));
+  }
+  // Calls that have begun elsewhere would be neither this epoch's nor the running one's.
+  const CallSeq least = epochs_.empty() ? started : std::max(started, epochs_.back()->first_call());
+  if (first_call < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "team ", parts_.members->id().value(), ": epoch ", epoch.value(),
+        " cannot begin with a call that has begun (call=", first_call.value(), ", limit=", least.value(), ")"));
+  }
+  EpochPort& port = *prepared_->port;
+  parts_.edges->Acquire(port.edges().nodes());  // connected first: a label lets the engine send
+  for (const schedule::EdgeLabel& edge : outgoing) {
+    const absl::Status set = port.SetRemoteLabel(edge.neighbour, edge.label);
+    if (set.ok()) continue;
+    parts_.edges->Release(port.edges().nodes());
+    return set;
+  }
+  port.SetFirstCall(first_call);
+  if (parts_.instruments != nullptr) parts_.instruments->EpochSwitched(parts_.members->id(), epoch, first_call);
+  epochs_.push_back(std::move(prepared_->port));
+  prepared_.reset();
+  Retire();
+  return absl::OkStatus();
+}
+
+bool EpochSwitch::Abort(EpochId epoch) {
+  if (!prepared_ || prepared_epoch() != epoch) return false;
+  prepared_.reset();
+  return true;
+}
+
+std::vector<std::string> EpochSwitch::EncodedPlans() const {
+  std::vector<std::string> encoded;
+  if (epochs_.empty()) return encoded;
+  for (const schedule::Plan& plan : epochs_.back()->plans().plans()) encoded.push_back(schedule::EncodePlan(plan));
+  return encoded;
+}
+
+std::optional<std::vector<uint32_t>> EpochSwitch::TakeNodesToAsk(absl::Time now, absl::Duration age) {
+  if (!prepared_ || now - prepared_->asked < age) return std::nullopt;
+  prepared_->asked = now;
+  return prepared_->port->edges().nodes();
+}
+
+EpochAnswerMessage EpochSwitch::Answer(const EpochAskMessage& message, NodeIndex asker) const {
+  EpochAnswerMessage answer{.team = parts_.members->id(), .epoch = message.epoch};
+  for (const auto& port : epochs_) {
+    if (port->epoch() != message.epoch) continue;
+    answer.committed = true;
+    answer.first_call = port->first_call();
+    answer.label = port->edges().LabelFor(asker);
+  }
+  if (prepared_ && prepared_epoch() == message.epoch) answer.label = prepared_->port->edges().LabelFor(asker);
+  return answer;
+}
+
+std::optional<CallSeq> EpochSwitch::OnAnswer(const EpochAnswerMessage& message, NodeIndex from) {
+  if (!prepared_ || prepared_epoch() != message.epoch) return std::nullopt;
+  // A label of no edge of ours is of no use; the planner brings the right one.
+  if (message.label != 0) prepared_->port->SetRemoteLabel(from, message.label).IgnoreError();
+  if (message.committed) prepared_->decided = message.first_call;
+  return prepared_->port->edges().HasAllRemoteLabels() ? prepared_->decided : std::nullopt;
+}
+
+EpochPort& EpochSwitch::PortFor(CallSeq sequence) const {
+  DCHECK(ready());
+  for (size_t i = epochs_.size(); i-- > 1;) {
+    if (epochs_[i]->first_call() <= sequence) return *epochs_[i];
+  }
+  return *epochs_[0];
+}
+
+const CallRecord* EpochSwitch::Find(CallSeq sequence) const {
+  for (size_t i = epochs_.size(); i-- > 0;) {
+    if (const CallRecord* call = epochs_[i]->calls().Find(sequence)) return call;
+  }
+  return retired_ != nullptr ? retired_->Find(sequence) : nullptr;
+}
+
+void EpochSwitch::Retire() {
+  while (epochs_.size() > 1 && epochs_[0]->FinishedBelow() >= epochs_[1]->first_call() &&
+         epochs_[0]->long_calls() == 0) {
+    // All its calls are over here, so every neighbor has sent what it had to send for them: none needs its credit.
+    parts_.edges->Release(epochs_[0]->edges().nodes());
+    retired_ = std::make_unique<const CallRecords>(epochs_[0]->TakeCalls());
+    epochs_.erase(epochs_.begin());
+  }
+}
+
+void EpochSwitch::Clear() {
+  for (const auto& port : epochs_) parts_.edges->Release(port->edges().nodes());
+  epochs_.clear();
+  prepared_.reset();
+  retired_.reset();
+}
+
+void EpochSwitch::CheckInvariants() const {
+  for (size_t i = 0; i < epochs_.size(); ++i) {
+    epochs_[i]->CheckInvariants();
+    if (i == 0) continue;
+    CHECK_LE(epochs_[i - 1]->first_call().value(), epochs_[i]->first_call().value());
+  }
+  if (retired_ != nullptr) {
+    retired_->CheckInvariants();
+    CHECK(!retired_->HasCallInFlight());
+  }
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team/plan_expansions.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "schedule/select_plan.h"
+
+namespace copse::daemon {
+
+PlanExpansions::PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans)
+    : shape_(shape), self_(self), plans_(std::move(plans)), prepared_(plans_.size()) {}
+
+const schedule::Plan* PlanExpansions::PlanFor(const CallArguments& arguments) const {
+  return schedule::PlanFor(plans_, arguments, shape_->size());
+}
+
+PlanExpansions::Prepared& PlanExpansions::PreparedOf(const schedule::Plan& plan) {
+  const auto place = static_cast<size_t>(&plan - plans_.data());
+  DCHECK(place < plans_.size());
+  std::unique_ptr<Prepared>& prepared = prepared_[place];
+  if (prepared == nullptr) prepared = std::make_unique<Prepared>(plan);
+  return *prepared;
+}
+
+const PlanIndex& PlanExpansions::IndexOf(const schedule::Plan& plan) {
+  Prepared& prepared = PreparedOf(plan);
+  if (prepared.blocks == nullptr) prepared.blocks = std::make_unique<PlanIndex>(*shape_, plan);
+  return *prepared.blocks;
+}
+
+absl::StatusOr<const schedule::NodeSequence*> PlanExpansions::Expand(const schedule::Plan& plan,
+                                                                     const CallArguments& arguments,
+                                                                     uint32_t rotation) {
+  Prepared& prepared = PreparedOf(plan);
+  auto& cache = prepared.by_root;
+  const uint32_t root = HasRoot(arguments.collective) ? arguments.root : rotation;
+  const auto it = cache.find(root);
+  if (it != cache.end()) return it->second.get();
+  // Sequences do not depend on the size within the class, but Expand checks it; the last chunk of a call may be
+  // shorter.
+  const schedule::NodeView view = schedule::ViewOf(*shape_, plan, self_, arguments, rotation);
+  auto sequence = std::make_unique<schedule::NodeSequence>();
+  if (LongCall::Needed(arguments)) {
+    *sequence = schedule::ExpandAs(arguments.collective, plan, prepared.index, view);
+  } else {
+    ASSIGN_OR_RETURN(*sequence, schedule::Expand(plan, prepared.index, view, arguments));
+  }
+  // Rotations are as many as nodes at most, and in use together.
+  if (cache.size() >= kExpansionsMax && HasRoot(arguments.collective)) cache.clear();
+  return cache.emplace(root, std::move(sequence)).first->second.get();
+}
+
+absl::StatusOr<schedule::Sequences> PlanExpansions::SequencesOf(const schedule::Plan& plan,
+                                                                const CallArguments& arguments, uint64_t chunk) {
+  thread_local std::vector<const schedule::NodeSequence*> sequences;
+  sequences.clear();
+  const uint32_t rotations = schedule::RotationsOf(plan);
+  const uint32_t count = rotations == 1 ? 1 : schedule::SegmentCount(plan, schedule::ChunkBytesMax(plan));
+  for (uint32_t s = 0; s < count; ++s) {
+    ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence,
+                     Expand(plan, arguments, static_cast<uint32_t>((chunk * count + s) % rotations)));
+    sequences.push_back(sequence);
+  }
+  return schedule::Sequences(sequences);
+}
+
+size_t PlanExpansions::size() const {
+  size_t size = 0;
+  for (const std::unique_ptr<Prepared>& prepared : prepared_)
+    size += prepared == nullptr ? 0 : prepared->by_root.size();
+  return size;
+}
+
+}  // namespace copse::daemon

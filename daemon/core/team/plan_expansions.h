@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans of one epoch at one node, and the sequences that they expand to.
+#ifndef COPSE_DAEMON_CORE_TEAM_PLAN_EXPANSIONS_H_
+#define COPSE_DAEMON_CORE_TEAM_PLAN_EXPANSIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "collectives/call_arguments.h"
+#include "daemon/core/team/long_call.h"
+#include "schedule/expand.h"
+#include "schedule/lower.h"
+#include "schedule/plan.h"
+
+namespace copse::daemon {
+
+// PlanExpansions keeps what a plan's first call makes and its later ones use. An idle epoch costs the plans alone.
+// Thread-compatible; `*shape` outlives it.
+class PlanExpansions {
+ public:
+  // Expansions kept per plan. A program that rotates the root through a larger team makes them anew.
+  static constexpr size_t kExpansionsMax = 64;
+
+  PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans);
+
+  const std::vector<schedule::Plan>& plans() const { return plans_; }
+  // The plan that a call uses; null: none for this size.
+  const schedule::Plan* PlanFor(const CallArguments& arguments) const;
+  // `plan` is one of plans(), here and below.
+  const PlanIndex& IndexOf(const schedule::Plan& plan);
+  // The node's sequences of all segments of a call, or of its chunk number `chunk`, as LowerNode takes them. Valid
+  // until the next call of any PlanExpansions on this thread.
+  absl::StatusOr<schedule::Sequences> SequencesOf(const schedule::Plan& plan, const CallArguments& arguments,
+                                                  uint64_t chunk);
+  // How many expansions are kept.
+  size_t size() const;
+
+ private:
+  struct Prepared {
+    explicit Prepared(const schedule::Plan& plan) : index(plan) {}
+    schedule::TreeIndex index;
+    // By root, or by rotation where there is no root.
+    std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
+    std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
+  };
+
+  Prepared& PreparedOf(const schedule::Plan& plan);
+  // `rotation`: as schedule::ViewOf.
+  absl::StatusOr<const schedule::NodeSequence*> Expand(const schedule::Plan& plan, const CallArguments& arguments,
+                                                       uint32_t rotation);
+
+  const schedule::ShapeIndex* const shape_;
+  const NodeIndex self_;
+  const std::vector<schedule::Plan> plans_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;  // beside plans_; null before the first call
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_PLAN_EXPANSIONS_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team/port_edges.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::daemon {
+
+PortEdges::PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self) : engine_(engine) {
+  for (const schedule::Plan& plan : plans) {
+    for (const NodeIndex node : schedule::NeighboursOf(plan, self)) nodes_.push_back(node.value());
+  }
+  std::sort(nodes_.begin(), nodes_.end());
+  nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+}
+
+absl::Status PortEdges::Open(emu::PortId port, const schedule::TeamLayout& layout) {
+  for (const uint32_t node : nodes_) {
+    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port, layout.nodes[node].incarnation));
+    edges_.push_back(edge.edge);
+    labels_.push_back({.local = static_cast<uint32_t>(edge.label)});
+  }
+  for (uint32_t slot = 0; slot < layout.window; ++slot) {
+    for (const uint32_t edge : edges_) cells_.push_back(engine_->CellRegion(port, edge, slot));
+  }
+  return absl::OkStatus();
+}
+
+absl::Span<const emu::RegionIndex> PortEdges::CellsOf(uint32_t slot) const {
+  return absl::MakeConstSpan(cells_).subspan(slot * nodes_.size(), nodes_.size());
+}
+
+std::optional<NodeIndex> PortEdges::NodeOfEdge(uint32_t edge) const {
+  const auto it = std::find(edges_.begin(), edges_.end(), edge);
+  return it == edges_.end() ? std::nullopt : std::optional(NodeIndex(nodes_[it - edges_.begin()]));
+}
+
+std::vector<schedule::EdgeLabel> PortEdges::IncomingLabels() const {
+  std::vector<schedule::EdgeLabel> labels;
+  for (size_t i = 0; i < nodes_.size(); ++i) labels.push_back({NodeIndex(nodes_[i]), labels_[i].local});
+  return labels;
+}
+
+std::optional<size_t> PortEdges::PlaceOf(NodeIndex node) const {
+  const auto it = std::lower_bound(nodes_.begin(), nodes_.end(), node.value());
+  if (it == nodes_.end() || *it != node.value()) return std::nullopt;
+  return it - nodes_.begin();
+}
+
+uint32_t PortEdges::LabelFor(NodeIndex node) const {
+  const std::optional<size_t> place = PlaceOf(node);
+  return place ? labels_[*place].local : 0;
+}
+
+absl::Status PortEdges::SetRemoteLabel(emu::PortId port, NodeIndex node, uint32_t label) {
+  const std::optional<size_t> place = PlaceOf(node);
+  if (!place) {
+    return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbour (node=", node.value(), ")"));
+  }
+  RETURN_IF_ERROR(engine_->SetRemoteLabel(port, edges_[*place], static_cast<emu::Label>(label)));
+  labels_[*place].remote_known = true;
+  return absl::OkStatus();
+}
+
+bool PortEdges::HasAllRemoteLabels() const {
+  return std::all_of(labels_.begin(), labels_.end(), [](const Labels& labels) { return labels.remote_known; });
+}
+
+}  // namespace copse::daemon

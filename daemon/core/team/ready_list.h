@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A list of what has something to do, so that what has nothing is not looked at.
+#ifndef COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
+#define COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace copse::daemon {
+
+// A ReadyList names the items that were marked since they were handled last, each once, in the order of their first
+// marks. An item has one Entry, which may end at any time, also while the list is handled. Marking costs O(1).
+// Thread-compatible; the list outlives its entries, and an item its entry.
+template <typename Item>
+class ReadyList {
+ public:
+  class Entry {
+   public:
+    Entry(ReadyList* list, Item* item) : list_(list), item_(item) {}
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    ~Entry() {
+      if (marked_) std::replace(list_->entries_.begin(), list_->entries_.end(), this, static_cast<Entry*>(nullptr));
+    }
+
+    void Mark() {
+      if (std::exchange(marked_, true)) return;
+      list_->entries_.push_back(this);
+    }
+
+   private:
+    friend class ReadyList;
+    ReadyList* const list_;
+    Item* const item_;
+    bool marked_ = false;
+  };
+
+  ReadyList() = default;
+  ReadyList(const ReadyList&) = delete;
+  ReadyList& operator=(const ReadyList&) = delete;
+
+  // Calls `handle(item)` for each marked item, and for those that are marked meanwhile; an item that marks itself while
+  // it is handled is not handled again. Must not be called from `handle`. True if there was any.
+  template <typename Handle>
+  bool HandleAll(const Handle& handle) {
+    if (entries_.empty()) return false;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i] != nullptr) handle(entries_[i]->item_);
+      if (entries_[i] != nullptr) entries_[i]->marked_ = false;
+    }
+    entries_.clear();
+    return true;
+  }
+
+ private:
+  std::vector<Entry*> entries_;  // null: the entry has ended
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_READY_LIST_H_

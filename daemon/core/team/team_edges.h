@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The neighbors of a team at this node: those to which its committed epochs have edges.
+#ifndef COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
+#define COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/team/team_host.h"
+#include "daemon/core/team/team_members.h"
+
+namespace copse::daemon {
+
+// TeamEdges keeps the connections that the team's epochs use, and sends along them. Thread-compatible; `*link` and
+// `*members` outlive it.
+class TeamEdges {
+ public:
+  TeamEdges(PeerLink* link, const TeamMembers* members) : link_(link), members_(members) {}
+  TeamEdges(const TeamEdges&) = delete;
+  TeamEdges& operator=(const TeamEdges&) = delete;
+  ~TeamEdges();
+
+  // An epoch with edges to `nodes` uses them until Release. Nodes that have left, or that cannot be reached, are left
+  // out: their silence is noticed elsewhere. A node that becomes a neighbor hears which ranks here have left.
+  void Acquire(absl::Span<const uint32_t> nodes);
+  void Release(absl::Span<const uint32_t> nodes);
+  // The node sends no heartbeats for this team any more, and its silence is not its death: releases it for all epochs.
+  void Drop(NodeIndex node);
+
+  bool Has(NodeIndex node) const { return users_.contains(node.value()); }
+  std::vector<Incarnation> Neighbours() const;
+  void SendToAll(const PeerMessage& message, std::optional<Incarnation> except = std::nullopt) const;
+
+ private:
+  PeerLink* const link_;
+  const TeamMembers* const members_;
+  std::map<uint32_t, uint32_t> users_;  // by node: epochs that use the edge to it
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_

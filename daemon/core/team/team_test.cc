@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team/team.h"
+
+#include <vector>
+
+#include "base/testing/status_matchers.h"
+#include "daemon/core/testing/team_fixture.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+using copse::testing::Names;
+using schedule::Failure;
+
+using TeamTest = TeamFixture;
+
+TEST_F(TeamTest, EndsIfAllRanksOfTheNodeDieBeforeItsCommit) {
+  PrepareTeam();
+  for (Process& process : processes_) {
+    core_.Detach(process.id, /*died=*/true, "killed");
+    Take<schedule::CancelJoin>();
+  }
+  CommitTeam();
+  const auto broken = Take<schedule::TeamBroken>();
+  EXPECT_EQ(broken.team, kTeam);
+  EXPECT_EQ(broken.why.failure, Failure::kMemberLost);
+  EXPECT_EQ(broken.why.cause, FailureCause::kProcessDied);
+  EXPECT_EQ(broken.why.node, "n0");
+  EXPECT_EQ(broken.why.rank, Rank(0));
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(core_.Status().teams, 0u);
+}
+
+TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
+  PrepareTeam();
+  core_.CancelCreateTeam(processes_[0].id, 1, "gave up");
+  Take<schedule::CancelJoin>();
+  CommitTeam();
+  EXPECT_EQ(Take<schedule::TeamBroken>().why.failure, Failure::kMemberLost);
+  EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)).failure, Failure::kMemberLost);
+  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+}
+
+TEST_F(TeamTest, JoinsOfDerivedTeamsFailWithTheirParentAndForItsReason) {
+  FormTeam();
+  TeamRequest derived{.request = 5, .parent = processes_[0].handle, .name = "t/0", .rank = Rank(0), .size = 2};
+  core_.CreateTeam(processes_[0].id, derived);
+  const uint64_t request = Take<schedule::JoinTeam>().request;
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 2 lost", FailureCause::kProcessDied, "n1", Rank(2), 0};
+  core_.OnPlannerDown();  // nobody else could tell it why
+  core_.OnPlannerUp();
+  Take<schedule::Register>();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  Take<schedule::TeamBroken>();
+  EXPECT_EQ(Take<schedule::CancelJoin>().request, request);
+  const schedule::FailureReport waited = processes_[0].refused;
+  EXPECT_EQ(waited.cause, why.cause);
+  EXPECT_EQ(waited.node, "n1");
+  EXPECT_THAT(waited.text, Names("team 't/0'", "team 7", "rank 2 lost"));
+  derived.parent = processes_[1].handle;
+  core_.CreateTeam(processes_[1].id, derived);
+  EXPECT_EQ(processes_[1].refused, waited);
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
+  FormTeam();
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(2)};
+  for (const Collective c : CollectivesOf(Family::kCommon)) {
+    prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+  }
+  core_.OnPlannerMessage(prepare);
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why.cause, FailureCause::kMemberLeft);
+  EXPECT_EQ(reply.why.node, "n0");
+  core_.OnPlannerUp();
+  EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 2 lost", FailureCause::kNodeSilent, "n1", Rank(2), 0};
+  FormTeam();
+  core_.OnPlannerDown();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  EXPECT_TRUE(sent_.empty());
+  for (int i = 0; i < 3; ++i) {
+    core_.OnPlannerUp();
+    const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
+    ASSERT_EQ(teams.size(), 1u);
+    EXPECT_EQ(teams[0].layout.id, kTeam);
+    EXPECT_TRUE(teams[0].broken);
+    EXPECT_EQ(teams[0].why, why);
+    if (i == 0) continue;  // the first one is gone before it has answered, the second before it hears what comes
+    Registered();
+    EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  }
+  core_.OnPlannerMessage(schedule::EndTeam{kTeam});
+  core_.OnPlannerUp();
+  EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
+  for (uint64_t id = 7; id < 107; ++id) {
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
+    prepare.layout.id = TeamId(id);
+    for (const Collective c : CollectivesOf(Family::kCommon)) {
+      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    }
+    core_.OnPlannerMessage(prepare);
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+    core_.OnPlannerMessage(schedule::BreakTeam{TeamId(id), {Failure::kMemberLost, "lost"}});
+    sent_.clear();
+  }
+  core_.OnPlannerUp();
+  const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
+  ASSERT_EQ(teams.size(), 64u);
+  EXPECT_EQ(teams.back().layout.id, TeamId(106));
+}
+
+TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
+  core_.OnPlannerMessage(schedule::Drain{.on = true});
+  core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(1)});
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why.cause, FailureCause::kNodeDraining);
+  EXPECT_EQ(reply.why.node, "n0");
+}
+
+TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
+  FormTeam();
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].rank, Rank(0));
+  EXPECT_EQ(left[0].calls, CallSeq(0));
+  EXPECT_FALSE(left[0].all);
+  EXPECT_EQ(left[1].rank, Rank(0));
+  EXPECT_TRUE(left[1].all);
+}
+
+// Each is said once: nobody would ask again.
+class FullNetworkTest : public TeamTest {
+ protected:
+  FullNetworkTest() {
+    FormTeam();
+    transport_.answer = absl::ResourceExhaustedError("full");
+    // Longer than anything waits that has a limit: heartbeats, and what stalled calls ask.
+    Post(0, Collective::kBarrier);
+    for (int i = 0; i < 40; ++i) Pass();
+  }
+  void Pass() {
+    clock_.Advance(absl::Seconds(1));
+    while (core_.Progress()) {
+    }
+  }
+  void Empty() {
+    transport_.answer = absl::OkStatus();
+    Pass();
+  }
+};
+
+TEST_F(FullNetworkTest, ABreakWaitsForRoom) {
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 1 lost"};
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  Pass();
+  Empty();
+  const std::vector<BreakMessage> breaks = TakeFromWire<BreakMessage>();
+  ASSERT_EQ(breaks.size(), 1u);
+  EXPECT_EQ(breaks[0].team, kTeam);
+  EXPECT_EQ(breaks[0].why, why);
+}
+
+TEST_F(FullNetworkTest, LeavingWaitsForRoom) {
+  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  Empty();
+  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].rank, Rank(1));
+}
+
+TEST_F(FullNetworkTest, HeartbeatsDoNotPileUp) {
+  Empty();
+  EXPECT_LE(TakeFromWire<HeartbeatMessage>().size(), 2u);
+}
+
+TEST_F(TeamTest, APlannerThatWantsToKnowHearsThatTheDaemonStops) {
+  core_.SayStopping(/*done=*/false);
+  EXPECT_TRUE(sent_.empty());
+  Registered({schedule::Feature::kStopping});
+  EXPECT_FALSE(Take<schedule::Stopping>().done);
+  core_.SayStopping(/*done=*/true);
+  EXPECT_TRUE(Take<schedule::Stopping>().done);
+}
+
+TEST_F(TeamTest, ADaemonThatStopsDrainsWhateverAnAdministratorSays) {
+  core_.OnPlannerMessage(schedule::Drain{.on = true});
+  core_.OnPlannerMessage(schedule::Drain{.on = false});
+  EXPECT_EQ(core_.Status().state, "ready");
+  core_.StartDrain("it stops");
+  core_.SayStopping(/*done=*/false);
+  core_.OnPlannerMessage(schedule::Drain{.on = false});
+  EXPECT_EQ(core_.Status().state, "draining");
+}
+
+}  // namespace
+}  // namespace copse::daemon

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A daemon's core and two processes of its node that are ranks of a team; the test plays planner and neighbour.
+#ifndef COPSE_DAEMON_CORE_TESTING_TEAM_FIXTURE_H_
+#define COPSE_DAEMON_CORE_TESTING_TEAM_FIXTURE_H_
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/testing/fake_clock.h"
+#include "collectives/call_arguments.h"
+#include "daemon/core/calls/client_interface.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/core/peers/peer_messages.h"
+#include "gtest/gtest.h"
+#include "offload_emu/alu.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/testing/fake_transport.h"
+#include "protocol/control.h"
+#include "schedule/plan.h"
+
+namespace copse::daemon {
+
+// One process of the team.
+struct Process : public ClientSink {
+  void OnEvent(const ClientEvent& event) override { ends[event.value] = event.failure; }
+  void OnTeamReady(uint64_t, uint32_t ready, const schedule::TeamLayout&) override { handle = ready; }
+  void OnTeamFailed(uint64_t, const schedule::FailureReport& why) override { refused = why; }
+  void OnTeamDestroyed(uint64_t, const schedule::FailureReport& why) override { destroyed = why; }
+  void OnClosing(const std::string&) override {}
+
+  ClientId id = 0;
+  uint32_t handle = 0;
+  std::map<uint64_t, schedule::FailureReport> ends;  // of calls, by value
+  schedule::FailureReport destroyed{schedule::Failure::kInternal, "not yet"};
+  schedule::FailureReport refused;
+};
+
+// What a call that has not ended ended with.
+inline const schedule::FailureReport kWaits{schedule::Failure::kNone, "waits"};
+
+// The team has ranks 0 and 1 on node 0, which is the core's, and rank 2 on node 1.
+class TeamFixture : public ::testing::Test, public PlannerLink {
+ protected:
+  static constexpr TeamId kTeam{7};
+  static constexpr uint32_t kNodes = 2;
+  static constexpr uint64_t kSelf = 100;  // incarnation of node 0; the next one is node 1's
+
+  TeamFixture()
+      : core_(&clock_, &transport_, this,
+              {.node = {.name = "n0", .incarnation = Incarnation(kSelf)},
+               .node_timeout = absl::Hours(1),
+               .pending_calls_max = 3}) {
+    SetLogLevel(LogLevel::kError);
+    core_.OnPlannerUp();
+    Registered();
+    sent_.clear();
+  }
+
+  void TearDown() override { core_.CheckInvariants(); }
+
+  void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
+    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
+  }
+  static schedule::Plan PairPlan(Collective collective) {
+    return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
+            .collective = collective,
+            .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+            .algorithm = "pair",
+            .node_count = kNodes,
+            .segment_bytes = schedule::kSegmentBytesUsual,
+            .neighbours = {{1}, {0}}};
+  }
+  static schedule::TeamLayout Layout() {
+    schedule::TeamLayout layout{.id = kTeam, .identity = {.uid = 1, .name = "t"}, .shape = {.node_count = kNodes}};
+    layout.shape.node_of_rank = {NodeIndex(0), NodeIndex(0), NodeIndex(1)};
+    for (uint32_t n = 0; n < kNodes; ++n)
+      layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+    return layout;
+  }
+
+  // --- The team's formation ---
+  void PrepareTeam() {
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
+    for (uint32_t r = 0; r < 2; ++r) {
+      processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+      core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+      prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+    }
+    for (const Collective c : CollectivesOf(Family::kCommon)) {
+      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    }
+    core_.OnPlannerMessage(prepare);
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  }
+  void CommitTeam() {
+    core_.OnPlannerMessage(schedule::Commit{.team = kTeam, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9000}}});
+    Take<schedule::CommitReply>();
+  }
+  void FormTeam() {
+    PrepareTeam();
+    CommitTeam();
+    EXPECT_NE(processes_[0].handle, 0u);
+  }
+
+  // --- Calls ---
+  // Returns the call's value.
+  uint64_t Post(uint32_t rank, Collective collective) {
+    CallPost post{.team = processes_[rank].handle, .value = ++calls_};
+    post.arguments = {.collective = collective, .type = ElementType::kUint8, .count = 8, .root = 2};
+    post.send = post.receive = memory_;
+    post.send_bytes = post.receive_bytes = sizeof(memory_);
+    core_.Post(processes_[rank].id, std::move(post));
+    core_.CheckInvariants();
+    return calls_;
+  }
+  // What the call ended with; kWaits if it has not ended.
+  schedule::FailureReport EndOf(uint32_t rank, uint64_t value) {
+    const auto it = processes_[rank].ends.find(value);
+    return it == processes_[rank].ends.end() ? kWaits : it->second;
+  }
+
+  // --- What the planner is told ---
+  template <typename T>
+  T Take() {
+    if (sent_.empty() || !std::holds_alternative<T>(sent_.front())) {
+      ADD_FAILURE() << (sent_.empty() ? "nothing was sent" : "another message was sent");
+      return T{};
+    }
+    T message = std::get<T>(sent_.front());
+    sent_.erase(sent_.begin());
+    return message;
+  }
+  void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
+
+  // --- What the neighbour is told ---
+  // All messages of that kind, in order; forgets them, and all else that was sent.
+  template <typename T>
+  std::vector<T> TakeFromWire() {
+    std::vector<T> taken;
+    for (const auto& [peer, frame] : std::exchange(transport_.sent, {})) {
+      emu::FrameHeader header;
+      std::memcpy(&header, frame.data(), sizeof(header));
+      if (header.kind != static_cast<uint8_t>(emu::FrameKind::kControl)) continue;
+      const std::string_view body(reinterpret_cast<const char*>(frame.data()) + sizeof(header), header.bytes);
+      const absl::StatusOr<PeerMessage> message = DecodePeerMessage(header.count, body);
+      EXPECT_TRUE(message.ok()) << message.status();
+      if (message.ok() && std::holds_alternative<T>(*message)) taken.push_back(std::get<T>(*message));
+    }
+    return taken;
+  }
+
+  FakeClock clock_;
+  emu::FakeTransport transport_;
+  std::vector<schedule::FromDaemon> sent_;
+  Process processes_[2];
+  uint8_t memory_[64] = {};
+  uint64_t calls_ = 0;
+  DaemonCore core_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TESTING_TEAM_FIXTURE_H_
