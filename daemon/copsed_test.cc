@@ -27,7 +27,7 @@
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "daemon/rpc/testing/echo_planner.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/raw_client.h"
 
 namespace copse::daemon {
 namespace {

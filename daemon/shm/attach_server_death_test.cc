@@ -17,8 +17,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/shm/one_node_daemon.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/one_node_daemon.h"
+#include "daemon/shm/testing/raw_client.h"
 
 namespace copse::daemon {
 namespace {

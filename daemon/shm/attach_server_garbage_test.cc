@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "daemon/shm/one_node_daemon.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/one_node_daemon.h"
+#include "daemon/shm/testing/raw_client.h"
 
 namespace copse::daemon {
 namespace {

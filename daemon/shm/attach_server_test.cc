@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
-#include "daemon/shm/attach_fixture.h"
+#include "daemon/shm/testing/attach_fixture.h"
 
 namespace copse::daemon {
 namespace {

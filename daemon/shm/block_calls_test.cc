@@ -13,8 +13,8 @@
 
 #include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
-#include "daemon/shm/attach_fixture.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/attach_fixture.h"
+#include "daemon/shm/testing/raw_client.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
 

@@ -25,8 +25,8 @@
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/calls/instruments.h"
-#include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/memory_file.h"
+#include "daemon/shm/testing/attach_fixture.h"
 
 namespace copse::daemon {
 namespace {

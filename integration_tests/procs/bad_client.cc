@@ -34,7 +34,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/raw_client.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
 

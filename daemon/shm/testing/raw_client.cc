@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/raw_client.h"
 
 #include <stddef.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
 //
 // A daemon for tests of its shared-memory side: the real core and attach server, no network, and a
 // planner that forms any team of this one node.
-#ifndef COPSE_DAEMON_SHM_ONE_NODE_DAEMON_H_
-#define COPSE_DAEMON_SHM_ONE_NODE_DAEMON_H_
+#ifndef COPSE_DAEMON_SHM_TESTING_ONE_NODE_DAEMON_H_
+#define COPSE_DAEMON_SHM_TESTING_ONE_NODE_DAEMON_H_
 
 #include <deque>
 #include <functional>
@@ -102,4 +102,4 @@ class OneNodeDaemon {
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_SHM_ONE_NODE_DAEMON_H_
+#endif  // COPSE_DAEMON_SHM_TESTING_ONE_NODE_DAEMON_H_

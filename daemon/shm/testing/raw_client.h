@@ -2,8 +2,8 @@
 //
 // A client for tests that speaks the attach protocol and writes the rings by hand, so that it can
 // also do it wrong.
-#ifndef COPSE_DAEMON_SHM_RAW_CLIENT_H_
-#define COPSE_DAEMON_SHM_RAW_CLIENT_H_
+#ifndef COPSE_DAEMON_SHM_TESTING_RAW_CLIENT_H_
+#define COPSE_DAEMON_SHM_TESTING_RAW_CLIENT_H_
 
 #include <cstdint>
 #include <cstring>
@@ -91,4 +91,4 @@ ring::DqSlot AllreduceSlot(uint32_t team, uint64_t count, uint64_t value);
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_SHM_RAW_CLIENT_H_
+#endif  // COPSE_DAEMON_SHM_TESTING_RAW_CLIENT_H_

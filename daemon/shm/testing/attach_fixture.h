@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the tests of the attach server share.
-#ifndef COPSE_DAEMON_SHM_ATTACH_FIXTURE_H_
-#define COPSE_DAEMON_SHM_ATTACH_FIXTURE_H_
+#ifndef COPSE_DAEMON_SHM_TESTING_ATTACH_FIXTURE_H_
+#define COPSE_DAEMON_SHM_TESTING_ATTACH_FIXTURE_H_
 
 #include <gtest/gtest.h>  // tidy: allow(include) because only tests may depend on it (testonly)
 
@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/testing/status_matchers.h"
-#include "daemon/shm/one_node_daemon.h"
-#include "daemon/shm/raw_client.h"
+#include "daemon/shm/testing/one_node_daemon.h"
+#include "daemon/shm/testing/raw_client.h"
 
 namespace copse::daemon {
 
@@ -64,4 +64,4 @@ class AttachFixture : public ::testing::Test {
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_SHM_ATTACH_FIXTURE_H_
+#endif  // COPSE_DAEMON_SHM_TESTING_ATTACH_FIXTURE_H_

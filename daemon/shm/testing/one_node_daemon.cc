@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/shm/one_node_daemon.h"
+#include "daemon/shm/testing/one_node_daemon.h"
 
 #include <unistd.h>
 
