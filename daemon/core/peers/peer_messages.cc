@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/peers/peer_messages.h"
 
+#include <array>
+#include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
@@ -11,131 +14,198 @@ namespace copse::daemon {
 namespace {
 
 constexpr uint32_t kTextBytesMax = 1024;
-constexpr uint32_t kNobody = 0xffffffff;  // in place of a rank
-// Of a MeterBulk, before its filler: query, ack_every, last, the filler's length.
-constexpr uint32_t kBulkHeadBytes = 8 + 4 + 1 + 4;
+constexpr uint32_t kNoRank = 0xffffffff;  // in place of a rank
+// A MeterBulk's filler makes it as long as a frame; ahead of it come query, ack_every, last and the filler's length.
+constexpr uint32_t kFillerBytes = kMeterBulkBytes - (8 + 4 + 1 + 4);
 static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
 
-void PutArguments(const CallArguments& arguments, ByteWriter* out) {
-  out->Put(static_cast<uint8_t>(arguments.collective));
-  out->Put(static_cast<uint8_t>(arguments.type));
-  out->Put(static_cast<uint8_t>(arguments.op));
-  out->Put(arguments.count);
-  out->Put(arguments.root);
-  out->Put(arguments.options);
-  out->Put(arguments.counts_hash);
-}
-
-// False if an enumeration is out of range.
-bool GetArguments(ByteReader* in, CallArguments* arguments) {
-  const auto collective = in->Get<uint8_t>();
-  const auto type = in->Get<uint8_t>();
-  const auto op = in->Get<uint8_t>();
-  if (collective >= kCollectiveCount || type >= kElementTypeCount || op >= kElementOpCount) return false;
-  *arguments = {.collective = static_cast<Collective>(collective),
-                .type = static_cast<ElementType>(type),
-                .op = static_cast<ElementOp>(op)};
-  arguments->count = in->Get<uint64_t>();
-  arguments->root = in->Get<uint32_t>();
-  arguments->options = in->Get<uint8_t>();
-  arguments->counts_hash = in->Get<uint32_t>();
-  return true;
-}
-
-// Writes the body of each message; the type is its place in PeerMessage, plus one.
-struct BodyWriter {
-  ByteWriter* out;
-  void operator()(const HeartbeatMessage&) const {}
-  void operator()(const BreakMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(static_cast<uint8_t>(m.why.failure));
-    out->PutText(std::string_view(m.why.text).substr(0, kTextBytesMax));
-    out->Put(static_cast<uint8_t>(m.why.cause));
-    out->PutText(std::string_view(m.why.node).substr(0, kTextBytesMax));
-    out->Put(m.why.rank.has_value() ? m.why.rank->value() : kNobody);
-    out->Put(m.why.limit);
-  }
-  void operator()(const ArgumentsMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.sequence.value());
-    out->Put(m.rank.value());
-    out->PutText(std::string_view(m.node).substr(0, kTextBytesMax));
-    PutArguments(m.arguments, out);
-  }
-  void operator()(const LeftMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.calls.value());
-    out->Put(m.rank.value());
-    out->Put(static_cast<uint8_t>(m.all ? 1 : 0));
-  }
-  void operator()(const EpochAskMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.epoch.value());
-  }
-  void operator()(const EpochAnswerMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.epoch.value());
-    out->Put(static_cast<uint8_t>(m.committed ? 1 : 0));
-    out->Put(m.first_call.value());
-    out->Put(m.label);
-  }
-  void operator()(const MeterPing& m) const {
-    out->Put(m.query);
-    out->Put(m.number);
-  }
-  void operator()(const MeterPong& m) const {
-    out->Put(m.query);
-    out->Put(m.number);
-    out->Put(static_cast<uint64_t>(m.send_ns));
-    out->Put(static_cast<uint64_t>(m.receive_ns));
-  }
-  void operator()(const MeterBulk& m) const {
-    static const auto& filler = *new std::string(kMeterBulkBytes - kBulkHeadBytes, '\0');
-    out->Put(m.query);
-    out->Put(m.ack_every);
-    out->Put(static_cast<uint8_t>(m.last ? 1 : 0));
-    out->PutText(filler);
-  }
-  void operator()(const MeterAck& m) const {
-    out->Put(m.query);
-    out->Put(m.bytes);
-    out->Put(static_cast<uint64_t>(m.at_ns));
-  }
-  void operator()(const MeterEnd& m) const { out->Put(m.query); }
-  void operator()(const PartAskMessage& m) const { out->Put(m.number); }
-  void operator()(const PartAnswerMessage& m) const {
-    out->Put(m.number);
-    out->Put(static_cast<uint8_t>(m.agreed ? 1 : 0));
-  }
-  void operator()(const CallsMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.first);
-    out->Put(static_cast<uint32_t>(m.hashes.size()));
-    for (const uint16_t hash : m.hashes) out->Put(hash);
-  }
-  void operator()(const CallsDifferMessage& m) const {
-    out->Put(m.team.value());
-    out->Put(m.number);
-    out->Put(m.rank.value());
-    out->PutText(std::string_view(m.node).substr(0, kTextBytesMax));
-    PutArguments(m.arguments, out);
-  }
-};
-
-struct MeterTaker {
-  template <typename Message>
-  std::optional<MeterMessage> operator()(const Message& m) const {
-    if constexpr (std::is_constructible_v<MeterMessage, const Message&>) {
-      return MeterMessage(m);
+// A Writer appends fields to a body; a Reader takes them from one that nothing is known about. Both have the same
+// calls, so a message's Fields function says once what its body is.
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      out_.PutText(std::string_view(value).substr(0, kTextBytesMax));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      out_.Put(static_cast<uint8_t>(value ? 1 : 0));
+    } else if constexpr (std::is_integral_v<T>) {
+      out_.Put(static_cast<std::make_unsigned_t<T>>(value));
     } else {
-      return std::nullopt;
+      out_.Put(value.value());
     }
   }
+  template <typename E>
+  void Enum(const E& value, E, E) {
+    out_.Put(static_cast<uint8_t>(value));
+  }
+  template <typename E>
+  void EnumOrDefault(const E& value, int) {
+    out_.Put(static_cast<uint8_t>(value));
+  }
+  void OptionalRank(const std::optional<Rank>& rank) { out_.Put(rank.has_value() ? rank->value() : kNoRank); }
+  void Hashes(const std::vector<uint16_t>& hashes) {
+    out_.Put(static_cast<uint32_t>(hashes.size()));
+    for (const uint16_t hash : hashes) out_.Put(hash);
+  }
+  void Filler() {
+    static const auto& filler = *new std::string(kFillerBytes, '\0');
+    out_.PutText(filler);
+  }
+  std::string Take() { return out_.Take(); }
+
+ private:
+  ByteWriter out_;
 };
 
-absl::Status Malformed(uint16_t type) {
-  return absl::InvalidArgumentError(absl::StrCat("peer message: malformed (type=", type, ")"));
+class Reader {
+ public:
+  explicit Reader(std::string_view body) : in_(body) {}
+
+  template <typename T>
+  void operator()(T& value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = in_.GetText(kTextBytesMax);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      value = in_.Get<uint8_t>() == 1;
+    } else if constexpr (std::is_integral_v<T>) {
+      value = static_cast<T>(in_.Get<std::make_unsigned_t<T>>());
+    } else {
+      value = T(in_.Get<typename T::ValueType>());
+    }
+  }
+  template <typename E>
+  void Enum(E& value, E least, E most) {
+    const auto number = in_.Get<uint8_t>();
+    in_range_ &= number >= static_cast<uint8_t>(least) && number <= static_cast<uint8_t>(most);
+    if (in_range_) value = static_cast<E>(number);
+  }
+  // A newer daemon may send a value that this one does not know.
+  template <typename E>
+  void EnumOrDefault(E& value, int count) {
+    if (const auto number = in_.Get<uint8_t>(); number < count) value = static_cast<E>(number);
+  }
+  void OptionalRank(std::optional<Rank>& rank) {
+    if (const auto number = in_.Get<uint32_t>(); number != kNoRank) rank = Rank(number);
+  }
+  void Hashes(std::vector<uint16_t>& hashes) {
+    const auto count = in_.Get<uint32_t>();
+    in_range_ &= count <= kCallsPerMessageMax;
+    for (uint32_t i = 0; in_range_ && i < count; ++i) hashes.push_back(in_.Get<uint16_t>());
+  }
+  void Filler() {
+    in_range_ &= in_.Get<uint32_t>() == kFillerBytes;
+    unread_ = kFillerBytes;
+  }
+  // Whether the body was whole, and its values in range.
+  bool ok() const { return in_.ok() && in_range_ && in_.left() == unread_; }
+
+ private:
+  ByteReader in_;
+  bool in_range_ = true;
+  size_t unread_ = 0;
+};
+
+template <typename T, typename Message>
+concept Is = std::is_same_v<std::remove_const_t<T>, Message>;
+
+void Fields(auto& field, Is<CallArguments> auto& m) {
+  field.Enum(m.collective, Collective{0}, static_cast<Collective>(kCollectiveCount - 1));
+  field.Enum(m.type, ElementType{0}, static_cast<ElementType>(kElementTypeCount - 1));
+  field.Enum(m.op, ElementOp{0}, static_cast<ElementOp>(kElementOpCount - 1));
+  field(m.count);
+  field(m.root);
+  field(m.options);
+  field(m.counts_hash);
 }
+void Fields(auto&, Is<HeartbeatMessage> auto&) {}
+void Fields(auto& field, Is<BreakMessage> auto& m) {
+  field(m.team);
+  field.Enum(m.why.failure, static_cast<schedule::Failure>(1), schedule::Failure::kInternal);  // not kNone
+  field(m.why.text);
+  field.EnumOrDefault(m.why.cause, kFailureCauseCount);
+  field(m.why.node);
+  field.OptionalRank(m.why.rank);
+  field(m.why.limit);
+}
+void Fields(auto& field, Is<ArgumentsMessage> auto& m) {
+  field(m.team);
+  field(m.sequence);
+  field(m.rank);
+  field(m.node);
+  Fields(field, m.arguments);
+}
+void Fields(auto& field, Is<LeftMessage> auto& m) {
+  field(m.team);
+  field(m.calls);
+  field(m.rank);
+  field(m.all);
+}
+void Fields(auto& field, Is<EpochAskMessage> auto& m) {
+  field(m.team);
+  field(m.epoch);
+}
+void Fields(auto& field, Is<EpochAnswerMessage> auto& m) {
+  field(m.team);
+  field(m.epoch);
+  field(m.committed);
+  field(m.first_call);
+  field(m.label);
+}
+void Fields(auto& field, Is<MeterPing> auto& m) {
+  field(m.query);
+  field(m.number);
+}
+void Fields(auto& field, Is<MeterPong> auto& m) {
+  field(m.query);
+  field(m.number);
+  field(m.send_ns);
+  field(m.receive_ns);
+}
+void Fields(auto& field, Is<MeterBulk> auto& m) {
+  field(m.query);
+  field(m.ack_every);
+  field(m.last);
+  field.Filler();
+}
+void Fields(auto& field, Is<MeterAck> auto& m) {
+  field(m.query);
+  field(m.bytes);
+  field(m.at_ns);
+}
+void Fields(auto& field, Is<MeterEnd> auto& m) { field(m.query); }
+void Fields(auto& field, Is<PartAskMessage> auto& m) { field(m.number); }
+void Fields(auto& field, Is<PartAnswerMessage> auto& m) {
+  field(m.number);
+  field(m.agreed);
+}
+void Fields(auto& field, Is<CallsMessage> auto& m) {
+  field(m.team);
+  field(m.first);
+  field.Hashes(m.hashes);
+}
+void Fields(auto& field, Is<CallsDifferMessage> auto& m) {
+  field(m.team);
+  field(m.number);
+  field(m.rank);
+  field(m.node);
+  Fields(field, m.arguments);
+}
+
+template <typename Message>
+std::optional<PeerMessage> Decode(std::string_view body) {
+  Message message;
+  Reader reader(body);
+  Fields(reader, message);
+  return reader.ok() ? std::optional<PeerMessage>(std::move(message)) : std::nullopt;
+}
+
+// Decoders by type, which is a message's place in PeerMessage, plus one.
+template <size_t... i>
+constexpr auto DecodersOf(std::index_sequence<i...>) {
+  return std::array{&Decode<std::variant_alternative_t<i, PeerMessage>>...};
+}
+constexpr auto kDecoders = DecodersOf(std::make_index_sequence<std::variant_size_v<PeerMessage>>());
 
 }  // namespace
 
@@ -151,132 +221,30 @@ TeamId TeamOf(const PeerMessage& message) {
       message);
 }
 
-std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message) { return std::visit(MeterTaker{}, message); }
+std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message) {
+  return std::visit(
+      [](const auto& m) -> std::optional<MeterMessage> {
+        if constexpr (std::is_constructible_v<MeterMessage, decltype(m)>) {
+          return m;
+        } else {
+          return std::nullopt;
+        }
+      },
+      message);
+}
 
 EncodedPeerMessage EncodePeerMessage(const PeerMessage& message) {
-  ByteWriter out;
-  std::visit(BodyWriter{&out}, message);
+  Writer out;
+  std::visit([&out](const auto& m) { Fields(out, m); }, message);
   return {static_cast<uint16_t>(message.index() + 1), out.Take()};
 }
 
 absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view body) {
-  ByteReader in(body);
-  PeerMessage message;
-  switch (static_cast<PeerMessageType>(type)) {
-    case PeerMessageType::kHeartbeat:
-      message = HeartbeatMessage{};
-      break;
-    case PeerMessageType::kBreak: {
-      BreakMessage m{.team = TeamId(in.Get<uint64_t>())};
-      const auto failure = in.Get<uint8_t>();
-      if (failure == 0 || failure > static_cast<uint8_t>(schedule::Failure::kInternal)) return Malformed(type);
-      m.why.failure = static_cast<schedule::Failure>(failure);
-      m.why.text = in.GetText(kTextBytesMax);
-      const auto cause = in.Get<uint8_t>();
-      if (cause < kFailureCauseCount) m.why.cause = static_cast<FailureCause>(cause);
-      m.why.node = in.GetText(kTextBytesMax);
-      if (const auto rank = in.Get<uint32_t>(); rank != kNobody) m.why.rank = Rank(rank);
-      m.why.limit = in.Get<uint64_t>();
-      message = std::move(m);
-      break;
-    }
-    case PeerMessageType::kArguments: {
-      ArgumentsMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.sequence = CallSeq(in.Get<uint64_t>());
-      m.rank = Rank(in.Get<uint32_t>());
-      m.node = in.GetText(kTextBytesMax);
-      if (!GetArguments(&in, &m.arguments)) return Malformed(type);
-      message = std::move(m);
-      break;
-    }
-    case PeerMessageType::kLeft: {
-      LeftMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.calls = CallSeq(in.Get<uint64_t>());
-      m.rank = Rank(in.Get<uint32_t>());
-      m.all = in.Get<uint8_t>() == 1;
-      message = m;
-      break;
-    }
-    case PeerMessageType::kEpochAsk: {
-      EpochAskMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.epoch = EpochId(in.Get<uint32_t>());
-      message = m;
-      break;
-    }
-    case PeerMessageType::kEpochAnswer: {
-      EpochAnswerMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.epoch = EpochId(in.Get<uint32_t>());
-      m.committed = in.Get<uint8_t>() == 1;
-      m.first_call = CallSeq(in.Get<uint64_t>());
-      m.label = in.Get<uint32_t>();
-      message = m;
-      break;
-    }
-    case PeerMessageType::kMeterPing: {
-      MeterPing m{.query = in.Get<uint64_t>()};
-      m.number = in.Get<uint32_t>();
-      message = m;
-      break;
-    }
-    case PeerMessageType::kMeterPong: {
-      MeterPong m{.query = in.Get<uint64_t>()};
-      m.number = in.Get<uint32_t>();
-      m.send_ns = static_cast<int64_t>(in.Get<uint64_t>());
-      m.receive_ns = static_cast<int64_t>(in.Get<uint64_t>());
-      message = m;
-      break;
-    }
-    case PeerMessageType::kMeterBulk: {
-      MeterBulk m{.query = in.Get<uint64_t>(), .bytes = kMeterBulkBytes};
-      m.ack_every = in.Get<uint32_t>();
-      m.last = in.Get<uint8_t>() == 1;
-      if (in.Get<uint32_t>() != kMeterBulkBytes - kBulkHeadBytes || body.size() != kMeterBulkBytes) {
-        return Malformed(type);
-      }
-      return m;  // nobody reads the filler
-    }
-    case PeerMessageType::kMeterAck: {
-      MeterAck m{.query = in.Get<uint64_t>()};
-      m.bytes = in.Get<uint64_t>();
-      m.at_ns = static_cast<int64_t>(in.Get<uint64_t>());
-      message = m;
-      break;
-    }
-    case PeerMessageType::kMeterEnd:
-      message = MeterEnd{.query = in.Get<uint64_t>()};
-      break;
-    case PeerMessageType::kPartAsk:
-      message = PartAskMessage{.number = in.Get<uint64_t>()};
-      break;
-    case PeerMessageType::kPartAnswer: {
-      PartAnswerMessage m{.number = in.Get<uint64_t>()};
-      m.agreed = in.Get<uint8_t>() == 1;
-      message = m;
-      break;
-    }
-    case PeerMessageType::kCalls: {
-      CallsMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.first = in.Get<uint64_t>();
-      const auto count = in.Get<uint32_t>();
-      if (count > kCallsPerMessageMax) return Malformed(type);
-      for (uint32_t i = 0; i < count; ++i) m.hashes.push_back(in.Get<uint16_t>());
-      message = std::move(m);
-      break;
-    }
-    case PeerMessageType::kCallsDiffer: {
-      CallsDifferMessage m{.team = TeamId(in.Get<uint64_t>())};
-      m.number = in.Get<uint64_t>();
-      m.rank = Rank(in.Get<uint32_t>());
-      m.node = in.GetText(kTextBytesMax);
-      if (!GetArguments(&in, &m.arguments)) return Malformed(type);
-      message = std::move(m);
-      break;
-    }
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
+  if (type == 0 || type > kDecoders.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
   }
-  if (!in.ok() || in.left() != 0) return Malformed(type);
-  return message;
+  if (std::optional<PeerMessage> message = kDecoders[type - 1](body)) return *std::move(message);
+  return absl::InvalidArgumentError(absl::StrCat("peer message: malformed (type=", type, ")"));
 }
 
 }  // namespace copse::daemon

@@ -90,7 +90,7 @@ struct MeterPong {
 inline constexpr uint32_t kMeterBulkBytes = 16'000;
 struct MeterBulk {
   uint64_t query = 0;
-  uint32_t bytes = 0;
+  uint32_t bytes = kMeterBulkBytes;
   uint32_t ack_every = 0;  // bytes between two MeterAcks
   bool last = false;       // of all: to be acknowledged at once
 };
