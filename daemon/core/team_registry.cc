@@ -32,7 +32,7 @@ constexpr size_t kFarewellsMax = 64;
 TeamRegistry::TeamRegistry(const RegistryParts& parts)
     : parts_(parts),
       formations_(&parts_, &teams_),
-      companions_(&parts_, &teams_, &formations_),
+      derived_(&parts_, &teams_, &formations_),
       order_(parts.host, &parts.options->node.name) {}
 
 std::vector<schedule::RunningTeam> TeamRegistry::RunningTeams() const {
@@ -56,7 +56,7 @@ void TeamRegistry::OnRegistered(const schedule::Registered& m) {
     parts_.planner->Send(schedule::LeaveTeam{.team = left.layout.id});
   }
   formations_.OnRegistered();
-  companions_.AskAgain();
+  derived_.AskAgain();
 }
 
 void TeamRegistry::Post(const Membership& membership, CallPost&& post) {
@@ -68,21 +68,20 @@ void TeamRegistry::Post(const Membership& membership, CallPost&& post) {
   const uint32_t pending_max = parts_.options->pending_calls_max;
   const Family family = schedule::FamilyOfCall(post.arguments);
   const bool common = family == Family::kCommon;
-  const bool has_room =
-      common ? team->HasRoom(rank, pending_max) : companions_.HasRoom(*team, family, rank, pending_max);
+  const bool has_room = common ? team->HasRoom(rank, pending_max) : derived_.HasRoom(*team, family, rank, pending_max);
   if (!team->broken() && has_room) {
     if (const auto why = order_.Note(*team, rank, post.arguments)) team->Break(*why);
   }
   if (common || team->broken()) {
     team->Post(rank, std::move(post), pending_max);
   } else {
-    companions_.Post(team, rank, std::move(post), pending_max);
+    derived_.Post(team, rank, std::move(post), pending_max);
   }
   teams_.Pump();
 }
 
 bool TeamRegistry::Idle() const {
-  return !companions_.HasCallWaiting() &&
+  return !derived_.HasCallWaiting() &&
          std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
 }
 
@@ -99,7 +98,7 @@ void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
     ++status->teams;
     status->ranks += static_cast<uint32_t>(status->progress.size() - before);
   }
-  companions_.AppendStatus(status);
+  derived_.AppendStatus(status);
 }
 
 void TeamRegistry::CheckInvariants() const {
@@ -116,19 +115,19 @@ void TeamRegistry::CheckInvariants() const {
 }
 
 bool TeamRegistry::HasCallInFlight(const Team& team, Rank rank) const {
-  if (team.HasCallInFlight(rank) || companions_.HasCallWaiting(team.id(), rank)) return true;
-  const std::vector<TeamId> derived = companions_.Of(team.id());
+  if (team.HasCallInFlight(rank) || derived_.HasCallWaiting(team.id(), rank)) return true;
+  const std::vector<TeamId> derived = derived_.Of(team.id());
   return std::any_of(derived.begin(), derived.end(), [&](TeamId id) { return teams_.Find(id)->HasCallInFlight(rank); });
 }
 
 void TeamRegistry::Leave(Team* team, Rank rank) {
-  companions_.MemberLeft(team->id(), rank);
-  for (const TeamId id : companions_.Of(team->id())) teams_.Find(id)->Leave(rank);
+  derived_.MemberLeft(team->id(), rank);
+  for (const TeamId id : derived_.Of(team->id())) teams_.Find(id)->Leave(rank);
   if (!team->Leave(rank)) return;
   // The planner takes it for all derived teams, too.
   SayLeft(*team);
-  for (const TeamId id : companions_.Of(team->id())) teams_.Remove(id);
-  companions_.Forget(team->id());
+  for (const TeamId id : derived_.Of(team->id())) teams_.Remove(id);
+  derived_.Forget(team->id());
   order_.Forget(team->id());
   teams_.Remove(team->id());
 }
@@ -155,13 +154,13 @@ void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
     if (Team* of = teams_.ParentOf(*team)) of->Break(why);
     return;
   }
-  companions_.FailWaiting(id, why);
+  derived_.FailWaiting(id, why);
   formations_.FailJoinsOf(id, why);
-  for (const TeamId derived : companions_.Of(id)) teams_.Find(derived)->Break(why);
+  for (const TeamId derived : derived_.Of(id)) teams_.Find(derived)->Break(why);
 }
 
 void TeamRegistry::OnFormed(Team* team) {
-  if (schedule::IsCompanion(team->layout().identity)) companions_.Committed(team, parts_.options->pending_calls_max);
+  if (schedule::IsCompanion(team->layout().identity)) derived_.Committed(team, parts_.options->pending_calls_max);
   const std::optional<Rank> gone = formations_.Committed(team);
   teams_.Pump();
   if (!gone) return;
@@ -200,7 +199,7 @@ void TeamRegistry::On(const schedule::Prepare& m) {
     return;
   }
   if (!reply.accepted) reply.why.text = absl::StrCat("node ", node_name(), ": ", reply.why.text);
-  if (is_new && schedule::IsCompanion(m.layout.identity)) companions_.Prepared(*team);
+  if (is_new && schedule::IsCompanion(m.layout.identity)) derived_.Prepared(*team);
   parts_.planner->Send(reply);
 }
 
@@ -218,7 +217,7 @@ Team* TeamRegistry::Add(const schedule::Prepare& m) {
     return nullptr;
   }
   if (derived) {
-    if (FailureReport why = companions_.Check(m); why.failure != Failure::kNone) {
+    if (FailureReport why = derived_.Check(m); why.failure != Failure::kNone) {
       Refuse(m, std::move(why));
       return nullptr;
     }
@@ -231,7 +230,7 @@ Team* TeamRegistry::Add(const schedule::Prepare& m) {
 void TeamRegistry::Refuse(const schedule::Prepare& m, FailureReport why) {
   why.text = absl::StrCat("node ", node_name(), ": ", why.text);
   parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .accepted = false, .why = why});
-  if (schedule::IsCompanion(m.layout.identity)) companions_.Refused(m.layout, why);
+  if (schedule::IsCompanion(m.layout.identity)) derived_.Refused(m.layout, why);
 }
 
 absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) const {
@@ -273,7 +272,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
   for (const uint64_t request : m.requests) {
     if (m.again) {
       again.insert(request);
-    } else if (!companions_.JoinFailed(request, m.why)) {
+    } else if (!derived_.JoinFailed(request, m.why)) {
       formations_.FailJoin(request, m.why);
     }
   }
@@ -283,7 +282,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
   } else if (team != nullptr) {
     const schedule::TeamLayout layout = team->layout();
     teams_.Remove(m.team);
-    if (schedule::IsCompanion(layout.identity)) companions_.Dropped(layout);
+    if (schedule::IsCompanion(layout.identity)) derived_.Dropped(layout);
     // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
     again.merge(formations_.TakeJoinsOf(m.team));
   }

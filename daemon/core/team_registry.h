@@ -12,8 +12,8 @@
 #include "daemon/core/call_order.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/client_table.h"
-#include "daemon/core/companions.h"
 #include "daemon/core/core_options.h"
+#include "daemon/core/derived_teams.h"
 #include "daemon/core/drain_state.h"
 #include "daemon/core/formations.h"
 #include "daemon/core/peers/peer_messages.h"
@@ -43,14 +43,14 @@ class TeamRegistry {
   const TeamTable& teams() const { return teams_; }
   Formations& formations() { return formations_; }
   const Formations& formations() const { return formations_; }
-  const Companions& companions() const { return companions_; }
+  const DerivedTeams& derived_teams() const { return derived_; }
 
   // --- The planner ---
   // What Register says of the teams here.
   std::vector<schedule::RunningTeam> RunningTeams() const;
   // It has accepted this daemon.
   void OnRegistered(const schedule::Registered& m);
-  void OnPlannerDown() { companions_.PlannerLost(); }
+  void OnPlannerDown() { derived_.PlannerLost(); }
   void On(const schedule::Prepare& m);
   void On(const schedule::Commit& m);
   void On(const schedule::Abort& m);
@@ -94,7 +94,7 @@ class TeamRegistry {
   const RegistryParts parts_;
   TeamTable teams_;
   Formations formations_;
-  Companions companions_;
+  DerivedTeams derived_;
   CallOrder order_;
   // Teams that broke and that all ranks here have left, until the planner ends them: what was said on a stream that was
   // cut is lost, and ranks elsewhere may wait for the planner to say why.

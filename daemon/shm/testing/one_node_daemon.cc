@@ -56,10 +56,10 @@ void OneNodePlanner::On(const schedule::Register&) {
 
 void OneNodePlanner::On(const schedule::JoinTeam& join) {
   // A companion's is asked for once, for all ranks.
-  const bool is_companion = schedule::IsCompanion(join.identity);
+  const bool is_derived = schedule::IsCompanion(join.identity);
   std::vector<schedule::JoinTeam>& joins = joins_[join.identity];
   joins.push_back(join);
-  if (!is_companion && joins.size() < join.size) return;
+  if (!is_derived && joins.size() < join.size) return;
   schedule::Prepare prepare;
   prepare.layout.id = TeamId(next_team_++);
   prepare.layout.identity = join.identity;
@@ -72,10 +72,10 @@ void OneNodePlanner::On(const schedule::JoinTeam& join) {
     prepare.plans.push_back(EncodedPlan(collective));
     all += prepare.plans.back();
   }
-  if (is_companion) prepare.layout.parent = join.parent;
+  if (is_derived) prepare.layout.parent = join.parent;
   prepare.hash = schedule::PlanHash(all);
   for (const schedule::JoinTeam& each : joins) {
-    if (!is_companion) prepare.requests.emplace_back(each.request, each.rank);
+    if (!is_derived) prepare.requests.emplace_back(each.request, each.rank);
   }
   joins_.erase(join.identity);
   answers_.push_back(prepare);

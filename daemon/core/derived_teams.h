@@ -2,8 +2,8 @@
 //
 // The companions of this node's teams: which there are, which attempts to form one have failed, and the calls that
 // wait.
-#ifndef COPSE_DAEMON_CORE_COMPANIONS_H_
-#define COPSE_DAEMON_CORE_COMPANIONS_H_
+#ifndef COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
+#define COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 
 #include <cstdint>
 #include <list>
@@ -27,11 +27,11 @@ namespace copse::daemon {
 // the same attempts (docs/reference/control.md), so all ranks of a call are told the same.
 //
 // The companions themselves are Teams of the daemon. Thread-compatible.
-class Companions {
+class DerivedTeams {
  public:
   // While the planner is away calls wait for it, as they would for a rank that is late.
   // The three outlive it.
-  Companions(const FormationParts* parts, const TeamTable* teams, Formations* formations)
+  DerivedTeams(const FormationParts* parts, const TeamTable* teams, Formations* formations)
       : parts_(parts), teams_(teams), formations_(formations) {}
 
   // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
@@ -47,9 +47,9 @@ class Companions {
   void PlannerLost();
   // May the team of `prepare` be prepared? kNone, or why not.
   schedule::FailureReport Check(const schedule::Prepare& prepare);
-  void Prepared(const Team& companion);
+  void Prepared(const Team& derived);
   // Its members join it, and their calls begin.
-  void Committed(Team* companion, uint32_t pending_max);
+  void Committed(Team* derived, uint32_t pending_max);
   // It was refused here, so it is aborted everywhere.
   void Refused(const schedule::TeamLayout& layout, const schedule::FailureReport& why);
   // The planner has answered a join. False: of no companion.
@@ -71,7 +71,7 @@ class Companions {
     std::list<CallPost> waiting;
     uint64_t told = 0;  // of how many failed attempts
   };
-  struct Companion {
+  struct Derived {
     TeamId id{0};  // 0: not prepared
     bool committed = false;
     uint64_t failed = 0;          // attempts
@@ -84,17 +84,17 @@ class Companions {
   using Key = std::pair<TeamId, Family>;
 
   static Key KeyOf(const schedule::TeamLayout& layout) { return {layout.parent, layout.identity.family}; }
-  void Ask(const Key& key, Companion* companion);
+  void Ask(const Key& key, Derived* derived);
   // All attempts before number `failed` have failed.
-  void Fail(const Key& key, Companion* companion, uint64_t failed, const schedule::FailureReport& why);
+  void Fail(const Key& key, Derived* derived, uint64_t failed, const schedule::FailureReport& why);
   void Tell(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
 
   const FormationParts* const parts_;
   const TeamTable* const teams_;
   Formations* const formations_;
-  std::map<Key, Companion> companions_;
+  std::map<Key, Derived> derived_;
 };
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_CORE_COMPANIONS_H_
+#endif  // COPSE_DAEMON_CORE_DERIVED_TEAMS_H_

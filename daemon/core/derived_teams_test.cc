@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // When companions are asked for, and what becomes of the calls that wait for them.
-#include "daemon/core/companions.h"
+#include "daemon/core/derived_teams.h"
 
 #include <string>
 #include <vector>
@@ -18,24 +18,23 @@ using copse::testing::Names;
 using schedule::Failure;
 using schedule::FailureReport;
 
-constexpr TeamId kCompanion(8);
+constexpr TeamId kDerived(8);
 
-class CompanionsTest : public TeamFixture {
+class DerivedTeamsTest : public TeamFixture {
  protected:
-  CompanionsTest() { FormTeam(); }
+  DerivedTeamsTest() { FormTeam(); }
 
-  static schedule::Prepare PrepareCompanion(uint64_t failed = 0, Family family = Family::kRooted) {
+  static schedule::Prepare PrepareDerived(uint64_t failed = 0, Family family = Family::kRooted) {
     schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
-    prepare.layout.id = kCompanion;
+    prepare.layout.id = kDerived;
     prepare.layout.parent = kTeam;
     prepare.layout.identity.family = family;
     prepare.layout.identity.nonce = failed;
     for (const Collective c : CollectivesOf(family)) prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
     return prepare;
   }
-  void CommitCompanion() {
-    core_.OnPlannerMessage(
-        schedule::Commit{.team = kCompanion, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9001}}});
+  void CommitDerived() {
+    core_.OnPlannerMessage(schedule::Commit{.team = kDerived, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9001}}});
     Take<schedule::CommitReply>();
   }
   uint64_t Post(uint32_t rank, Collective collective = Collective::kGather) {
@@ -48,7 +47,7 @@ class CompanionsTest : public TeamFixture {
 
 const FailureReport kNoRoom{Failure::kNoResource, "no room"};
 
-TEST_F(CompanionsTest, TheFirstCallAsksForAllRanksHere) {
+TEST_F(DerivedTeamsTest, TheFirstCallAsksForAllRanksHere) {
   const uint64_t first = Post(1);
   const auto join = Take<schedule::JoinTeam>();
   EXPECT_EQ(join.parent, kTeam);
@@ -67,7 +66,7 @@ TEST_F(CompanionsTest, TheFirstCallAsksForAllRanksHere) {
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(CompanionsTest, FailureEndsOneCallOfEachRank) {
+TEST_F(DerivedTeamsTest, FailureEndsOneCallOfEachRank) {
   const uint64_t a0 = Post(0), b0 = Post(0);
   Fail(Take<schedule::JoinTeam>().request, kNoRoom);
   EXPECT_EQ(EndOf(0, a0), kNoRoom);
@@ -88,31 +87,31 @@ TEST_F(CompanionsTest, FailureEndsOneCallOfEachRank) {
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 2u);
 }
 
-TEST_F(CompanionsTest, PreparedWhereNobodyCallsYet) {
-  core_.OnPlannerMessage(PrepareCompanion());
+TEST_F(DerivedTeamsTest, PreparedWhereNobodyCallsYet) {
+  core_.OnPlannerMessage(PrepareDerived());
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   EXPECT_EQ(EndOf(0, Post(0)), kWaits);
   EXPECT_TRUE(sent_.empty());  // it is on its way
-  CommitCompanion();
+  CommitDerived();
   EXPECT_EQ(core_.Status().teams, 1u);
   EXPECT_EQ(core_.Status().ranks, 2u);
 }
 
-TEST_F(CompanionsTest, AttemptThatHasFailedHereIsRefused) {
+TEST_F(DerivedTeamsTest, AttemptThatHasFailedHereIsRefused) {
   Post(0);
   Fail(Take<schedule::JoinTeam>().request, kNoRoom);
-  core_.OnPlannerMessage(PrepareCompanion(0));
+  core_.OnPlannerMessage(PrepareDerived(0));
   const auto reply = Take<schedule::PrepareReply>();
   EXPECT_FALSE(reply.accepted);
   EXPECT_EQ(reply.why, (FailureReport{Failure::kNoResource, "node n0: no room"}));
-  core_.OnPlannerMessage(PrepareCompanion(1));
+  core_.OnPlannerMessage(PrepareDerived(1));
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
 }
 
-TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHere) {
+TEST_F(DerivedTeamsTest, AttemptsThatFailedElsewhereFailHere) {
   const uint64_t first = Post(0), second = Post(0), third = Post(0);
   Take<schedule::JoinTeam>();
-  core_.OnPlannerMessage(PrepareCompanion(2));
+  core_.OnPlannerMessage(PrepareDerived(2));
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   EXPECT_EQ(EndOf(0, first).failure, Failure::kCanceled);  // by a planner that has forgotten why
   EXPECT_EQ(EndOf(0, second).failure, Failure::kCanceled);
@@ -120,38 +119,38 @@ TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHere) {
   EXPECT_EQ(EndOf(1, Post(1)).failure, Failure::kCanceled);
 }
 
-TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHereForTheSameReason) {
+TEST_F(DerivedTeamsTest, AttemptsThatFailedElsewhereFailHereForTheSameReason) {
   const FailureReport drains{Failure::kNoResource, "node n1 is draining", FailureCause::kNodeDraining, "n1"};
   const uint64_t first = Post(0);
   EXPECT_EQ(Take<schedule::JoinTeam>().last_failure, FailureReport{});
-  auto prepare = PrepareCompanion(1);
+  auto prepare = PrepareDerived(1);
   prepare.last_failure = drains;
   core_.OnPlannerMessage(prepare);
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   EXPECT_EQ(EndOf(0, first), drains);
   EXPECT_EQ(EndOf(1, Post(1)), drains);
   // A planner without its store learns it from who asks next.
-  core_.OnPlannerMessage(schedule::Abort{.team = kCompanion, .epoch = EpochId(1)});
+  core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1)});
   Post(0);
   const auto join = Take<schedule::JoinTeam>();
   EXPECT_EQ(join.identity.nonce, 1u);
   EXPECT_EQ(join.last_failure, drains);
 }
 
-TEST_F(CompanionsTest, ASwitchOfOneThatIsGoneFailsNoAttempt) {
+TEST_F(DerivedTeamsTest, ASwitchOfOneThatIsGoneFailsNoAttempt) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();
-  auto prepare = PrepareCompanion();
+  auto prepare = PrepareDerived();
   prepare.epoch = EpochId(2);
   core_.OnPlannerMessage(prepare);
   EXPECT_FALSE(Take<schedule::PrepareReply>().accepted);
   EXPECT_EQ(EndOf(0, call), kWaits);
 }
 
-TEST_F(CompanionsTest, WhatIsRefusedHereHasFailed) {
+TEST_F(DerivedTeamsTest, WhatIsRefusedHereHasFailed) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();
-  auto prepare = PrepareCompanion();
+  auto prepare = PrepareDerived();
   prepare.plans.pop_back();
   core_.OnPlannerMessage(prepare);
   const auto reply = Take<schedule::PrepareReply>();
@@ -159,36 +158,36 @@ TEST_F(CompanionsTest, WhatIsRefusedHereHasFailed) {
   EXPECT_EQ(EndOf(0, call), reply.why);
 }
 
-TEST_F(CompanionsTest, OthersLayoutsAreRefused) {
+TEST_F(DerivedTeamsTest, OthersLayoutsAreRefused) {
   const auto refusal = [&](const schedule::Prepare& prepare) {
     core_.OnPlannerMessage(prepare);
     return Take<schedule::PrepareReply>().why.text;
   };
-  auto prepare = PrepareCompanion();
+  auto prepare = PrepareDerived();
   prepare.layout.parent = TeamId(99);
   EXPECT_THAT(refusal(prepare), Names("node n0: team 99"));
-  prepare = PrepareCompanion();
+  prepare = PrepareDerived();
   prepare.layout.shape.node_of_rank[1] = NodeIndex(1);
   EXPECT_THAT(refusal(prepare), Names("node n0: ", "team 7: ", "'t' (rooted)", "user 1"));
-  core_.OnPlannerMessage(PrepareCompanion());
+  core_.OnPlannerMessage(PrepareDerived());
   Take<schedule::PrepareReply>();
-  prepare = PrepareCompanion();
+  prepare = PrepareDerived();
   prepare.layout.id = TeamId(9);
   EXPECT_THAT(refusal(prepare), Names("node n0: team 7", "team=8"));
-  CommitCompanion();
+  CommitDerived();
 }
 
-TEST_F(CompanionsTest, AbortWithoutRequestsAsksAgain) {
+TEST_F(DerivedTeamsTest, AbortWithoutRequestsAsksAgain) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();
-  core_.OnPlannerMessage(PrepareCompanion());
+  core_.OnPlannerMessage(PrepareDerived());
   Take<schedule::PrepareReply>();
-  core_.OnPlannerMessage(schedule::Abort{.team = kCompanion, .epoch = EpochId(1), .why = kNoRoom});
+  core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom});
   EXPECT_EQ(EndOf(0, call), kWaits);
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 0u);
 }
 
-TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
+TEST_F(DerivedTeamsTest, ANewPlannerIsAskedAgain) {
   Post(0);
   const auto join = Take<schedule::JoinTeam>();
   core_.OnPlannerDown();
@@ -197,7 +196,7 @@ TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
   Registered();
   EXPECT_EQ(Take<schedule::JoinTeam>().identity, join.identity);
   // Not while it is prepared: the planner decides that first.
-  core_.OnPlannerMessage(PrepareCompanion());
+  core_.OnPlannerMessage(PrepareDerived());
   Take<schedule::PrepareReply>();
   core_.OnPlannerDown();
   core_.OnPlannerUp();
@@ -206,7 +205,7 @@ TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(CompanionsTest, APlannerThatIsAwayIsWaitedFor) {
+TEST_F(DerivedTeamsTest, APlannerThatIsAwayIsWaitedFor) {
   core_.OnPlannerDown();
   const uint64_t first = Post(0);
   for (int minute = 0; minute < 10; ++minute) {
@@ -220,7 +219,7 @@ TEST_F(CompanionsTest, APlannerThatIsAwayIsWaitedFor) {
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 0u);
 }
 
-TEST_F(CompanionsTest, AnOldPlannerFormsNone) {
+TEST_F(DerivedTeamsTest, AnOldPlannerFormsNone) {
   Registered(/*features=*/{});
   sent_.clear();
   const FailureReport report = EndOf(0, Post(0));
@@ -229,14 +228,14 @@ TEST_F(CompanionsTest, AnOldPlannerFormsNone) {
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(CompanionsTest, WaitingCallsAreBounded) {
+TEST_F(DerivedTeamsTest, WaitingCallsAreBounded) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(EndOf(0, Post(0)), kWaits);
   const FailureReport report = EndOf(0, Post(0));
   EXPECT_EQ(report, (FailureReport{Failure::kNoResource, report.text, FailureCause::kQuota, "", Rank(0), 3}));
   EXPECT_THAT(report.text, Names("team 't'", "user 1: ", "rank 0", "calls=4", "limit=3"));
 }
 
-TEST_F(CompanionsTest, WaitingCallsAreInTheStatus) {
+TEST_F(DerivedTeamsTest, WaitingCallsAreInTheStatus) {
   Post(0);
   clock_.Advance(absl::Seconds(2));
   Post(1);
@@ -255,31 +254,31 @@ TEST_F(CompanionsTest, WaitingCallsAreInTheStatus) {
   EXPECT_EQ(status.counters.at("calls.in_flight"), 3u);
 
   sent_.clear();
-  core_.OnPlannerMessage(PrepareCompanion());
+  core_.OnPlannerMessage(PrepareDerived());
   Take<schedule::PrepareReply>();
-  CommitCompanion();
+  CommitDerived();
   for (const schedule::CallStatus& call : core_.Status().calls) EXPECT_NE(call.waits_for, Family::kRooted);
 }
 
-TEST_F(CompanionsTest, BreaksWithItsTeam) {
-  core_.OnPlannerMessage(PrepareCompanion(0, Family::kSpread));
+TEST_F(DerivedTeamsTest, BreaksWithItsTeam) {
+  core_.OnPlannerMessage(PrepareDerived(0, Family::kSpread));
   Take<schedule::PrepareReply>();
-  CommitCompanion();
+  CommitDerived();
   const uint64_t waiting = Post(0);
   sent_.clear();
-  core_.OnPlannerMessage(schedule::BreakTeam{kCompanion, {Failure::kMemberLost, "rank 2 lost"}});
+  core_.OnPlannerMessage(schedule::BreakTeam{kDerived, {Failure::kMemberLost, "rank 2 lost"}});
   EXPECT_EQ(EndOf(0, waiting).text, "rank 2 lost");
   EXPECT_EQ(EndOf(1, Post(1)).text, "rank 2 lost");
   EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)).text, "rank 2 lost");
-  EXPECT_EQ(Take<schedule::TeamBroken>().team, kCompanion);
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kDerived);
   EXPECT_EQ(Take<schedule::TeamBroken>().team, kTeam);
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(CompanionsTest, LeavesWithItsTeam) {
-  core_.OnPlannerMessage(PrepareCompanion());
+TEST_F(DerivedTeamsTest, LeavesWithItsTeam) {
+  core_.OnPlannerMessage(PrepareDerived());
   Take<schedule::PrepareReply>();
-  CommitCompanion();
+  CommitDerived();
   for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
   EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
@@ -289,7 +288,7 @@ TEST_F(CompanionsTest, LeavesWithItsTeam) {
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
 }
 
-TEST_F(CompanionsTest, NoLeaveWhileACallWaits) {
+TEST_F(DerivedTeamsTest, NoLeaveWhileACallWaits) {
   Post(0);
   core_.DestroyTeam(processes_[0].id, 2, processes_[0].handle);
   EXPECT_EQ(processes_[0].destroyed.failure, Failure::kInvalidArgument);
@@ -298,14 +297,14 @@ TEST_F(CompanionsTest, NoLeaveWhileACallWaits) {
   EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
 }
 
-TEST_F(CompanionsTest, DeathWhileACallWaitsBreaksTheTeam) {
+TEST_F(DerivedTeamsTest, DeathWhileACallWaitsBreaksTheTeam) {
   Post(0);
   Take<schedule::JoinTeam>();
   core_.Detach(processes_[0].id, /*died=*/false, "process 1 ended");
   EXPECT_THAT(Take<schedule::TeamBroken>().why.text, Names("rank 0 on node n0", "process 1 ended"));
 }
 
-TEST_F(CompanionsTest, RanksOfANodeInDifferentFamiliesAreNamed) {
+TEST_F(DerivedTeamsTest, RanksOfANodeInDifferentFamiliesAreNamed) {
   Post(0, Collective::kBarrier);
   Post(1, Collective::kBarrier);
   const uint64_t first = Post(0, Collective::kGather), second = Post(1, Collective::kAlltoall);
@@ -315,13 +314,13 @@ TEST_F(CompanionsTest, RanksOfANodeInDifferentFamiliesAreNamed) {
   EXPECT_EQ(EndOf(1, second), EndOf(0, first));
 }
 
-TEST_F(CompanionsTest, DrainingDaemonsServeTheirTeams) {
+TEST_F(DerivedTeamsTest, DrainingDaemonsServeTheirTeams) {
   core_.StartDrain("it stops");
-  core_.OnPlannerMessage(PrepareCompanion());
+  core_.OnPlannerMessage(PrepareDerived());
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
 }
 
-TEST_F(CompanionsTest, WhoMayNotJoinADrainingDaemonIsCalledOffForAll) {
+TEST_F(DerivedTeamsTest, WhoMayNotJoinADrainingDaemonIsCalledOffForAll) {
   core_.StartDrain("it stops");
   core_.CreateTeam(processes_[1].id, {.request = 2, .name = "late", .rank = Rank(1), .size = 3});
   const FailureReport refused = processes_[1].refused;
