@@ -19,7 +19,7 @@ bool DerivedTeams::Derived::HasWaiting() const {
   return std::any_of(members.begin(), members.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
 }
 
-void DerivedTeams::Tell(const Key& key, Rank rank, uint64_t value, const FailureReport& why) {
+void DerivedTeams::Notify(const Key& key, Rank rank, uint64_t value, const FailureReport& why) {
   const Team* team = teams_->Find(key.first);
   const std::optional<ClientId> client = team == nullptr ? std::nullopt : team->members().ClientOf(rank);
   if (!client) return;
@@ -30,22 +30,22 @@ void DerivedTeams::Tell(const Key& key, Rank rank, uint64_t value, const Failure
 void DerivedTeams::Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max) {
   const Key key{team->id(), schedule::FamilyOfCall(post.arguments)};
   Derived& derived = derived_[key];
-  Member& member = derived.members[rank];
-  if (member.told < derived.failed) {
-    ++member.told;
-    return Tell(key, rank, post.value, derived.why);
+  RankState& state = derived.members[rank];
+  if (state.failed < derived.failed) {
+    ++state.failed;
+    return Notify(key, rank, post.value, derived.why);
   }
   if (derived.committed) return teams_->Find(derived.id)->Post(rank, std::move(post), pending_max);
-  if (member.waiting.size() >= pending_max) {
-    return Tell(
+  if (state.waiting.size() >= pending_max) {
+    return Notify(
         key, rank, post.value,
         {Failure::kNoResource,
          absl::StrCat("team ", DescribeTeam(team->layout().identity), ": rank ", rank.value(),
-                      " has too many calls waiting (calls=", member.waiting.size() + 1, ", limit=", pending_max, ")"),
+                      " has too many calls waiting (calls=", state.waiting.size() + 1, ", limit=", pending_max, ")"),
          FailureCause::kQuota, "", rank, pending_max});
   }
   post.posted = parts_->clock->Now();
-  member.waiting.push_back(std::move(post));
+  state.waiting.push_back(std::move(post));
   Ask(key, &derived);
 }
 
@@ -53,16 +53,16 @@ bool DerivedTeams::HasRoom(const Team& team, Family family, Rank rank, uint32_t 
   const auto it = derived_.find({team.id(), family});
   if (it == derived_.end()) return pending_max > 0;
   const Derived& derived = it->second;
-  const auto member = derived.members.find(rank);
-  if (member != derived.members.end() && member->second.told < derived.failed) return true;  // is told at once
+  const auto state = derived.members.find(rank);
+  if (state != derived.members.end() && state->second.failed < derived.failed) return true;  // the call fails at once
   if (derived.committed) return teams_->Find(derived.id)->HasRoom(rank, pending_max);
-  return member == derived.members.end() || member->second.waiting.size() < pending_max;
+  return state == derived.members.end() || state->second.waiting.size() < pending_max;
 }
 
 bool DerivedTeams::HasCallWaiting(TeamId team, Rank rank) const {
   for (auto it = derived_.lower_bound({team, Family::kCommon}); it != derived_.end() && it->first.first == team; ++it) {
-    const auto member = it->second.members.find(rank);
-    if (member != it->second.members.end() && !member->second.waiting.empty()) return true;
+    const auto state = it->second.members.find(rank);
+    if (state != it->second.members.end() && !state->second.waiting.empty()) return true;
   }
   return false;
 }
@@ -113,26 +113,27 @@ FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
   const schedule::TeamLayout& layout = prepare.layout;
   const Team* team = teams_->Find(layout.parent);
   if (team == nullptr || !team->ready()) {
-    return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not here any more")};
+    return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not on this node any more")};
   }
   if (team->broken()) return *team->broken();
-  const schedule::TeamLayout& its = team->layout();
-  if (schedule::IsCompanion(its.identity) || layout.identity.uid != its.identity.uid ||
-      layout.identity.job != its.identity.job || layout.identity.name != its.identity.name ||
-      layout.nodes != its.nodes || layout.shape != its.shape || layout.window != its.window) {
-    return {Failure::kInvalidArgument, absl::StrCat("no companion of team ", layout.parent.value(), ": ",
+  const schedule::TeamLayout& parent = team->layout();
+  if (schedule::IsCompanion(parent.identity) || layout.identity.uid != parent.identity.uid ||
+      layout.identity.job != parent.identity.job || layout.identity.name != parent.identity.name ||
+      layout.nodes != parent.nodes || layout.shape != parent.shape || layout.window != parent.window) {
+    return {Failure::kInvalidArgument, absl::StrCat("not a derived team of team ", layout.parent.value(), ": ",
                                                     schedule::DescribeTeam(layout.identity))};
   }
   const Key key = KeyOf(layout);
   Derived& derived = derived_[key];
   if (derived.id != TeamId{0} && derived.id != layout.id) {
     return {Failure::kInvalidArgument,
-            absl::StrCat("team ", layout.parent.value(), " has this derived (team=", derived.id.value(), ")")};
+            absl::StrCat("team ", layout.parent.value(), " has a derived team of this class (team=", derived.id.value(),
+                         ")")};
   }
   if (layout.identity.nonce < derived.failed) return derived.why;
   if (layout.identity.nonce > derived.failed) {
     FailureReport why = prepare.last_failure;
-    if (why.failure == Failure::kNone) {  // of a planner that does not say it, or has forgotten it
+    if (why.failure == Failure::kNone) {  // an old planner does not send it, a restarted one does not know it
       why = {Failure::kCanceled, absl::StrCat("team ", schedule::DescribeTeam(layout.identity),
                                               " could not be formed when other ranks came to this call")};
     }
@@ -148,9 +149,9 @@ void DerivedTeams::Committed(Team* derived, uint32_t pending_max) {
   const Team* team = teams_->Find(key.first);
   const auto it = derived_.find(key);
   if (team == nullptr || it == derived_.end() || it->second.id != derived->id()) return;
-  Derived& state = it->second;
-  if (std::exchange(state.committed, true)) return;
-  state.request = 0;
+  Derived& forming = it->second;
+  if (std::exchange(forming.committed, true)) return;
+  forming.request = 0;
   std::vector<Rank> left;
   for (const Rank rank : derived->members().ranks()) {
     if (const std::optional<ClientId> client = team->members().ClientOf(rank)) {
@@ -160,8 +161,8 @@ void DerivedTeams::Committed(Team* derived, uint32_t pending_max) {
     }
   }
   for (const Rank rank : left) (void)derived->Leave(rank);
-  for (auto& [rank, member] : state.members) {
-    for (CallPost& post : std::exchange(member.waiting, {})) derived->Post(rank, std::move(post), pending_max);
+  for (auto& [rank, state] : forming.members) {
+    for (CallPost& post : std::exchange(state.waiting, {})) derived->Post(rank, std::move(post), pending_max);
   }
 }
 
@@ -171,11 +172,11 @@ void DerivedTeams::Fail(const Key& key, Derived* derived, uint64_t failed, const
   derived->why = why;
   derived->id = TeamId{0};
   derived->request = 0;
-  for (auto& [rank, member] : derived->members) {
-    while (member.told < failed && !member.waiting.empty()) {
-      ++member.told;
-      Tell(key, rank, member.waiting.front().value, why);
-      member.waiting.pop_front();
+  for (auto& [rank, state] : derived->members) {
+    while (state.failed < failed && !state.waiting.empty()) {
+      ++state.failed;
+      Notify(key, rank, state.waiting.front().value, why);
+      state.waiting.pop_front();
     }
   }
 }
@@ -217,19 +218,19 @@ std::vector<TeamId> DerivedTeams::Of(TeamId team) const {
 
 void DerivedTeams::FailWaiting(TeamId team, const FailureReport& why) {
   for (auto it = derived_.lower_bound({team, Family::kCommon}); it != derived_.end() && it->first.first == team; ++it) {
-    for (auto& [rank, member] : it->second.members) {
-      for (const CallPost& post : std::exchange(member.waiting, {})) Tell(it->first, rank, post.value, why);
+    for (auto& [rank, state] : it->second.members) {
+      for (const CallPost& post : std::exchange(state.waiting, {})) Notify(it->first, rank, post.value, why);
     }
   }
 }
 
 void DerivedTeams::AppendStatus(schedule::DaemonStatus* status) const {
   for (const auto& [key, derived] : derived_) {
-    // The calls of a rank are those of the others, in order: by their places.
+    // All ranks make the same calls in the same order, so a call is known by its place among a rank's waiting ones.
     std::vector<schedule::CallStatus> calls;
-    for (const auto& [rank, member] : derived.members) {
+    for (const auto& [rank, state] : derived.members) {
       size_t place = 0;
-      for (const CallPost& post : member.waiting) {
+      for (const CallPost& post : state.waiting) {
         if (place == calls.size()) {
           calls.push_back(
               {.team = key.first, .sequence = CallSeq(place), .arguments = post.arguments, .waits_for = key.second});

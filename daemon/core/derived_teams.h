@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The companions of this node's teams: which there are, which attempts to form one have failed, and the calls that
-// wait.
+// The derived teams of this node's teams, one for each collective class but the common one, and the calls that wait for
+// them to be formed.
 #ifndef COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 #define COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 
@@ -22,19 +22,19 @@
 
 namespace copse::daemon {
 
-// Calls of other families than the common one wait here until their team's companion is formed, and go to it then. An
-// attempt to form it that fails, fails one call of every rank: the oldest here, or the next to come. All nodes count
-// the same attempts (docs/reference/control.md), so all ranks of a call are told the same.
+// DerivedTeams keeps a call whose class has a derived team until that team is formed, and posts it there then. A failed
+// attempt to form one fails one call of every rank: the oldest that waits, or the rank's next one. All nodes count the
+// same attempts (docs/reference/control.md), so all ranks of a call get the same result.
 //
-// The companions themselves are Teams of the daemon. Thread-compatible.
+// The derived teams themselves are Teams of the daemon. Thread-compatible.
 class DerivedTeams {
  public:
-  // While the planner is away calls wait for it, as they would for a rank that is late.
-  // The three outlive it.
+  // All three outlive it.
   DerivedTeams(const FormationParts* parts, const TeamTable* teams, Formations* formations)
       : parts_(parts), teams_(teams), formations_(formations) {}
 
-  // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
+  // A rank of `team`, which is not broken, calls a collective of another class than the common one. `post` was
+  // validated. While the planner is away, calls wait for it as they would for a late rank.
   void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
   // Whether another call of the rank may wait.
   bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
@@ -42,42 +42,44 @@ class DerivedTeams {
   bool HasCallWaiting() const;
 
   // --- Formation ---
-  // The planner has accepted this daemon (again): says once more what is asked for.
+  // The planner has accepted this daemon: repeats the joins that it has not answered.
   void AskAgain();
   void PlannerLost();
-  // May the team of `prepare` be prepared? kNone, or why not.
+  // Returns why the team of `prepare` cannot be prepared; kNone: it can.
   schedule::FailureReport Check(const schedule::Prepare& prepare);
   void Prepared(const Team& derived);
-  // Its members join it, and their calls begin.
+  // The ranks of its team join it, and their calls begin.
   void Committed(Team* derived, uint32_t pending_max);
-  // It was refused here, so it is aborted everywhere.
+  // It was refused here, so the planner aborts it everywhere.
   void Refused(const schedule::TeamLayout& layout, const schedule::FailureReport& why);
-  // The planner has answered a join. False: of no companion.
+  // The planner has refused a join. Returns false if the join is not for a derived team.
   bool JoinFailed(uint64_t request, const schedule::FailureReport& why);
-  // A prepared one is no more; if calls wait for it, it is asked for again.
+  // A prepared derived team was aborted; if calls wait for it, its join is sent again.
   void Dropped(const schedule::TeamLayout& layout);
 
   // --- With the team ---
-  std::vector<TeamId> Of(TeamId team) const;  // prepared or committed, here
-  // The team is broken: what waits ends.
+  // The derived teams of `team` that are prepared or committed here.
+  std::vector<TeamId> Of(TeamId team) const;
+  // The team is broken: fails the calls that wait.
   void FailWaiting(TeamId team, const schedule::FailureReport& why);
-  // The calls that wait, as far as they are known here.
+  // Adds the calls that wait, as far as this node knows them.
   void AppendStatus(schedule::DaemonStatus* status) const;
-  void MemberLeft(TeamId team, Rank rank);  // its waiting calls are told nothing
+  // Drops the rank's calls that wait, without events.
+  void MemberLeft(TeamId team, Rank rank);
   void Forget(TeamId team);
 
  private:
-  struct Member {
+  struct RankState {
     std::list<CallPost> waiting;
-    uint64_t told = 0;  // of how many failed attempts
+    uint64_t failed = 0;  // attempts whose failure the rank has received
   };
   struct Derived {
     TeamId id{0};  // 0: not prepared
     bool committed = false;
     uint64_t failed = 0;          // attempts
-    schedule::FailureReport why;  // of the last one
-    uint64_t request = 0;         // the join that asks for it
-    std::map<Rank, Member> members;
+    schedule::FailureReport why;  // the last attempt's failure
+    uint64_t request = 0;         // number of the unanswered join; 0: none
+    std::map<Rank, RankState> members;
 
     bool HasWaiting() const;
   };
@@ -85,9 +87,9 @@ class DerivedTeams {
 
   static Key KeyOf(const schedule::TeamLayout& layout) { return {layout.parent, layout.identity.family}; }
   void Ask(const Key& key, Derived* derived);
-  // All attempts before number `failed` have failed.
+  // Counts attempts as failed until there are `failed`.
   void Fail(const Key& key, Derived* derived, uint64_t failed, const schedule::FailureReport& why);
-  void Tell(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
+  void Notify(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
 
   const FormationParts* const parts_;
   const TeamTable* const teams_;
