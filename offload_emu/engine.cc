@@ -275,6 +275,37 @@ const EngineStats& Engine::Impl::stats() {
   return stats_;
 }
 
+void Engine::Impl::CheckInvariants() const {
+  CHECK(!in_progress_ && !is_in_network_);
+  CHECK(closed_ports_.empty());
+  uint32_t open = 0;
+  uint64_t waiting = 0;
+  for (size_t index = 0; index < ports_.size(); ++index) {
+    const Port* const port = ports_[index].port.get();
+    if (port == nullptr) continue;
+    ++open;
+    CHECK(!port->closed);
+    CHECK_EQ(port->id().index, index);
+    CHECK(Find(port->id()) == port);
+    waiting += port->CheckInvariants();
+    for (uint32_t i = 0; i < port->edge_count(); ++i) {
+      const Edge* const edge = port->edge(i);
+      if (edge == nullptr) continue;
+      const LabelTable::Target* const target = labels_.Find(edge->local);
+      CHECK(target != nullptr && target->port == port && target->edge == i);
+      const std::vector<Edge*>& edges = edge->peer->edges;
+      CHECK(std::find(edges.begin(), edges.end(), edge) != edges.end());
+    }
+  }
+  CHECK_EQ(ports_open_, open);
+  CHECK_EQ(stats_.sends_waiting, waiting);
+  for (const Peer* peer : dirty_) CHECK(peer->dirty);
+  for (const auto& [incarnation, peer] : peers_) {
+    CHECK(peer->incarnation == incarnation);
+    for (const Edge* edge : peer->due) CHECK(edge->due && edge->peer == peer.get());
+  }
+}
+
 Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options)
     : impl_(std::make_unique<Impl>(transport, control, options)) {}
 Engine::~Engine() = default;
@@ -323,5 +354,6 @@ bool Engine::PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes) {
 }
 bool Engine::Progress(uint64_t budget_bytes) { return impl_->Progress(budget_bytes); }
 const EngineStats& Engine::stats() const { return impl_->stats(); }
+void Engine::CheckInvariants() const { impl_->CheckInvariants(); }
 
 }  // namespace copse::emu

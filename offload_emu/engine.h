@@ -191,6 +191,10 @@ class Engine {
 
   const EngineStats& stats() const;
 
+  // Dies if an invariant does not hold. Not during Progress. Cost: O(ports * (slots + edges) + sequences): for tests
+  // and the simulator.
+  void CheckInvariants() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

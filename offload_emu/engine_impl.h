@@ -66,6 +66,7 @@ class Engine::Impl final : public TransportSink {
   // Returns null if there is no such port.
   Port* Find(PortId id) const;
   const EngineStats& stats();
+  void CheckInvariants() const;
 
   // TransportSink
   void OnFrame(absl::Span<const uint8_t> frame) override;

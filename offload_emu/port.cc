@@ -158,6 +158,55 @@ bool Port::Finish(uint64_t call) {
   return finished_ != before;
 }
 
+uint64_t Port::CheckInvariants() const {
+  uint32_t sequences = 0, events = 0;
+  uint64_t waiting = 0, listed = 0;
+  for (uint32_t index = 0; index < slots_.size(); ++index) {
+    const Slot& slot = slots_[index];
+    CHECK(!slot.finished || slot.sequences.front() == nullptr);  // a call that is over runs nothing
+    for (const Sequence* s = slot.sequences.front(); s != nullptr; s = s->slot_next) {
+      CHECK(s->port == this);
+      CHECK_EQ(s->slot, index);
+      CHECK(!s->dropped);
+      CHECK_LT(s->current, s->count);
+      CHECK(s->state != SequenceState::kRunning);
+      CHECK(!s->lands || s->state == SequenceState::kArmed);
+      ++sequences;
+      events += s->events;
+      waiting += s->state == SequenceState::kWaiting ? 1 : 0;
+    }
+    for (uint32_t c = 0; slot.block != nullptr && c < slot.block->counter_count(); ++c) {
+      const Counter& counter = slot.block->counter(c);
+      uint64_t threshold = counter.success + counter.failure + 1;  // what has been reached has fired
+      for (const Sequence* s = counter.armed.front(); s != nullptr; s = s->next) {
+        CHECK(s->state == SequenceState::kArmed);
+        CHECK_GE(s->threshold, threshold);
+        threshold = s->threshold;
+      }
+    }
+  }
+  CHECK_EQ(sequences_used, sequences);
+  CHECK_LE(sequences, options_.sequences);
+  CHECK_EQ(events_armed, events);
+  CHECK_LE(events, options_.eq_entries);
+  // The prefix of finished calls ends where one is not finished.
+  CHECK(!has_calls_ || !slots_[SlotOf(finished_)].finished);
+  for (uint32_t index = 0; index < edge_count(); ++index) {
+    const Edge* const edge = edges_[index].get();
+    if (edge == nullptr) continue;
+    CHECK(edge->port == this);
+    CHECK_EQ(edge->index, index);
+    CHECK_LE(edge->gets_outstanding, kGetsPerEdgeMax);
+    for (const Sequence* s = edge->waiting.front(); s != nullptr; s = s->next) {
+      CHECK(s->state == SequenceState::kWaiting);
+      CHECK_EQ(s->wait_edge, index);
+      ++listed;
+    }
+  }
+  CHECK_EQ(waiting, listed);
+  return waiting;
+}
+
 uint32_t Port::AddGet(const PendingGet& get) {
   uint32_t place = 0;
   while (place < gets_.size() && gets_[place].used) ++place;

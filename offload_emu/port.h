@@ -153,6 +153,9 @@ class Port {
 
   MiniPacketQueue& mpq() { return mpq_; }
 
+  // Dies if an invariant does not hold. Returns how many sequences wait for an edge.
+  uint64_t CheckInvariants() const;
+
   uint32_t sequences_used = 0;
   uint32_t events_armed = 0;
   ReadyJob* job = nullptr;

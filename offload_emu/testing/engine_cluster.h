@@ -30,6 +30,7 @@ struct EngineNode {
   void Run(uint64_t budget_bytes = 1 << 20) {
     while (engine->Progress(budget_bytes)) {
     }
+    engine->CheckInvariants();
   }
 };
 

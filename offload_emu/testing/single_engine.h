@@ -45,6 +45,7 @@ struct SingleEngine {
   void Run(uint64_t budget_bytes = 1 << 20) {
     while (engine.Progress(budget_bytes)) {
     }
+    engine.CheckInvariants();
   }
 
   // Makes a record as neighbor `edge` would send it for `call`.
