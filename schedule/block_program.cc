@@ -181,7 +181,6 @@ BlockCall BlockProgram::CallAt(NodeIndex node, std::vector<RankBuffers>* buffers
           .node = node,
           .collective = regular_,
           .root = arguments_.root,
-          .block_bytes = arguments_.bytes(),
           .ranks = *buffers,
           .has_notes = HasPairSizes(arguments_.collective)};
 }

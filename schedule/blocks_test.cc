@@ -21,14 +21,6 @@ namespace {
 
 using testing::FailsWith;
 
-std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
-  std::vector<uint32_t> distances;
-  if (kind == "ring" && n > 1) distances = {1};
-  for (uint32_t d = 1; kind == "doubling" && d < n; d *= 2) distances.push_back(d);
-  for (uint32_t d = 1; kind == "everybody" && d < n; ++d) distances.push_back(d);
-  return distances;
-}
-
 uint32_t Word(const Bytes& bytes, uint64_t i) {
   uint32_t word;
   std::memcpy(&word, bytes.data() + 4 * i, 4);
@@ -145,7 +137,7 @@ void RunOne(const Case& which, uint64_t seed) {
     for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
     // The nodes exchange their metadata.
     for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
       for (uint32_t p = 0; p < nodes; ++p) {
         const PairNote note = NoteOf(call, p);
         std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
@@ -155,14 +147,7 @@ void RunOne(const Case& which, uint64_t seed) {
   const std::vector<PlainCluster::Rank> before = cluster.ranks;
   const Cutting cutting(plan, sizes, each, pair_bytes_max);
   for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
-    std::vector<NodeSequence> sequences;
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, !equal && c == Collective::kAlltoall);
-      auto sequence = ExpandBlocks(call, cutting.At(k));
-      ASSERT_TRUE(sequence.ok()) << sequence.status();
-      sequences.push_back(*std::move(sequence));
-    }
-    cluster.Run(std::move(sequences));
+    cluster.Run(cluster.ExpandAll(sizes, c, root, !equal && c == Collective::kAlltoall, cutting.At(k)));
     if (::testing::Test::HasFailure()) return;
   }
   for (uint32_t r = 0; r < size; ++r) {
@@ -207,7 +192,7 @@ void RunOne(const Case& which, uint64_t seed) {
   }
   if (c == Collective::kAlltoall && !equal) {
     for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
       for (uint32_t p = 0; p < nodes; ++p) {
         if (cluster.order().NodeAt(p) == v) continue;
         PairNote heard;
@@ -245,9 +230,8 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
   for (const Collective c : {Collective::kScan, Collective::kExscan}) {
     for (const char* algorithm : {"tree", "ring", "doubling"}) {
       constexpr uint32_t kNodes = 5;
-      const Plan plan = std::string(algorithm) == "tree"
-                            ? RandomTreePlan(c, kNodes, 3)
-                            : CirculantPlan(c, kNodes, Distances(algorithm, kNodes), nullptr);
+      const Plan plan = std::string(algorithm) == "tree" ? RandomTreePlan(c, kNodes, 3)
+                                                         : CirculantPlan(c, kNodes, Distances(algorithm, kNodes));
       PlainCluster cluster(plan, BlockShape(kNodes, 1));
       cluster.op = ElementOp::kLor;
       cluster.type = ElementType::kUint8;
@@ -257,11 +241,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
         rank.receive = Bytes(8, 0);
       }
       const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-      std::vector<NodeSequence> sequences;
-      for (uint32_t v = 0; v < kNodes; ++v) {
-        sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, c, 0, 8, false), {0, 8}));
-      }
-      cluster.Run(std::move(sequences));
+      cluster.Run(cluster.ExpandAll(sizes, c, 0, false, {0, 8}));
       const uint32_t first = c == Collective::kScan ? 0 : 1;
       EXPECT_EQ(cluster.ranks[first].receive, Bytes(8, 7)) << algorithm;
       EXPECT_EQ(cluster.ranks[first + 1].receive, Bytes(8, 1)) << algorithm;
@@ -272,7 +252,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
 // Returns the bytes, by rank, of each rank's block in a reduce_scatter along a ring of one rank per node.
 std::vector<Slice> CutAlongARing(const std::vector<uint64_t>& bytes) {
   const auto nodes = static_cast<uint32_t>(bytes.size());
-  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes), nullptr);
+  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes));
   const PlainCluster cluster(plan, BlockShape(nodes, 1));
   const Cutting cutting(plan, BlockSizes(&cluster.order(), &cluster.shape(), bytes), 0, 0);
   std::vector<Slice> slices;
@@ -333,7 +313,7 @@ TEST(BlocksTest, TheRootsNotesReachAllNodes) {
 
 TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
   for (const uint32_t nodes : {4, 7, 8, 13}) {
-    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes), nullptr);
+    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes));
     plan.bytes_max = 1024;
     ASSERT_TRUE(PassesOn(plan));
     EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
@@ -346,11 +326,7 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
     const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
     const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
     ASSERT_EQ(cutting.segment_count(), 1);
-    std::vector<NodeSequence> sequences;
-    for (uint32_t v = 0; v < nodes; ++v) {
-      sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kAlltoall, 0, 8, false), cutting.At(0)));
-    }
-    cluster.Run(std::move(sequences));
+    cluster.Run(cluster.ExpandAll(sizes, Collective::kAlltoall, 0, false, cutting.At(0)));
     EXPECT_EQ(cluster.messages, nodes * DistancesOf(plan).size());
     for (const auto& rank : cluster.ranks) EXPECT_EQ(rank.receive, rank.send);
   }
@@ -364,7 +340,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
   for (const TeamShape& shape : {BlockShape(1, 5), BlockShape(4, 3), uneven}) {
     for (const char* algorithm : {"everybody", "doubling"}) {
       const uint32_t nodes = shape.node_count;
-      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes), nullptr);
+      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes));
       plan.segment_bytes = 2048;
       plan.bytes_max = 1024;
       PlainCluster cluster(plan, shape);
@@ -376,7 +352,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
         uint64_t total = 0;
         for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
           uint64_t copied = 0;
-          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, kBlockBytes, false);
+          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, false);
           const NodeSequence sequence = *ExpandBlocks(call, cutting.At(k));
           for (const Primitive& p : sequence.primitives) {
             for (const CopyRun& run : p.runs) {
@@ -442,11 +418,9 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
       for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
     }
     for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
-      std::vector<NodeSequence> sequences;
+      std::vector<NodeSequence> sequences = cluster.ExpandAll(sizes, c, 0, pairs && !doubling, cutting.At(k));
       for (uint32_t v = 0; v < kNodes; ++v) {
-        const BlockCall call = cluster.CallAt(v, sizes, c, 0, block, pairs && !doubling);
-        sequences.push_back(*ExpandBlocks(call, cutting.At(k)));
-        for (const Primitive& p : sequences.back().primitives) {
+        for (const Primitive& p : sequences[v].primitives) {
           if (p.step == Step::kSendTo) met.at(std::minmax(v, p.peer)) = k + 1;
         }
       }
@@ -461,12 +435,12 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
 }
 
 TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
-  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5), nullptr);
+  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5));
   plan.bytes_max = 1024;
   PlainCluster cluster(plan, BlockShape(5, 1));
   cluster.ranks.resize(5);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-  EXPECT_THAT(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}),
+  EXPECT_THAT(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, true), {0, 8}),
               FailsWith(absl::StatusCode::kInvalidArgument, "alltoallv"));
 }
 
@@ -479,11 +453,7 @@ TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
   const Cutting cutting(plan, sizes, 64, 0);
   ASSERT_EQ(cutting.segment_count(), 1);
-  std::vector<NodeSequence> sequences;
-  for (uint32_t v = 0; v < 9; ++v) {
-    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 64, false), cutting.At(0)));
-  }
-  cluster.Run(std::move(sequences));
+  cluster.Run(cluster.ExpandAll(sizes, Collective::kGather, 17, false, cutting.At(0)));
   EXPECT_EQ(cluster.messages, 8);
   EXPECT_EQ(cluster.landed, plan.neighbours[4].size());
   EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 64, 1));

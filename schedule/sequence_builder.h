@@ -61,10 +61,9 @@ class SequenceBuilder {
   }
 
   // Combines the operands, in this order, and returns where the result lies. Does nothing if there is only one.
-  Buffer Combine(std::vector<Buffer> operands) {
-    if (operands.empty()) return {};
+  Buffer Combine(std::vector<Buffer> operands, uint32_t bytes = kWholeSegment) {
     if (operands.size() == 1) return operands[0];
-    Reduce(std::move(operands), {Place::kScratch});
+    Reduce(std::move(operands), {Place::kScratch}, bytes);
     return {Place::kScratch};
   }
 

@@ -142,7 +142,6 @@ schedule::BlockCall LongCall::View() {
           .node = self_,
           .collective = regular_,
           .root = arguments().root,
-          .block_bytes = arguments().bytes(),
           .ranks = buffers_,
           .has_notes = HasPairSizes(arguments().collective)};
 }
