@@ -28,15 +28,15 @@ class RunList {
  public:
   void Add(Buffer from, Buffer to, uint64_t bytes);
   bool empty() const { return runs_.empty(); }
-  std::vector<CopyRun> Take() { return std::exchange(runs_, {}); }
-  const std::vector<CopyRun>& runs() const { return runs_; }
+  std::vector<BufferRun> Take() { return std::exchange(runs_, {}); }
+  const std::vector<BufferRun>& runs() const { return runs_; }
 
  private:
   static constexpr uint64_t kRunBytesMax = 64 * 1024;
   static bool Follows(const Buffer& a, const Buffer& b, uint64_t bytes) {
     return a.place == b.place && a.index == b.index && a.offset + bytes == b.offset;
   }
-  std::vector<CopyRun> runs_;
+  std::vector<BufferRun> runs_;
 };
 
 // One call at one node, whose sequence is written to `out_`. `call` must outlive it.

@@ -355,7 +355,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
           const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, false);
           const NodeSequence sequence = *ExpandBlocks(call, cutting.At(k));
           for (const Primitive& p : sequence.primitives) {
-            for (const CopyRun& run : p.runs) {
+            for (const BufferRun& run : p.runs) {
               const bool is_local = run.from.place == Place::kRankSend && run.to.place == Place::kRankRecv;
               copied += is_local ? run.bytes : 0;
             }

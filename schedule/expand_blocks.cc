@@ -18,7 +18,7 @@ void RunList::Add(Buffer from, Buffer to, uint64_t bytes) {
   }
   if (bytes == 0) return;
   if (!runs_.empty()) {
-    CopyRun& last = runs_.back();
+    BufferRun& last = runs_.back();
     if (last.bytes + bytes <= kRunBytesMax && Follows(last.from, from, last.bytes) &&
         Follows(last.to, to, last.bytes)) {
       last.bytes += bytes;
@@ -76,7 +76,7 @@ std::vector<Buffer> BlockExpansion::OwnOperands() const {
 }
 
 void BlockExpansion::SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes) {
-  std::vector<CopyRun> list = runs->Take();
+  std::vector<BufferRun> list = runs->Take();
   if (!Goes(bytes)) return;
   if (bytes == 0) return out_.SendTo(peer, phase, {}, 0);
   Buffer from{Place::kScratch};

@@ -58,7 +58,7 @@ FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective
   Learn();
 }
 
-FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
+FoldSchedule::Turn FoldSchedule::TurnOf(uint64_t index) const {
   if (!in_parts_) return {index, false};
   const uint64_t ahead = std::min(kAhead, pairs_);
   if (index < ahead) return {index, false};
@@ -66,22 +66,22 @@ FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
   const uint64_t then = index - ahead;
   const uint64_t turns = pairs_ - ahead;
   if (then >= 2 * turns) return {then - turns, true};
-  return then % 2 == 0 ? Place{then / 2, true} : Place{then / 2 + ahead, false};
+  return then % 2 == 0 ? Turn{then / 2, true} : Turn{then / 2 + ahead, false};
 }
 
-FoldSchedule::Chunk FoldSchedule::At(uint64_t index) const {
-  const Place place = PlaceOf(index);
-  const uint64_t first = place.pair * segments_per_chunk_;
-  return {.results = place.results,
+FoldChunk FoldSchedule::At(uint64_t index) const {
+  const Turn turn = TurnOf(index);
+  const uint64_t first = turn.pair * segments_per_chunk_;
+  return {.results = turn.results,
           .first_segment = first,
           .segments = static_cast<uint32_t>(std::min<uint64_t>(segments_per_chunk_, segments_ - first)),
-          .notes_offset = place.pair % kNoteSlots * segments_per_chunk_ * slice_};
+          .notes_offset = turn.pair % kNoteSlots * segments_per_chunk_ * slice_};
 }
 
 void FoldSchedule::OnOver(uint64_t index) {
   if (complete()) return;
-  const Place place = PlaceOf(index);
-  (place.results ? told_ : contributed_).insert(place.pair);
+  const Turn turn = TurnOf(index);
+  (turn.results ? told_ : contributed_).insert(turn.pair);
   Learn();
 }
 
@@ -92,9 +92,9 @@ void FoldSchedule::Learn() {
     return;
   }
   for (; !complete(); ++known_) {
-    const Place place = PlaceOf(known_);
-    if (place.results ? contributed_.erase(place.pair) == 0
-                      : place.pair >= kNoteSlots && told_.erase(place.pair - kNoteSlots) == 0) {
+    const Turn turn = TurnOf(known_);
+    if (turn.results ? contributed_.erase(turn.pair) == 0
+                     : turn.pair >= kNoteSlots && told_.erase(turn.pair - kNoteSlots) == 0) {
       return;
     }
   }
@@ -197,7 +197,7 @@ class FoldExpansion : NodeExpansion {
     Buffer from{Place::kRankSend, 0, slice.begin};
     if (own_ranks_.size() > 1) {
       from = {Place::kScratch};
-      std::vector<CopyRun> runs;
+      std::vector<BufferRun> runs;
       for (uint32_t l = 0; l < own_ranks_.size() && !(packed_ == slice); ++l) {
         runs.push_back({{Place::kRankSend, l, slice.begin}, {Place::kScratch, 0, l * bytes}, bytes});
       }
@@ -238,7 +238,7 @@ class FoldExpansion : NodeExpansion {
   }
 
   void Deliver(Buffer from, const Slice& slice) {
-    std::vector<CopyRun> runs;
+    std::vector<BufferRun> runs;
     for (uint32_t l = 0; l < own_ranks_.size(); ++l) {
       const uint32_t rank = own_ranks_[l].value();
       if (call_.collective == Collective::kReduce && rank != call_.root) continue;

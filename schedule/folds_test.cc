@@ -57,7 +57,7 @@ std::vector<Bytes> Results(const Call& call, const TeamShape& shape, Plan plan, 
   FoldSchedule schedule(plan, cluster.shape(), call.collective, call.bytes());
   cluster.notes.assign(nodes, Bytes(schedule.notes_bytes()));
   for (uint64_t index = 0; index < schedule.chunk_count(); ++index) {
-    const FoldSchedule::Chunk chunk = schedule.At(index);
+    const FoldChunk chunk = schedule.At(index);
     for (uint32_t s = 0; s < chunk.segments; ++s) {
       std::vector<NodeSequence> sequences;
       for (uint32_t v = 0; v < nodes; ++v) {
@@ -231,7 +231,7 @@ TEST(FoldScheduleTest, EachChunkComesOnceAndNoneBeforeWhatItNeeds) {
     while (next < schedule.chunk_count() || !running.empty()) {
       // Starts a chunk if one may start, or ends one of those in flight, in any order.
       if (next < schedule.chunk_count() && prng.Below(2) == 0) {
-        const FoldSchedule::Chunk chunk = schedule.At(next);
+        const FoldChunk chunk = schedule.At(next);
         if (!chunk.results) segments += chunk.segments;
         if (schedule.in_parts() && !chunk.results) {
           EXPECT_TRUE(notes.insert(chunk.notes_offset).second) << "notes are in use";
@@ -242,7 +242,7 @@ TEST(FoldScheduleTest, EachChunkComesOnceAndNoneBeforeWhatItNeeds) {
       }
       if (running.empty()) continue;
       std::swap(running[prng.Below(running.size())], running.front());
-      const FoldSchedule::Chunk chunk = schedule.At(running.front());
+      const FoldChunk chunk = schedule.At(running.front());
       if (chunk.results) {
         EXPECT_EQ(notes.erase(chunk.notes_offset), 1u) << "results without contributions";
       }

@@ -138,7 +138,7 @@ class PlainCluster {
       for (size_t i = state.next; i < steps.size(); ++i) {
         const Primitive& p = steps[i];
         if (!p.lands || p.runs.empty() || p.runs[0].from.index != from || p.phase != send.phase) continue;
-        for (const CopyRun& run : p.runs) {
+        for (const BufferRun& run : p.runs) {
           EXPECT_EQ(run.from, (Buffer{Place::kCell, from, run.from.offset}));
           ASSERT_LE(run.from.offset + run.bytes, message->size());
           std::memcpy(at(send.peer, run.to, run.bytes), message->data() + run.from.offset, run.bytes);
@@ -175,7 +175,7 @@ class PlainCluster {
             const bool first = states[p.peer].arrived.emplace(v, std::pair(p.phase, std::move(message))).second;
             EXPECT_TRUE(first) << v << " to " << p.peer << " twice";
           }
-          for (const CopyRun& run : p.runs) {
+          for (const BufferRun& run : p.runs) {
             if (state.landed.contains(state.next)) break;
             const uint8_t* from = read(v, run.from, run.bytes);
             std::memmove(at(v, run.to, run.bytes), from, run.bytes);
