@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "schedule/testing/plain_cluster.h"
+#include "schedule/testing/rank_data.h"
 #include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
@@ -21,36 +20,10 @@ namespace {
 
 using testing::FailsWith;
 
-uint32_t Word(const Bytes& bytes, uint64_t i) {
-  uint32_t word;
-  std::memcpy(&word, bytes.data() + 4 * i, 4);
-  return word;
-}
-
 Bytes RandomBytes(uint64_t bytes, Prng* prng) {
   Bytes made(bytes);
   for (uint8_t& b : made) b = static_cast<uint8_t>(prng->Next());
   return made;
-}
-
-// Places blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
-uint64_t Scatter(const std::vector<uint64_t>& bytes, bool equal, BlockList* list, Prng* prng) {
-  if (equal) return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
-  std::vector<uint32_t> order(bytes.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[prng->Below(i)]);
-  list->resize(bytes.size());
-  uint64_t at = 0;
-  for (const uint32_t r : order) {
-    (*list)[r] = {at, bytes[r]};
-    at += bytes[r] + 4 * prng->Below(3);
-  }
-  return at;
-}
-
-Bytes BlockOf(const Bytes& buffer, const BlockList& list, uint32_t rank, uint64_t bytes) {
-  const uint64_t offset = list.empty() ? rank * bytes : list[rank].offset;
-  return {buffer.begin() + static_cast<int64_t>(offset), buffer.begin() + static_cast<int64_t>(offset + bytes)};
 }
 
 struct Case {
@@ -60,7 +33,16 @@ struct Case {
 
 class BlocksTest : public ::testing::TestWithParam<Case> {};
 
-// Checks one random call against plain loops.
+// Returns the form of the collective with blocks of several sizes; itself if there is none.
+Collective IrregularOf(Collective regular) {
+  for (int i = 0; i < kCollectiveCount; ++i) {
+    const auto c = static_cast<Collective>(i);
+    if (IsIrregular(c) && PlanCollective(c) == regular) return c;
+  }
+  return regular;
+}
+
+// Checks one random call against rank_data.
 void RunOne(const Case& which, uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
                                     << seed);
@@ -69,138 +51,66 @@ void RunOne(const Case& which, uint64_t seed) {
   const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
   const Collective c = which.collective;
   const bool tree = std::string(which.algorithm) == "tree";
-  const bool scans = c == Collective::kScan || c == Collective::kExscan;
   // A node that passes on others' blocks must know their sizes.
   const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
   TeamShape shape = RandomShape(nodes, size, &prng);
-  if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
+  if (IsScan(c) && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
   Plan plan = tree ? RandomTreePlan(c, nodes, seed)
-                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
+                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), IsScan(c) ? nullptr : &prng);
   plan.segment_bytes = prng.Below(2) == 0 ? SegmentBytesMax(c) : 64;
   plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
   PlainCluster cluster(plan, shape);
-  const bool equal = prng.Below(2) == 0 || passes_on;
+  const bool equal = prng.Below(2) == 0 || passes_on || IsScan(c);
   const auto root = static_cast<uint32_t>(prng.Below(size));
-  const uint64_t each = 4 * prng.Below(prng.Below(2) == 0 ? 5 : 200);
-  std::vector<uint64_t> bytes(size, each);
-  if (!equal) {
-    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(100);
+  WholeCall whole{.arguments = {.collective = equal ? c : IrregularOf(c),
+                                .type = ElementType::kUint32,
+                                .count = equal ? prng.Below(prng.Below(2) == 0 ? 5 : 200) : 0,
+                                .root = HasRoot(c) ? root : 0},
+                  .displaced = true,
+                  .seed = seed};
+  const bool pairs = HasPairSizes(whole.arguments.collective);
+  if (!equal) whole.counts.resize(pairs ? uint64_t{size} * size : size);
+  for (uint64_t& count : whole.counts) count = prng.Below(3) == 0 ? 0 : prng.Below(100);
+  std::vector<uint64_t> bytes(size);
+  std::vector<RankData> data;
+  for (uint32_t r = 0; r < size; ++r) {
+    if (!pairs) bytes[r] = 4 * BlockCount(whole, r, r, size);
+    data.push_back(MakeRankData(whole, r, size));
+    cluster.ranks.push_back({data[r].send, data[r].receive, data[r].send_blocks.value_or(BlockList{}),
+                             data[r].receive_blocks.value_or(BlockList{})});
   }
+  const uint64_t each = whole.arguments.bytes();
   const BlockSizes sizes = equal ? BlockSizes(&cluster.order(), &cluster.shape(), each)
                                  : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
-  cluster.ranks.resize(size);
   cluster.notes.assign(nodes, Bytes(2 * nodes * sizeof(PairNote)));
-  std::vector<std::vector<uint64_t>> matrix(size, std::vector<uint64_t>(size, each));
-  for (uint32_t r = 0; r < size; ++r) {
-    auto& rank = cluster.ranks[r];
-    uint64_t sends = bytes[r];
-    uint64_t receives = 0;
-    if (c == Collective::kScatter) {
-      sends = r == root ? Scatter(bytes, equal, &rank.send_list, &prng) : 0;
-      receives = bytes[r];
-    } else if (c == Collective::kGather) {
-      receives = r == root ? Scatter(bytes, equal, &rank.receive_list, &prng) : 0;
-    } else if (c == Collective::kAllgather) {
-      receives = Scatter(bytes, equal, &rank.receive_list, &prng);
-    } else if (c == Collective::kReduceScatter) {
-      sends = sizes.total();
-      receives = bytes[r];
-    } else if (scans) {
-      sends = receives = each;
-    } else {
-      for (uint64_t& b : matrix[r]) {
-        if (!equal) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(60);
-      }
-      sends = Scatter(matrix[r], equal, &rank.send_list, &prng);
-    }
-    rank.send = RandomBytes(sends, &prng);
-    rank.receive = RandomBytes(receives, &prng);
-  }
-  if (c == Collective::kAlltoall) {
-    for (uint32_t r = 0; r < size; ++r) {
-      std::vector<uint64_t> column;
-      for (uint32_t s = 0; s < size; ++s) column.push_back(matrix[s][r]);
-      cluster.ranks[r].receive = RandomBytes(Scatter(column, equal, &cluster.ranks[r].receive_list, &prng), &prng);
+  uint64_t pair_bytes_max = pairs ? 0 : PairBytesMax(cluster.shape(), each);
+  // The nodes exchange their metadata.
+  for (uint32_t v = 0; pairs && v < nodes; ++v) {
+    const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
+    for (uint32_t p = 0; p < nodes; ++p) {
+      const PairNote note = NoteOf(call, p);
+      pair_bytes_max = std::max(pair_bytes_max, note.bytes);
+      std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
     }
   }
-  uint64_t pair_bytes_max = PairBytesMax(cluster.shape(), each);
-  if (!equal && c == Collective::kAlltoall) {
-    std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
-    for (uint32_t s = 0; s < size; ++s) {
-      for (uint32_t r = 0; r < size; ++r) {
-        const auto from = shape.node_of_rank[s].value();
-        const auto to = shape.node_of_rank[r].value();
-        pairs[{from, to}] += matrix[s][r];
-      }
-    }
-    pair_bytes_max = 0;
-    for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
-    // The nodes exchange their metadata.
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
-      for (uint32_t p = 0; p < nodes; ++p) {
-        const PairNote note = NoteOf(call, p);
-        std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
-      }
-    }
-  }
-  const std::vector<PlainCluster::Rank> before = cluster.ranks;
   const Cutting cutting(plan, sizes, each, pair_bytes_max);
   for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
-    cluster.Run(cluster.ExpandAll(sizes, c, root, !equal && c == Collective::kAlltoall, cutting.At(k)));
+    cluster.Run(cluster.ExpandAll(sizes, c, root, pairs, cutting.At(k)));
     if (::testing::Test::HasFailure()) return;
   }
   for (uint32_t r = 0; r < size; ++r) {
-    const auto& rank = cluster.ranks[r];
-    SCOPED_TRACE(::testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each
-                                      << " B");
-    switch (c) {
-      case Collective::kGather:
-      case Collective::kAllgather:
-        if (c == Collective::kGather && r != root) break;
-        for (uint32_t s = 0; s < size; ++s) {
-          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, bytes[s]), before[s].send) << "block " << s;
-        }
-        break;
-      case Collective::kScatter:
-        ASSERT_EQ(rank.receive, BlockOf(before[root].send, before[root].send_list, r, bytes[r]));
-        break;
-      case Collective::kReduceScatter:
-        for (uint64_t i = 0; i < bytes[r] / 4; ++i) {
-          uint32_t sum = 0;
-          for (const auto& other : before) sum += Word(other.send, sizes.RankBegin(r) / 4 + i);
-          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
-        }
-        break;
-      case Collective::kScan:
-      case Collective::kExscan:
-        for (uint64_t i = 0; i < each / 4; ++i) {
-          uint32_t sum = 0;
-          for (uint32_t s = 0; s < r + (c == Collective::kScan ? 1 : 0); ++s) sum += Word(before[s].send, i);
-          if (r == 0 && c == Collective::kExscan) sum = Word(before[0].receive, i);
-          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
-        }
-        break;
-      default:
-        for (uint32_t s = 0; s < size; ++s) {
-          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, matrix[s][r]),
-                    BlockOf(before[s].send, before[s].send_list, r, matrix[s][r]))
-              << "from rank " << s;
-        }
-        break;
-    }
+    ASSERT_EQ(cluster.ranks[r].receive, data[r].expected) << "rank " << r << " of " << size << " on " << nodes
+                                                          << " nodes, " << each << " B";
   }
-  if (c == Collective::kAlltoall && !equal) {
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
-      for (uint32_t p = 0; p < nodes; ++p) {
-        if (cluster.order().NodeAt(p) == v) continue;
-        PairNote heard;
-        std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
-        const PairNote expected = NoteExpected(call, p);
-        ASSERT_EQ(heard.bytes, expected.bytes);
-        ASSERT_EQ(heard.counts_hash, expected.counts_hash);
-      }
+  for (uint32_t v = 0; pairs && v < nodes; ++v) {
+    const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
+    for (uint32_t p = 0; p < nodes; ++p) {
+      if (cluster.order().NodeAt(p) == v) continue;
+      PairNote heard;
+      std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
+      const PairNote expected = NoteExpected(call, p);
+      ASSERT_EQ(heard.bytes, expected.bytes);
+      ASSERT_EQ(heard.counts_hash, expected.counts_hash);
     }
   }
 }
