@@ -233,17 +233,18 @@ void EachComplexProduct(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t
 // --- Values with their indices ---
 
 template <typename Value>
-struct Pair {
+struct IndexedValue {
   Value value;
   int32_t index;
 };
-static_assert(sizeof(Pair<float>) == 8 && sizeof(Pair<int32_t>) == 8 && sizeof(Pair<int16_t>) == 8);
-static_assert(sizeof(Pair<double>) == 16 && sizeof(Pair<int64_t>) == 16);
+static_assert(sizeof(IndexedValue<float>) == 8 && sizeof(IndexedValue<int32_t>) == 8 &&
+              sizeof(IndexedValue<int16_t>) == 8);
+static_assert(sizeof(IndexedValue<double>) == 16 && sizeof(IndexedValue<int64_t>) == 16);
 
 // Elements are copied whole, padding included, and without a branch, since the choice is unpredictable.
 template <ElementOp op, typename Value>
 void EachPair(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
-  constexpr size_t kBytes = sizeof(Pair<Value>), kIndex = offsetof(Pair<Value>, index);
+  constexpr size_t kBytes = sizeof(IndexedValue<Value>), kIndex = offsetof(IndexedValue<Value>, index);
   COPSE_ALU_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const size_t at = i * kBytes;

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "base/ids.h"
 #include "offload_emu/alu.h"
@@ -51,7 +50,6 @@ enum class OpCode : uint8_t {
   kEvent,     // puts (value, status of the sequence's trigger) into the port's EQ
   kCopyList,  // `bytes` runs of `runs`, in order
 };
-std::string_view OpCodeName(OpCode op);
 
 enum DescriptorOptions : uint8_t {
   kOptionTrigger = 1,       // kSend, kPut: the record counts at the receiver

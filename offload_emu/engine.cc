@@ -123,7 +123,7 @@ void Engine::Impl::NameInTrace(PortId id, TeamId team, CallSeq first_call) {
 absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
-  return port->Bind(index, Region{base, bytes, writable});
+  return port->Bind(index, BoundRegion{base, bytes, writable});
 }
 
 absl::StatusOr<Engine::NewEdge> Engine::Impl::AddEdge(PortId id, Incarnation peer) {
@@ -185,7 +185,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
                                                    ", +", port->options().slots, ")"));
   }
   const uint32_t at = port->SlotOf(seq.value());
-  Port::Slot& slot = port->slot(at);
+  Port::CallSlot& slot = port->slot(at);
   if (slot.hash_expected) {
     if (slot.hash == hash) return absl::OkStatus();
     return absl::FailedPreconditionError(

@@ -23,10 +23,8 @@ class CallTest : public testing::Test {
   CounterIndex At(uint64_t call, uint32_t counter) const {
     return static_cast<uint32_t>(call % 4) * kCounters + counter;
   }
-  void Expect(uint64_t call, uint16_t hash = kTestHash) {
-    ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(call), hash).ok());
-  }
-  void Finish(uint64_t call) { ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(call)).ok()); }
+  void Expect(uint64_t call, uint16_t hash = kTestHash) { one_.Expect(call, hash); }
+  void Finish(uint64_t call) { one_.Finish(call); }
   RecordAndPayload Packet(uint32_t edge, uint64_t call, uint32_t counter, Bytes payload = {}) {
     return one_.From(edge, RecordKind::kPacket, call, counter, std::move(payload));
   }
@@ -78,7 +76,7 @@ TEST_F(CallTest, CallsMayFinishOutOfOrder) {
   EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 1)})));
   Finish(0);
   EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(3));
-  EXPECT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(5), 1).ok());  // slot 1 again
+  one_.Expect(5, 1);  // slot 1 again
 }
 
 TEST_F(CallTest, ExpectAndFinishRefuseCallsOutsideTheWindow) {
@@ -93,16 +91,16 @@ TEST_F(CallTest, ExpectAndFinishRefuseCallsOutsideTheWindow) {
 
 TEST_F(CallTest, TheEndOfACallZeroesItsCountersAndDropsWhatIsArmedThere) {
   Expect(0);
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(0, 1), .threshold = 9}, {EventOf(1)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(1, 1), .threshold = 2}, {EventOf(2)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), EventOf(3)}).ok());  // ready, belongs to call 0
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {CountOf(At(0, 3)), EventOf(4)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {EventOf(5)}).ok());  // belongs to no call
-  ASSERT_TRUE(one_.engine.Count(one_.port, At(0, 1), 8, 0).ok());
+  one_.Arm({.counter = At(0, 1), .threshold = 9}, {EventOf(1)});
+  one_.Arm({.counter = At(1, 1), .threshold = 2}, {EventOf(2)});
+  one_.Arm({}, {SendOf(0, 0, 0), EventOf(3)});  // ready, belongs to call 0
+  one_.Arm({}, {CountOf(At(0, 3)), EventOf(4)});
+  one_.Arm({}, {EventOf(5)});  // belongs to no call
+  one_.Count(At(0, 1), 8, 0);
   Finish(0);
   EXPECT_EQ(one_.Counter(At(0, 1)), CounterValue{});
-  ASSERT_TRUE(one_.engine.Count(one_.port, At(4, 1), 9, 0).ok());
-  ASSERT_TRUE(one_.engine.Count(one_.port, At(1, 1), 2, 0).ok());
+  one_.Count(At(4, 1), 9, 0);
+  one_.Count(At(1, 1), 2, 0);
   one_.Run();
   EXPECT_EQ(one_.sink.events, (Events{{5, false}, {2, false}}));
   EXPECT_TRUE(SentKinds().empty());
@@ -111,7 +109,7 @@ TEST_F(CallTest, TheEndOfACallZeroesItsCountersAndDropsWhatIsArmedThere) {
 // --- Hashes and duplicates ---
 
 TEST_F(CallTest, EarlyPacketsCountOnceTheHashIsKnown) {
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(0, 0), .threshold = 2}, {EventOf(1)}).ok());
+  one_.Arm({.counter = At(0, 0), .threshold = 2}, {EventOf(1)});
   RecordAndPayload error = Packet(1, 0, 0);
   error.record.flags |= kRecordError;
   one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 3)});
@@ -195,9 +193,9 @@ TEST_F(CallTest, ANewEdgeDoesNotInheritWhatItsPredecessorSent) {
 TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
   for (uint64_t call = 0; call < 4; ++call) Finish(call);
   SentKinds();
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4), EventOf(4)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 5), EventOf(5)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(1, 0, 4), EventOf(6)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 4), EventOf(4)});
+  one_.Arm({}, {SendOf(0, 0, 5), EventOf(5)});
+  one_.Arm({}, {SendOf(1, 0, 4), EventOf(6)});
   one_.Run();
   const auto asks = one_.transport.TakeRecords();
   ASSERT_EQ(asks.size(), 2u);
@@ -231,7 +229,7 @@ TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
 
 TEST_F(CallTest, WhatWaitsWhenItsCallEndsWaitsNoLonger) {
   for (uint64_t call = 0; call < 4; ++call) Finish(call);
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 4)});
   one_.Run();
   EXPECT_EQ(stats().sends_waiting, 1u);
   Finish(4);
@@ -239,11 +237,11 @@ TEST_F(CallTest, WhatWaitsWhenItsCallEndsWaitsNoLonger) {
 }
 
 TEST_F(CallTest, CreditThatGoesAlongIsCountedWhenItHasGrown) {
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), SendOf(0, 1, 0)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 0), SendOf(0, 1, 0)});
   one_.Run();
   EXPECT_EQ(stats().credits_piggybacked, 0u);
   Finish(0);
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 1), SendOf(0, 1, 1)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 1), SendOf(0, 1, 1)});
   one_.Run();
   EXPECT_EQ(stats().credits_piggybacked, 1u);
 }
@@ -272,7 +270,7 @@ TEST_F(CallTest, CreditTravelsWithPacketsRatherThanAlone) {
   one_.Deliver(0, {Packet(0, 0, 0)});
   Finish(0);
   Finish(1);
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 2)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 2)});
   one_.Run();
   const auto records = one_.transport.TakeRecords();
   ASSERT_EQ(records.size(), 1u);
@@ -304,7 +302,7 @@ TEST_F(CallTest, AnAskIsAnsweredAtOnceOrWhenTheCallIsOver) {
 TEST_F(CallTest, AnEdgeUnusedForLongerThanItsSequenceNumbersStillKnowsItsCredit) {
   for (uint64_t call = 0; call < 100'000; ++call) Finish(call);
   SentKinds();
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 100'000), EventOf(1)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 100'000), EventOf(1)});
   one_.Run();
   EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kCreditAsk}));
   one_.Deliver(0, {Credit(0, 99'999)});
@@ -313,7 +311,7 @@ TEST_F(CallTest, AnEdgeUnusedForLongerThanItsSequenceNumbersStillKnowsItsCredit)
 
 TEST_F(CallTest, AWaitingSequenceEndsWithItsCall) {
   for (uint64_t call = 0; call < 4; ++call) Finish(call);
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4), EventOf(4)}).ok());
+  one_.Arm({}, {SendOf(0, 0, 4), EventOf(4)});
   one_.Run();
   Finish(4);
   SentKinds();

@@ -21,8 +21,8 @@ class Target {
   Target()
       : one_({.slots = 4, .counters_per_slot = 4, .regions = 3, .edges = 3, .cell_bytes = 1000}), memory_(3 * kBytes) {
     std::fill(memory_.begin(), memory_.end(), kGuard);
-    EXPECT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data() + kBytes, kBytes, true).ok());
-    EXPECT_TRUE(one_.engine.BindRegion(one_.port, 1, memory_.data() + kBytes, kBytes, false).ok());
+    one_.Bind(0, memory_.data() + kBytes, kBytes, true);
+    one_.Bind(1, memory_.data() + kBytes, kBytes, false);
     client_ = *one_.engine.OpenPort({.mpq_entries = 4, .edges = 1}, &one_.sink);
     client_label_ = one_.engine.AddEdge(client_, Incarnation(SingleEngine::kPeer))->label;
     EXPECT_TRUE(one_.engine.SetRemoteLabel(client_, 0, Label{77}).ok());

@@ -121,16 +121,18 @@ class Engine::Impl final : public TransportSink {
   bool RunReady(uint64_t* budget_bytes);
   uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
   void FreeSequence(Sequence* sequence);
-  enum class Outcome { kDone, kFailed, kInterrupted, kWaits, kLost };
+  enum class StepOutcome { kDone, kFailed, kInterrupted, kWaits, kLost };
   // kLost: the descriptor's memory was lost. Its result is discarded, and was not sent.
   // Whether the descriptor's range of a bound region lies in lost memory.
   static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
-  Outcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+  StepOutcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                            uint64_t* used_bytes);
+  StepOutcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
+  StepOutcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
                         uint64_t* used_bytes);
-  Outcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
-  Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
-  Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
-  Outcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
+  StepOutcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
+  StepOutcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                          uint64_t* used_bytes);
 
   // engine_send.cc
   Peer* PeerOf(Incarnation incarnation);

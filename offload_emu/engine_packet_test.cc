@@ -29,16 +29,16 @@ constexpr PortOptions kTeam = {.slots = 4, .counters_per_slot = 4, .regions = 4,
 class LandingTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
-    ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), memory_.size(), true).ok());
-    ASSERT_TRUE(one_.engine.BindRegion(one_.port, 1, locked_.data(), locked_.size(), false).ok());
+    one_.Expect(1);
+    one_.Bind(0, memory_.data(), memory_.size(), true);
+    one_.Bind(1, locked_.data(), locked_.size(), false);
   }
   // Returns the content of the eager buffer of `edge` in call 1's slot.
   Bytes Cell(uint32_t edge, uint64_t offset, uint32_t bytes) {
     const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, 1), offset};
     Bytes copy(bytes);
-    EXPECT_TRUE(one_.engine.BindRegion(one_.port, 3, copy.data(), bytes, true).ok());
-    EXPECT_TRUE(one_.engine.Post(one_.port, {}, {CopyOf(cell, {3, 0}, bytes)}).ok());
+    one_.Bind(3, copy.data(), bytes, true);
+    one_.Arm({}, {CopyOf(cell, {3, 0}, bytes)});
     one_.Run();
     return copy;
   }
@@ -78,7 +78,7 @@ TEST_F(LandingTest, APutToARegionForACallThatIsNotKnownYetFails) {
   put.record.header.sequence = 2;
   one_.Deliver(0, {put});
   EXPECT_EQ(memory_[0], 0);
-  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(2), kTestHash).ok());
+  one_.Expect(2);
   EXPECT_EQ(one_.Counter(2 * 4 + 2), (CounterValue{0, 1}));
   EXPECT_EQ(one_.engine.stats().dropped_window, 1u);
 }
@@ -205,7 +205,7 @@ TEST_F(LandAtTargetTest, ATargetThatMayNotBeWrittenFailsTheCopy) {
 // The sequence that a failure fires is gone when the data comes.
 TEST_F(LandAtTargetTest, NothingLandsForASequenceThatHasFired) {
   ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
-  ASSERT_TRUE(one_.engine.Count(one_.port, 1 * 4 + 2, 0, 1).ok());
+  one_.Count(1 * 4 + 2, 0, 1);
   one_.Run();
   EXPECT_EQ(one_.sink.events, (Events{{5, true}}));
   one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
@@ -215,7 +215,7 @@ TEST_F(LandAtTargetTest, NothingLandsForASequenceThatHasFired) {
 
 TEST_F(LandAtTargetTest, NothingLandsForACallThatIsOver) {
   ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
-  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(1)).ok());
+  one_.Finish(1);
   one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
   EXPECT_EQ(landed(), 0u);
   EXPECT_EQ(memory_, Bytes(64));
@@ -289,9 +289,9 @@ TEST_F(GetTest, AnAnswerThatComesAfterTheCallIsDropped) {
 TEST(GetReplyTest, OnlyTheAnswerThatWasAskedForIsTaken) {
   SingleEngine one(kTeam);
   Bytes memory(64);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 64, true).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 0}, 8, 1)}).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 8}, 8, 2)}).ok());
+  one.Bind(0, memory.data(), 64, true);
+  one.Arm({}, {GetOf(0, 0, 0, {0, 0}, 8, 1)});
+  one.Arm({}, {GetOf(0, 0, 0, {0, 8}, 8, 2)});
   one.Run();
   const auto gets = one.transport.TakeRecords();
   ASSERT_EQ(gets.size(), 2u);
@@ -355,7 +355,7 @@ TEST(MpqTest, PacketsQueueInOrderAndAFullQueueDrops) {
 TEST(MpqTest, PutsGoToBoundRegionsErrorsCountAsFailuresAndBoundsHold) {
   SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1});
   Bytes memory(8);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 8, true).ok());
+  one.Bind(0, memory.data(), 8, true);
   RecordAndPayload put = one.From(0, RecordKind::kPut, 7, 0, {1, 2});
   one.Deliver(0, {put});  // to an eager buffer: there are none
   EXPECT_EQ(one.engine.stats().dropped_malformed, 1u);
@@ -397,10 +397,10 @@ TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
 TEST(OutboxTest, RecordsToOnePeerShareFrames) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 2});
   Bytes memory(4000, 5);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 4000, false).ok());
+  one.Bind(0, memory.data(), 4000, false);
   std::vector<Descriptor> sends;
   for (uint32_t i = 0; i < 10; ++i) sends.push_back(PutOf(i % 2, i, 0, {0, 0}, 4000 - i));
-  ASSERT_TRUE(one.engine.Post(one.port, {}, sends).ok());
+  one.Arm({}, sends);
   one.Run();
   ASSERT_EQ(one.transport.sent.size(), 4u);  // 4 + 1 puts per peer
   for (const auto& [peer, frame] : one.transport.sent) EXPECT_LE(frame.size(), kFrameBytesMax);
@@ -416,10 +416,10 @@ TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait
   const uint32_t bytes = GetParam();
   SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
   Bytes memory(bytes, 5);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), bytes, false).ok());
+  one.Bind(0, memory.data(), bytes, false);
   one.transport.answer = absl::ResourceExhaustedError("full");
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, bytes)}).ok());
+    one.Arm({}, {PutOf(0, i, 0, {0, 0}, bytes)});
   }
   one.Run(1 << 30);
   EXPECT_FALSE(one.engine.Progress(1 << 20));  // no reason to spin
@@ -440,11 +440,8 @@ INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, ::testing::Values(16'000
 TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
   Bytes memory(32'768, 5);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), false).ok());
-  ASSERT_TRUE(one.engine
-                  .Post(one.port, {},
-                        {PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)})
-                  .ok());
+  one.Bind(0, memory.data(), memory.size(), false);
+  one.Arm({}, {PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)});
   one.Run();
   EXPECT_EQ(one.engine.stats().frames_sent, 3u);
   const auto records = one.transport.TakeRecords();
@@ -456,9 +453,9 @@ TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
 TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
   SingleEngine one({.slots = 4, .edges = 1});
   one.transport.answer = absl::UnavailableError("no connection");
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 0, 0)}).ok());
+  one.Arm({}, {SendOf(0, 0, 0)});
   one.Run();
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 1, 0)}).ok());
+  one.Arm({}, {SendOf(0, 1, 0)});
   one.Run();
   ASSERT_EQ(one.control.downs.size(), 1u);
   EXPECT_EQ(one.control.downs[0].first, Incarnation(SingleEngine::kPeer));
@@ -470,7 +467,7 @@ TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
 TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
   one.transport.answer = absl::ResourceExhaustedError("full");
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 0, 0), EventOf(1)}).ok());
+  one.Arm({}, {SendOf(0, 0, 0), EventOf(1)});
   one.Run();
   one.transport.to_lose.push_back(Incarnation(SingleEngine::kPeer));
   one.transport.to_lose.push_back(Incarnation(999));  // a peer without an edge
@@ -516,10 +513,10 @@ TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
   SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
   const Incarnation peer(SingleEngine::kPeer);
   Bytes memory(16'000, 5);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), false).ok());
+  one.Bind(0, memory.data(), memory.size(), false);
   one.transport.answer = absl::ResourceExhaustedError("full");
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, 16'000)}).ok());
+    one.Arm({}, {PutOf(0, i, 0, {0, 0}, 16'000)});
   }
   one.Run(1 << 30);
   EXPECT_TRUE(absl::IsResourceExhausted(one.engine.SendControl(peer, 1, Bytes(9))));
@@ -552,7 +549,7 @@ TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
 
 TEST(FrameTest, WhatDoesNotFitIsDroppedWholeAndCounted) {
   SingleEngine one(kTeam);
-  ASSERT_TRUE(one.engine.ExpectHash(one.port, CallSeq(0), kTestHash).ok());
+  one.Expect(0);
   const Incarnation peer(SingleEngine::kPeer);
   const RecordAndPayload good = one.From(0, RecordKind::kPacket, 0, 0, {1, 2, 3});
   const auto frame = [&](const RecordAndPayload& second) {

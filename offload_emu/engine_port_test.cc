@@ -93,8 +93,8 @@ TEST_F(OpenPortTest, AClosedPortsNumberIsRefusedEverywhere) {
 
 TEST(ClosePortTest, ArmedSequencesAndTheirEventsAreGone) {
   SingleEngine one({.slots = 2, .edges = 1});
-  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 0, .threshold = 1}, {EventOf(1)}).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(2)}).ok());
+  one.Arm({.counter = 0, .threshold = 1}, {EventOf(1)});
+  one.Arm({}, {EventOf(2)});
   one.engine.ClosePort(one.port);
   one.Run();
   EXPECT_TRUE(one.sink.events.empty());
@@ -105,8 +105,8 @@ TEST(ClosePortTest, ArmedSequencesAndTheirEventsAreGone) {
 TEST(ClosePortTest, FromWithinItsOwnEvent) {
   SingleEngine one({.slots = 2});
   one.sink.on_event = [&](PortId port, uint64_t, bool) { one.engine.ClosePort(port); };
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(1), EventOf(2), CountOf(0)}).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(3)}).ok());
+  one.Arm({}, {EventOf(1), EventOf(2), CountOf(0)});
+  one.Arm({}, {EventOf(3)});
   one.Run();
   EXPECT_EQ(one.sink.events, (Events{{1, false}}));
   EXPECT_TRUE(one.engine.OpenPort({}, &one.sink).ok());
@@ -115,7 +115,7 @@ TEST(ClosePortTest, FromWithinItsOwnEvent) {
 TEST(ClosePortTest, FromWithinItsOwnMismatch) {
   SingleEngine one({.slots = 2, .edges = 1});
   one.sink.on_mismatch = [&](PortId port) { one.engine.ClosePort(port); };
-  ASSERT_TRUE(one.engine.ExpectHash(one.port, CallSeq(0), 1).ok());
+  one.Expect(0, 1);
   one.Deliver(0, {one.From(0, RecordKind::kPacket, 0, 0), one.From(0, RecordKind::kPacket, 0, 1)});
   EXPECT_EQ(one.sink.mismatches.size(), 1u);
   EXPECT_EQ(one.engine.stats().dropped_label, 1u);
@@ -127,7 +127,7 @@ class RegionTest : public ::testing::Test {
  protected:
   // Whether a copy from one region reference to another succeeds.
   bool Copies(MemoryRef source, MemoryRef target, uint32_t bytes) {
-    EXPECT_TRUE(one_.engine.Post(one_.port, {}, {CopyOf(source, target, bytes), EventOf(0)}).ok());
+    one_.Arm({}, {CopyOf(source, target, bytes), EventOf(0)});
     one_.Run();
     return !one_.sink.TakeEvents().back().failed;
   }
@@ -137,8 +137,8 @@ class RegionTest : public ::testing::Test {
 };
 
 TEST_F(RegionTest, BoundsAndWritabilityAreCheckedWhenTheDescriptorRuns) {
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), 50, false).ok());
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 1, memory_.data() + 50, 50, true).ok());
+  one_.Bind(0, memory_.data(), 50, false);
+  one_.Bind(1, memory_.data() + 50, 50, true);
   memory_[3] = 42;
   EXPECT_TRUE(Copies({0, 0}, {1, 0}, 50));
   EXPECT_EQ(memory_[53], 42);
@@ -148,16 +148,16 @@ TEST_F(RegionTest, BoundsAndWritabilityAreCheckedWhenTheDescriptorRuns) {
   EXPECT_FALSE(Copies({0, UINT64_MAX}, {1, 0}, 2));  // wraps around
   EXPECT_FALSE(Copies({2, 0}, {1, 0}, 1));           // never bound
   EXPECT_TRUE(Copies({2, 0}, {1, 0}, 0));            // zero bytes access nothing
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, nullptr, 0, false).ok());
+  one_.Bind(0, nullptr, 0, false);
   EXPECT_FALSE(Copies({0, 0}, {1, 0}, 1));  // unbound again
 }
 
 TEST_F(RegionTest, CellsAndScratchAreMadeOnFirstUseAndReturned) {
   const RegionIndex cell = one_.engine.CellRegion(one_.port, 0, 1);
   const RegionIndex scratch = one_.engine.ScratchRegion(one_.port, 1);
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), 100, true).ok());
+  one_.Bind(0, memory_.data(), 100, true);
   memory_[0] = 7;
-  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(0)).ok());
+  one_.Finish(0);
   EXPECT_EQ(one_.engine.stats().memory_used_bytes, 0u);
   EXPECT_TRUE(Copies({0, 0}, {cell, 900}, 100));
   EXPECT_GE(one_.engine.stats().memory_used_bytes, 1000u);
@@ -167,17 +167,17 @@ TEST_F(RegionTest, CellsAndScratchAreMadeOnFirstUseAndReturned) {
   EXPECT_FALSE(Copies({0, 0}, {cell, 901}, 100));
   one_.engine.RemoveEdge(one_.port, 1);
   EXPECT_FALSE(Copies({one_.engine.CellRegion(one_.port, 1, 0), 0}, {0, 0}, 1));
-  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(1)).ok());
+  one_.Finish(1);
   EXPECT_EQ(one_.engine.stats().memory_used_bytes, 0u);
 }
 
 TEST_F(RegionTest, AnotherPortsDataIsNeverSeen) {
   std::memset(memory_.data(), 0xaa, 100);
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), 100, true).ok());
+  one_.Bind(0, memory_.data(), 100, true);
   EXPECT_TRUE(Copies({0, 0}, {one_.engine.ScratchRegion(one_.port, 0), 0}, 100));
   one_.engine.ClosePort(one_.port);
   one_.port = *one_.engine.OpenPort({.slots = 2, .cell_bytes = 1000}, &one_.sink);
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), 100, true).ok());
+  one_.Bind(0, memory_.data(), 100, true);
   EXPECT_TRUE(Copies({one_.engine.ScratchRegion(one_.port, 1), 0}, {0, 0}, 100));
   EXPECT_EQ(memory_, std::vector<uint8_t>(100, 0));
 }
@@ -219,8 +219,8 @@ TEST(EdgeTest, SendsWaitForTheLabelInOrder) {
   SingleEngine one({.slots = 2, .edges = 2});
   one.engine.RemoveEdge(one.port, 1);
   const auto edge = *one.engine.AddEdge(one.port, Incarnation(70));
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(edge.edge, 1, 0), EventOf(1)}).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(edge.edge, 2, 0), EventOf(2)}).ok());
+  one.Arm({}, {SendOf(edge.edge, 1, 0), EventOf(1)});
+  one.Arm({}, {SendOf(edge.edge, 2, 0), EventOf(2)});
   one.Run();
   EXPECT_TRUE(one.sink.events.empty());
   EXPECT_TRUE(one.transport.sent.empty());
@@ -241,8 +241,8 @@ TEST(EdgeTest, WhatWaitsForARemovedEdgeFails) {
   one.engine.RemoveEdge(one.port, 1);
   const auto edge = *one.engine.AddEdge(one.port, Incarnation(70));
   Descriptor get = GetOf(0, 0, 0, {0, 0}, 0, 1);
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(edge.edge, 1, 0), EventOf(1)}).ok());
-  ASSERT_TRUE(one.engine.Post(one.port, {}, {get}).ok());
+  one.Arm({}, {SendOf(edge.edge, 1, 0), EventOf(1)});
+  one.Arm({}, {get});
   one.Run();
   one.engine.RemoveEdge(one.port, edge.edge);
   one.engine.RemoveEdge(one.port, 0);

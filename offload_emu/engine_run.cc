@@ -73,20 +73,20 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     }
     const Descriptor& descriptor = sequence->descriptors()[sequence->current];
     const CounterIndex counter = descriptor.counter;
-    const Outcome outcome = RunDescriptor(sequence, descriptor, allowance_bytes - used, &used);
+    const StepOutcome outcome = RunDescriptor(sequence, descriptor, allowance_bytes - used, &used);
     if (sequence->dropped) break;  // dropped by the sink that an event called
-    if (outcome == Outcome::kWaits) return used;
+    if (outcome == StepOutcome::kWaits) return used;
     // The check follows the access, as the fault may have come with it. A transfer checks before anything is sent.
-    if (outcome == Outcome::kLost || (AnyMemoryLost() && UsesLostMemory(port, descriptor))) {
+    if (outcome == StepOutcome::kLost || (AnyMemoryLost() && UsesLostMemory(port, descriptor))) {
       sequence->state = SequenceState::kParked;
       return used;
     }
-    if (outcome == Outcome::kInterrupted) continue;
+    if (outcome == StepOutcome::kInterrupted) continue;
     used += kDescriptorCostBytes;
     ++stats_.descriptors_run;
-    if (outcome == Outcome::kFailed) sequence->failed = true;
+    if (outcome == StepOutcome::kFailed) sequence->failed = true;
     // A get counts when its answer has arrived.
-    const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == Outcome::kDone;
+    const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == StepOutcome::kDone;
     ++sequence->current;
     sequence->done_bytes = 0;
     if (counter != kNoCounter && !asked) AddCount(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
@@ -136,49 +136,49 @@ bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   return false;
 }
 
-Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, const Descriptor& descriptor,
-                                                  uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::Impl::StepOutcome Engine::Impl::RunDescriptor(Sequence* sequence, const Descriptor& descriptor,
+                                                      uint64_t allowance_bytes, uint64_t* used_bytes) {
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
     case OpCode::kGet:
       return RunTransfer(sequence, descriptor, used_bytes);
     case OpCode::kReduce:
-      return sequence->failed ? Outcome::kFailed : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
+      return sequence->failed ? StepOutcome::kFailed : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCopy:
-      return sequence->failed ? Outcome::kFailed : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
+      return sequence->failed ? StepOutcome::kFailed : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCopyList:
-      return sequence->failed ? Outcome::kFailed : RunCopyList(sequence, descriptor, allowance_bytes, used_bytes);
+      return sequence->failed ? StepOutcome::kFailed : RunCopyList(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCount:
-      return Outcome::kDone;
+      return StepOutcome::kDone;
     case OpCode::kEvent:
       if (sequence->failed || (descriptor.options & kOptionEventOnError) == 0) {
         ++stats_.events;
         sequence->port->sink()->OnEvent(sequence->port->id(), descriptor.value, sequence->failed);
       }
-      return Outcome::kDone;
+      return StepOutcome::kDone;
   }
-  return Outcome::kFailed;
+  return StepOutcome::kFailed;
 }
 
 // Runs a send, put or get. One that cannot be sent yet makes the whole sequence wait, so that its later descriptors
 // never overtake it.
-Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
-                                                uint64_t* used_bytes) {
+Engine::Impl::StepOutcome Engine::Impl::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
+                                                    uint64_t* used_bytes) {
   Port* port = sequence->port;
   Edge* edge = port->edge(descriptor.edge);
-  if (edge == nullptr) return Outcome::kFailed;
+  if (edge == nullptr) return StepOutcome::kFailed;
   const bool is_get = descriptor.op == OpCode::kGet;
-  if (is_get && sequence->failed) return Outcome::kFailed;
+  if (is_get && sequence->failed) return StepOutcome::kFailed;
   if (!MaySend(edge, descriptor)) {
     sequence->state = SequenceState::kWaiting;
     sequence->wait_edge = edge->index;
     edge->waiting.PushBack(sequence);
     stats_.sends_waiting_max = std::max(stats_.sends_waiting_max, ++stats_.sends_waiting);
-    return Outcome::kWaits;
+    return StepOutcome::kWaits;
   }
   if (is_get && port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true) == nullptr) {
-    return Outcome::kFailed;
+    return StepOutcome::kFailed;
   }
   const RecordKind kind = is_get                          ? RecordKind::kGet
                           : descriptor.op == OpCode::kPut ? RecordKind::kPut
@@ -203,7 +203,7 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
                                         .counter = descriptor.counter});
     AppendRecord(edge, record, 0);
     ++stats_.gets_sent;
-    return Outcome::kDone;
+    return StepOutcome::kDone;
   }
   if (sequence->failed) {
     record.flags |= kRecordError;
@@ -215,7 +215,7 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
     if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
     if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) {
       edge->peer->outbox.Retract(record.bytes);
-      return Outcome::kLost;
+      return StepOutcome::kLost;
     }
   }
   if (record.bytes > 0 && port->IsCell(descriptor.source.region)) {
@@ -231,12 +231,12 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
          .bytes = record.bytes});
   *used_bytes += record.bytes;
   ++(kind == RecordKind::kPut ? stats_.puts_sent : stats_.packets_sent);
-  return Outcome::kDone;
+  return StepOutcome::kDone;
 }
 
-Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descriptor& descriptor,
-                                              uint64_t allowance_bytes, uint64_t* used_bytes) {
-  if (descriptor.bytes == 0) return Outcome::kDone;
+Engine::Impl::StepOutcome Engine::Impl::RunReduce(Sequence* sequence, const Descriptor& descriptor,
+                                                  uint64_t allowance_bytes, uint64_t* used_bytes) {
+  if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   // Two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
   std::array<const uint8_t*, kAluOperandsMax> operands;
@@ -244,10 +244,10 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   for (int round = 0; round < 2; ++round) {
     for (uint8_t k = 0; k < descriptor.operand_count; ++k) {
       operands[k] = port->Resolve(descriptor.operands[k], descriptor.bytes, /*write=*/false);
-      if (operands[k] == nullptr) return Outcome::kFailed;
+      if (operands[k] == nullptr) return StepOutcome::kFailed;
     }
     target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
-    if (target == nullptr) return Outcome::kFailed;
+    if (target == nullptr) return StepOutcome::kFailed;
   }
   const uint32_t element = ElementBytes(descriptor.alu_type);
   const uint32_t done = sequence->done_bytes;
@@ -266,19 +266,19 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
   TraceWork(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
   if (sequence->done_bytes == descriptor.bytes) ++stats_.reduces;
-  return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
+  return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
-Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                                            uint64_t* used_bytes) {
-  if (descriptor.bytes == 0) return Outcome::kDone;
+Engine::Impl::StepOutcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor,
+                                                uint64_t allowance_bytes, uint64_t* used_bytes) {
+  if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   const uint8_t* source = nullptr;
   uint8_t* target = nullptr;
   for (int round = 0; round < 2; ++round) {
     source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
     target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
-    if (source == nullptr || target == nullptr) return Outcome::kFailed;
+    if (source == nullptr || target == nullptr) return StepOutcome::kFailed;
   }
   const uint32_t done = sequence->done_bytes;
   uint32_t now =
@@ -295,12 +295,12 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
   if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
   TraceWork(TraceKind::kCopyEnd, *sequence, 0, now);
   if (sequence->done_bytes == descriptor.bytes) ++stats_.copies;
-  return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
+  return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
 // Progress is counted in runs: each is copied in one step.
-Engine::Impl::Outcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
-                                                uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::Impl::StepOutcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
+                                                    uint64_t allowance_bytes, uint64_t* used_bytes) {
   constexpr uint64_t kRunCostBytes = 16;
   Port* port = sequence->port;
   uint64_t used = 0;
@@ -313,7 +313,7 @@ Engine::Impl::Outcome Engine::Impl::RunCopyList(Sequence* sequence, const Descri
     for (int round = 0; round < 2; ++round) {
       source = port->Resolve(run.source, run.bytes, /*write=*/false);
       target = port->Resolve(run.target, run.bytes, /*write=*/true);
-      if (source == nullptr || target == nullptr) return Outcome::kFailed;
+      if (source == nullptr || target == nullptr) return StepOutcome::kFailed;
     }
     std::memmove(target, source, run.bytes);
     copied += run.bytes;
@@ -324,9 +324,9 @@ Engine::Impl::Outcome Engine::Impl::RunCopyList(Sequence* sequence, const Descri
   *used_bytes += used;
   if (trace_ != nullptr && copied >= kStampBytes) trace_->Stamp();
   TraceWork(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
-  if (sequence->done_bytes < descriptor.bytes) return Outcome::kInterrupted;
+  if (sequence->done_bytes < descriptor.bytes) return StepOutcome::kInterrupted;
   ++stats_.copies;
-  return Outcome::kDone;
+  return StepOutcome::kDone;
 }
 
 }  // namespace copse::emu

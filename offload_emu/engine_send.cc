@@ -155,7 +155,7 @@ void Engine::Impl::Flush() {
     peer->dirty = false;
     SendDue(peer);
     const bool was_full = peer->outbox.full();
-    Outbox::Sent sent;
+    Outbox::SentFrames sent;
     const absl::Status status = peer->outbox.Flush(transport_, &sent);
     if (trace_ != nullptr && sent.frames > 0) {
       trace_->Stamp();

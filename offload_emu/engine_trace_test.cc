@@ -33,8 +33,8 @@ class EngineTraceTest : public testing::Test {
 
 TEST_F(EngineTraceTest, APacketThatFiresASendIsThreeRecordsAndItsFrame) {
   const uint32_t counter = 1 * 2 + 1;  // belongs to call 1
-  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = counter, .threshold = 1}, {SendOf(1, 0, 1)}).ok());
+  one_.Expect(1);
+  one_.Arm({.counter = counter, .threshold = 1}, {SendOf(1, 0, 1)});
   one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 1, 1, Bytes(24))});
   const std::vector<TraceRecord> records = Take();
   ASSERT_EQ(records.size(), 4u);
@@ -60,12 +60,9 @@ TEST_F(EngineTraceTest, APacketThatFiresASendIsThreeRecordsAndItsFrame) {
 
 TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
   std::vector<uint8_t> memory(4096);
-  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory.data(), memory.size(), true).ok());
-  ASSERT_TRUE(one_.engine
-                  .Post(one_.port, {},
-                        {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
-                         CopyOf({0, 0}, {0, 2048}, 16)})
-                  .ok());
+  one_.Bind(0, memory.data(), memory.size(), true);
+  one_.Arm({}, {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
+                CopyOf({0, 0}, {0, 2048}, 16)});
   one_.Run();
   const std::vector<TraceRecord> records = Take();
   const TraceKind kinds[] = {TraceKind::kReduceBegin, TraceKind::kReduceEnd, TraceKind::kCopyBegin,
@@ -81,8 +78,8 @@ TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
 }
 
 TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = 0, .threshold = 1}, {SendOf(0, 0, 0)}).ok());
-  ASSERT_TRUE(one_.engine.Count(one_.port, 0, 0, 1).ok());
+  one_.Arm({.counter = 0, .threshold = 1}, {SendOf(0, 0, 0)});
+  one_.Count(0, 0, 1);
   one_.Run();
   std::vector<TraceRecord> records = Take();
   ASSERT_EQ(records.size(), 3u);
@@ -90,8 +87,8 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
   EXPECT_EQ(records[0].flags, kTraceFailed);
   EXPECT_EQ(records[1].kind, TraceKind::kPacketSent);
   EXPECT_EQ(records[1].flags, kTraceFailed);
-  for (uint64_t call = 0; call < 4; ++call) ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(call)).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4)}).ok());
+  for (uint64_t call = 0; call < 4; ++call) one_.Finish(call);
+  one_.Arm({}, {SendOf(0, 0, 4)});
   one_.Run();
   records = Take();
   ASSERT_FALSE(records.empty());
@@ -101,11 +98,11 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
 
 // A received payload is forwarded unchanged: the inner node of a broadcast.
 TEST_F(EngineTraceTest, ForwardedBytesAreCounted) {
-  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(0), kTestHash).ok());
+  one_.Expect(0);
   Descriptor send = SendOf(1, 0, 0);
   send.source = {one_.engine.CellRegion(one_.port, 0, 0), 0};
   send.bytes = 24;
-  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = 0, .threshold = 1}, {send}).ok());
+  one_.Arm({.counter = 0, .threshold = 1}, {send});
   one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 0, 0, Bytes(24))});
   EXPECT_EQ(one_.engine.stats().packets_forwarded, 1u);
   EXPECT_EQ(one_.engine.stats().bytes_forwarded, 24u);

@@ -22,7 +22,7 @@ class MiniPacketQueue {
   bool Push(const MpPacket& packet, uint32_t payload_bytes) {
     if (full()) return false;
     if (ring_.empty()) ring_.resize(entries_);
-    ring_[(first_ + count_++) % entries_] = Entry{packet, payload_bytes};
+    ring_[(first_ + count_++) % entries_] = QueuedPacket{packet, payload_bytes};
     return true;
   }
   // Returns false if the queue is empty.
@@ -36,14 +36,14 @@ class MiniPacketQueue {
   }
 
  private:
-  struct Entry {
+  struct QueuedPacket {
     MpPacket packet;
     uint32_t payload_bytes;
   };
   const uint32_t entries_;
   uint32_t first_ = 0;
   uint32_t count_ = 0;
-  std::vector<Entry> ring_;
+  std::vector<QueuedPacket> ring_;
 };
 
 }  // namespace copse::emu

@@ -76,7 +76,7 @@ bool Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, Con
   return true;
 }
 
-absl::Status Outbox::Flush(Transport* transport, Sent* sent) {
+absl::Status Outbox::Flush(Transport* transport, SentFrames* sent) {
   size_t done = 0;
   absl::Status status;
   for (; done < frames_.size(); ++done) {

@@ -48,18 +48,18 @@ class Outbox {
   // Returns false if there is no room. A message that waits in that place already is not kept twice.
   bool AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
 
-  struct Sent {
+  struct SentFrames {
     uint64_t frames = 0;
     uint64_t bytes = 0;
   };
   // Sends the frames that the transport takes. Returns OK, also if frames are left because it is exhausted;
   // UNAVAILABLE: all were dropped.
-  absl::Status Flush(Transport* transport, Sent* sent);
+  absl::Status Flush(Transport* transport, SentFrames* sent);
   void Clear();
 
  private:
   struct Frame {
-    Buffer buffer;
+    PoolBuffer buffer;
     uint32_t bytes = 0;  // header included
     uint16_t count = 0;
     FrameKind kind = FrameKind::kData;

@@ -33,9 +33,9 @@ int BufferPool::ClassOf(uint64_t bytes) {
 
 uint64_t BufferPool::RoundedBytes(uint64_t bytes) { return kBytesMin << ClassOf(bytes); }
 
-Buffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
+PoolBuffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
   const int size_class = ClassOf(bytes);
-  Buffer buffer;
+  PoolBuffer buffer;
   buffer.bytes = kBytesMin << size_class;
   used_bytes_ += buffer.bytes;
   used_bytes_max_ = std::max(used_bytes_max_, used_bytes_);
@@ -53,7 +53,7 @@ Buffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
   return buffer;
 }
 
-void BufferPool::Release(Buffer* buffer, uint64_t owner) {
+void BufferPool::Release(PoolBuffer* buffer, uint64_t owner) {
   if (buffer->data == nullptr) return;
   used_bytes_ -= buffer->bytes;
   if (retained_bytes_ + buffer->bytes > retained_bytes_max_) {
@@ -63,12 +63,12 @@ void BufferPool::Release(Buffer* buffer, uint64_t owner) {
     retained_bytes_ += buffer->bytes;
     free_[size_class] = new (buffer->data) Free{free_[size_class], owner};
   }
-  *buffer = Buffer{};
+  *buffer = PoolBuffer{};
 }
 
-void BufferPool::Grow(Buffer* buffer, uint64_t bytes, uint64_t owner) {
+void BufferPool::Grow(PoolBuffer* buffer, uint64_t bytes, uint64_t owner) {
   if (buffer->bytes >= bytes) return;
-  Buffer larger = Acquire(bytes, owner);
+  PoolBuffer larger = Acquire(bytes, owner);
   if (buffer->data != nullptr) std::memcpy(larger.data, buffer->data, buffer->bytes);
   Release(buffer, owner);
   *buffer = larger;

@@ -10,7 +10,7 @@
 namespace copse::emu {
 
 // Memory of one BufferPool; its size is a power of two. It must be released to the pool it came from.
-struct Buffer {
+struct PoolBuffer {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
 };
@@ -36,11 +36,11 @@ class BufferPool {
   static uint64_t RoundedBytes(uint64_t bytes);
 
   // `owner`: a number that no other owner uses, or kOverwritten.
-  Buffer Acquire(uint64_t bytes, uint64_t owner);
+  PoolBuffer Acquire(uint64_t bytes, uint64_t owner);
   // Releases the buffer and empties it; releasing an empty one is a no-op.
-  void Release(Buffer* buffer, uint64_t owner);
+  void Release(PoolBuffer* buffer, uint64_t owner);
   // Enlarges the buffer to `bytes`, keeping the content.
-  void Grow(Buffer* buffer, uint64_t bytes, uint64_t owner);
+  void Grow(PoolBuffer* buffer, uint64_t bytes, uint64_t owner);
 
   uint64_t used_bytes() const { return used_bytes_; }
   uint64_t used_bytes_max() const { return used_bytes_max_; }

@@ -10,7 +10,7 @@
 namespace copse::emu {
 namespace {
 
-bool IsZero(const Buffer& buffer) {
+bool IsZero(const PoolBuffer& buffer) {
   return std::all_of(buffer.data, buffer.data + buffer.bytes, [](uint8_t byte) { return byte == 0; });
 }
 
@@ -24,7 +24,7 @@ TEST(BufferPoolTest, SizesArePowersOfTwo) {
 
 TEST(BufferPoolTest, AnotherOwnersBytesAreNeverSeen) {
   BufferPool pool(1 << 20);
-  Buffer buffer = pool.Acquire(1000, 1);
+  PoolBuffer buffer = pool.Acquire(1000, 1);
   EXPECT_TRUE(IsZero(buffer));
   std::memset(buffer.data, 0xff, buffer.bytes);
   pool.Release(&buffer, 1);
@@ -40,13 +40,13 @@ TEST(BufferPoolTest, AnotherOwnersBytesAreNeverSeen) {
 
 TEST(BufferPoolTest, KeepsReleasedBuffersUpToItsBound) {
   BufferPool pool(256);
-  std::vector<Buffer> buffers;
+  std::vector<PoolBuffer> buffers;
   for (int i = 0; i < 10; ++i) buffers.push_back(pool.Acquire(64, 1));
   EXPECT_EQ(pool.used_bytes(), 640u);
-  for (Buffer& buffer : buffers) pool.Release(&buffer, 1);
+  for (PoolBuffer& buffer : buffers) pool.Release(&buffer, 1);
   EXPECT_EQ(pool.used_bytes(), 0u);
   EXPECT_EQ(pool.retained_bytes(), 256u);
-  Buffer again = pool.Acquire(10, 1);
+  PoolBuffer again = pool.Acquire(10, 1);
   EXPECT_EQ(pool.retained_bytes(), 192u);
   pool.Release(&again, 1);
   pool.Release(&again, 1);  // empty: a no-op
@@ -55,7 +55,7 @@ TEST(BufferPoolTest, KeepsReleasedBuffersUpToItsBound) {
 
 TEST(BufferPoolTest, GrowsKeepingTheContent) {
   BufferPool pool(1 << 20);
-  Buffer buffer;
+  PoolBuffer buffer;
   pool.Grow(&buffer, 50, 1);
   EXPECT_EQ(buffer.bytes, 64u);
   buffer.data[63] = 9;

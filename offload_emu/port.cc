@@ -38,7 +38,7 @@ Port::~Port() {
   for (uint32_t i = 0; i < options_.slots; ++i) ReleaseSlot(i);
 }
 
-absl::Status Port::Bind(RegionIndex index, const Region& region) {
+absl::Status Port::Bind(RegionIndex index, const BoundRegion& region) {
   if (index >= options_.regions) {
     return absl::InvalidArgumentError(absl::StrCat("region ", index, " (limit ", options_.regions, ")"));
   }
@@ -66,7 +66,7 @@ uint8_t* Port::InCell(Cell* cell, uint64_t offset, uint64_t bytes) {
 uint8_t* Port::Resolve(const MemoryRef& ref, uint64_t bytes, bool write) {
   if (ref.region < options_.regions) {
     if (ref.region >= regions_.size()) return nullptr;
-    const Region& region = regions_[ref.region];
+    const BoundRegion& region = regions_[ref.region];
     if (region.base == nullptr || (write && !region.writable)) return nullptr;
     if (bytes > region.bytes || ref.offset > region.bytes - bytes) return nullptr;
     return region.base + ref.offset;
@@ -134,7 +134,7 @@ void Port::ReleaseCell(Cell* cell) {
 }
 
 void Port::ReleaseSlot(uint32_t index) {
-  Slot& slot = slots_[index];
+  CallSlot& slot = slots_[index];
   CHECK(slot.sequences.front() == nullptr);
   ReleaseCell(&slot.scratch);
   for (const std::unique_ptr<Edge>& edge : edges_) {
@@ -162,7 +162,7 @@ uint64_t Port::CheckInvariants() const {
   uint32_t sequences = 0, events = 0;
   uint64_t waiting = 0, listed = 0;
   for (uint32_t index = 0; index < slots_.size(); ++index) {
-    const Slot& slot = slots_[index];
+    const CallSlot& slot = slots_[index];
     CHECK(!slot.finished || slot.sequences.front() == nullptr);  // a call that is over runs nothing
     for (const Sequence* s = slot.sequences.front(); s != nullptr; s = s->slot_next) {
       CHECK(s->port == this);

@@ -36,7 +36,7 @@ inline constexpr uint32_t kGetsPerEdgeMax = 16;
 
 // A slot's memory, allocated on first use.
 struct Cell {
-  Buffer buffer;
+  PoolBuffer buffer;
   uint64_t used = 0;  // accessed up to here
 };
 
@@ -68,7 +68,7 @@ struct PendingGet {
   CounterIndex counter = kNoCounter;
 };
 
-struct Region {
+struct BoundRegion {
   uint8_t* base = nullptr;
   uint64_t bytes = 0;
   bool writable = false;
@@ -93,7 +93,7 @@ class Port {
   bool has_calls() const { return has_calls_; }
 
   // --- Memory ---
-  absl::Status Bind(RegionIndex index, const Region& region);
+  absl::Status Bind(RegionIndex index, const BoundRegion& region);
   RegionIndex region_count() const;
   RegionIndex CellRegion(uint32_t edge, uint32_t slot) const;
   RegionIndex ScratchRegion(uint32_t slot) const;
@@ -119,7 +119,7 @@ class Port {
   // over.
   bool CallInWindow(uint16_t sequence, uint64_t* call) const;
 
-  struct Slot {
+  struct CallSlot {
     std::unique_ptr<CounterBlock> block;
     SlotList sequences;
     Cell scratch;
@@ -128,7 +128,7 @@ class Port {
     bool finished = false;  // finished out of order: not in the prefix yet
   };
   // `index` == options().slots: the slot of objects that belong to no call.
-  Slot& slot(uint32_t index) { return slots_[index]; }
+  CallSlot& slot(uint32_t index) { return slots_[index]; }
   // Returns the call of the window that lives in `slot`.
   uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
   CounterBlock& Block(uint32_t slot);
@@ -174,9 +174,9 @@ class Port {
   PortSink* const sink_;
   BufferPool* const pool_;
   const bool has_calls_;
-  std::vector<Region> regions_;
+  std::vector<BoundRegion> regions_;
   std::vector<std::unique_ptr<Edge>> edges_;
-  std::vector<Slot> slots_;  // plus one for objects that belong to no call
+  std::vector<CallSlot> slots_;  // plus one for objects that belong to no call
   std::vector<std::unique_ptr<CounterBlock>> free_blocks_;
   uint64_t finished_ = 0;
   uint64_t cell_hint_ = 0;  // bytes of the latest call's eager buffers; the next one's start with it

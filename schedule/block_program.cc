@@ -181,7 +181,6 @@ BlockCall BlockProgram::CallAt(NodeIndex node, std::vector<RankBuffers>* buffers
           .node = node,
           .collective = regular_,
           .root = arguments_.root,
-          .block_bytes = arguments_.bytes(),
           .ranks = *buffers,
           .has_notes = HasPairSizes(arguments_.collective)};
 }
@@ -265,7 +264,7 @@ StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segmen
       for (const Buffer& operand : p.operands) uses(operand, p.bytes);
       if (p.step == Step::kSendTo) sends[p.peer] += sizeof(emu::Record) + emu::PaddedBytes(p.bytes);
       if (p.step == Step::kReduce || p.step == Step::kCopy) uses(p.target, p.bytes);
-      for (const CopyRun& run : p.runs) {
+      for (const BufferRun& run : p.runs) {
         uses(run.from, run.bytes, p.lands);
         uses(run.to, run.bytes);
       }

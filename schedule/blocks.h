@@ -136,11 +136,10 @@ struct RankBuffers {
 struct BlockCall {
   const Plan* plan = nullptr;
   const TreeIndex* index = nullptr;
-  const BlockSizes* sizes = nullptr;  // gather, scatter, allgather, reduce_scatter; its order and shape are used by all
+  const BlockSizes* sizes = nullptr;  // of all blocks but those in lists; its order and shape
   NodeIndex node{0};
   Collective collective = Collective::kGather;  // a regular one (PlanCollective)
   uint32_t root = 0;
-  uint64_t block_bytes = 0;             // alltoall of equal blocks
   absl::Span<const RankBuffers> ranks;  // by local index
   // alltoallv: the first segment of each pair's stream begins with a PairNote. The node's metadata holds the notes
   // for the receivers by position, then those from the senders.

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "schedule/testing/plain_cluster.h"
+#include "schedule/testing/rank_data.h"
 #include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
@@ -21,44 +20,10 @@ namespace {
 
 using testing::FailsWith;
 
-std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
-  std::vector<uint32_t> distances;
-  if (kind == "ring" && n > 1) distances = {1};
-  for (uint32_t d = 1; kind == "doubling" && d < n; d *= 2) distances.push_back(d);
-  for (uint32_t d = 1; kind == "everybody" && d < n; ++d) distances.push_back(d);
-  return distances;
-}
-
-uint32_t Word(const Bytes& bytes, uint64_t i) {
-  uint32_t word;
-  std::memcpy(&word, bytes.data() + 4 * i, 4);
-  return word;
-}
-
 Bytes RandomBytes(uint64_t bytes, Prng* prng) {
   Bytes made(bytes);
   for (uint8_t& b : made) b = static_cast<uint8_t>(prng->Next());
   return made;
-}
-
-// Places blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
-uint64_t Scatter(const std::vector<uint64_t>& bytes, bool equal, BlockList* list, Prng* prng) {
-  if (equal) return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
-  std::vector<uint32_t> order(bytes.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[prng->Below(i)]);
-  list->resize(bytes.size());
-  uint64_t at = 0;
-  for (const uint32_t r : order) {
-    (*list)[r] = {at, bytes[r]};
-    at += bytes[r] + 4 * prng->Below(3);
-  }
-  return at;
-}
-
-Bytes BlockOf(const Bytes& buffer, const BlockList& list, uint32_t rank, uint64_t bytes) {
-  const uint64_t offset = list.empty() ? rank * bytes : list[rank].offset;
-  return {buffer.begin() + static_cast<int64_t>(offset), buffer.begin() + static_cast<int64_t>(offset + bytes)};
 }
 
 struct Case {
@@ -68,7 +33,16 @@ struct Case {
 
 class BlocksTest : public ::testing::TestWithParam<Case> {};
 
-// Checks one random call against plain loops.
+// Returns the form of the collective with blocks of several sizes; itself if there is none.
+Collective IrregularOf(Collective regular) {
+  for (int i = 0; i < kCollectiveCount; ++i) {
+    const auto c = static_cast<Collective>(i);
+    if (IsIrregular(c) && PlanCollective(c) == regular) return c;
+  }
+  return regular;
+}
+
+// Checks one random call against rank_data.
 void RunOne(const Case& which, uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
                                     << seed);
@@ -77,145 +51,66 @@ void RunOne(const Case& which, uint64_t seed) {
   const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
   const Collective c = which.collective;
   const bool tree = std::string(which.algorithm) == "tree";
-  const bool scans = c == Collective::kScan || c == Collective::kExscan;
   // A node that passes on others' blocks must know their sizes.
   const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
   TeamShape shape = RandomShape(nodes, size, &prng);
-  if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
+  if (IsScan(c) && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
   Plan plan = tree ? RandomTreePlan(c, nodes, seed)
-                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
+                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), IsScan(c) ? nullptr : &prng);
   plan.segment_bytes = prng.Below(2) == 0 ? SegmentBytesMax(c) : 64;
   plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
   PlainCluster cluster(plan, shape);
-  const bool equal = prng.Below(2) == 0 || passes_on;
+  const bool equal = prng.Below(2) == 0 || passes_on || IsScan(c);
   const auto root = static_cast<uint32_t>(prng.Below(size));
-  const uint64_t each = 4 * prng.Below(prng.Below(2) == 0 ? 5 : 200);
-  std::vector<uint64_t> bytes(size, each);
-  if (!equal) {
-    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(100);
+  WholeCall whole{.arguments = {.collective = equal ? c : IrregularOf(c),
+                                .type = ElementType::kUint32,
+                                .count = equal ? prng.Below(prng.Below(2) == 0 ? 5 : 200) : 0,
+                                .root = HasRoot(c) ? root : 0},
+                  .displaced = true,
+                  .seed = seed};
+  const bool pairs = HasPairSizes(whole.arguments.collective);
+  if (!equal) whole.counts.resize(pairs ? uint64_t{size} * size : size);
+  for (uint64_t& count : whole.counts) count = prng.Below(3) == 0 ? 0 : prng.Below(100);
+  std::vector<uint64_t> bytes(size);
+  std::vector<RankData> data;
+  for (uint32_t r = 0; r < size; ++r) {
+    if (!pairs) bytes[r] = 4 * BlockCount(whole, r, r, size);
+    data.push_back(MakeRankData(whole, r, size));
+    cluster.ranks.push_back({data[r].send, data[r].receive, data[r].send_blocks.value_or(BlockList{}),
+                             data[r].receive_blocks.value_or(BlockList{})});
   }
+  const uint64_t each = whole.arguments.bytes();
   const BlockSizes sizes = equal ? BlockSizes(&cluster.order(), &cluster.shape(), each)
                                  : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
-  cluster.ranks.resize(size);
   cluster.notes.assign(nodes, Bytes(2 * nodes * sizeof(PairNote)));
-  std::vector<std::vector<uint64_t>> matrix(size, std::vector<uint64_t>(size, each));
-  for (uint32_t r = 0; r < size; ++r) {
-    auto& rank = cluster.ranks[r];
-    uint64_t sends = bytes[r];
-    uint64_t receives = 0;
-    if (c == Collective::kScatter) {
-      sends = r == root ? Scatter(bytes, equal, &rank.send_list, &prng) : 0;
-      receives = bytes[r];
-    } else if (c == Collective::kGather) {
-      receives = r == root ? Scatter(bytes, equal, &rank.receive_list, &prng) : 0;
-    } else if (c == Collective::kAllgather) {
-      receives = Scatter(bytes, equal, &rank.receive_list, &prng);
-    } else if (c == Collective::kReduceScatter) {
-      sends = sizes.total();
-      receives = bytes[r];
-    } else if (scans) {
-      sends = receives = each;
-    } else {
-      for (uint64_t& b : matrix[r]) {
-        if (!equal) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(60);
-      }
-      sends = Scatter(matrix[r], equal, &rank.send_list, &prng);
-    }
-    rank.send = RandomBytes(sends, &prng);
-    rank.receive = RandomBytes(receives, &prng);
-  }
-  if (c == Collective::kAlltoall) {
-    for (uint32_t r = 0; r < size; ++r) {
-      std::vector<uint64_t> column;
-      for (uint32_t s = 0; s < size; ++s) column.push_back(matrix[s][r]);
-      cluster.ranks[r].receive = RandomBytes(Scatter(column, equal, &cluster.ranks[r].receive_list, &prng), &prng);
+  uint64_t pair_bytes_max = pairs ? 0 : PairBytesMax(cluster.shape(), each);
+  // The nodes exchange their metadata.
+  for (uint32_t v = 0; pairs && v < nodes; ++v) {
+    const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
+    for (uint32_t p = 0; p < nodes; ++p) {
+      const PairNote note = NoteOf(call, p);
+      pair_bytes_max = std::max(pair_bytes_max, note.bytes);
+      std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
     }
   }
-  uint64_t pair_bytes_max = PairBytesMax(cluster.shape(), each);
-  if (!equal && c == Collective::kAlltoall) {
-    std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
-    for (uint32_t s = 0; s < size; ++s) {
-      for (uint32_t r = 0; r < size; ++r) {
-        const auto from = shape.node_of_rank[s].value();
-        const auto to = shape.node_of_rank[r].value();
-        pairs[{from, to}] += matrix[s][r];
-      }
-    }
-    pair_bytes_max = 0;
-    for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
-    // The nodes exchange their metadata.
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
-      for (uint32_t p = 0; p < nodes; ++p) {
-        const PairNote note = NoteOf(call, p);
-        std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
-      }
-    }
-  }
-  const std::vector<PlainCluster::Rank> before = cluster.ranks;
   const Cutting cutting(plan, sizes, each, pair_bytes_max);
   for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
-    std::vector<NodeSequence> sequences;
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, !equal && c == Collective::kAlltoall);
-      auto sequence = ExpandBlocks(call, cutting.At(k));
-      ASSERT_TRUE(sequence.ok()) << sequence.status();
-      sequences.push_back(*std::move(sequence));
-    }
-    cluster.Run(std::move(sequences));
+    cluster.Run(cluster.ExpandAll(sizes, c, root, pairs, cutting.At(k)));
     if (::testing::Test::HasFailure()) return;
   }
   for (uint32_t r = 0; r < size; ++r) {
-    const auto& rank = cluster.ranks[r];
-    SCOPED_TRACE(::testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each
-                                      << " B");
-    switch (c) {
-      case Collective::kGather:
-      case Collective::kAllgather:
-        if (c == Collective::kGather && r != root) break;
-        for (uint32_t s = 0; s < size; ++s) {
-          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, bytes[s]), before[s].send) << "block " << s;
-        }
-        break;
-      case Collective::kScatter:
-        ASSERT_EQ(rank.receive, BlockOf(before[root].send, before[root].send_list, r, bytes[r]));
-        break;
-      case Collective::kReduceScatter:
-        for (uint64_t i = 0; i < bytes[r] / 4; ++i) {
-          uint32_t sum = 0;
-          for (const auto& other : before) sum += Word(other.send, sizes.RankBegin(r) / 4 + i);
-          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
-        }
-        break;
-      case Collective::kScan:
-      case Collective::kExscan:
-        for (uint64_t i = 0; i < each / 4; ++i) {
-          uint32_t sum = 0;
-          for (uint32_t s = 0; s < r + (c == Collective::kScan ? 1 : 0); ++s) sum += Word(before[s].send, i);
-          if (r == 0 && c == Collective::kExscan) sum = Word(before[0].receive, i);
-          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
-        }
-        break;
-      default:
-        for (uint32_t s = 0; s < size; ++s) {
-          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, matrix[s][r]),
-                    BlockOf(before[s].send, before[s].send_list, r, matrix[s][r]))
-              << "from rank " << s;
-        }
-        break;
-    }
+    ASSERT_EQ(cluster.ranks[r].receive, data[r].expected) << "rank " << r << " of " << size << " on " << nodes
+                                                          << " nodes, " << each << " B";
   }
-  if (c == Collective::kAlltoall && !equal) {
-    for (uint32_t v = 0; v < nodes; ++v) {
-      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
-      for (uint32_t p = 0; p < nodes; ++p) {
-        if (cluster.order().NodeAt(p) == v) continue;
-        PairNote heard;
-        std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
-        const PairNote expected = NoteExpected(call, p);
-        ASSERT_EQ(heard.bytes, expected.bytes);
-        ASSERT_EQ(heard.counts_hash, expected.counts_hash);
-      }
+  for (uint32_t v = 0; pairs && v < nodes; ++v) {
+    const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
+    for (uint32_t p = 0; p < nodes; ++p) {
+      if (cluster.order().NodeAt(p) == v) continue;
+      PairNote heard;
+      std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
+      const PairNote expected = NoteExpected(call, p);
+      ASSERT_EQ(heard.bytes, expected.bytes);
+      ASSERT_EQ(heard.counts_hash, expected.counts_hash);
     }
   }
 }
@@ -245,9 +140,8 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
   for (const Collective c : {Collective::kScan, Collective::kExscan}) {
     for (const char* algorithm : {"tree", "ring", "doubling"}) {
       constexpr uint32_t kNodes = 5;
-      const Plan plan = std::string(algorithm) == "tree"
-                            ? RandomTreePlan(c, kNodes, 3)
-                            : CirculantPlan(c, kNodes, Distances(algorithm, kNodes), nullptr);
+      const Plan plan = std::string(algorithm) == "tree" ? RandomTreePlan(c, kNodes, 3)
+                                                         : CirculantPlan(c, kNodes, Distances(algorithm, kNodes));
       PlainCluster cluster(plan, BlockShape(kNodes, 1));
       cluster.op = ElementOp::kLor;
       cluster.type = ElementType::kUint8;
@@ -257,11 +151,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
         rank.receive = Bytes(8, 0);
       }
       const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-      std::vector<NodeSequence> sequences;
-      for (uint32_t v = 0; v < kNodes; ++v) {
-        sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, c, 0, 8, false), {0, 8}));
-      }
-      cluster.Run(std::move(sequences));
+      cluster.Run(cluster.ExpandAll(sizes, c, 0, false, {0, 8}));
       const uint32_t first = c == Collective::kScan ? 0 : 1;
       EXPECT_EQ(cluster.ranks[first].receive, Bytes(8, 7)) << algorithm;
       EXPECT_EQ(cluster.ranks[first + 1].receive, Bytes(8, 1)) << algorithm;
@@ -272,7 +162,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
 // Returns the bytes, by rank, of each rank's block in a reduce_scatter along a ring of one rank per node.
 std::vector<Slice> CutAlongARing(const std::vector<uint64_t>& bytes) {
   const auto nodes = static_cast<uint32_t>(bytes.size());
-  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes), nullptr);
+  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes));
   const PlainCluster cluster(plan, BlockShape(nodes, 1));
   const Cutting cutting(plan, BlockSizes(&cluster.order(), &cluster.shape(), bytes), 0, 0);
   std::vector<Slice> slices;
@@ -333,7 +223,7 @@ TEST(BlocksTest, TheRootsNotesReachAllNodes) {
 
 TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
   for (const uint32_t nodes : {4, 7, 8, 13}) {
-    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes), nullptr);
+    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes));
     plan.bytes_max = 1024;
     ASSERT_TRUE(PassesOn(plan));
     EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
@@ -346,11 +236,7 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
     const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
     const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
     ASSERT_EQ(cutting.segment_count(), 1);
-    std::vector<NodeSequence> sequences;
-    for (uint32_t v = 0; v < nodes; ++v) {
-      sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kAlltoall, 0, 8, false), cutting.At(0)));
-    }
-    cluster.Run(std::move(sequences));
+    cluster.Run(cluster.ExpandAll(sizes, Collective::kAlltoall, 0, false, cutting.At(0)));
     EXPECT_EQ(cluster.messages, nodes * DistancesOf(plan).size());
     for (const auto& rank : cluster.ranks) EXPECT_EQ(rank.receive, rank.send);
   }
@@ -364,7 +250,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
   for (const TeamShape& shape : {BlockShape(1, 5), BlockShape(4, 3), uneven}) {
     for (const char* algorithm : {"everybody", "doubling"}) {
       const uint32_t nodes = shape.node_count;
-      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes), nullptr);
+      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes));
       plan.segment_bytes = 2048;
       plan.bytes_max = 1024;
       PlainCluster cluster(plan, shape);
@@ -376,10 +262,10 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
         uint64_t total = 0;
         for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
           uint64_t copied = 0;
-          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, kBlockBytes, false);
+          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, false);
           const NodeSequence sequence = *ExpandBlocks(call, cutting.At(k));
           for (const Primitive& p : sequence.primitives) {
-            for (const CopyRun& run : p.runs) {
+            for (const BufferRun& run : p.runs) {
               const bool is_local = run.from.place == Place::kRankSend && run.to.place == Place::kRankRecv;
               copied += is_local ? run.bytes : 0;
             }
@@ -442,11 +328,9 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
       for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
     }
     for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
-      std::vector<NodeSequence> sequences;
+      std::vector<NodeSequence> sequences = cluster.ExpandAll(sizes, c, 0, pairs && !doubling, cutting.At(k));
       for (uint32_t v = 0; v < kNodes; ++v) {
-        const BlockCall call = cluster.CallAt(v, sizes, c, 0, block, pairs && !doubling);
-        sequences.push_back(*ExpandBlocks(call, cutting.At(k)));
-        for (const Primitive& p : sequences.back().primitives) {
+        for (const Primitive& p : sequences[v].primitives) {
           if (p.step == Step::kSendTo) met.at(std::minmax(v, p.peer)) = k + 1;
         }
       }
@@ -461,12 +345,12 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
 }
 
 TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
-  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5), nullptr);
+  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5));
   plan.bytes_max = 1024;
   PlainCluster cluster(plan, BlockShape(5, 1));
   cluster.ranks.resize(5);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-  EXPECT_THAT(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}),
+  EXPECT_THAT(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, true), {0, 8}),
               FailsWith(absl::StatusCode::kInvalidArgument, "alltoallv"));
 }
 
@@ -479,11 +363,7 @@ TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
   const Cutting cutting(plan, sizes, 64, 0);
   ASSERT_EQ(cutting.segment_count(), 1);
-  std::vector<NodeSequence> sequences;
-  for (uint32_t v = 0; v < 9; ++v) {
-    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 64, false), cutting.At(0)));
-  }
-  cluster.Run(std::move(sequences));
+  cluster.Run(cluster.ExpandAll(sizes, Collective::kGather, 17, false, cutting.At(0)));
   EXPECT_EQ(cluster.messages, 8);
   EXPECT_EQ(cluster.landed, plan.neighbours[4].size());
   EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 64, 1));

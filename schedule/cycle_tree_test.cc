@@ -2,22 +2,17 @@
 #include "schedule/cycle_tree.h"
 
 #include "gtest/gtest.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
 namespace {
 
 using Steps = std::vector<uint32_t>;
 
-Steps Distances(bool doubling, uint32_t n) {
-  Steps distances;
-  for (uint32_t d = 1; d < n && (doubling || d == 1); d *= 2) distances.push_back(d);
-  return distances;
-}
-
 TEST(CycleTreeTest, ParentsAndChildrenAgreeAndAllReachTheOwner) {
-  for (const bool doubling : {false, true}) {
+  for (const char* kind : {"ring", "doubling"}) {
     for (uint32_t n = 1; n <= 70; ++n) {
-      const Steps distances = Distances(doubling, n);
+      const Steps distances = Distances(kind, n);
       std::vector<uint32_t> named(n, 0);
       for (uint32_t at = 0; at < n; ++at) {
         const CycleTree tree = CycleTreeAt(distances, n, at);

@@ -48,11 +48,11 @@ enum class Step : uint8_t {
   kEnd,
 };
 // One entry of a copy list: bytes that are contiguous at both ends.
-struct CopyRun {
+struct BufferRun {
   Buffer from;
   Buffer to;
   uint64_t bytes = 0;
-  friend bool operator==(const CopyRun&, const CopyRun&) = default;
+  friend bool operator==(const BufferRun&, const BufferRun&) = default;
 };
 
 inline constexpr uint32_t kWholeSegment = 0xffffffff;
@@ -68,7 +68,7 @@ struct Primitive {
   std::vector<Buffer> operands;
   Buffer target;
   uint32_t bytes = kWholeSegment;
-  std::vector<CopyRun> runs;  // kCopyRuns
+  std::vector<BufferRun> runs;  // kCopyRuns
   friend bool operator==(const Primitive&, const Primitive&) = default;
 };
 

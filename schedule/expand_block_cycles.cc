@@ -1,22 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expansions along cycles.
+#include <algorithm>
 #include <utility>
 
 #include "schedule/block_expansion.h"
 #include "schedule/cycle_tree.h"
 
 namespace copse::schedule {
+namespace {
+
+class CycleExpansion : BlockExpansion {
+ public:
+  using BlockExpansion::BlockExpansion;
+
+  NodeSequence Run() {
+    if (call_.collective == Collective::kReduceScatter) {
+      ReduceScatter();
+    } else if (DistancesOf(plan_).size() <= 1) {
+      AllgatherByRing();
+    } else {
+      AllgatherByDoubling();
+    }
+    return End();
+  }
+
+ private:
+  Interval Preceding(uint32_t from, uint32_t count) const { return {(from + n_ - count + 1) % n_, count}; }
+  void AllgatherByRing();
+  void AllgatherByDoubling();
+  void ReduceScatter();
+};
 
 // The segment's owner sends it round the ring.
-void BlockExpansion::AllgatherByRing() {
+void CycleExpansion::AllgatherByRing() {
   if (slice_.bytes() == 0) return out_.Wait(kDown);
   uint32_t owner = 0;
-  ForEachPiece(slice_.begin, slice_.begin + 1,
-               [&](const Piece& piece) { owner = order_.PositionOf(shape_.NodeOf(Rank(piece.rank)).value()); });
+  ForEachRange(slice_.begin, slice_.begin + 1,
+               [&](const BlockRange& range) { owner = order_.PositionOf(shape_.NodeOf(Rank(range.rank)).value()); });
   const uint32_t distance = (position_ + n_ - owner) % n_;
   Buffer from{Place::kScratch};
-  const auto bytes = static_cast<uint32_t>(slice_.bytes());
   if (distance == 0) {
     out_.Wait(kDown);
     RunList runs;
@@ -24,25 +47,25 @@ void BlockExpansion::AllgatherByRing() {
     if (runs.runs().size() == 1) {
       from = runs.runs()[0].from;
     } else {
-      out_.CopyRuns(runs.Take());
+      Copy(&runs);
     }
   } else {
     from = {Place::kCell, Before(1)};
     out_.RecvFrom(Before(1), kDown);
     out_.Wait(kDown);
   }
-  if (distance + 1 < n_) out_.SendTo(At(1), kDown, from, bytes);
-  if (distance + 1 == n_ && distance > 0 && IsPut(bytes)) return LandAtAll({owner, 1}, from, kDown);
-  DeliverToAll({owner, 1}, from);
+  const bool is_last = distance + 1 == n_;
+  if (!is_last) out_.SendTo(At(1), kDown, from, SliceBytes());
+  DeliverToAll({owner, 1}, from, is_last && distance > 0 && IsPut(slice_.bytes()));
 }
 
 // After the rounds of distances 1, 2, ..., s a node has the blocks of 2 s nodes: its own and those before it, in
 // scratch by falling position.
-void BlockExpansion::AllgatherByDoubling() {
+void CycleExpansion::AllgatherByDoubling() {
   out_.Wait(0);
   RunList runs;
   PackOwn({Place::kScratch}, &runs);
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
     ++round;
@@ -55,7 +78,7 @@ void BlockExpansion::AllgatherByDoubling() {
     out_.RecvFrom(Before(s), round);
     out_.Wait(round);
     runs.Add({Place::kCell, Before(s)}, {Place::kScratch, 0, Bytes(Preceding(position_, s))}, receives);
-    IsPut(receives) ? out_.Land(round, runs.Take()) : out_.CopyRuns(runs.Take());
+    IsPut(receives) ? out_.Land(round, runs.Take()) : Copy(&runs);
   }
   uint64_t at = 0;
   for (uint32_t d = 0; d < n_; ++d) {
@@ -63,11 +86,11 @@ void BlockExpansion::AllgatherByDoubling() {
     for (uint32_t l = 0; l < own_ranks_.size(); ++l) Deliver(l, interval, {Place::kScratch, 0, at}, &runs);
     at += Bytes(interval);
   }
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
 }
 
 // The segment travels to its owner, and every node adds its contribution on the way.
-void BlockExpansion::ReduceScatterOnCycle() {
+void CycleExpansion::ReduceScatter() {
   if (slice_.bytes() == 0) return out_.Wait(kUp);
   uint32_t owner_rank = 0;
   uint32_t high = shape_.size();
@@ -85,13 +108,13 @@ void BlockExpansion::ReduceScatterOnCycle() {
   const std::vector<Buffer> own = OwnOperands();
   operands.insert(operands.end(), own.begin(), own.end());
   out_.Wait(kUp);
-  Buffer result = operands[0];
-  if (operands.size() > 1) {
-    result = {Place::kScratch};
-    out_.Reduce(std::move(operands), result, SliceBytes());
-  }
+  const Buffer result = out_.Combine(std::move(operands), SliceBytes());
   if (tree.parent != 0) return out_.SendTo(At(tree.parent), kUp, result, SliceBytes());
   DeliverReduced(result);
 }
+
+}  // namespace
+
+NodeSequence ExpandOnCycle(const BlockCall& call, const Slice& slice) { return CycleExpansion(call, slice).Run(); }
 
 }  // namespace copse::schedule

@@ -4,88 +4,97 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "schedule/block_expansion.h"
 
 namespace copse::schedule {
+namespace {
 
-uint64_t BlockExpansion::BlockTo(uint32_t local, uint32_t rank) const {
-  const BlockList* list = call_.ranks[local].send;
-  return list != nullptr ? (*list)[rank].bytes : call_.block_bytes;
+// A stream is the blocks of one node's ranks for another's, by sender and then by receiver, with a PairNote before
+// them. Calls f(local rank, rank of `node`) for each block of the stream to `node`, or from it.
+template <typename F>
+void ForEachInStream(const ShapeIndex& shape, uint32_t node, size_t local_ranks, bool sends, F f) {
+  const absl::Span<const Rank> others = shape.RanksOf(NodeIndex(node));
+  const size_t senders = sends ? local_ranks : others.size();
+  const size_t receivers = sends ? others.size() : local_ranks;
+  for (size_t s = 0; s < senders; ++s) {
+    for (size_t r = 0; r < receivers; ++r) f(static_cast<uint32_t>(sends ? s : r), others[sends ? r : s].value());
+  }
 }
 
-uint64_t BlockExpansion::BlockFrom(uint32_t local, uint32_t rank) const {
-  const BlockList* list = call_.ranks[local].receive;
-  return list != nullptr ? (*list)[rank].bytes : call_.block_bytes;
-}
+class PairExpansion : BlockExpansion {
+ public:
+  using BlockExpansion::BlockExpansion;
 
-Buffer BlockExpansion::PlaceTo(uint32_t local, uint32_t rank, uint64_t offset) const {
-  const BlockList* list = call_.ranks[local].send;
-  return {Place::kRankSend, local, (list != nullptr ? (*list)[rank].offset : rank * call_.block_bytes) + offset};
-}
+  NodeSequence Run() {
+    PassesOn(plan_) ? ByDoubling() : ByPairs();
+    return End();
+  }
 
-Buffer BlockExpansion::PlaceFrom(uint32_t local, uint32_t rank, uint64_t offset) const {
-  const BlockList* list = call_.ranks[local].receive;
-  return {Place::kRankRecv, local, (list != nullptr ? (*list)[rank].offset : rank * call_.block_bytes) + offset};
-}
+ private:
+  // Packs the local ranks' data for node `to`, within the slice, into `target`. Returns its bytes.
+  uint64_t PackFor(uint32_t to, Buffer target, RunList* runs) const;
+  // Returns the bytes of the slice from node `from`, and adds the copies from where it lies to the ranks, if `runs`
+  // is set.
+  uint64_t ReceivedFrom(uint32_t from, RunList* runs, Buffer lies = {}) const;
+  // Adds the copies among the local ranks, within the slice.
+  void CopyLocally(RunList* runs) const;
+  // Returns the bytes of the slice from one position to another, for equal blocks.
+  uint64_t StreamBytes(uint32_t from, uint32_t to) const;
+  void ByPairs();
+  void ByDoubling();
+};
 
-uint64_t BlockExpansion::PackFor(uint32_t to, Buffer target, RunList* runs) const {
+uint64_t PairExpansion::PackFor(uint32_t to, Buffer target, RunList* runs) const {
   const uint64_t begin = target.offset;
   uint64_t stream = 0;
-  for (uint32_t l = 0; l < own_ranks_.size() && stream < slice_.end; ++l) {
-    for (const Rank r : shape_.RanksOf(NodeIndex(to))) {
-      const uint64_t bytes = BlockTo(l, r.value());
-      InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
-        runs->Add(PlaceTo(l, r.value(), offset), target, length);
-        target.offset += length;
-      });
-      stream += bytes;
-    }
-  }
+  ForEachInStream(shape_, to, own_ranks_.size(), true, [&](uint32_t l, uint32_t rank) {
+    const uint64_t bytes = BlockTo(l, rank).bytes;
+    InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
+      runs->Add(PlaceTo(l, rank, offset), target, length);
+      target.offset += length;
+    });
+    stream += bytes;
+  });
   return target.offset - begin;
 }
 
-uint64_t BlockExpansion::ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) const {
+uint64_t PairExpansion::ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) const {
+  const uint64_t begin = lies.offset;
   uint64_t stream = 0;
-  uint64_t total = 0;
-  for (const Rank s : shape_.RanksOf(NodeIndex(from))) {
-    for (uint32_t l = 0; l < own_ranks_.size() && stream < slice_.end; ++l) {
-      const uint64_t bytes = BlockFrom(l, s.value());
-      InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
-        if (runs != nullptr) runs->Add(lies, PlaceFrom(l, s.value(), offset), length);
-        lies.offset += length;
-        total += length;
-      });
-      stream += bytes;
-    }
-  }
-  return total;
+  ForEachInStream(shape_, from, own_ranks_.size(), false, [&](uint32_t l, uint32_t rank) {
+    const uint64_t bytes = BlockFrom(l, rank).bytes;
+    InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
+      if (runs != nullptr) runs->Add(lies, PlaceFrom(l, rank, offset), length);
+      lies.offset += length;
+    });
+    stream += bytes;
+  });
+  return lies.offset - begin;
 }
 
-void BlockExpansion::CopyLocally(RunList* runs) const {
+void PairExpansion::CopyLocally(RunList* runs) const {
   uint64_t stream = 0;
-  for (uint32_t l = 0; l < own_ranks_.size() && stream < slice_.end; ++l) {
+  ForEachInStream(shape_, node_, own_ranks_.size(), true, [&](uint32_t l, uint32_t to) {
+    const uint32_t m = shape_.LocalIndexOf(Rank(to));
     const uint32_t from = own_ranks_[l].value();
-    for (uint32_t m = 0; m < own_ranks_.size(); ++m) {
-      const uint32_t to = own_ranks_[m].value();
-      // A mismatch of the lists is reported after the first segment; until then the shorter length holds.
-      const uint64_t bytes = std::min(BlockTo(l, to), BlockFrom(m, from));
-      InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
-        runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
-      });
-      stream += bytes;
-    }
-  }
+    // A mismatch of the lists is reported after the first segment; until then the shorter length holds.
+    const uint64_t bytes = std::min(BlockTo(l, to).bytes, BlockFrom(m, from).bytes);
+    InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
+      runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
+    });
+    stream += bytes;
+  });
 }
 
-// A stream is the blocks of one node's ranks for another's, by sender and then by receiver, with a PairNote before
-// them. The data that a node's ranks have for one another is a stream, too, so that no segment copies more of it than
-// of others.
-void BlockExpansion::AlltoallByPairs() {
+// The data that a node's ranks have for one another is a stream, too, so that no segment copies more of it than of
+// others.
+void PairExpansion::ByPairs() {
   const uint64_t note_bytes = call_.has_notes && slice_.begin == 0 ? sizeof(PairNote) : 0;
   std::vector<uint32_t> awaited;
   RunList runs;
   for (uint32_t d = 1; d < n_; ++d) {
-    if (Goes(ReceivedFrom(Before(d), nullptr) + note_bytes)) awaited.push_back(d);
+    if (Goes(ReceivedFrom(Before(d), nullptr) + note_bytes)) awaited.push_back(Before(d));
   }
   out_.Wait(kUp);
   for (uint32_t d = 1; d < n_; ++d) {
@@ -95,46 +104,43 @@ void BlockExpansion::AlltoallByPairs() {
     }
     const uint64_t bytes = note_bytes + PackFor(to, {Place::kScratch, 0, note_bytes}, &runs);
     SendRuns(to, kDown, &runs, bytes);
-    runs.Take();
   }
   CopyLocally(&runs);
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
   if (awaited.empty()) return;
-  for (const uint32_t d : awaited) out_.RecvFrom(Before(d), kDown);
+  for (const uint32_t from : awaited) out_.RecvFrom(from, kDown);
   out_.Wait(kDown);
   RunList landing;
-  for (const uint32_t d : awaited) {
-    const uint32_t from = Before(d);
+  for (const uint32_t from : awaited) {
     if (note_bytes > 0) {
       runs.Add({Place::kCell, from}, {Place::kNotes, 0, (n_ + order_.PositionOf(from)) * sizeof(PairNote)}, note_bytes);
     }
     const bool lands = note_bytes == 0 && IsPut(ReceivedFrom(from, nullptr));
-    ReceivedFrom(from, lands ? &landing : &runs, note_bytes);
+    ReceivedFrom(from, lands ? &landing : &runs, {Place::kCell, from, note_bytes});
     out_.Land(kDown, landing.Take());
   }
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
 }
 
-uint64_t BlockExpansion::StreamBytes(uint32_t from, uint32_t to) const {
+uint64_t PairExpansion::StreamBytes(uint32_t from, uint32_t to) const {
   const uint64_t pairs = uint64_t{shape_.RanksOf(NodeIndex(order_.NodeAt(from))).size()} *
                          shape_.RanksOf(NodeIndex(order_.NodeAt(to))).size();
-  return Clip(pairs * call_.block_bytes);
+  return Clip(pairs * sizes_.Of(0));
 }
 
 // In the round of distance s every node passes on the streams whose way has the bit s, by ascending way: a stream
 // travels its way bit by bit, from the lowest. Before that round the part of its way below s is behind it.
-void BlockExpansion::AlltoallByDoubling() {
+void PairExpansion::ByDoubling() {
   out_.Wait(0);
   RunList runs;
   CopyLocally(&runs);
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
   std::vector<Buffer> lies(n_);  // by way: place of the stream at this node; kNone: it begins here
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
     ++round;
     uint64_t sends = 0;
     uint64_t receives = 0;
-    std::vector<std::pair<uint32_t, Buffer>> coming;
     for (uint32_t way = s; way < n_; ++way) {
       if ((way & s) == 0) continue;
       const uint32_t behind = way & (s - 1);
@@ -147,48 +153,41 @@ void BlockExpansion::AlltoallByDoubling() {
         sends += bytes;
       }
       const uint32_t begin = (position_ + 2 * n_ - s - behind) % n_;
-      coming.emplace_back(way, Buffer{Place::kCell, Before(s), receives});
+      lies[way] = Buffer{Place::kCell, Before(s), receives};
       receives += StreamBytes(begin, (begin + way) % n_);
     }
     SendRuns(At(s), round, &runs, sends);
-    runs.Take();
-    for (const auto& [way, at] : coming) lies[way] = at;
     if (!Goes(receives)) continue;
     out_.RecvFrom(Before(s), round);
     out_.Wait(round);
   }
   for (uint32_t way = 1; way < n_; ++way) ReceivedFrom(Before(way), &runs, lies[way]);
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
 }
 
-namespace {
-
-PairNote NoteOfLists(const std::vector<uint64_t>& bytes) {
-  PairNote note{.bytes = 0, .counts_hash = HashCounts(bytes), .bytes_max = 0};
-  for (const uint64_t b : bytes) note.bytes += b;
+// Returns the note of the stream between this node and the one at `position`.
+PairNote NoteOfStream(const BlockCall& call, uint32_t position, bool sends) {
+  const ShapeIndex& shape = call.sizes->shape();
+  PairNote note;
+  std::vector<uint64_t> bytes;
+  ForEachInStream(shape, call.sizes->order().NodeAt(position), call.ranks.size(), sends, [&](uint32_t l, uint32_t r) {
+    bytes.push_back((sends ? *call.ranks[l].send : *call.ranks[l].receive)[r].bytes);
+    note.bytes += bytes.back();
+  });
+  note.counts_hash = HashCounts(bytes);
   return note;
 }
 
 }  // namespace
 
-PairNote NoteOf(const BlockCall& call, uint32_t to) {
-  const PackedOrder& order = call.sizes->order();
-  std::vector<uint64_t> bytes;
-  for (const RankBuffers& rank : call.ranks) {
-    for (const Rank r : call.sizes->shape().RanksOf(NodeIndex(order.NodeAt(to)))) {
-      bytes.push_back((*rank.send)[r.value()].bytes);
-    }
+absl::StatusOr<NodeSequence> ExpandAlltoall(const BlockCall& call, const Slice& slice) {
+  if (PassesOn(*call.plan) && call.has_notes) {
+    return absl::InvalidArgumentError("alltoallv: who passes on others' blocks does not know how long they are");
   }
-  return NoteOfLists(bytes);
+  return PairExpansion(call, slice).Run();
 }
 
-PairNote NoteExpected(const BlockCall& call, uint32_t from) {
-  const PackedOrder& order = call.sizes->order();
-  std::vector<uint64_t> bytes;
-  for (const Rank r : call.sizes->shape().RanksOf(NodeIndex(order.NodeAt(from)))) {
-    for (const RankBuffers& rank : call.ranks) bytes.push_back((*rank.receive)[r.value()].bytes);
-  }
-  return NoteOfLists(bytes);
-}
+PairNote NoteOf(const BlockCall& call, uint32_t to) { return NoteOfStream(call, to, true); }
+PairNote NoteExpected(const BlockCall& call, uint32_t from) { return NoteOfStream(call, from, false); }
 
 }  // namespace copse::schedule

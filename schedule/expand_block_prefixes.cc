@@ -1,39 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expansions of scan and exscan.
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "schedule/block_expansion.h"
 
 namespace copse::schedule {
+namespace {
 
-void BlockExpansion::DeliverPrefixes(Buffer before, Buffer running) {
+class PrefixExpansion : BlockExpansion {
+ public:
+  using BlockExpansion::BlockExpansion;
+
+  absl::StatusOr<NodeSequence> Run() {
+    if (FoldsAll(plan_)) {
+      RETURN_IF_ERROR(ByGathering());
+    } else if (DistancesOf(plan_).size() <= 1) {
+      ByChain();
+    } else {
+      ByDoubling();
+    }
+    return End();
+  }
+
+ private:
+  // Where the second half of scratch begins: sums lie there, behind all segments of a chunk.
+  static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
+  static constexpr uint64_t kThird = 2 * kOtherHalf;
+
+  Buffer Result(uint32_t local) const { return {Place::kRankRecv, local, slice_.begin}; }
+  // Leaves `before` with `own` added in `running`. `before`: kNone if there is nothing.
+  void Add(Buffer before, Buffer own, Buffer running) {
+    if (before.place == Place::kNone) return CopySlice(own, running);
+    out_.Reduce({before, own}, running, SliceBytes());
+  }
+  // Delivers the prefixes to the local ranks. `before` is the sum over all ranks before this node (kNone: there are
+  // none); the sum including this node's ranks is left in `running`.
+  void DeliverPrefixes(Buffer before, Buffer running);
+  void ByChain();
+  void ByDoubling();
+  absl::Status ByGathering();
+};
+
+void PrefixExpansion::DeliverPrefixes(Buffer before, Buffer running) {
   for (uint32_t l = 0; l < own_ranks_.size(); ++l) {
     const Buffer own = Sends(l, slice_.begin);
-    const Buffer result{Place::kRankRecv, l, slice_.begin};
-    RunList runs;
     if (!inclusive() && before.place != Place::kNone) {
       // In place, the result would overwrite a contribution that is still to be added.
-      out_.Reduce({before, own}, {Place::kScratch, 0, kOtherHalf}, SliceBytes());
-      runs.Add(before, result, slice_.bytes());
-      runs.Add({Place::kScratch, 0, kOtherHalf}, running, slice_.bytes());
-      out_.CopyRuns(runs.Take());
+      const Buffer sum{Place::kScratch, 0, kOtherHalf};
+      Add(before, own, sum);
+      RunList runs;
+      runs.Add(before, Result(l), slice_.bytes());
+      runs.Add(sum, running, slice_.bytes());
+      Copy(&runs);
     } else {
-      if (before.place == Place::kNone) {
-        runs.Add(own, running, slice_.bytes());
-        out_.CopyRuns(runs.Take());
-      } else {
-        out_.Reduce({before, own}, running, SliceBytes());
-      }
-      if (inclusive()) {
-        runs.Add(running, result, slice_.bytes());
-        out_.CopyRuns(runs.Take());
-      }
+      Add(before, own, running);
+      if (inclusive()) CopySlice(running, Result(l));
     }
     before = running;
   }
 }
 
-void BlockExpansion::ScanByChain() {
+void PrefixExpansion::ByChain() {
   Buffer before;
   if (position_ > 0) {
     out_.RecvFrom(Before(1), kDown);
@@ -46,19 +75,16 @@ void BlockExpansion::ScanByChain() {
 }
 
 // After the rounds of distances 1 to s, `window` is the sum of the 2 s nodes up to this one, `before` without it.
-void BlockExpansion::ScanByDoubling() {
+void PrefixExpansion::ByDoubling() {
   out_.Wait(0);
   const Buffer window{Place::kScratch};
-  const Buffer before{Place::kScratch, 0, kThird};
-  RunList runs;
   if (own_ranks_.size() > 1) {
     out_.Reduce(OwnOperands(), window, SliceBytes());
   } else {
     // A plain copy: a logical operation would make a 0 or 1 of the value.
-    runs.Add(Sends(0, slice_.begin), window, slice_.bytes());
-    out_.CopyRuns(runs.Take());
+    CopySlice(Sends(0, slice_.begin), window);
   }
-  bool has_before = false;
+  Buffer before;
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
     ++round;
@@ -67,20 +93,20 @@ void BlockExpansion::ScanByDoubling() {
     const Buffer cell{Place::kCell, Before(s)};
     out_.RecvFrom(Before(s), round);
     out_.Wait(round);
-    if (has_before) {
-      out_.Reduce({cell, before}, before, SliceBytes());
+    const Buffer sum{Place::kScratch, 0, kThird};
+    if (before.place == Place::kNone) {
+      CopySlice(cell, sum);
     } else {
-      runs.Add(cell, before, slice_.bytes());
-      out_.CopyRuns(runs.Take());
+      out_.Reduce({cell, before}, sum, SliceBytes());
     }
-    has_before = true;
+    before = sum;
     out_.Reduce({cell, window}, window, SliceBytes());
   }
-  DeliverPrefixes(has_before ? before : Buffer{}, window);
+  DeliverPrefixes(before, window);
 }
 
 // Every node gets all contributions and reduces them in rank order for its own ranks.
-absl::Status BlockExpansion::ScanByFolding() {
+absl::Status PrefixExpansion::ByGathering() {
   const uint64_t each = slice_.bytes();
   if (each == 0) {
     out_.Wait(kUp);
@@ -95,49 +121,28 @@ absl::Status BlockExpansion::ScanByFolding() {
   const BlockSizes equal(&order_, &shape_, each);
   BlockCall gather = call_;
   gather.sizes = &equal;
-  BlockExpansion all(gather, {0, equal.total()});
-  all.send_base_ = slice_.begin;
-  const Buffer packed = all.GatherEverywhere();
-  out_ = std::move(all.out_);
-  // The offset of rank r's slice.
-  std::vector<uint64_t> offset(shape_.size());
-  uint64_t at = 0;
-  for (uint32_t p = 0; p < n_; ++p) {
-    for (const Rank r : shape_.RanksOf(NodeIndex(order_.NodeAt(p)))) {
-      offset[r.value()] = at;
-      at += each;
-    }
-  }
+  auto [packed, steps] = GatherEverywhere(gather, {0, equal.total()}, slice_.begin);
+  out_ = std::move(steps);
   // The gathered slices may lie in scratch, so the sums lie behind them.
   const Buffer running{Place::kScratch, 0, kOtherHalf};
-  const auto part = [&](uint32_t r) {
-    Buffer b = packed;
-    b.offset += offset[r];
-    return b;
-  };
   Buffer before;
-  RunList runs;
   for (uint32_t r = 0; r < shape_.size(); ++r) {
-    const bool here = IsHere(r);
-    const uint32_t l = here ? shape_.LocalIndexOf(Rank(r)) : 0;
-    const Buffer result{Place::kRankRecv, l, slice_.begin};
-    if (here && !inclusive() && before.place != Place::kNone) {
-      runs.Add(before, result, each);
-      out_.CopyRuns(runs.Take());
-    }
-    if (before.place == Place::kNone) {
-      runs.Add(part(r), running, each);
-      out_.CopyRuns(runs.Take());
-    } else {
-      out_.Reduce({before, part(r)}, running, static_cast<uint32_t>(each));
-    }
+    const uint32_t l = shape_.LocalIndexOf(Rank(r));
+    const uint32_t position = order_.PositionOf(shape_.NodeOf(Rank(r)).value());
+    Buffer own = packed;
+    own.offset += equal.PackedBegin(position) + l * each;
+    if (IsHere(r) && !inclusive() && before.place != Place::kNone) CopySlice(before, Result(l));
+    Add(before, own, running);
+    if (IsHere(r) && inclusive()) CopySlice(running, Result(l));
     before = running;
-    if (here && inclusive()) {
-      runs.Add(running, result, each);
-      out_.CopyRuns(runs.Take());
-    }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NodeSequence> ExpandScan(const BlockCall& call, const Slice& slice) {
+  return PrefixExpansion(call, slice).Run();
 }
 
 }  // namespace copse::schedule

@@ -7,9 +7,74 @@
 #include "schedule/block_expansion.h"
 
 namespace copse::schedule {
+namespace {
 
-std::vector<BlockExpansion::Link> BlockExpansion::ChildrenBut(uint32_t parent) const {
-  std::vector<Link> children;
+class TreeExpansion : BlockExpansion {
+ public:
+  TreeExpansion(const BlockCall& call, const Slice& slice, uint64_t send_base = 0) : BlockExpansion(call, slice) {
+    send_base_ = send_base;
+  }
+
+  NodeSequence Run() {
+    switch (call_.collective) {
+      case Collective::kGather:
+        Gather();
+        break;
+      case Collective::kScatter:
+        Scatter();
+        break;
+      case Collective::kAllgather:
+        Allgather();
+        break;
+      default:
+        ReduceScatter();
+        break;
+    }
+    return End();
+  }
+
+  Buffer GatherEverywhere();
+  SequenceBuilder TakeSteps() { return std::move(out_); }
+
+ private:
+  // A neighbor other than the parent, with the interval of the nodes below it.
+  struct Child {
+    uint32_t node;
+    Interval interval;
+    uint64_t bytes;
+  };
+
+  // Returns the interval of the nodes below the link from `node` to `towards`; the whole cycle if that is kNobody.
+  Interval Below(uint32_t node, uint32_t towards) const;
+  // Returns the offset of the bytes that begin at position `begin` in the message of `outer`.
+  uint64_t OffsetIn(const Interval& outer, uint32_t begin) const {
+    return Bytes({outer.begin, (begin + n_ - outer.begin) % n_});
+  }
+  std::vector<Child> ChildrenBut(uint32_t parent) const;
+  uint32_t ParentTowards(uint32_t root_node) const { return call_.index->Towards(node_, root_node); }
+  uint32_t RootNode() const { return shape_.NodeOf(Rank(call_.root)).value(); }
+  void AwaitChildren(const std::vector<Child>& children);
+  // Packs the node's blocks and its children's in scratch, in the interval's order.
+  void Assemble(const Interval& interval, const std::vector<Child>& children, RunList* runs) const;
+
+  void Gather();
+  void Scatter();
+  void Allgather();
+  void ReduceScatter();
+};
+
+TreeExpansion::Interval TreeExpansion::Below(uint32_t node, uint32_t towards) const {
+  const TreeIndex& index = *call_.index;
+  if (towards == kNobody) return {0, n_};
+  if (index.Parent(node) == towards) return {index.Enter(node), index.Leave(node) - index.Enter(node)};
+  // Seen from below, the link leads to all nodes except those below `towards`.
+  const uint32_t enter = index.Enter(towards);
+  const uint32_t leave = index.Leave(towards);
+  return {leave % n_, n_ - (leave - enter)};
+}
+
+std::vector<TreeExpansion::Child> TreeExpansion::ChildrenBut(uint32_t parent) const {
+  std::vector<Child> children;
   for (const uint32_t v : plan_.neighbours[node_]) {
     if (v == parent) continue;
     const Interval interval = Below(v, node_);
@@ -18,31 +83,28 @@ std::vector<BlockExpansion::Link> BlockExpansion::ChildrenBut(uint32_t parent) c
   return children;
 }
 
-void BlockExpansion::AwaitChildren(const std::vector<Link>& children) {
-  for (const Link& child : children) {
+void TreeExpansion::AwaitChildren(const std::vector<Child>& children) {
+  for (const Child& child : children) {
     if (Goes(child.bytes)) out_.RecvFrom(child.node, kUp);
   }
   out_.Wait(kUp);
 }
 
-void BlockExpansion::Assemble(const Interval& interval, const std::vector<Link>& children, RunList* runs) const {
-  std::vector<std::pair<uint64_t, const Link*>> parts = {{OffsetIn(interval, position_), nullptr}};
-  for (const Link& child : children) {
+void TreeExpansion::Assemble(const Interval& interval, const std::vector<Child>& children, RunList* runs) const {
+  std::vector<std::pair<uint64_t, const Child*>> parts = {{OffsetIn(interval, position_), nullptr}};
+  for (const Child& child : children) {
     if (child.bytes > 0) parts.emplace_back(OffsetIn(interval, child.interval.begin), &child);
   }
   std::sort(parts.begin(), parts.end());
   for (const auto& [offset, child] : parts) {
-    if (child == nullptr) {
-      PackOwn({Place::kScratch, 0, offset}, runs);
-    } else {
-      runs->Add({Place::kCell, child->node}, {Place::kScratch, 0, offset}, child->bytes);
-    }
+    const Buffer to{Place::kScratch, 0, offset};
+    child == nullptr ? PackOwn(to, runs) : runs->Add({Place::kCell, child->node}, to, child->bytes);
   }
 }
 
-void BlockExpansion::Gather() {
+void TreeExpansion::Gather() {
   const uint32_t parent = ParentTowards(RootNode());
-  const std::vector<Link> children = ChildrenBut(parent);
+  const std::vector<Child> children = ChildrenBut(parent);
   AwaitChildren(children);
   RunList runs;
   if (parent != kNobody) {
@@ -52,71 +114,68 @@ void BlockExpansion::Gather() {
   }
   const uint32_t root = shape_.LocalIndexOf(Rank(call_.root));
   RunList landing;
-  ForEachPiece(Interval{position_, 1}, [&](const Piece& piece) {
-    const uint32_t l = shape_.LocalIndexOf(Rank(piece.rank));
+  ForEachRange(Interval{position_, 1}, [&](const BlockRange& range) {
+    const uint32_t l = shape_.LocalIndexOf(Rank(range.rank));
     if (l == root && !call_.ranks[l].sends) return;
-    runs.Add(Sends(l, piece.offset), ReceivesFrom(root, piece), piece.bytes);
+    runs.Add(Sends(l, range.offset), PlaceFrom(root, range.rank, range.offset), range.bytes);
   });
-  for (const Link& child : children) {
+  for (const Child& child : children) {
     if (child.bytes == 0) continue;
     Deliver(root, child.interval, {Place::kCell, child.node}, IsPut(child.bytes) ? &landing : &runs);
     out_.Land(kUp, landing.Take());
   }
-  out_.CopyRuns(runs.Take());
+  Copy(&runs);
 }
 
-void BlockExpansion::Scatter() {
+void TreeExpansion::Scatter() {
   const uint32_t parent = ParentTowards(RootNode());
-  const std::vector<Link> children = ChildrenBut(parent);
+  const std::vector<Child> children = ChildrenBut(parent);
   RunList runs;
   if (parent == kNobody) {
     out_.Wait(kDown);
     const uint32_t root = shape_.LocalIndexOf(Rank(call_.root));
-    for (const Link& child : children) {
+    for (const Child& child : children) {
       uint64_t at = 0;
-      ForEachPiece(child.interval, [&](const Piece& piece) {
-        runs.Add(SendsTo(root, piece), {Place::kScratch, 0, at}, piece.bytes);
-        at += piece.bytes;
+      ForEachRange(child.interval, [&](const BlockRange& range) {
+        runs.Add(PlaceTo(root, range.rank, range.offset), {Place::kScratch, 0, at}, range.bytes);
+        at += range.bytes;
       });
       SendRuns(child.node, kDown, &runs, child.bytes);
-      runs.Take();
     }
-    ForEachPiece(Interval{position_, 1}, [&](const Piece& piece) {
-      const uint32_t l = shape_.LocalIndexOf(Rank(piece.rank));
-      if (call_.ranks[l].receives) runs.Add(SendsTo(root, piece), {Place::kRankRecv, l, piece.offset}, piece.bytes);
+    ForEachRange(Interval{position_, 1}, [&](const BlockRange& range) {
+      const uint32_t l = shape_.LocalIndexOf(Rank(range.rank));
+      if (!call_.ranks[l].receives) return;
+      runs.Add(PlaceTo(root, range.rank, range.offset), {Place::kRankRecv, l, range.offset}, range.bytes);
     });
-    return out_.CopyRuns(runs.Take());
+    return Copy(&runs);
   }
   const Interval interval = Below(node_, parent);
   if (Goes(Bytes(interval))) out_.RecvFrom(parent, kDown);
   out_.Wait(kDown);
-  for (const Link& child : children) {
+  for (const Child& child : children) {
     if (!Goes(child.bytes)) continue;
     const Buffer part{Place::kCell, parent, OffsetIn(interval, child.interval.begin)};
     out_.SendTo(child.node, kDown, child.bytes == 0 ? Buffer{} : part, static_cast<uint32_t>(child.bytes));
   }
   Buffer from{Place::kCell, parent, OffsetIn(interval, position_)};
-  ForEachPiece(Interval{position_, 1}, [&](const Piece& piece) {
-    runs.Add(from, {Place::kRankRecv, shape_.LocalIndexOf(Rank(piece.rank)), piece.offset}, piece.bytes);
-    from.offset += piece.bytes;
+  ForEachRange(Interval{position_, 1}, [&](const BlockRange& range) {
+    runs.Add(from, {Place::kRankRecv, shape_.LocalIndexOf(Rank(range.rank)), range.offset}, range.bytes);
+    from.offset += range.bytes;
   });
-  if (children.empty() && IsPut(Bytes(interval))) return out_.Land(kDown, runs.Take());
-  out_.CopyRuns(runs.Take());
+  children.empty() && IsPut(Bytes(interval)) ? out_.Land(kDown, runs.Take()) : Copy(&runs);
 }
 
-Buffer BlockExpansion::GatherEverywhere() {
-  const uint32_t top = plan_.root_node.value();
-  const uint32_t parent = ParentTowards(top);
-  const std::vector<Link> children = ChildrenBut(parent);
+Buffer TreeExpansion::GatherEverywhere() {
+  const uint32_t parent = ParentTowards(plan_.root_node.value());
+  const std::vector<Child> children = ChildrenBut(parent);
   AwaitChildren(children);
   RunList runs;
+  const Interval interval = Below(node_, parent);
+  Assemble(interval, children, &runs);
   Buffer whole{Place::kScratch};
   if (parent == kNobody) {
-    Assemble({0, n_}, children, &runs);
-    out_.CopyRuns(runs.Take());
+    Copy(&runs);
   } else {
-    const Interval interval = Below(node_, parent);
-    Assemble(interval, children, &runs);
     SendRuns(parent, kUp, &runs, Bytes(interval));
     if (slice_.bytes() > 0) {
       out_.RecvFrom(parent, kDown);
@@ -124,40 +183,47 @@ Buffer BlockExpansion::GatherEverywhere() {
     }
     whole = {Place::kCell, parent};
   }
-  for (const Link& child : children) {
-    if (slice_.bytes() > 0) out_.SendTo(child.node, kDown, whole, static_cast<uint32_t>(slice_.bytes()));
+  for (const Child& child : children) {
+    if (slice_.bytes() > 0) out_.SendTo(child.node, kDown, whole, SliceBytes());
   }
   return whole;
 }
 
-void BlockExpansion::AllgatherByTree() {
+void TreeExpansion::Allgather() {
   const bool is_leaf = plan_.neighbours[node_].size() == 1 && plan_.root_node.value() != node_;
-  const Buffer whole = GatherEverywhere();
-  if (is_leaf && IsPut(slice_.bytes())) return LandAtAll({0, n_}, whole, kDown);
-  DeliverToAll({0, n_}, whole);
+  DeliverToAll({0, n_}, GatherEverywhere(), is_leaf && IsPut(slice_.bytes()));
 }
 
 // Runs an allreduce of the slice, then delivers each rank its block.
-void BlockExpansion::ReduceScatterByPlan() {
+void TreeExpansion::ReduceScatter() {
   const NodeView view{.node = call_.node,
                       .local_ranks = static_cast<uint32_t>(own_ranks_.size()),
                       .root_node = plan_.root_node.value()};
   const NodeSequence whole = ExpandAs(Collective::kAllreduce, plan_, *call_.index, view);
   Buffer result{Place::kScratch};
   for (Primitive p : whole.primitives) {
+    for (Buffer& operand : p.operands) {
+      if (operand.place == Place::kRankSend) operand.offset = slice_.begin;
+    }
     if (p.step == Step::kDeliver) result = p.operands[0];
     if (p.step == Step::kStart || p.step == Step::kEnd || p.step == Step::kDeliver || p.step == Step::kRelease ||
         p.step == Step::kRecvLocal) {
       continue;
     }
-    for (Buffer& operand : p.operands) {
-      if (operand.place == Place::kRankSend) operand.offset = slice_.begin;
-    }
     p.bytes = SliceBytes();
     out_.Append(std::move(p));
   }
-  if (result.place == Place::kRankSend) result.offset = slice_.begin;
   DeliverReduced(result);
+}
+
+}  // namespace
+
+NodeSequence ExpandOnTree(const BlockCall& call, const Slice& slice) { return TreeExpansion(call, slice).Run(); }
+
+std::pair<Buffer, SequenceBuilder> GatherEverywhere(const BlockCall& call, const Slice& slice, uint64_t send_base) {
+  TreeExpansion expansion(call, slice, send_base);
+  const Buffer whole = expansion.GatherEverywhere();
+  return {whole, expansion.TakeSteps()};
 }
 
 NodeSequence ExpandNotes(const Plan& plan, const TreeIndex& index, NodeIndex node, uint32_t root_node,

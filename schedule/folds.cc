@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/element_types.h"
-#include "schedule/sequence_builder.h"
+#include "schedule/block_expansion.h"
 
 namespace copse::schedule {
 namespace {
@@ -58,7 +58,7 @@ FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective
   Learn();
 }
 
-FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
+FoldSchedule::Turn FoldSchedule::TurnOf(uint64_t index) const {
   if (!in_parts_) return {index, false};
   const uint64_t ahead = std::min(kAhead, pairs_);
   if (index < ahead) return {index, false};
@@ -66,22 +66,22 @@ FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
   const uint64_t then = index - ahead;
   const uint64_t turns = pairs_ - ahead;
   if (then >= 2 * turns) return {then - turns, true};
-  return then % 2 == 0 ? Place{then / 2, true} : Place{then / 2 + ahead, false};
+  return then % 2 == 0 ? Turn{then / 2, true} : Turn{then / 2 + ahead, false};
 }
 
-FoldSchedule::Chunk FoldSchedule::At(uint64_t index) const {
-  const Place place = PlaceOf(index);
-  const uint64_t first = place.pair * segments_per_chunk_;
-  return {.results = place.results,
+FoldChunk FoldSchedule::At(uint64_t index) const {
+  const Turn turn = TurnOf(index);
+  const uint64_t first = turn.pair * segments_per_chunk_;
+  return {.results = turn.results,
           .first_segment = first,
           .segments = static_cast<uint32_t>(std::min<uint64_t>(segments_per_chunk_, segments_ - first)),
-          .notes_offset = place.pair % kNoteSlots * segments_per_chunk_ * slice_};
+          .notes_offset = turn.pair % kNoteSlots * segments_per_chunk_ * slice_};
 }
 
 void FoldSchedule::OnOver(uint64_t index) {
   if (complete()) return;
-  const Place place = PlaceOf(index);
-  (place.results ? told_ : contributed_).insert(place.pair);
+  const Turn turn = TurnOf(index);
+  (turn.results ? told_ : contributed_).insert(turn.pair);
   Learn();
 }
 
@@ -92,9 +92,9 @@ void FoldSchedule::Learn() {
     return;
   }
   for (; !complete(); ++known_) {
-    const Place place = PlaceOf(known_);
-    if (place.results ? contributed_.erase(place.pair) == 0
-                      : place.pair >= kNoteSlots && told_.erase(place.pair - kNoteSlots) == 0) {
+    const Turn turn = TurnOf(known_);
+    if (turn.results ? contributed_.erase(turn.pair) == 0
+                     : turn.pair >= kNoteSlots && told_.erase(turn.pair - kNoteSlots) == 0) {
       return;
     }
   }
@@ -116,20 +116,10 @@ uint64_t FoldSchedule::notes_bytes() const {
 
 namespace {
 
-class FoldExpansion {
+class FoldExpansion : NodeExpansion {
  public:
   FoldExpansion(const FoldCall& fold, uint64_t segment)
-      : call_(*fold.call),
-        schedule_(*fold.schedule),
-        sizes_(*call_.sizes),
-        order_(sizes_.order()),
-        shape_(sizes_.shape()),
-        segment_(segment),
-        node_(call_.node.value()),
-        n_(call_.plan->node_count),
-        position_(order_.PositionOf(node_)),
-        own_(shape_.RanksOf(call_.node)),
-        out_(*call_.plan, call_.node) {}
+      : NodeExpansion(*fold.call), schedule_(*fold.schedule), segment_(segment) {}
 
   NodeSequence Directly() {
     const Slice slice = schedule_.SliceAt(segment_, 0);
@@ -180,9 +170,7 @@ class FoldExpansion {
   }
 
  private:
-  uint32_t At(uint32_t distance) const { return order_.NodeAt((position_ + distance) % n_); }
   bool IsPrefix() const { return IsScan(call_.collective); }
-  bool inclusive() const { return call_.collective == Collective::kScan; }
 
   // Returns the bytes of the slice that belong to rank `rank`'s block of a reduce_scatter, as offsets in the message.
   Slice OfBlock(uint32_t rank, const Slice& slice) const {
@@ -207,23 +195,23 @@ class FoldExpansion {
     const uint64_t bytes = slice.bytes();
     if (bytes == 0) return;
     Buffer from{Place::kRankSend, 0, slice.begin};
-    if (own_.size() > 1) {
+    if (own_ranks_.size() > 1) {
       from = {Place::kScratch};
-      std::vector<CopyRun> runs;
-      for (uint32_t l = 0; l < own_.size() && !(packed_ == slice); ++l) {
+      std::vector<BufferRun> runs;
+      for (uint32_t l = 0; l < own_ranks_.size() && !(packed_ == slice); ++l) {
         runs.push_back({{Place::kRankSend, l, slice.begin}, {Place::kScratch, 0, l * bytes}, bytes});
       }
       out_.CopyRuns(std::move(runs));
       packed_ = slice;
     }
-    out_.SendTo(to, kExchange, from, static_cast<uint32_t>(bytes * own_.size()));
+    out_.SendTo(to, kExchange, from, static_cast<uint32_t>(bytes * own_ranks_.size()));
   }
 
   template <typename From>
   void Await(From is_awaited) {
     bool any = false;
     for (uint32_t d = 1; d < n_; ++d) {
-      const uint32_t node = order_.NodeAt((position_ + n_ - d) % n_);
+      const uint32_t node = Before(d);
       if (!is_awaited(node)) continue;
       out_.RecvFrom(node, kExchange);
       any = true;
@@ -231,7 +219,6 @@ class FoldExpansion {
     if (any) out_.Wait(kExchange);
   }
 
-  bool IsHere(uint32_t rank) const { return shape_.NodeOf(Rank(rank)).value() == node_; }
   Buffer ContributionOf(uint32_t rank, const Slice& slice) const {
     const uint32_t local = shape_.LocalIndexOf(Rank(rank));
     if (IsHere(rank)) return {Place::kRankSend, local, slice.begin};
@@ -251,9 +238,9 @@ class FoldExpansion {
   }
 
   void Deliver(Buffer from, const Slice& slice) {
-    std::vector<CopyRun> runs;
-    for (uint32_t l = 0; l < own_.size(); ++l) {
-      const uint32_t rank = own_[l].value();
+    std::vector<BufferRun> runs;
+    for (uint32_t l = 0; l < own_ranks_.size(); ++l) {
+      const uint32_t rank = own_ranks_[l].value();
       if (call_.collective == Collective::kReduce && rank != call_.root) continue;
       Slice part = slice;
       uint64_t to = slice.begin;
@@ -273,7 +260,7 @@ class FoldExpansion {
   void DeliverPrefixes(const Slice& slice) {
     Buffer sum{Place::kScratch};
     Buffer next{Place::kScratch, 0, schedule_.slice_bytes()};
-    const uint32_t last = own_.back().value();
+    const uint32_t last = own_ranks_.back().value();
     for (uint32_t r = 0; r <= last; ++r) {
       const Buffer result{Place::kRankRecv, shape_.LocalIndexOf(Rank(r)), slice.begin};
       const bool exclusive = IsHere(r) && !inclusive() && !operands_.empty();
@@ -291,22 +278,8 @@ class FoldExpansion {
     }
   }
 
-  NodeSequence End() {
-    for (uint32_t l = 0; l < own_.size(); ++l) out_.Release(l);
-    return out_.End();
-  }
-
-  const BlockCall& call_;
   const FoldSchedule& schedule_;
-  const BlockSizes& sizes_;
-  const PackedOrder& order_;
-  const ShapeIndex& shape_;
   const uint64_t segment_;
-  const uint32_t node_;
-  const uint32_t n_;
-  const uint32_t position_;
-  const absl::Span<const Rank> own_;
-  SequenceBuilder out_;
   Slice packed_;  // slice whose contributions lie packed in scratch
   std::vector<Buffer> operands_;
 };

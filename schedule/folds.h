@@ -26,6 +26,14 @@ bool FoldsInOrder(const CallArguments& arguments);
 Family FamilyOfCall(const CallArguments& arguments);
 Collective PlanCollectiveOf(const CallArguments& arguments);
 
+// The chunk that a call of the port carries.
+struct FoldChunk {
+  bool results = false;  // the second of the pair's two chunks
+  uint64_t first_segment = 0;
+  uint32_t segments = 0;
+  uint64_t notes_offset = 0;  // offset in the metadata of the results of its first segment
+};
+
 // Cuts a call with an ordered reduction and orders its chunks; the same on all nodes.
 //
 // Directly: every node with a result to deliver gets all contributions to a slice and combines them itself. There is
@@ -43,16 +51,10 @@ class FoldSchedule {
   // `message_bytes`: the buffer's length; for reduce_scatter, that of all blocks together. `*shape` is not kept.
   FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes);
 
-  struct Chunk {
-    bool results = false;  // the second of the pair's two chunks
-    uint64_t first_segment = 0;
-    uint32_t segments = 0;
-    uint64_t notes_offset = 0;  // offset in the metadata of the results of its first segment
-  };
   // Number of chunks that may be started, in order, and whether these are all.
   uint64_t chunk_count() const { return known_; }
   bool complete() const { return known_ == (in_parts_ ? 2 * pairs_ : pairs_); }
-  Chunk At(uint64_t index) const;
+  FoldChunk At(uint64_t index) const;
   void OnOver(uint64_t index);
 
   bool in_parts() const { return in_parts_; }
@@ -69,11 +71,11 @@ class FoldSchedule {
   static constexpr uint64_t kNoteSlots = 4;
 
   // Chunk `index` as a pair and a half: its pair, and whether it is the second of the two.
-  struct Place {
+  struct Turn {
     uint64_t pair = 0;
     bool results = false;
   };
-  Place PlaceOf(uint64_t index) const;
+  Turn TurnOf(uint64_t index) const;
   void Learn();
 
   const uint64_t message_bytes_;

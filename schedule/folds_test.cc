@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,24 +16,13 @@
 #include "base/prng.h"
 #include "offload_emu/alu.h"
 #include "schedule/testing/plain_cluster.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
 namespace {
 
 Plan PairwisePlan(uint32_t nodes, Prng* prng) {
-  Plan plan{.id = PlanId(5),
-            .collective = Collective::kAlltoall,
-            .bytes_max = kMessageBytesMax,
-            .algorithm = "pairwise",
-            .kind = PlanKind::kCirculant,
-            .node_count = nodes,
-            .segment_bytes = kSegmentBytesMax};
-  std::vector<uint32_t> cycle(nodes), distances(nodes - 1);
-  std::iota(cycle.begin(), cycle.end(), 0);
-  std::iota(distances.begin(), distances.end(), 1);
-  for (uint32_t i = nodes; i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
-  plan.neighbours = {cycle, distances};
-  return plan;
+  return CirculantPlan(Collective::kAlltoall, nodes, Distances("everybody", nodes), prng);
 }
 
 TeamShape OnOneNode(uint32_t ranks) { return {std::vector<NodeIndex>(ranks, NodeIndex(0)), 1}; }
@@ -69,11 +57,11 @@ std::vector<Bytes> Results(const Call& call, const TeamShape& shape, Plan plan, 
   FoldSchedule schedule(plan, cluster.shape(), call.collective, call.bytes());
   cluster.notes.assign(nodes, Bytes(schedule.notes_bytes()));
   for (uint64_t index = 0; index < schedule.chunk_count(); ++index) {
-    const FoldSchedule::Chunk chunk = schedule.At(index);
+    const FoldChunk chunk = schedule.At(index);
     for (uint32_t s = 0; s < chunk.segments; ++s) {
       std::vector<NodeSequence> sequences;
       for (uint32_t v = 0; v < nodes; ++v) {
-        const BlockCall at = cluster.CallAt(v, sizes, call.collective, call.root, 0, false);
+        const BlockCall at = cluster.CallAt(v, sizes, call.collective, call.root, false);
         auto sequence = ExpandFold({&at, &schedule}, chunk.first_segment + s, chunk.results,
                                    chunk.notes_offset + s * schedule.slice_bytes());
         EXPECT_TRUE(sequence.ok()) << sequence.status();
@@ -219,8 +207,7 @@ TEST(FoldsTest, ALongAllreduceMovesItsContributionsOnceAndItsResultToAll) {
   Prng prng(4);
   constexpr uint32_t kNodes = 4, kRanks = 8;
   constexpr uint64_t kCount = 100'000;
-  TeamShape shape{.node_count = kNodes};
-  for (uint32_t r = 0; r < kRanks; ++r) shape.node_of_rank.push_back(NodeIndex(r % kNodes));
+  const TeamShape shape = BlockShape(kNodes, kRanks / kNodes);
   Call call;
   for (uint32_t r = 0; r < kRanks; ++r) call.contributions.push_back(RandomNumbers(call.type, kCount, &prng));
   uint64_t moved = 0;
@@ -244,7 +231,7 @@ TEST(FoldScheduleTest, EachChunkComesOnceAndNoneBeforeWhatItNeeds) {
     while (next < schedule.chunk_count() || !running.empty()) {
       // Starts a chunk if one may start, or ends one of those in flight, in any order.
       if (next < schedule.chunk_count() && prng.Below(2) == 0) {
-        const FoldSchedule::Chunk chunk = schedule.At(next);
+        const FoldChunk chunk = schedule.At(next);
         if (!chunk.results) segments += chunk.segments;
         if (schedule.in_parts() && !chunk.results) {
           EXPECT_TRUE(notes.insert(chunk.notes_offset).second) << "notes are in use";
@@ -255,7 +242,7 @@ TEST(FoldScheduleTest, EachChunkComesOnceAndNoneBeforeWhatItNeeds) {
       }
       if (running.empty()) continue;
       std::swap(running[prng.Below(running.size())], running.front());
-      const FoldSchedule::Chunk chunk = schedule.At(running.front());
+      const FoldChunk chunk = schedule.At(running.front());
       if (chunk.results) {
         EXPECT_EQ(notes.erase(chunk.notes_offset), 1u) << "results without contributions";
       }
@@ -320,7 +307,7 @@ TEST(FoldsTest, ANodeMayHaveAsManyRanksAsAreAllowedAndNoMore) {
   cluster.ranks.resize(3);
   const FoldSchedule schedule(plan, cluster.shape(), Collective::kAllreduce, 8);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), uint64_t{0});
-  const BlockCall at = cluster.CallAt(0, sizes, Collective::kAllreduce, 0, 0, false);
+  const BlockCall at = cluster.CallAt(0, sizes, Collective::kAllreduce, 0, false);
   EXPECT_EQ(ExpandFold({&at, &schedule}, 0, false, 0).status().code(), absl::StatusCode::kUnimplemented);
 }
 

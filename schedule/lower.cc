@@ -233,7 +233,7 @@ class Lowering {
     d.op = emu::OpCode::kCopyList;
     d.bytes = static_cast<uint32_t>(p.runs.size());
     d.remote_offset = call_.runs.size();
-    for (const CopyRun& run : p.runs) call_.runs.push_back({Ref(run.from), Ref(run.to), run.bytes});
+    for (const BufferRun& run : p.runs) call_.runs.push_back({Ref(run.from), Ref(run.to), run.bytes});
     Add(d);
   }
 

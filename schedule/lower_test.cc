@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/lower.h"
 
-#include <numeric>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -12,18 +11,10 @@ namespace {
 
 using emu::OpCode;
 
-// Returns a star of `children` leaves around node 0.
-Plan Star(uint32_t children, uint64_t bytes_max, uint32_t segment_bytes) {
-  Plan plan{.collective = Collective::kAllreduce,
-            .bytes_max = bytes_max,
-            .algorithm = "flat",
-            .node_count = children + 1,
-            .segment_bytes = segment_bytes};
-  plan.neighbours.resize(children + 1);
-  for (uint32_t v = 1; v <= children; ++v) {
-    plan.neighbours[0].push_back(v);
-    plan.neighbours[v].push_back(0);
-  }
+Plan Star(uint32_t children, uint64_t bytes_max) {
+  Plan plan = StarPlan(Collective::kAllreduce, children);
+  plan.bytes_max = bytes_max;
+  plan.segment_bytes = 1024;
   return plan;
 }
 
@@ -65,7 +56,7 @@ std::vector<OpCode> Ops(const LoweredCall& call) {
 }
 
 TEST(LowerTest, RootOfAnAllreduceInOnePacket) {
-  const Lowered lowered = LowerRoot(Star(2, 4096, 1024), 8);
+  const Lowered lowered = LowerRoot(Star(2, 4096), 8);
   ASSERT_EQ(lowered.node.sequences.size(), 1u);
   EXPECT_EQ(lowered.node.sequences[0].trigger.counter, 1000u) << "phase 0 of segment 0";
   EXPECT_EQ(lowered.node.sequences[0].trigger.threshold, 3u) << "own rank and two children";
@@ -93,7 +84,7 @@ TEST(LowerTest, RootOfAnAllreduceInOnePacket) {
 }
 
 TEST(LowerTest, SegmentsHaveCountersOfTheirOwnAndOneEnd) {
-  const Lowered lowered = LowerRoot(Star(1, 4096, 1024), 3000);
+  const Lowered lowered = LowerRoot(Star(1, 4096), 3000);
   ASSERT_EQ(lowered.node.sequences.size(), 4u) << "three segments, and the end";
   for (uint32_t s = 0; s < 3; ++s) EXPECT_EQ(lowered.node.sequences[s].trigger.counter, 1000 + s * 4);
   EXPECT_EQ(lowered.node.sequences[3].trigger.threshold, 3u);
@@ -110,7 +101,7 @@ TEST(LowerTest, SegmentsHaveCountersOfTheirOwnAndOneEnd) {
 }
 
 TEST(LowerTest, MoreThanSevenOperandsAreChainedInOrder) {
-  const Lowered lowered = LowerRoot(Star(14, 120, 1024), 8);
+  const Lowered lowered = LowerRoot(Star(14, 120), 8);
   std::vector<emu::RegionIndex> order;
   int chunks = 0;
   for (const emu::Descriptor& d : lowered.node.descriptors) {
@@ -130,7 +121,7 @@ TEST(LowerTest, MoreThanSevenOperandsAreChainedInOrder) {
 
 // A part that waits for credit must hold up the rest of its block.
 TEST(LowerTest, LongBlocksAreCutAndChained) {
-  const Lowered lowered = LowerRoot(Star(200, 120, 1024), 8);
+  const Lowered lowered = LowerRoot(Star(200, 120), 8);
   ASSERT_GT(lowered.node.sequences.size(), 3u);
   for (size_t i = 0; i < lowered.node.sequences.size(); ++i) {
     const LoweredSequence& piece = lowered.node.sequences[i];
@@ -168,7 +159,7 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
 
 // The last step of a leaf's rank copies data that nothing else reads.
 TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
-  const Plan plan = Star(1, 4096, 1024);
+  const Plan plan = Star(1, 4096);
   const ShapeIndex shape(BlockShape(2, 1));
   const std::vector<uint32_t> nodes = {0}, edges = {6}, cells = {100};
   const PortMap map{.rank_receive_base = 20, .neighbours = nodes, .edges = edges, .cells = cells};
@@ -191,7 +182,7 @@ TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
 
 TEST(LowerTest, BoundsHoldForTheLargestCall) {
   for (uint32_t children : {1u, 2u, 9u, 80u}) {
-    const Plan plan = Star(children, 4096, 1024);
+    const Plan plan = Star(children, 4096);
     const Lowered lowered = LowerRoot(plan, 4096);
     EXPECT_LE(lowered.node.sequences.size() + lowered.rank.sequences.size(), SequencesPerCall(plan, 1)) << children;
     for (const emu::Descriptor& d : lowered.node.descriptors) {
@@ -204,14 +195,14 @@ TEST(LowerTest, BoundsHoldForTheLargestCall) {
 
 // A node's work in a round does not grow with the cycle, unless each node receives from all others.
 TEST(LowerTest, BoundsOfCyclesGrowWithTheirDistances) {
-  const auto bound = [](Collective collective, uint32_t nodes, const std::vector<uint32_t>& distances) {
-    return SequencesPerCall(CirculantPlan(collective, nodes, distances), 1);
+  const auto bound = [](Collective collective, uint32_t nodes, const char* distances) {
+    Plan plan = CirculantPlan(collective, nodes, Distances(distances, nodes));
+    plan.segment_bytes = 0;
+    return SequencesPerCall(plan, 1);
   };
-  EXPECT_EQ(bound(Collective::kAllgather, 2000, {1}), bound(Collective::kAllgather, 20, {1}));
-  EXPECT_LT(bound(Collective::kScan, 2048, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}), 200u);
-  std::vector<uint32_t> all(1999);
-  std::iota(all.begin(), all.end(), 1);
-  EXPECT_GT(bound(Collective::kAlltoall, 2000, all), 2000u / 64);
+  EXPECT_EQ(bound(Collective::kAllgather, 2000, "ring"), bound(Collective::kAllgather, 20, "ring"));
+  EXPECT_LT(bound(Collective::kScan, 2048, "doubling"), 200u);
+  EXPECT_GT(bound(Collective::kAlltoall, 2000, "everybody"), 2000u / 64);
 }
 
 }  // namespace

@@ -31,20 +31,6 @@ constexpr uint32_t kNodesLowered = 4;
 constexpr uint64_t kSegmentsLowered = 3;
 constexpr uint32_t kRotationsLowered = 5;
 
-Plan CyclePlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances) {
-  Plan plan{.id = PlanId(9),
-            .collective = collective,
-            .bytes_max = schedule::kMessageBytesMax,
-            .algorithm = "cycle",
-            .kind = schedule::PlanKind::kCirculant,
-            .node_count = nodes,
-            .segment_bytes = schedule::kSegmentBytesMax};
-  std::vector<uint32_t> cycle;
-  for (uint32_t v = 0; v < nodes; ++v) cycle.push_back(v);
-  plan.neighbours = {cycle, std::move(distances)};
-  return plan;
-}
-
 CallArguments Arguments(const Plan& plan) {
   const bool is_barrier = plan.collective == Collective::kBarrier;
   return {.collective = plan.collective,
@@ -114,7 +100,6 @@ void ExpandAll(const Plan& plan) {
                                    .node = NodeIndex(v),
                                    .collective = plan.collective,
                                    .root = 1 % shape.size(),
-                                   .block_bytes = kBlockBytes,
                                    .ranks = ranks};
     for (uint64_t s = 0; s < std::min(cutting.segment_count(), kSegmentsLowered); ++s) {
       const auto sequence = schedule::ExpandBlocks(call, cutting.At(s));
@@ -139,17 +124,12 @@ std::vector<std::string> Seeds() {
       const auto collective = static_cast<Collective>(i);
       if (PlanCollective(collective) != collective) continue;
       seeds.push_back(schedule::EncodePlan(schedule::RandomTreePlan(collective, nodes, nodes + i)));
-      if (!HasBlocks(collective)) {
-        if (collective != Collective::kBarrier)
-          seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, {1})));
-        continue;
+      if (collective == Collective::kBarrier) continue;
+      for (const char* kind : {"ring", "doubling", "everybody"}) {
+        seeds.push_back(
+            schedule::EncodePlan(schedule::CirculantPlan(collective, nodes, schedule::Distances(kind, nodes))));
+        if (!HasBlocks(collective)) break;
       }
-      std::vector<uint32_t> doubling, all;
-      for (uint32_t d = 1; d < nodes; d *= 2) doubling.push_back(d);
-      for (uint32_t d = 1; d < nodes; ++d) all.push_back(d);
-      if (nodes > 1) seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, {1})));
-      seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, doubling)));
-      seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, all)));
     }
     seeds.push_back(schedule::EncodePlan(schedule::DisseminationPlan(nodes)));
   }

@@ -27,12 +27,12 @@ class SequenceBuilder {
     Add({.step = Step::kSendTo, .peer = node, .phase = phase, .operands = {from}, .target = {}, .bytes = bytes});
   }
   void Copy(Buffer from, Buffer to) { Add({.step = Step::kCopy, .operands = {from}, .target = to}); }
-  void CopyRuns(std::vector<CopyRun> runs) {
+  void CopyRuns(std::vector<BufferRun> runs) {
     if (!runs.empty()) Add({.step = Step::kCopyRuns, .operands = {}, .target = {}, .runs = std::move(runs)});
   }
   // Copies data of `phase` from one neighbor that nothing else reads; it may be placed directly. (Short messages had
   // better be copied with the rest, in one list.)
-  void Land(uint16_t phase, std::vector<CopyRun> runs) {
+  void Land(uint16_t phase, std::vector<BufferRun> runs) {
     if (!runs.empty()) {
       Add({.step = Step::kCopyRuns,
            .phase = phase,
@@ -61,10 +61,9 @@ class SequenceBuilder {
   }
 
   // Combines the operands, in this order, and returns where the result lies. Does nothing if there is only one.
-  Buffer Combine(std::vector<Buffer> operands) {
-    if (operands.empty()) return {};
+  Buffer Combine(std::vector<Buffer> operands, uint32_t bytes = kWholeSegment) {
     if (operands.size() == 1) return operands[0];
-    Reduce(std::move(operands), {Place::kScratch});
+    Reduce(std::move(operands), {Place::kScratch}, bytes);
     return {Place::kScratch};
   }
 

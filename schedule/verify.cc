@@ -284,22 +284,22 @@ class SymbolicRun {
   }
 
  private:
-  struct Message {
+  struct Delivery {
     uint16_t phase = 0;
     bool awaited = false;
     Contributions data;
   };
-  struct Node {
+  struct NodeRun {
     NodeSequence sequence;
     size_t next = 0;
     std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last kWait
-    std::map<uint32_t, Message> arrived;                 // by sender: the last message
+    std::map<uint32_t, Delivery> arrived;                // by sender: the last message
     std::map<uint32_t, bool> received;                   // peers of kRecvFrom so far
     Contributions scratch;
     uint32_t ranks_done = 0;
   };
 
-  absl::StatusOr<Contributions> Read(Node& node, const Buffer& buffer) {
+  absl::StatusOr<Contributions> Read(NodeRun& node, const Buffer& buffer) {
     const uint32_t v = node.sequence.node.value();
     switch (buffer.place) {
       case Place::kNone:
@@ -327,7 +327,7 @@ class SymbolicRun {
   }
 
   absl::Status Advance(uint32_t v) {
-    Node& node = nodes_[v];
+    NodeRun& node = nodes_[v];
     const bool barrier = arguments_.collective == Collective::kBarrier;
     while (node.next < node.sequence.primitives.size()) {
       const Primitive& p = node.sequence.primitives[node.next];
@@ -355,7 +355,7 @@ class SymbolicRun {
             }
           }
           for (const auto& [peer, phase] : node.awaited) {
-            Message& message = node.arrived[peer];
+            Delivery& message = node.arrived[peer];
             message.awaited = true;
             if (barrier) node.scratch.Add(message.data);
           }
@@ -414,7 +414,7 @@ class SymbolicRun {
   }
 
   absl::Status CheckEnded(uint32_t v) {
-    const Node& node = nodes_[v];
+    const NodeRun& node = nodes_[v];
     if (node.next != node.sequence.primitives.size()) {
       return Bad(plan_, "deadlock: node ", v, " waits for ever at '",
                  DescribePrimitive(node.sequence.primitives[node.next]), "'");
@@ -426,7 +426,7 @@ class SymbolicRun {
   }
 
   absl::Status CheckContent(uint32_t v) {
-    const Node& node = nodes_[v];
+    const NodeRun& node = nodes_[v];
     if (node.ranks_done != shape_.RanksOf(NodeIndex(v)).size()) return Bad(plan_, "node ", v, " leaves a rank behind");
     if (arguments_.collective == Collective::kBarrier && exact_ && node.scratch.Distinct() != plan_.node_count) {
       return Bad(plan_, "node ", v, " leaves the barrier before all have entered (heard of=", node.scratch.Distinct(),
@@ -443,7 +443,7 @@ class SymbolicRun {
   const bool cycle_;
   const bool exact_;
   Contributions wanted_;  // at every rank that gets a result
-  std::vector<Node> nodes_;
+  std::vector<NodeRun> nodes_;
   std::deque<uint32_t> runnable_;
 };
 

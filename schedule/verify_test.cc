@@ -55,16 +55,8 @@ TEST(VerifyTest, AcceptsExchanges) {
 
 TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
   const auto doubling = [](uint32_t n, uint64_t bytes_max) {
-    Plan plan{.id = PlanId(5),
-              .collective = Collective::kAlltoall,
-              .bytes_max = bytes_max,
-              .algorithm = "bruck",
-              .kind = PlanKind::kCirculant,
-              .node_count = n,
-              .segment_bytes = kSegmentBytesMax};
-    plan.neighbours.resize(2);
-    for (uint32_t v = 0; v < n; ++v) plan.neighbours[0].push_back(v);
-    for (uint32_t d = 1; d < n; d *= 2) plan.neighbours[1].push_back(d);
+    Plan plan = CirculantPlan(Collective::kAlltoall, n, Distances("doubling", n));
+    plan.bytes_max = bytes_max;
     return plan;
   };
   for (const uint32_t n : {1u, 2u, 3u, 4u, 9u, 64u, kPassingNodesMax}) {
@@ -85,12 +77,9 @@ TEST(VerifyTest, CyclesCarryMessagesOfTheCommonCollectives) {
                                               {Collective::kReduce, false},
                                               {Collective::kAllreduce, false},
                                               {Collective::kAllreduce, true}}) {
-      Plan plan = RandomTreePlan(collective, n, n);
-      plan.kind = PlanKind::kCirculant;
+      Prng prng(n);
+      Plan plan = CirculantPlan(collective, n, Distances(doubles ? "doubling" : "ring", n), &prng);
       plan.bytes_max = kCallBytesMax;
-      plan.neighbours.assign(2, {});
-      for (uint32_t p = 0; p < n; ++p) plan.neighbours[0].push_back(n % 7 == 0 ? p : (p * 7 + 3) % n);
-      for (uint32_t d = 1; d < n && (doubles || d == 1); d *= 2) plan.neighbours[1].push_back(d);
       const TeamShape shape = BlockShape(n, 1 + n % 3);
       ASSERT_TRUE(VerifyPlan(plan, shape).ok()) << VerifyPlan(plan, shape);
       ExpectExecutes(plan, shape);
@@ -203,11 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BrokenPlanTest, ::testing::ValuesIn(kBroken),
 // A fan-out that a port of the engine cannot have (cli/sim/cluster's tests run the greatest that it can).
 TEST(VerifyTest, RefusesAFanOutBeyondAPortsEdges) {
   for (const uint32_t n : {kNeighboursMax + 1, kNeighboursMax + 2}) {
-    Plan plan = RandomTreePlan(Collective::kBcast, n, 1);
-    for (uint32_t v = 0; v < n; ++v) plan.neighbours[v] = {0};
-    plan.neighbours[0].clear();
-    for (uint32_t v = 1; v < n; ++v) plan.neighbours[0].push_back(v);
-    plan.root_node = NodeIndex(0);
+    const Plan plan = StarPlan(Collective::kBcast, n - 1);
     const absl::Status verified = VerifyPlan(plan, BlockShape(n, 1));
     if (n == kNeighboursMax + 1) {
       EXPECT_TRUE(verified.ok()) << verified;
@@ -315,11 +300,7 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
 // This holds for one node, too, which sends nothing: its sequences still follow its plan's kind.
 TEST(VerifyTest, KindsThatDoNotCarryACollectiveAreRefused) {
   for (const uint32_t n : {1u, 4u}) {
-    Plan cycle = RandomTreePlan(Collective::kGather, n, 1);
-    cycle.kind = PlanKind::kCirculant;
-    cycle.neighbours = {{}, {}};
-    for (uint32_t v = 0; v < n; ++v) cycle.neighbours[0].push_back(v);
-    if (n > 1) cycle.neighbours[1] = {1};
+    Plan cycle = CirculantPlan(Collective::kGather, n, Distances("ring", n));
     EXPECT_THAT(VerifyPlan(cycle, BlockShape(n, 1)), FailsWith(kInvalid, absl::StrCat("nodes=", n))) << n;
     cycle.collective = Collective::kAllgather;
     EXPECT_TRUE(VerifyPlan(cycle, BlockShape(n, 1)).ok()) << n;

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "schedule/plan.h"
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 
 namespace copse::scenario {
 

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "collectives/call_check.h"
 #include "schedule/plan.h"
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 
 namespace copse::scenario {
 namespace {

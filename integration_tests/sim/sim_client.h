@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "daemon/core/daemon_core.h"
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 #include "sim/simulator.h"
 #include "testbed/script/script.h"
 

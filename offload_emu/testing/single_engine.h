@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/ids.h"
 #include "offload_emu/engine.h"
@@ -47,6 +48,19 @@ struct SingleEngine {
     }
     engine.CheckInvariants();
   }
+
+  // --- Calls of the engine that must succeed ---
+  void Arm(const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
+    CHECK(engine.Post(port, trigger, descriptors).ok());
+  }
+  void Count(CounterIndex counter, uint64_t success, uint64_t failure) {
+    CHECK(engine.Count(port, counter, success, failure).ok());
+  }
+  void Bind(RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
+    CHECK(engine.BindRegion(port, index, base, bytes, writable).ok());
+  }
+  void Expect(uint64_t call, uint16_t hash = kTestHash) { CHECK(engine.ExpectHash(port, CallSeq(call), hash).ok()); }
+  void Finish(uint64_t call) { CHECK(engine.FinishCall(port, CallSeq(call)).ok()); }
 
   // Makes a record as neighbor `edge` would send it for `call`.
   RecordAndPayload From(uint32_t edge, RecordKind kind, uint64_t call, uint32_t counter, Bytes payload = {}) const {

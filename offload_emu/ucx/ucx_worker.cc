@@ -14,9 +14,9 @@
 namespace copse::emu {
 namespace {
 
-class Config {
+class UcxConfig {
  public:
-  ~Config() {
+  ~UcxConfig() {
     if (config_ != nullptr) ucp_config_release(config_);
   }
   absl::Status Read() { return UcxToStatus(ucp_config_read(nullptr, nullptr, &config_), "ucp_config_read"); }
@@ -46,7 +46,6 @@ bool MayUseSharedMemory(const std::string& tls) {
 // peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that fails before it may send is still
 // notified that it may). Its shared memory handles no errors by default, and without error handling our endpoints
 // cannot use it.
-// not use it.
 void SetDefaults(const std::string& tls) {
   static std::once_flag connects;
   std::call_once(connects, [] { SetYes("UCX_TCP_CONN_NB"); });
@@ -64,7 +63,7 @@ void SetDefaults(const std::string& tls) {
 
 absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls, const std::string& net_devices) {
   SetDefaults(tls);
-  Config config;
+  UcxConfig config;
   RETURN_IF_ERROR(config.Read());
   RETURN_IF_ERROR(config.Set("TLS", tls));
   RETURN_IF_ERROR(config.Set("NET_DEVICES", net_devices));

@@ -41,7 +41,7 @@ CostProgram CompileForCost(const schedule::NodeSequence& sequence, uint32_t loca
     uint64_t bytes = p.bytes == schedule::kWholeSegment ? CostProgram::kWholeSegment : p.bytes;
     if (p.step == Step::kCopyRuns) {
       bytes = 0;
-      for (const schedule::CopyRun& run : p.runs) bytes += run.bytes;
+      for (const schedule::BufferRun& run : p.runs) bytes += run.bytes;
       program.copy_runs += p.runs.size();
     }
     program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size()), bytes, p.lands});

@@ -61,8 +61,7 @@ class PlainCluster {
   std::vector<Bytes> notes;
 
   // Returns the call's arguments at `node`.
-  BlockCall CallAt(uint32_t node, const BlockSizes& sizes, Collective collective, uint32_t root, uint64_t block_bytes,
-                   bool has_notes) {
+  BlockCall CallAt(uint32_t node, const BlockSizes& sizes, Collective collective, uint32_t root, bool has_notes) {
     std::vector<RankBuffers>& buffers = buffers_[node];
     buffers.clear();
     for (const copse::Rank r : shape_.RanksOf(NodeIndex(node))) {
@@ -76,9 +75,20 @@ class PlainCluster {
             .node = NodeIndex(node),
             .collective = collective,
             .root = root,
-            .block_bytes = block_bytes,
             .ranks = buffers,
             .has_notes = has_notes};
+  }
+
+  // Expands one segment of the call at every node.
+  std::vector<NodeSequence> ExpandAll(const BlockSizes& sizes, Collective collective, uint32_t root, bool has_notes,
+                                      const Slice& slice) {
+    std::vector<NodeSequence> sequences;
+    for (uint32_t v = 0; v < plan_.node_count; ++v) {
+      auto sequence = ExpandBlocks(CallAt(v, sizes, collective, root, has_notes), slice);
+      EXPECT_TRUE(sequence.ok()) << sequence.status();
+      if (sequence.ok()) sequences.push_back(*std::move(sequence));
+    }
+    return sequences;
   }
 
   void Run(std::vector<NodeSequence> sequences) {
@@ -128,7 +138,7 @@ class PlainCluster {
       for (size_t i = state.next; i < steps.size(); ++i) {
         const Primitive& p = steps[i];
         if (!p.lands || p.runs.empty() || p.runs[0].from.index != from || p.phase != send.phase) continue;
-        for (const CopyRun& run : p.runs) {
+        for (const BufferRun& run : p.runs) {
           EXPECT_EQ(run.from, (Buffer{Place::kCell, from, run.from.offset}));
           ASSERT_LE(run.from.offset + run.bytes, message->size());
           std::memcpy(at(send.peer, run.to, run.bytes), message->data() + run.from.offset, run.bytes);
@@ -165,7 +175,7 @@ class PlainCluster {
             const bool first = states[p.peer].arrived.emplace(v, std::pair(p.phase, std::move(message))).second;
             EXPECT_TRUE(first) << v << " to " << p.peer << " twice";
           }
-          for (const CopyRun& run : p.runs) {
+          for (const BufferRun& run : p.runs) {
             if (state.landed.contains(state.next)) break;
             const uint8_t* from = read(v, run.from, run.bytes);
             std::memmove(at(v, run.to, run.bytes), from, run.bytes);
@@ -176,13 +186,11 @@ class PlainCluster {
             const uint32_t type_bytes = ElementBytes(type);
             bool is_first = true;
             for (const Buffer& operand : p.operands) {
-              const uint8_t* from = read(v, operand, p.bytes);
-              if (is_first) {
-                std::copy(from, from + p.bytes, sum.begin());  // memcpy must not be given an empty vector's data()
-              } else {
-                const uint8_t* operands[] = {sum.data(), from};
-                EXPECT_TRUE(emu::AluReduce(op, type, operands, p.bytes / type_bytes, sum.data()).ok());
-              }
+              const uint8_t* operands[] = {sum.data(), read(v, operand, p.bytes)};
+              // The first operand is only copied. memcpy must not be given an empty vector's data().
+              if (is_first) std::copy(operands[1], operands[1] + p.bytes, sum.begin());
+              const bool sums = is_first || emu::AluReduce(op, type, operands, p.bytes / type_bytes, sum.data()).ok();
+              EXPECT_TRUE(sums);
               is_first = false;
             }
             std::copy(sum.begin(), sum.end(), at(v, p.target, p.bytes));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,15 @@ inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed)
   return plan;
 }
 
+// A star of `leaves` around node 0.
+inline Plan StarPlan(Collective collective, uint32_t leaves) {
+  Plan plan = RandomTreePlan(collective, leaves + 1, 1);
+  plan.neighbours.assign(leaves + 1, {0});
+  plan.neighbours[0].resize(leaves);
+  std::iota(plan.neighbours[0].begin(), plan.neighbours[0].end(), 1);
+  return plan;
+}
+
 // Dissemination: in round k node v sends to v + 2^(k-1) and receives from v - 2^(k-1).
 inline Plan DisseminationPlan(uint32_t nodes) {
   Plan plan{.id = PlanId(2), .algorithm = "dissemination", .kind = PlanKind::kExchange, .node_count = nodes};
@@ -68,6 +78,15 @@ inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
   return plan;
 }
 
+// The distances of a circulant plan over `n` nodes: "ring", "doubling" or "everybody".
+inline std::vector<uint32_t> Distances(std::string_view kind, uint32_t n) {
+  std::vector<uint32_t> distances;
+  for (uint32_t d = 1; d < n && (d == 1 || kind != "ring"); d = kind == "doubling" ? 2 * d : d + 1) {
+    distances.push_back(d);
+  }
+  return distances;
+}
+
 // A cycle of the nodes in order, or in random order.
 inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances,
                           Prng* prng = nullptr) {
@@ -76,7 +95,8 @@ inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uin
             .bytes_max = kMessageBytesMax,
             .algorithm = "cycle",
             .kind = PlanKind::kCirculant,
-            .node_count = nodes};
+            .node_count = nodes,
+            .segment_bytes = SegmentBytesMax(collective)};
   std::vector<uint32_t> cycle(nodes);
   std::iota(cycle.begin(), cycle.end(), 0);
   for (uint32_t i = nodes; prng != nullptr && i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);

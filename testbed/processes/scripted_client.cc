@@ -23,7 +23,7 @@
 #include "client/copse.h"
 #include "collectives/call_arguments.h"
 #include "offload_emu/alu.h"
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 #include "testbed/script/script.h"
 
 namespace copse::scenario {

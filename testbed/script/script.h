@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protocol/control.h"
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 
 namespace copse::scenario {
 

@@ -112,7 +112,7 @@ void LongCall::Join(uint32_t local, const CallPost& post) {
 
 Chunk LongCall::ChunkAt(uint64_t index) const {
   if (fold_) {
-    const schedule::FoldSchedule::Chunk chunk = fold_->At(index);
+    const schedule::FoldChunk chunk = fold_->At(index);
     return {.results = chunk.results,
             .offset = chunk.notes_offset,
             .first_segment = chunk.first_segment,
@@ -142,7 +142,6 @@ schedule::BlockCall LongCall::View() {
           .node = self_,
           .collective = regular_,
           .root = arguments().root,
-          .block_bytes = arguments().bytes(),
           .ranks = buffers_,
           .has_notes = HasPairSizes(arguments().collective)};
 }

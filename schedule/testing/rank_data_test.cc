@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/rank_data.h"
+#include "schedule/testing/rank_data.h"
 
 #include <cstring>
 #include <numeric>

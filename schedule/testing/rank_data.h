@@ -2,8 +2,8 @@
 //
 // One rank's data in a call of any collective, by the plainest means: its contribution, its layout, and its expected
 // result. Tests check results against it; planner and engine share none of it.
-#ifndef COPSE_SCHEDULE_RANK_DATA_H_
-#define COPSE_SCHEDULE_RANK_DATA_H_
+#ifndef COPSE_SCHEDULE_TESTING_RANK_DATA_H_
+#define COPSE_SCHEDULE_TESTING_RANK_DATA_H_
 
 #include <cstdint>
 #include <optional>
@@ -54,4 +54,4 @@ RankData MakeRankData(const WholeCall& call, uint32_t rank, uint32_t size);
 
 }  // namespace copse::schedule
 
-#endif  // COPSE_SCHEDULE_RANK_DATA_H_
+#endif  // COPSE_SCHEDULE_TESTING_RANK_DATA_H_
