@@ -34,7 +34,7 @@ void AwaitChunk(void* chunk) {
 void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
   if (chunk == nullptr || usable_size == nullptr || !IsAnythingAdopted()) return;
   const size_t bytes = usable_size(chunk);
-  const size_t least = the_memory_hooks.load(std::memory_order_acquire)->adopted_bytes_min;
+  const size_t least = TheMemoryHooks()->adopted_bytes_min;
   if (bytes >= least) Release(chunk, bytes, end);
 }
 

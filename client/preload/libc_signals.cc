@@ -97,7 +97,7 @@ void NoteBlocked(int how, uint64_t signals) {
 // For signals whose handlers are the back end's.
 int ActOn(int signal, const struct sigaction* action, struct sigaction* previous) {
   if (signal == SIGSYS) return ActOnSyscallSignal(signal, action, previous);
-  return the_memory_hooks.load(std::memory_order_acquire)->act_on_fault(signal, action, previous);
+  return TheMemoryHooks()->act_on_fault(signal, action, previous);
 }
 
 // Does what signal() and its kin do: returns the handler before.
