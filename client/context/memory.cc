@@ -36,7 +36,7 @@ copse_status_t Memory::AllocateInDataArea(uint64_t bytes, void** memory, bool* h
   const auto block = area.Allocate(bytes);
   *has_room = block.has_value();
   if (!block.has_value()) return COPSE_OK;
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.kind = UserMemory::Kind::kDataArea;
   range.address = queue.port().data() + block->offset;
   range.bytes = block->bytes;
@@ -53,7 +53,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
     return Fail(COPSE_ERR_NO_MEMORY, "too much memory asked for (bytes=%llu, limit=%llu)",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kBytesMax));
   }
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.bytes = ring::RoundUp(bytes, ring::kPageBytes);
   Region region;
   if (const auto status = RegisterRegion(&attachment_, range.bytes, &region); status != COPSE_OK) return status;
@@ -76,7 +76,7 @@ copse_status_t Memory::Free(void* memory) {
   if (memory == nullptr) return COPSE_OK;
   const Completion::Lock lock(&completion_);
   CallQueue& queue = completion_.queue(lock);
-  UserMemory::Range* range = queue.user_memory().At(memory);
+  UserMemory::UserRange* range = queue.user_memory().At(memory);
   if (range == nullptr || range->kind == UserMemory::Kind::kRegistered) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "the memory is not from copse_alloc, or was freed (address=%p)", memory);
   }
@@ -94,7 +94,7 @@ copse_status_t Memory::Register(void* memory, uint64_t bytes) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "there is no such memory (address=%p, bytes=%llu)", memory,
                 static_cast<unsigned long long>(bytes));
   }
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.kind = UserMemory::Kind::kRegistered;
   range.address = static_cast<uint8_t*>(memory);
   range.bytes = bytes;
@@ -107,7 +107,7 @@ copse_status_t Memory::Register(void* memory, uint64_t bytes) {
 copse_status_t Memory::Deregister(void* memory) {
   const Completion::Lock lock(&completion_);
   CallQueue& queue = completion_.queue(lock);
-  UserMemory::Range* range = queue.user_memory().At(memory);
+  UserMemory::UserRange* range = queue.user_memory().At(memory);
   if (range == nullptr || range->kind != UserMemory::Kind::kRegistered) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "no registered memory starts there (address=%p)", memory);
   }
@@ -117,7 +117,7 @@ copse_status_t Memory::Deregister(void* memory) {
 
 bool Memory::ReachesPages(const void* memory, uint64_t bytes) {
   const Completion::Lock lock(&completion_);
-  const UserMemory::Range* range = completion_.queue(lock).user_memory().Reachable(memory, bytes);
+  const UserMemory::UserRange* range = completion_.queue(lock).user_memory().Reachable(memory, bytes);
   return range != nullptr && range->kind == UserMemory::Kind::kRegion && !range->freed;
 }
 

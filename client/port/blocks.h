@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/copse.h"
-#include "protocol/ring_layout.h"
+#include "collectives/block.h"
 
 namespace copse::client {
 
@@ -21,7 +21,7 @@ class Blocks {
   static copse_status_t Make(const char* what, const uint64_t* counts, const uint64_t* displacements, uint32_t size,
                              uint64_t type_bytes, uint64_t bytes_max, Blocks* blocks);
 
-  const std::vector<ring::Block>& list() const { return list_; }
+  const std::vector<Block>& list() const { return list_; }
   uint64_t bytes() const { return bytes_; }  // together
   uint64_t span() const { return span_; }    // from the buffer's address to the last block's end
   // Whether they lie one after another, from the buffer's address on.
@@ -42,7 +42,7 @@ class Blocks {
   bool Touches(const uint8_t* address, const uint8_t* other, uint64_t bytes) const;
 
  private:
-  std::vector<ring::Block> list_;
+  std::vector<Block> list_;
   uint64_t bytes_ = 0;
   uint64_t span_ = 0;
   bool is_packed_ = true;

@@ -53,15 +53,15 @@ class CallQueue {
   uint64_t staging_wanted() const { return staging_wanted_; }
   UserMemory& user_memory() { return user_memory_; }
   // Forgets a range that no call in flight uses. Ranges that were freed while one did are dropped with its event.
-  void DropRange(UserMemory::Range* range);
+  void DropRange(UserMemory::UserRange* range);
   // Drops bounce regions that no call uses.
   void DropIdleBounces();
   // Regions of dropped ranges and bounces, to be deregistered; each is told once.
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:
-  void Finish(Call* call, copse_status_t status, std::string_view text, const FailureFacts& facts);
-  void Release(Call* call);
+  void Finish(CallInFlight* call, copse_status_t status, std::string_view text, const FailureFacts& facts);
+  void Release(CallInFlight* call);
 
   const std::unique_ptr<Port> port_;
   Staging staging_;

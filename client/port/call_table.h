@@ -35,17 +35,17 @@ struct Round {
 };
 
 // What has to be done when the event comes; outlives its round if that is cancelled.
-struct Call {
+struct CallInFlight {
   Round* round = nullptr;  // null: nobody waits for it any more
   uint32_t team = 0;       // handle; 0: none
-  Staging::Block staging;
+  Staging::Allocation staging;
   // The result, if it has to be copied out of `staging`; with blocks, from one after another to where they belong.
   uint8_t* copy_to = nullptr;
   const uint8_t* copy_from = nullptr;
   uint64_t copy_bytes = 0;
   std::shared_ptr<const Blocks> copy_blocks;
-  UserMemory::Range* send_range = nullptr;
-  UserMemory::Range* receive_range = nullptr;
+  UserMemory::UserRange* send_range = nullptr;
+  UserMemory::UserRange* receive_range = nullptr;
 
   uint32_t generation = 0;
   bool in_use = false;
@@ -58,17 +58,17 @@ class CallTable {
   explicit CallTable(uint32_t entries);
 
   // Null if all are in use. Sets *value.
-  Call* Take(uint64_t* value);
+  CallInFlight* Take(uint64_t* value);
   // Null unless `value` is of a call in use.
-  Call* Find(uint64_t value);
-  void Release(Call* call);
+  CallInFlight* Find(uint64_t value);
+  void Release(CallInFlight* call);
 
   uint32_t in_use() const { return static_cast<uint32_t>(calls_.size() - free_.size()); }
-  std::vector<Call>& calls() { return calls_; }
-  const std::vector<Call>& calls() const { return calls_; }
+  std::vector<CallInFlight>& calls() { return calls_; }
+  const std::vector<CallInFlight>& calls() const { return calls_; }
 
  private:
-  std::vector<Call> calls_;
+  std::vector<CallInFlight> calls_;
   std::vector<uint32_t> free_;
 };
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/block.h"
+
 namespace copse::client {
 
 // First fit over a list of free ranges, ordered by offset and coalesced. Only offsets: it never touches the memory, so
@@ -17,10 +19,6 @@ namespace copse::client {
 // Thread-compatible: its context's lock guards it. Invariant: free ranges neither overlap nor touch.
 class DataArea {
  public:
-  struct Block {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;  // 0: none
-  };
   static constexpr uint64_t kGranuleBytes = 64;
 
   explicit DataArea(uint64_t bytes);

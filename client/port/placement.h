@@ -27,11 +27,11 @@ class Placement {
   uint64_t staging_bytes() const { return staging_bytes_; }
   // Copies what is to be sent, fills in the slot, and says in `*call` what its end has to do. `block` has
   // staging_bytes.
-  void Fill(const Staging::Block& block, ring::DqSlot* slot, Call* call) const;
+  void Fill(const Staging::Allocation& block, ring::DqSlot* slot, CallInFlight* call) const;
 
  private:
   // What is done about a buffer.
-  enum class Way : uint8_t {
+  enum class BufferPath : uint8_t {
     kNothing,  // there is none, or nothing in it
     kInline,   // it travels in the entry
     kDirect,   // the daemon reaches it
@@ -46,10 +46,10 @@ class Placement {
 
   const CallPlan& plan_;
   UserMemory* const memory_;
-  Way send_ = Way::kNothing;
-  Way receive_ = Way::kNothing;
-  UserMemory::Range* send_range_ = nullptr;     // of kDirect
-  UserMemory::Range* receive_range_ = nullptr;  // likewise
+  BufferPath send_ = BufferPath::kNothing;
+  BufferPath receive_ = BufferPath::kNothing;
+  UserMemory::UserRange* send_range_ = nullptr;     // of kDirect
+  UserMemory::UserRange* receive_range_ = nullptr;  // likewise
   // Offsets in the staging block.
   uint64_t send_at_ = 0;
   uint64_t receive_at_ = 0;

@@ -31,7 +31,7 @@ bool SeveralCores() {
 }
 
 uint64_t FileBytes(const FileDescriptor& fd) {
-  struct stat status {};
+  struct stat status = {};
   if (!fd.valid() || fstat(fd.get(), &status) != 0 || status.st_size < 0) return 0;
   return static_cast<uint64_t>(status.st_size);
 }

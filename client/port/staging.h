@@ -32,9 +32,9 @@ class Staging {
     DataArea space{0};
     Mapping mapping;  // of a bounce region
   };
-  struct Block {
+  struct Allocation {
     Area* area = nullptr;  // null: none
-    DataArea::Block range;
+    Block range;           // of the area
 
     uint8_t* address() const { return area->address + range.offset; }
   };
@@ -45,9 +45,9 @@ class Staging {
   void set_bounce_bytes_max(uint64_t bytes) { bounce_bytes_max_ = bytes; }
 
   // Nothing if there is no room now.
-  std::optional<Block> Allocate(uint64_t bytes);
+  std::optional<Allocation> Allocate(uint64_t bytes);
   // Returns the region that has gone with the block, to be deregistered; 0: none.
-  uint32_t Free(const Block& block);
+  uint32_t Free(const Allocation& block);
   // Whether `bytes` belong into a bounce region.
   bool NeedsBounce(uint64_t bytes) const { return bytes > data_.space.bytes() / 2; }
 

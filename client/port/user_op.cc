@@ -13,15 +13,15 @@
 namespace copse::client {
 namespace {
 
-struct Table {
+struct UserOpTable {
   std::mutex mutex;
   std::map<int, std::shared_ptr<const UserOp>> ops;
   int next = kFirstUserOp;
 };
 
 // Never destroyed: threads may outlive static objects.
-Table& TheTable() {
-  static auto* table = new Table;
+UserOpTable& TheTable() {
+  static auto* table = new UserOpTable;
   return *table;
 }
 
@@ -48,20 +48,20 @@ copse_collective_t CarrierOf(copse_collective_t collective) {
 }  // namespace
 
 copse_op_t AddUserOp(const UserOp& op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   table.ops[table.next] = std::make_shared<const UserOp>(op);
   return static_cast<copse_op_t>(table.next++);
 }
 
 bool RemoveUserOp(copse_op_t op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   return table.ops.erase(op) == 1;
 }
 
 std::shared_ptr<const UserOp> FindUserOp(copse_op_t op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.ops.find(op);
   return found == table.ops.end() ? nullptr : found->second;
