@@ -46,7 +46,7 @@ constexpr Part Message(uint8_t at) { return {Kind::kMessage, at, 0, 0}; }
 constexpr Part Messages(uint8_t at, uint8_t count) { return {Kind::kMessages, at, count, 0}; }
 
 constexpr int kPartsMax = 5;
-struct Call {
+struct KnownCall {
   int number;
   Part parts[kPartsMax];
 };
@@ -58,7 +58,7 @@ constexpr int kLockPi2 = 13;  // new in linux/futex.h
 // What is not here, nor among the variants below, may be about anything. Structures are at most so long. Of arguments
 // that a call does not have, registers have what was left there, perhaps an address of pending memory; to wait for that
 // could be for ever, where the thread holds a lock. So a call is here only if it always has these arguments.
-constexpr Call kCalls[] = {
+constexpr KnownCall kCalls[] = {
     {SYS_read, {Bytes(1, 2)}},
     {SYS_write, {Bytes(1, 2)}},
     {SYS_pread64, {Bytes(1, 2)}},
@@ -227,17 +227,17 @@ constexpr Call kCalls[] = {
 
 // By number.
 constexpr int kNumbers = 512;
-struct Table {
+struct CallIndex {
   uint8_t index[kNumbers] = {};  // 1 + that of the call; 0: not known
 };
-constexpr Table MakeTable() {
-  Table table;
+constexpr CallIndex MakeCallIndex() {
+  CallIndex table;
   static_assert(sizeof(kCalls) / sizeof(kCalls[0]) < 255);
   uint8_t next = 1;
-  for (const Call& call : kCalls) table.index[call.number] = next++;
+  for (const KnownCall& call : kCalls) table.index[call.number] = next++;
   return table;
 }
-constexpr Table kTable = MakeTable();
+constexpr CallIndex kCallIndex = MakeCallIndex();
 
 const void* Address(long argument) { return reinterpret_cast<const void*>(argument); }  // NOLINT: of the program
 
@@ -389,8 +389,8 @@ bool AwaitVariant(long number, const long arguments[6]) {
 }
 
 bool AwaitKnown(long number, const long arguments[6], FreeSyscall call) {
-  if (number < 0 || number >= kNumbers || kTable.index[number] == 0) return AwaitVariant(number, arguments);
-  for (const Part& part : kCalls[kTable.index[number] - 1].parts) {
+  if (number < 0 || number >= kNumbers || kCallIndex.index[number] == 0) return AwaitVariant(number, arguments);
+  for (const Part& part : kCalls[kCallIndex.index[number] - 1].parts) {
     if (!AwaitPart(part, arguments, call)) return false;
   }
   return true;

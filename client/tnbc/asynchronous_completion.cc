@@ -180,7 +180,7 @@ bool AsynchronousCompletion::Advance() {
   for (size_t i = 0; i < under_way_.size();) {
     PendingCall& call = *under_way_[i];
     const bool may_post = std::find(blocked_.begin(), blocked_.end(), call.stream()) == blocked_.end();
-    const PendingCall::Progress progress = call.Advance(may_post);
+    const PendingCall::AdvanceResult progress = call.Advance(may_post);
     wants_room = wants_room || progress.wants_room;
     if (call.wants_copies()) copies_wanted_.notify_one();
     if (!progress.lets_others_post) blocked_.push_back(call.stream());

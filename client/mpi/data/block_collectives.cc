@@ -21,7 +21,7 @@ void Describe(copse_collective_t collective, uint64_t bytes, int root, Offload* 
 // Blocks of one type, with displacements in elements. False if MPI has to say what is wrong.
 bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_Datatype type, const Membership& member,
               Runs* runs) {
-  Type described;
+  Datatype described;
   if (counts.IsNull() || displacements.IsNull() || !Describe(type, &described)) return false;
   for (int rank = 0; rank < member.size; ++rank) {
     if (counts[rank] < 0) return false;
@@ -37,7 +37,7 @@ bool BlocksOfTypes(const void* buffer, Integers counts, Integers displacements, 
                    const Membership& member, Runs* runs) {
   if (counts.IsNull() || displacements.IsNull() || types == nullptr) return false;
   for (int rank = 0; rank < member.size; ++rank) {
-    Type type;
+    Datatype type;
     if (counts[rank] < 0 || !Describe(types[rank], &type)) return false;
     char* begin = static_cast<char*>(const_cast<void*>(buffer));
     runs->push_back({begin + (counts[rank] > 0 ? displacements[rank] : 0), counts[rank], type});
@@ -82,7 +82,7 @@ void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* of
 Reason GathervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
   Runs received;
-  Type sent;
+  Datatype sent;
   if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
       (is_root && !BlocksOf(recv, recv_counts, displacements, recv_type, member, &received))) {
     return Reason::kBadArguments;
@@ -100,7 +100,7 @@ Reason GathervCall::Prepare(const Membership& member, Offload* offload) const {
 Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
   Runs sent;
-  Type received;
+  Datatype received;
   if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
       (is_root && !BlocksOf(send, send_counts, displacements, send_type, member, &sent))) {
     return Reason::kBadArguments;
@@ -118,7 +118,7 @@ Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
 Reason AllgathervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs received;
-  Type sent;
+  Datatype sent;
   if (!BlocksOf(recv, recv_counts, displacements, recv_type, member, &received) ||
       (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;

@@ -20,7 +20,7 @@ Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, 
 
 // All blocks at once, of which this rank's own is in the receive buffer already. What has to be unpacked would be
 // overwritten by itself, so such a block is sent like any other.
-void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Type& type, Offload* offload) {
+void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Datatype& type, Offload* offload) {
   if (type.plain) {
     offload->SendInPlace();
   } else {
@@ -36,7 +36,7 @@ Reason BarrierCall::Prepare(const Membership&, Offload* offload) const {
 }
 
 Reason BcastCall::Prepare(const Membership& member, Offload* offload) const {
-  Type described;
+  Datatype described;
   if (!IsRank(member, root) || !IsRun(buffer, count, type, &described)) return Reason::kBadArguments;
   const Reason reason = Describe(COPSE_COLL_BCAST, Bytes(count, described), 1, root, offload);
   if (reason == Reason::kNone) offload->Broadcast(buffer, count, described, root == member.rank);
@@ -46,7 +46,7 @@ Reason BcastCall::Prepare(const Membership& member, Offload* offload) const {
 Reason GatherCall::Prepare(const Membership& member, Offload* offload) const {
   const int64_t size = member.size;
   const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
       (is_root && !IsRun(recv, recv_count, recv_type, &received))) {
     return Reason::kBadArguments;
@@ -66,7 +66,7 @@ Reason GatherCall::Prepare(const Membership& member, Offload* offload) const {
 Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
   const int64_t size = member.size;
   const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
       (is_root && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
@@ -85,7 +85,7 @@ Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
 
 Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }
@@ -103,7 +103,7 @@ Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const 
 Reason AlltoallCall::Prepare(const Membership& member, Offload* offload) const {
   const int64_t size = member.size;
   const bool in_place = send == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }

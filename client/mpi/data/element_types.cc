@@ -83,7 +83,7 @@ std::vector<PredefinedType> PredefinedTypes() {
 }
 
 // Filled in once, then only read.
-std::unordered_map<uintptr_t, Type>* predefined_types = nullptr;
+std::unordered_map<uintptr_t, Datatype>* predefined_types = nullptr;
 std::unordered_map<uintptr_t, copse_op_t>* operations = nullptr;
 
 // Descriptions of types that the program made are attributes of these, which MPI deletes with them.
@@ -95,7 +95,7 @@ int OnTypeCopy(MPI_Datatype, int, void*, void*, void*, int* flag) {
 }
 
 int OnTypeDelete(MPI_Datatype, int, void* description, void*) {
-  delete static_cast<Type*>(description);
+  delete static_cast<Datatype*>(description);
   return MPI_SUCCESS;
 }
 
@@ -111,7 +111,7 @@ void FreeContent(MPI_Datatype type) {
 
 // Whether elements lie in memory as they travel: no gaps, nothing before the address, the parts in order. Of types that
 // programs make, only copies and arrays of such types are looked into; others are packed.
-bool IsPlain(const Type& type) {
+bool IsPlain(const Datatype& type) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (Mpi().Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS ||
       Mpi().Type_get_true_extent(type.handle, &true_lower, &true_extent) != MPI_SUCCESS) {
@@ -127,13 +127,13 @@ bool IsPlain(const Type& type) {
   MPI_Datatype inner = MPI_DATATYPE_NULL;
   MPI_Aint address = 0;
   if (Mpi().Type_get_contents(type.handle, integers, 0, 1, &count, &address, &inner) != MPI_SUCCESS) return false;
-  Type inner_type;
+  Datatype inner_type;
   const bool plain = Describe(inner, &inner_type) && inner_type.plain;
   FreeContent(inner);
   return plain;
 }
 
-bool Measure(MPI_Datatype handle, Type* type) {
+bool Measure(MPI_Datatype handle, Datatype* type) {
   MPI_Count bytes = 0;
   MPI_Aint lower = 0;
   type->handle = handle;
@@ -146,7 +146,7 @@ bool Measure(MPI_Datatype handle, Type* type) {
   return true;
 }
 
-bool CanonicalType(const Type& type, copse_datatype_t* result) {
+bool CanonicalType(const Datatype& type, copse_datatype_t* result) {
   const auto by_size = [&](std::initializer_list<copse_datatype_t> types) {  // of 1, 2, 4, 8 bytes
     uint64_t bytes = 1;
     for (const copse_datatype_t candidate : types) {
@@ -220,10 +220,10 @@ bool IsFor(copse_op_t op, Elements elements) {
 
 void LoadElementTypes() {
   Mpi().Type_create_keyval(OnTypeCopy, OnTypeDelete, &description_keyval, nullptr);
-  predefined_types = new std::unordered_map<uintptr_t, Type>();
+  predefined_types = new std::unordered_map<uintptr_t, Datatype>();
   for (const PredefinedType& row : PredefinedTypes()) {
     if (Key(row.handle) == 0 || row.handle == MPI_DATATYPE_NULL) continue;
-    Type type;
+    Datatype type;
     if (!Measure(row.handle, &type)) continue;
     type.elements = row.elements;
     predefined_types->emplace(Key(row.handle), type);
@@ -235,7 +235,7 @@ void LoadElementTypes() {
       {Key(MPI_BXOR), COPSE_OP_BXOR}, {Key(MPI_MINLOC), COPSE_OP_MINLOC}, {Key(MPI_MAXLOC), COPSE_OP_MAXLOC}};
 }
 
-bool Describe(MPI_Datatype handle, Type* type) {
+bool Describe(MPI_Datatype handle, Datatype* type) {
   if (handle == MPI_DATATYPE_NULL) return false;
   if (const auto found = predefined_types->find(Key(handle)); found != predefined_types->end()) {
     *type = found->second;
@@ -245,22 +245,22 @@ bool Describe(MPI_Datatype handle, Type* type) {
   int found = 0;
   if (Mpi().Type_get_attr(handle, description_keyval, &description, &found) != MPI_SUCCESS) return false;
   if (found != 0) {
-    *type = *static_cast<const Type*>(description);
+    *type = *static_cast<const Datatype*>(description);
     return true;
   }
   if (!Measure(handle, type)) return false;
-  auto* kept = new Type(*type);
+  auto* kept = new Datatype(*type);
   if (Mpi().Type_set_attr(handle, description_keyval, kept) != MPI_SUCCESS) delete kept;
   return true;
 }
 
-bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op) {
+bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op) {
   if (!IsDefinedOn(op, type)) return false;
   *copse_op = operations->at(Key(op));
   return CanonicalType(type, copse_type);
 }
 
-bool IsOrderSensitive(MPI_Op op, const Type& type) {
+bool IsOrderSensitive(MPI_Op op, const Datatype& type) {
   const auto found = operations->find(Key(op));
   if (found == operations->end()) return true;
   const bool exact = type.elements == Elements::kSigned || type.elements == Elements::kUnsigned;
@@ -269,7 +269,7 @@ bool IsOrderSensitive(MPI_Op op, const Type& type) {
 
 bool IsPredefined(MPI_Op op) { return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0; }
 
-bool IsDefinedOn(MPI_Op op, const Type& type) {
+bool IsDefinedOn(MPI_Op op, const Datatype& type) {
   const auto found = operations->find(Key(op));
   return found != operations->end() && IsFor(found->second, type.elements);
 }

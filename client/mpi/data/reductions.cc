@@ -50,7 +50,7 @@ void SetCounts(const Membership& member, const Reduction& call, uint64_t units, 
 }
 
 // Has the ranks that get the result combine the contributions.
-Reason PrepareLocally(const Membership& member, const Reduction& call, const Type& type, Offload* offload) {
+Reason PrepareLocally(const Membership& member, const Reduction& call, const Datatype& type, Offload* offload) {
   const bool predefined = IsPredefined(call.op);
   if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
   const Reason otherwise = predefined ? Reason::kType : Reason::kUserOperation;
@@ -73,7 +73,7 @@ Reason PrepareLocally(const Membership& member, const Reduction& call, const Typ
 
 // Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
 // result is the same in every run. The result of two operands is the same in any order.
-bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type& type, const Offload& offload) {
+bool IsBetterInOrder(const Membership& member, const Reduction& call, const Datatype& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
   if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;
   if (offload.outlives_call() || !type.plain || member.size <= 2) return false;
@@ -81,7 +81,7 @@ bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type
 }
 
 Reason Prepare(const Membership& member, const Reduction& call, Offload* offload) {
-  Type type;
+  Datatype type;
   if (call.op == MPI_OP_NULL || call.count < 0 || !Describe(call.type, &type)) return Reason::kBadArguments;
   const bool needs_recv = call.has_result && call.elements > 0;
   if (type.plain && call.elements > 0 && (call.send == nullptr || (call.recv == nullptr && needs_recv))) {

@@ -21,20 +21,20 @@ struct FaultCounters {
 class AccessLog {
  public:
   static constexpr uint64_t kKept = 4096;
-  struct Access {
+  struct LoggedAccess {
     uintptr_t address = 0;
     uint64_t ns = 0;  // of CLOCK_MONOTONIC
   };
 
   // The number of accesses so far. Acquire: pairs with Add, though not with the stores behind it (see above).
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
-  Access At(uint64_t index) const {
-    const Entry& entry = entries_[index % kKept];
+  LoggedAccess At(uint64_t index) const {
+    const AtomicAccess& entry = entries_[index % kKept];
     return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
   }
   void Add(uintptr_t address, uint64_t ns) {
     counters_.faults.fetch_add(1, std::memory_order_relaxed);
-    Entry& entry = entries_[count_.fetch_add(1, std::memory_order_acq_rel) % kKept];
+    AtomicAccess& entry = entries_[count_.fetch_add(1, std::memory_order_acq_rel) % kKept];
     entry.address.store(address, std::memory_order_relaxed);
     entry.ns.store(ns, std::memory_order_relaxed);
   }
@@ -47,7 +47,7 @@ class AccessLog {
   uint64_t TakeWaitNs() { return Take(counters_.wait_ns, &wait_ns_taken_); }
 
  private:
-  struct Entry {
+  struct AtomicAccess {
     std::atomic<uintptr_t> address{0};
     std::atomic<uint64_t> ns{0};
   };
@@ -64,7 +64,7 @@ class AccessLog {
   FaultCounters counters_;
   std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   std::atomic<uint64_t> count_{0};
-  Entry entries_[kKept];
+  AtomicAccess entries_[kKept];
 };
 
 }  // namespace copse::tnbc

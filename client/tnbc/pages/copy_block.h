@@ -31,7 +31,7 @@ class CopyBlock {
 
  private:
   CopyMemory* const memory_;
-  const CopyMemory::Block block_;
+  const CopyMemory::Buffer block_;
   bool is_spoilt_ = false;
 };
 

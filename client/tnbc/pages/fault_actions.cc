@@ -8,7 +8,7 @@ namespace copse::tnbc {
 
 // Not blocked in the handler: the program's own may fault again, or jump out.
 void FaultActions::Install(Handler handler) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
   sigemptyset(&action.sa_mask);
@@ -27,7 +27,7 @@ void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;
   if (action.sa_handler == SIG_IGN && is_sent) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-    struct sigaction none {};
+    struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     sigaction_(signal, &none, nullptr);
     if (is_sent) raise(signal);

@@ -33,7 +33,7 @@ const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.ran
 }  // namespace
 
 PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]>(kRangesMax)) {
-  for (Copy& copy : copies_) copy.entries = std::make_unique<Entry[]>(kRangesMax);
+  for (IndexCopy& copy : copies_) copy.entries = std::make_unique<IndexedRange[]>(kRangesMax);
   items_.reserve(kRangesMax);
   free_words_.reserve(kRangesMax);
   for (uint32_t word = kRangesMax; word-- > 0;) free_words_.push_back(word);
@@ -45,7 +45,7 @@ PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]
 void PendingRanges::Publish() {
   if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
   const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
-  Copy& copy = copies_[next % 2];
+  IndexCopy& copy = copies_[next % 2];
   std::atomic_thread_fence(std::memory_order_release);
   for (size_t i = 0; i < items_.size(); ++i) {
     copy.entries[i].begin.store(items_[i].range.begin, std::memory_order_relaxed);
@@ -170,7 +170,8 @@ void PendingRanges::EndOpening(const Found& found) {
   Wake(found.word);
 }
 
-std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uintptr_t address, uint64_t bytes) const {
+std::optional<PendingRanges::Found> PendingRanges::Search(const IndexCopy& copy, uintptr_t address,
+                                                          uint64_t bytes) const {
   const size_t count = copy.count.load(std::memory_order_relaxed);
   size_t low = 0, high = count;
   while (low < high) {
@@ -182,7 +183,7 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
     }
   }
   for (; low < count; ++low) {
-    const Entry& entry = copy.entries[low];
+    const IndexedRange& entry = copy.entries[low];
     Found found;
     found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
     if (found.range.begin >= address + bytes) return std::nullopt;

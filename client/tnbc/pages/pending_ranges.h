@@ -99,15 +99,15 @@ class PendingRanges {
 
  private:
   // Atomic one by one, since a reader may read one that is being written; it reads again then.
-  struct Entry {
+  struct IndexedRange {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
     std::atomic<uint8_t*> copy{nullptr};
     std::atomic<FirstAccess*> access{nullptr};
   };
-  struct Copy {
+  struct IndexCopy {
     std::atomic<size_t> count{0};
-    std::unique_ptr<Entry[]> entries;
+    std::unique_ptr<IndexedRange[]> entries;
   };
   struct Item {
     Range range;
@@ -123,7 +123,7 @@ class PendingRanges {
   void Publish();
   void Mark(uintptr_t begin, uint32_t flag);
   std::vector<Item>::iterator ItemAt(uintptr_t begin);
-  std::optional<Found> Search(const Copy& copy, uintptr_t address, uint64_t bytes) const;
+  std::optional<Found> Search(const IndexCopy& copy, uintptr_t address, uint64_t bytes) const;
 
   std::mutex mutex_;  // guards items_ and free_words_
   std::vector<Item> items_;
@@ -132,7 +132,7 @@ class PendingRanges {
 
   std::atomic<uint32_t> version_{0};  // its parity: which copy is read
   std::atomic<uint32_t> count_{0};
-  Copy copies_[2];
+  IndexCopy copies_[2];
   const std::unique_ptr<std::atomic<uint32_t>[]> words_;
 };
 

@@ -58,7 +58,7 @@ void AddAnonymous(const Range& range, std::vector<Range>* others) {
 
 std::atomic<uint32_t> RemappedMemory::count_{0};
 
-RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block,
+RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Buffer& block,
                                uint64_t inode)
     : owner_(owner), range_(range), block_(block), inode_(inode) {}
 
@@ -133,7 +133,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   Range wanted;
   {
     Buffers over;
-    Lock lock(this);
+    HolderLock lock(this);
     const auto found = Sharing(result);
     if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
     if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
@@ -145,7 +145,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     return nullptr;
   }
-  const CopyMemory::Block block = memory_->Take(bytes);
+  const CopyMemory::Buffer block = memory_->Take(bytes);
   bytes_.fetch_add(block.bytes - bytes, std::memory_order_relaxed);
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
@@ -155,7 +155,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
     return nullptr;
   }
-  Lock lock(this);
+  HolderLock lock(this);
   if (Sharing(wanted) != nullptr) return nullptr;
   buffers_.push_back(buffer);
   count_.fetch_add(1, std::memory_order_release);
@@ -182,7 +182,7 @@ void RemappedMemory::TellExchange(const Range& pages) const {
 
 std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const Range> pages,
                                          const std::function<bool()>& close, const Keep& keep, bool* closed) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   *closed = close();
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
   if (!*closed || !is_kept) return {};
@@ -219,7 +219,7 @@ Range RemappedMemory::WholePagesOf(const Range& range) {
 // Others may be reading it, as a message that is under way, so it is never closed to them.
 bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
-  const Lock lock(this);
+  const HolderLock lock(this);
   const auto is_as_wanted = [&] {
     bool has_whole = false, has_others = false;
     for (const Range& remapped : buffer->remapped_) {
@@ -244,7 +244,7 @@ bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
 }
 
 bool RemappedMemory::MaySendFrom(const Range& sent) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   for (Regretted& regretted : regretted_) {
     if (regretted.begin != sent.begin || regretted.left == 0) continue;
     --regretted.left;
@@ -254,7 +254,7 @@ bool RemappedMemory::MaySendFrom(const Range& sent) {
 }
 
 void RemappedMemory::Regret(const Range& sent) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   auto at = std::find_if(regretted_.begin(), regretted_.end(),
                          [&sent](const Regretted& before) { return before.begin == sent.begin; });
   if (at == regretted_.end()) {
@@ -329,7 +329,7 @@ void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
 }
 
 // What is lost stays as it is, closed.
-void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over) {
+void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over) {
   Buffers lost;
   while (const auto buffer = Overlapping(range, lost)) {
     const Range pages = PagesOf(buffer->range_);
@@ -355,7 +355,7 @@ void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end)
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
   const Range range{begin, begin + bytes};
-  Lock lock(this);
+  HolderLock lock(this);
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
   // What comes there later is other memory.
@@ -377,7 +377,7 @@ void RemappedMemory::EndFork(bool is_child) {
 }
 
 void RemappedMemory::Spoil(const std::shared_ptr<RemappedBuffer>& buffer) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   buffer->is_spoilt_ = true;
   const bool is_kept = std::find(buffers_.begin(), buffers_.end(), buffer) != buffers_.end();
   if (is_kept) ReleaseLocked(buffer.get(), MemoryEnd::kStays);

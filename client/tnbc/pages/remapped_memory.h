@@ -29,7 +29,7 @@ class RemappedMemory;
 // within a page.
 class RemappedBuffer {
  public:
-  RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block, uint64_t inode);
+  RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Buffer& block, uint64_t inode);
   // Gives back the block; runs when the last owner lets go.
   ~RemappedBuffer();
   RemappedBuffer(const RemappedBuffer&) = delete;
@@ -44,7 +44,7 @@ class RemappedBuffer {
 
   RemappedMemory* const owner_;
   const Range range_;
-  const CopyMemory::Block block_;
+  const CopyMemory::Buffer block_;
   const uint64_t inode_;         // of the block's file
   std::vector<Range> remapped_;  // pages, in order and apart; the owner's lock guards them
   bool is_spoilt_ = false;       // the block may still be written to, by calls that were given up or by the program
@@ -114,12 +114,12 @@ class RemappedMemory {
   friend class RemappedBuffer;
 
   // Calls of the kernel that libc makes for us may come back by hooks (UCX's): who has the lock is known.
-  class Lock {
+  class HolderLock {
    public:
-    explicit Lock(RemappedMemory* owner) : owner_(owner) { Take(); }
-    ~Lock() { Leave(); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
+    explicit HolderLock(RemappedMemory* owner) : owner_(owner) { Take(); }
+    ~HolderLock() { Leave(); }
+    HolderLock(const HolderLock&) = delete;
+    HolderLock& operator=(const HolderLock&) = delete;
 
     void Take() {
       owner_->mutex_.lock();
@@ -158,7 +158,7 @@ class RemappedMemory {
   std::shared_ptr<RemappedBuffer> Sharing(const Range& range) const;
   std::shared_ptr<RemappedBuffer> Overlapping(const Range& range, const Buffers& but) const;
   // What is taken out goes to *over, whose blocks are to be given back without the lock.
-  void ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over);
+  void ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over);
   void GiveBack(const RemappedBuffer& buffer);
 
   CopyMemory* const memory_;
@@ -176,7 +176,7 @@ class RemappedMemory {
   size_t next_seen_ = 0;
   std::vector<Regretted> regretted_;
   size_t next_regretted_ = 0;
-  std::optional<Lock> forking_;
+  std::optional<HolderLock> forking_;
   Buffers released_;  // for the fork
 
   static std::atomic<uint32_t> count_;

@@ -21,7 +21,7 @@ class CallRecorder;
 
 // One call, from its beginning to the end of the process: handlers write to it. Times are of CLOCK_MONOTONIC, ns.
 struct RecordedCall {
-  struct Piece {
+  struct ClosedRange {
     Range range;
     uint64_t offset = 0;  // in the receive buffer
     std::vector<uint32_t> parts;
@@ -29,8 +29,8 @@ struct RecordedCall {
     FirstAccess access;
   };
   CallRecorder* recorder = nullptr;
-  TraceCall call;             // but for the pieces
-  std::vector<Piece> pieces;  // sized once
+  TraceCall call;                   // but for the pieces
+  std::vector<ClosedRange> pieces;  // sized once
 };
 
 // The calls of a process, as many as there is room for. Thread-safe.
