@@ -16,6 +16,7 @@
 
 #include "client/preload/syscall_memory.h"
 #include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/kept_action.h"
 
 // syscall_stub.S
 extern "C" {
@@ -104,7 +105,7 @@ struct KernelAction {
 constexpr unsigned long kHasRestorer = 0x04000000;
 constexpr size_t kMaskBytes = sizeof(uint64_t);
 
-constinit std::atomic<const struct sigaction*> action_of_program = nullptr;
+constinit tnbc::KeptAction action_of_program = nullptr;
 
 // The kernel's doing, but that what is guarded stays open.
 long ChangeMask(const long arguments[6], ucontext_t* context) {
@@ -183,7 +184,7 @@ void GoOnWith(ucontext_t* context) {
 
 // One that is not ours, as without us.
 void Chain(int signal, siginfo_t* info, void* context) {
-  const struct sigaction* action = action_of_program.load(std::memory_order_acquire);
+  const struct sigaction* action = action_of_program.load(std::memory_order_acquire);  // pairs with ReplaceAction
   const bool is_default = action == nullptr || action->sa_handler == SIG_DFL;
   const bool is_ignored = action != nullptr && action->sa_handler == SIG_IGN;
   if (is_ignored && info->si_code != kSeccomp) return;
@@ -245,25 +246,8 @@ const char* StartSyscallGuard() {
   return nullptr;
 }
 
-// Actions that were replaced are kept: a handler may be reading one.
 int ActOnSyscallSignal(int, const struct sigaction* next, struct sigaction* previous) {
-  const struct sigaction* before = action_of_program.load(std::memory_order_acquire);
-  if (next != nullptr) {
-    auto* kept = static_cast<struct sigaction*>(malloc(sizeof(struct sigaction)));
-    if (kept == nullptr) {
-      errno = ENOMEM;
-      return -1;
-    }
-    *kept = *next;
-    before = action_of_program.exchange(kept, std::memory_order_acq_rel);
-  }
-  if (previous == nullptr) return 0;
-  if (before != nullptr) {
-    *previous = *before;
-  } else {
-    *previous = {};
-  }
-  return 0;
+  return tnbc::ReplaceAction(&action_of_program, next, previous);
 }
 
 OffGuard::OffGuard() { Leave(/*always=*/true); }

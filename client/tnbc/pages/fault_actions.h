@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-#include <atomic>
+#include "client/tnbc/pages/kept_action.h"
 
 namespace copse::tnbc {
 
@@ -30,11 +30,9 @@ class FaultActions {
   void Chain(int signal, siginfo_t* info, void* context);
 
  private:
-  // Handlers read an action, so a change is published by its pointer: release, read with acquire.
-  using Action = std::atomic<const struct sigaction*>;
-  Action& ActionOf(int signal) { return of_program_[signal == SIGSEGV ? 0 : 1]; }
+  KeptAction& ActionOf(int signal) { return of_program_[signal == SIGSEGV ? 0 : 1]; }
 
-  Action of_program_[2] = {nullptr, nullptr};
+  KeptAction of_program_[2] = {nullptr, nullptr};
   Sigaction sigaction_ = &::sigaction;
 };
 

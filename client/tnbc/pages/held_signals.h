@@ -4,7 +4,9 @@
 #ifndef COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 #define COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 
-#include <cstdint>
+#include <optional>
+
+#include "client/tnbc/pages/signal_bits.h"
 
 namespace copse::tnbc {
 
@@ -21,8 +23,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
-  const bool holds_;
-  uint64_t before_ = 0;  // the thread's mask, as the kernel has it
+  std::optional<SignalMask> mask_;  // of the outermost
 };
 
 }  // namespace copse::tnbc

@@ -12,6 +12,7 @@
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/monotonic_clock.h"
 #include "client/tnbc/pages/page_rights.h"
+#include "client/tnbc/pages/signal_bits.h"
 
 namespace copse::tnbc {
 namespace {
@@ -97,17 +98,18 @@ bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
 
 // Nothing of the program's runs on this thread meanwhile, so that a claim is not left behind.
 bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
-  // As the kernel has masks. A thread that SIGSYS stops while it is blocked is killed.
-  uint64_t all = ~(uint64_t{1} << (SIGSYS - 1)), before = 0;
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-  const bool claimed = PendingRanges::Claim(snapshot);
-  if (claimed) {
-    const Range& range = snapshot.range;
-    if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
-    opener_.Open(range);
-    PendingRanges::Settle(snapshot);
+  bool claimed = false;
+  {
+    // A thread that SIGSYS stops while it is blocked is killed.
+    const SignalMask held(SIG_SETMASK, ~SignalBit(SIGSYS));
+    claimed = PendingRanges::Claim(snapshot);
+    if (claimed) {
+      const Range& range = snapshot.range;
+      if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
+      opener_.Open(range);
+      PendingRanges::Settle(snapshot);
+    }
   }
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
   while (!claimed && !PendingRanges::AwaitSettled(snapshot, kTurnEveryNs)) {
   }
   return claimed;

@@ -33,10 +33,8 @@ bool PageOpener::Open(const Range& range) {
 
 // With signals held, so that no handler waits for the lock of the thread that it has interrupted.
 void PageOpener::OpenLeft() {
-  uint64_t before = 0;
-  Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &before, sizeof(before));
+  const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   TryOpenLeft();
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
 }
 
 // Opens neighboring ranges at once: the more of a mapping they are, the fewer new mappings it takes.

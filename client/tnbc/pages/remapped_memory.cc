@@ -18,8 +18,6 @@
 namespace copse::tnbc {
 namespace {
 
-// Results that are remembered, to find those that come again.
-constexpr size_t kSeenMax = 64;
 constexpr uint32_t kUsesWantedMax = 1024;
 
 bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
@@ -82,20 +80,10 @@ void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
 
 // Lengths may change from call to call: the longest counts.
 bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
-  auto seen = std::find_if(seen_.begin(), seen_.end(),
-                           [&result](const Seen& before) { return before.range.begin == result.begin; });
-  if (seen == seen_.end()) {
-    if (seen_.size() < kSeenMax) {
-      seen_.push_back({});
-      seen = seen_.end() - 1;
-    } else {
-      seen = seen_.begin() + static_cast<std::ptrdiff_t>(next_seen_++ % kSeenMax);
-    }
-    *seen = {.range = result};
-  }
-  seen->range.end = std::max(seen->range.end, result.end);
-  *wanted = seen->range;
-  return ++seen->uses >= seen->uses_wanted && buffers_.size() < kBuffersMax;
+  Seen& seen = seen_.At(result);
+  seen.range.end = std::max(seen.range.end, result.end);
+  *wanted = seen.range;
+  return ++seen.uses >= seen.uses_wanted && buffers_.size() < kBuffersMax;
 }
 
 bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
@@ -246,7 +234,7 @@ bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
 bool RemappedMemory::MaySendFrom(const Range& sent) {
   const HolderLock lock(this);
   for (Regretted& regretted : regretted_) {
-    if (regretted.begin != sent.begin || regretted.left == 0) continue;
+    if (regretted.range.begin != sent.begin || regretted.left == 0) continue;
     --regretted.left;
     return false;
   }
@@ -255,19 +243,9 @@ bool RemappedMemory::MaySendFrom(const Range& sent) {
 
 void RemappedMemory::Regret(const Range& sent) {
   const HolderLock lock(this);
-  auto at = std::find_if(regretted_.begin(), regretted_.end(),
-                         [&sent](const Regretted& before) { return before.begin == sent.begin; });
-  if (at == regretted_.end()) {
-    if (regretted_.size() < kSeenMax) {
-      regretted_.emplace_back();
-      at = regretted_.end() - 1;
-    } else {
-      at = regretted_.begin() + static_cast<std::ptrdiff_t>(next_regretted_++ % kSeenMax);
-    }
-    *at = {.begin = sent.begin};
-  }
-  at->left = at->next;
-  at->next = std::min(2 * at->next, kUsesWantedMax);
+  Regretted& regretted = regretted_.At(sent);
+  regretted.left = regretted.next;
+  regretted.next = std::min(2 * regretted.next, kUsesWantedMax);
 }
 
 // Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
@@ -359,9 +337,8 @@ void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end)
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
   // What comes there later is other memory.
-  const auto is_gone = [&range](uintptr_t address) { return address >= range.begin && address < range.end; };
-  std::erase_if(seen_, [&](const Seen& seen) { return is_gone(seen.range.begin); });
-  std::erase_if(regretted_, [&](const Regretted& regretted) { return is_gone(regretted.begin); });
+  seen_.EraseWithin(range);
+  regretted_.EraseWithin(range);
 }
 
 void RemappedMemory::BeginFork() {

@@ -59,6 +59,8 @@ class RemappedMemory {
   // Smaller results are copied as quickly.
   static constexpr uint64_t kBytesMin = 256 << 10;
   static constexpr size_t kBuffersMax = 64;
+  // Ranges that are remembered, to find those that come again.
+  static constexpr size_t kRecentMax = 64;
 
   // `bytes_max`: of all that is remapped at a time. `on_wait`: as PageGuard's, called by who waits for memory that is
   // pending.
@@ -136,6 +138,32 @@ class RemappedMemory {
   };
 
   using Buffers = std::vector<std::shared_ptr<RemappedBuffer>>;
+  // Ranges that calls receive in or send from, by their beginnings: as many of the latest as there is room for.
+  template <typename Item>
+  class Recent {
+   public:
+    // The item of that beginning; a new one, perhaps in place of the oldest, if there is none.
+    Item& At(const Range& range) {
+      for (Item& item : items_) {
+        if (item.range.begin == range.begin) return item;
+      }
+      const bool has_room = items_.size() < kRecentMax;
+      Item& item = has_room ? items_.emplace_back() : items_[next_++ % kRecentMax];
+      item = {.range = range};
+      return item;
+    }
+    void EraseWithin(const Range& range) {
+      std::erase_if(items_,
+                    [&](const Item& item) { return item.range.begin >= range.begin && item.range.begin < range.end; });
+    }
+    auto begin() { return items_.begin(); }
+    auto end() { return items_.end(); }
+
+   private:
+    std::vector<Item> items_;
+    size_t next_ = 0;
+  };
+
   struct Seen {
     Range range;
     uint32_t uses = 0;
@@ -144,7 +172,7 @@ class RemappedMemory {
 
   // From where calls are not to send, so many times.
   struct Regretted {
-    uintptr_t begin = 0;
+    Range range;
     uint32_t left = 0, next = 8;
   };
 
@@ -172,10 +200,8 @@ class RemappedMemory {
   std::mutex mutex_;  // guards what follows
   std::atomic<pthread_t> holder_{0};
   Buffers buffers_;
-  std::vector<Seen> seen_;
-  size_t next_seen_ = 0;
-  std::vector<Regretted> regretted_;
-  size_t next_regretted_ = 0;
+  Recent<Seen> seen_;
+  Recent<Regretted> regretted_;
   std::optional<HolderLock> forking_;
   Buffers released_;  // for the fork
 
