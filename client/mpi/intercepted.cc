@@ -90,7 +90,7 @@ void InterceptedCall::Run(Offload* offload) {
 // no rank waits by MPI for a rank that got an error. The next call reports the failure.
 void InterceptedCall::Decide() {
   const PathTimes& mine = choice_->times();
-  const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};
+  const uint64_t parts[] = {mine.copse.ns, mine.mpi.ns, communicator->EndsOnErrors() ? 0U : 1U};
   uint64_t most[std::size(parts)] = {};
   Offload offload(session->offload_options(), /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
@@ -101,7 +101,7 @@ void InterceptedCall::Decide() {
   offload.args.recv = most;
   const bool agreed = RunOnTeam(&offload) == COPSE_OK;
   if (most[2] != 0) communicator->SetHandlesErrors();
-  choice_->Decide({most[0], mine.copse_calls, most[1], mine.mpi_calls}, /*copse_only=*/!agreed);
+  choice_->Decide({{most[0], mine.copse.calls}, {most[1], mine.mpi.calls}}, /*copse_only=*/!agreed);
 }
 
 void InterceptedCall::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
