@@ -56,10 +56,10 @@ struct copse_context final : copse::client::Handle {
   copse_status_t Attach(const copse_init_params_t& params);
   // Gives up everything; only the handle is left.
   void Detach();
-  // Tells the daemon that this process makes no more calls, and does not wait for its answer. Its teams are destroyed,
-  // but for those with calls in progress, which Detach leaves.
+  // Tells the daemon that this process makes no more calls, without waiting for an answer. The teams are destroyed,
+  // except those with calls in progress, which Detach leaves.
   void LeaveAllTeams();
-  // In a forked child: closes and unmaps, touches no lock, tells nobody.
+  // In a forked child: closes and unmaps, takes no lock, sends nothing.
   void DropInChild();
   bool forked() const { return fork_guard_.forked(); }
 
@@ -67,8 +67,8 @@ struct copse_context final : copse::client::Handle {
   copse::client::Completion& completion() { return completion_; }
   copse::client::Memory& memory() { return memory_; }
   copse::client::Handles& handles(const Lock& /*lock*/) { return handles_; }
-  // Takes a team out of the keeping of the handles and of its requests. Null if it was taken before. *left_later: its
-  // calls are in flight, after which the daemon is told; else the caller tells it.
+  // Takes a team away from the handles and from its requests. Returns null if it was taken before. *left_later: its
+  // calls are in flight, and the team is left when they have ended; else the caller leaves it.
   std::unique_ptr<Handle> TakeTeam(const Lock& lock, copse_team* team, bool* left_later);
 
   uint64_t message_bytes_max() const { return attachment_.attr().message_bytes_max; }
@@ -84,7 +84,7 @@ struct copse_context final : copse::client::Handle {
 
 namespace copse::client {
 
-// Checks a handle that a caller gave. Errors: INVALID_ARGUMENT if it is null, destroyed, or its parent process's.
+// Check a handle that a caller gave. Errors: INVALID_ARGUMENT if it is null, destroyed, or the parent process's.
 copse_status_t Check(const copse_context_t* context);
 copse_status_t Check(const copse_team_t* team);
 copse_status_t Check(const copse_request_t* request);

@@ -12,7 +12,7 @@
 
 namespace copse::client {
 
-// Owns them until they are taken out. Thread-compatible: the lock of the context's Completion guards it.
+// Owns handles until they are taken out. Thread-compatible: the lock of the context's Completion guards it.
 class Handles {
  public:
   using Map = std::map<Handle*, std::unique_ptr<Handle>>;
@@ -21,7 +21,7 @@ class Handles {
     Handle* const key = handle.get();
     owned_[key] = std::move(handle);
   }
-  // Null if it was taken before.
+  // Returns null if it was taken before.
   std::unique_ptr<Handle> Take(Handle* handle) {
     const auto found = owned_.find(handle);
     if (found == owned_.end()) return nullptr;
@@ -30,7 +30,7 @@ class Handles {
     return result;
   }
   Map TakeAll() { return std::exchange(owned_, {}); }
-  // All of them; their owner may not take any meanwhile.
+  // Visits all handles; none may be taken meanwhile.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const auto& [handle, owner] : owned_) visit(handle);

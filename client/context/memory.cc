@@ -26,7 +26,7 @@ copse_status_t Memory::Allocate(uint64_t bytes, void** memory) {
   return status != COPSE_OK || has_room ? status : AllocateRegion(bytes, memory);
 }
 
-// Small buffers, as long as half of the area is left for calls.
+// Small buffers lie there, as long as half of the area is left for calls.
 copse_status_t Memory::AllocateInDataArea(uint64_t bytes, void** memory, bool* has_room) {
   const Completion::Lock lock(&completion_);
   if (const auto status = completion_.CheckAlive(lock); status != COPSE_OK) return status;
@@ -62,7 +62,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
   range.address = range.mapping.data();
   range.kind = region.id != 0 ? UserMemory::Kind::kRegion : UserMemory::Kind::kPlain;
   if (region.id == 0) {
-    // Slower, but as good: a quota, say, must not make a program fail.
+    // Copies are slower, but a quota, say, must not make a program fail.
     Log(LogLevel::kWarning, "memory is copied, as the daemon does not register it: %s (bytes=%llu, node=%s)",
         region.why.c_str(), static_cast<unsigned long long>(range.bytes), attachment_.node());
   }
@@ -81,7 +81,7 @@ copse_status_t Memory::Free(void* memory) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "the memory is not from copse_alloc, or was freed (address=%p)", memory);
   }
   if (range->calls > 0) {
-    range->freed = true;  // a cancelled call may still write there
+    range->freed = true;  // a canceled call may still write there
     return COPSE_OK;
   }
   queue.DropRange(range);

@@ -17,7 +17,7 @@ thread_local copse_status_t last_status = COPSE_OK;
 thread_local FailureFacts last_facts;
 
 copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, const char* format, va_list arguments) {
-  // Composed aside, as an argument may be the last error itself.
+  // The text is composed aside, as an argument may be the last error itself.
   char text[sizeof(last_error)];
   int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
   vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
@@ -27,7 +27,7 @@ copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, c
   memcpy(last_error, text, sizeof(text));
   last_status = status;
   last_facts = facts;
-  // Time-outs are how some callers poll.
+  // Some callers poll by time-outs.
   Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
   return status;
 }

@@ -38,7 +38,7 @@ void CopyIn(const BufferPlan& buffer, uint8_t* to) {
 }  // namespace
 
 Placement::Placement(const CallPlan& plan, UserMemory* memory) : plan_(plan), memory_(memory) {
-  // The outer one first: what becomes of the inner one depends on it.
+  // The outer buffer comes first, since the inner one's way depends on it.
   if (plan.nesting == Nesting::kReceiveInSend) {
     ChooseSend();
     ChooseReceive();
@@ -81,7 +81,7 @@ void Placement::ChooseSend() {
     send_ = BufferPath::kNested;
     return;
   }
-  // Without nesting, what is sent would be overwritten while others still need it.
+  // Without nesting, the contribution would be overwritten while other ranks still need it.
   const bool must_copy = plan_.in_place && plan_.nesting == Nesting::kNone && plan_.receive.address != nullptr;
   if (!must_copy) send_range_ = memory_->Reachable(send.address, send.span);
   if (send_range_ != nullptr) {
@@ -115,7 +115,7 @@ void Placement::Fill(const Staging::Allocation& block, ring::DqSlot* slot, CallI
   if (send_ == BufferPath::kStaged) slot->entry.send = PlaceIn(block, send_at_);
   if (receive_ == BufferPath::kDirect) slot->receive = PlaceIn(*receive_range_, receive.address);
   if (receive_ == BufferPath::kStaged) slot->receive = PlaceIn(block, receive_at_);
-  uint64_t result_at = receive_at_;  // in the staging block
+  uint64_t result_at = receive_at_;  // in the staged memory
   if (receive_ == BufferPath::kNested) {
     result_at = send_at_ + plan_.own_packed_offset;
     slot->receive = Beyond(slot->entry.send, send_ == BufferPath::kDirect ? plan_.own_offset : plan_.own_packed_offset);

@@ -12,7 +12,7 @@
 
 namespace copse::client {
 
-// Ranges of this process's addresses, none overlapping another. Its context's lock guards it.
+// Ranges of this process's addresses, none overlapping another. The context's lock guards it.
 class UserMemory {
  public:
   enum class Kind {
@@ -32,11 +32,12 @@ class UserMemory {
     bool freed = false;   // to be dropped with the last of them
   };
 
-  // False, leaving *range alone, if it overlaps another.
+  // Returns false, leaving `range` alone, if it overlaps another.
   bool Add(UserRange&& range);
-  // The range that starts at `address`, unless it was freed; null if there is none.
+  // Returns the range that starts at `address`, unless it was freed; null if there is none.
   UserRange* At(const void* address);
-  // The range that holds all of [address, address + bytes) and that the daemon can reach; null if there is none.
+  // Returns the range that holds all of [address, address + bytes) and that the daemon can reach; null if there is
+  // none.
   UserRange* Reachable(const void* address, uint64_t bytes);
   void Drop(UserRange* range);
 

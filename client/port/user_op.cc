@@ -25,13 +25,13 @@ UserOpTable& TheTable() {
   return *table;
 }
 
-// Of the ranks 0, 1, ...: how many contributions rank `rank`'s result has.
+// Returns the number of contributions, of ranks 0, 1, ..., in rank `rank`'s result.
 uint32_t CombinedOf(copse_collective_t collective, uint32_t rank, uint32_t size) {
   if (collective == COPSE_COLL_SCAN) return rank + 1;
   return collective == COPSE_COLL_EXSCAN ? rank : size;
 }
 
-// The collective that brings all that a rank combines.
+// Returns the collective that brings all that a rank combines.
 copse_collective_t CarrierOf(copse_collective_t collective) {
   switch (collective) {
     case COPSE_COLL_REDUCE:
@@ -108,7 +108,7 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
   carried.send = outer.send.address;
   carried.count = outer.count;
   const uint64_t bytes = outer.count * DatatypeBytes(args.type);
-  // Before there is a scratch of a size that nobody may have.
+  // Checked before the scratch is allocated.
   if (outer.count > message_bytes_max / DatatypeBytes(args.type) / size) {
     return Fail(COPSE_ERR_NOT_SUPPORTED,
                 "the message is too long for an operation of the application's (count=%llu, type_bytes=%u, ranks=%u, "
