@@ -13,7 +13,7 @@ namespace {
 
 using UsableSize = size_t (*)(void*);
 
-// Null: not known.
+// Null if the heap has none.
 UsableSize usable_size = nullptr;
 
 const void* LibraryOf(void* function) {
@@ -30,7 +30,7 @@ void AwaitChunk(void* chunk) {
   }
 }
 
-// What is free is the heap's, which may give it back to the kernel, and has zeros where it gets it again.
+// Freed memory is the heap's, which may give it back to the kernel and expects zeros where it gets it again.
 void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
   if (chunk == nullptr || usable_size == nullptr || !IsAnythingAdopted()) return;
   const size_t bytes = usable_size(chunk);
@@ -40,7 +40,7 @@ void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
 
 }  // namespace
 
-// Another heap than libc's may have no such function; then libc's is not for its chunks.
+// A heap other than libc's may have no such function; then libc's does not know its chunks.
 void FindHeap() {
   void* function = dlsym(RTLD_NEXT, "malloc_usable_size");
   void* free = NextLibcCall(LibcCall::free);

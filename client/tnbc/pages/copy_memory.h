@@ -28,7 +28,7 @@ class CopyMemory {
   // At least `bytes`; a null block if that is beyond the limit, or the system or the daemon has no room.
   Buffer Take(uint64_t bytes);
   void GiveBack(const Buffer& block);
-  // As GiveBack, of one that may still be in use by a call that was cancelled.
+  // Frees a block that a canceled call may still use.
   void Drop(const Buffer& block);
 
  private:

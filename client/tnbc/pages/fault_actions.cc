@@ -3,7 +3,7 @@
 
 namespace copse::tnbc {
 
-// Not blocked in the handler: the program's own may fault again, or jump out.
+// The signals stay open in the handler, since the program's own may fault again, or jump out.
 void FaultActions::Install(Handler handler) {
   struct sigaction action = {};
   action.sa_sigaction = handler;
@@ -16,11 +16,11 @@ void FaultActions::Install(Handler handler) {
   }
 }
 
-// As the kernel would have called the program's handler; where there is none, the access is tried again without ours.
+// Calls the program's handler as the kernel would; where there is none, the access is tried again without ours.
 void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
   KeptAction& mine = ActionOf(signal);
   const struct sigaction action = *mine.load(std::memory_order_acquire);  // pairs with Install and Replace
-  // A fault cannot be ignored. One that was sent by a process can.
+  // A fault cannot be ignored; a signal that a process sent can.
   const bool is_sent = info->si_code <= 0;
   if (action.sa_handler == SIG_IGN && is_sent) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {

@@ -10,9 +10,9 @@
 
 namespace copse::tnbc {
 
-// While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses
-// pending memory waits for the completion thread; were it to interrupt code that has a lock which the completion thread
-// needs, for ever. So threads of the program's have one where they take such locks: libcopse's,
+// While one exists, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses pending
+// memory waits for the completion thread; if it interrupted code that holds a lock of the completion thread, it would
+// wait for ever. So threads of the program have one where they take such locks: libcopse's,
 // AsynchronousCompletion's and PendingRanges'. They may be nested, in one scope within the other. Cost: two system
 // calls of the outermost.
 class HeldSignals {

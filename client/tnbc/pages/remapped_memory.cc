@@ -23,14 +23,14 @@ constexpr uint32_t kUsesWantedMax = 1024;
 bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 bool Has(const Range& whole, const Range& part) { return whole.begin <= part.begin && part.end <= whole.end; }
 
-// All pages that any of it is on.
+// Returns all pages that have a byte of the range.
 Range PagesOf(const Range& range) {
   return {range.begin / PageBytes() * PageBytes(), (range.end + PageBytes() - 1) / PageBytes() * PageBytes()};
 }
 
 bool IsAddress(long result) { return result >= 0 || result <= -4096; }
 
-// Puts range into others, in order, as one with those beside it.
+// Inserts the range into others, in order, joined with its neighbors.
 void Merge(const Range& range, std::vector<Range>* others) {
   auto at = std::partition_point(others->begin(), others->end(),
                                  [&range](const Range& other) { return other.end < range.begin; });
@@ -42,7 +42,7 @@ void Merge(const Range& range, std::vector<Range>* others) {
   others->insert(at, whole);
 }
 
-// What is of no file in it, as static variables without values are, beside those that have some.
+// Adds the parts of the range that are of no file, as static variables without values are, beside those with some.
 void AddAnonymous(const Range& range, std::vector<Range>* others) {
   for (uintptr_t at = range.begin; at < range.end;) {
     const auto mapping = MappingAt(at);
@@ -78,7 +78,7 @@ void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
   }
 }
 
-// Lengths may change from call to call: the longest counts.
+// Lengths may change from call to call; the longest counts.
 bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
   Seen& seen = seen_.At(result);
   seen.range.end = std::max(seen.range.end, result.end);
@@ -138,7 +138,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
   const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
-  // One of a file of its own from its start on.
+  // The block has to be a file of its own from its start on.
   if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
     return nullptr;
@@ -146,7 +146,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   HolderLock lock(this);
   if (Sharing(wanted) != nullptr) return nullptr;
   buffers_.push_back(buffer);
-  count_.fetch_add(1, std::memory_order_release);
+  count_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in Release
   return buffer;
 }
 
@@ -164,7 +164,7 @@ bool RemappedMemory::Remap(RemappedBuffer* buffer, const Range& pages, int right
 }
 
 void RemappedMemory::TellExchange(const Range& pages) const {
-  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);
+  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);            // pairs with SetOnExchange
   if (tell != nullptr) tell(reinterpret_cast<void*>(pages.begin), pages.bytes());  // NOLINT: an address
 }
 
@@ -180,7 +180,7 @@ std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const
                                          [&range](const Range& remapped) { return Has(remapped, range); });
     if (!is_remapped && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
   }
-  // Since the buffer was found fit.
+  // A device may have come since the buffer was found fit.
   if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
   if (!fresh.empty()) {
     if (buffer->remapped_.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
@@ -204,7 +204,7 @@ Range RemappedMemory::WholePagesOf(const Range& range) {
   return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
 }
 
-// Others may be reading it, as a message that is under way, so it is never closed to them.
+// Other threads may be reading the memory, as a message that is under way, so it stays readable.
 bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
   const HolderLock lock(this);
@@ -294,7 +294,7 @@ bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, M
 }
 
 void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
-  // A block that the program still has is not for others.
+  // A block that the program still has is not given to other buffers.
   for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
   for (Seen& seen : seen_) {
     if (seen.range.begin != buffer->range_.begin) continue;
@@ -303,10 +303,10 @@ void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
   }
   buffer->remapped_.clear();
   std::erase_if(buffers_, [buffer](const auto& other) { return other.get() == buffer; });
-  count_.fetch_sub(1, std::memory_order_release);
+  count_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in Release
 }
 
-// What is lost stays as it is, closed.
+// Lost memory stays as it is, closed.
 void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over) {
   Buffers lost;
   while (const auto buffer = Overlapping(range, lost)) {
@@ -329,6 +329,7 @@ void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* l
 }
 
 void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
+  // Acquire: pairs with the changes of count_ with the lock.
   if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
@@ -336,7 +337,7 @@ void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end)
   HolderLock lock(this);
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
-  // What comes there later is other memory.
+  // Memory that comes there later is other memory.
   seen_.EraseWithin(range);
   regretted_.EraseWithin(range);
 }

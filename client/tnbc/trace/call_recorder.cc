@@ -9,7 +9,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Of a process: some ten MiB.
+// The limits for a process, some ten MiB.
 constexpr size_t kCallsMax = 16384;
 constexpr uint64_t kPiecesMax = 131072;
 // What stays closed though its data is there: of the calls before this one, and of what the index has room for.
