@@ -5,14 +5,15 @@
 #define COPSE_CLIENT_CONTEXT_CONTEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "client/context/attachment.h"
 #include "client/context/completion.h"
 #include "client/context/fork_guard.h"
 #include "client/context/handle.h"
-#include "client/context/handles.h"
 #include "client/context/memory.h"
 #include "client/copse.h"
 #include "client/port/arguments.h"
@@ -50,6 +51,8 @@ struct copse_request final : copse::client::Handle {
 // Detach.
 struct copse_context final : copse::client::Handle {
   using Lock = copse::client::Completion::Lock;
+  // Teams and requests; owned until they are taken out.
+  using Handles = std::map<Handle*, std::unique_ptr<Handle>>;
 
   copse_context() : Handle(Kind::kContext) {}
 
@@ -66,7 +69,15 @@ struct copse_context final : copse::client::Handle {
   copse::client::Attachment& attachment() { return attachment_; }
   copse::client::Completion& completion() { return completion_; }
   copse::client::Memory& memory() { return memory_; }
-  copse::client::Handles& handles(const Lock& /*lock*/) { return handles_; }
+  void Add(const Lock& /*lock*/, std::unique_ptr<Handle> handle) {
+    Handle* const key = handle.get();
+    handles_.emplace(key, std::move(handle));
+  }
+  // Returns null if the handle was taken before.
+  std::unique_ptr<Handle> Take(const Lock& /*lock*/, Handle* handle) {
+    auto node = handles_.extract(handle);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
   // Takes a team away from the handles and from its requests. Returns null if it was taken before. *left_later: its
   // calls are in flight, and the team is left when they have ended; else the caller leaves it.
   std::unique_ptr<Handle> TakeTeam(const Lock& lock, copse_team* team, bool* left_later);
@@ -79,7 +90,7 @@ struct copse_context final : copse::client::Handle {
   copse::client::Attachment attachment_;
   copse::client::Completion completion_{&attachment_};
   copse::client::Memory memory_{&attachment_, &completion_};
-  copse::client::Handles handles_;
+  Handles handles_;  // guarded by the lock
 };
 
 namespace copse::client {

@@ -157,7 +157,7 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
       spec.size, static_cast<unsigned long long>(ready.team), ready.node_count);
   *team = result.get();
   const copse_context::Lock lock(&context->completion());
-  context->handles(lock).Add(std::move(result));
+  context->Add(lock, std::move(result));
   return COPSE_OK;
 }
 
