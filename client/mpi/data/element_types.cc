@@ -7,78 +7,34 @@
 namespace copse::mpi {
 namespace {
 
-struct PredefinedType {
-  MPI_Datatype handle;
+// Predefined types, by what their elements are. Types that only some MPIs have are null handles where they are missing.
+struct PredefinedTypes {
   Elements elements;
+  std::vector<MPI_Datatype> handles;
 };
-
-// Types that only some MPIs have are null handles where they are missing.
-std::vector<PredefinedType> PredefinedTypes() {
+std::vector<PredefinedTypes> AllPredefinedTypes() {
   return {
-      // C's
-      {MPI_CHAR, Elements::kOpaque},
-      {MPI_WCHAR, Elements::kOpaque},
-      {MPI_PACKED, Elements::kOpaque},
-      {MPI_BYTE, Elements::kByte},
-      {MPI_SIGNED_CHAR, Elements::kSigned},
-      {MPI_SHORT, Elements::kSigned},
-      {MPI_INT, Elements::kSigned},
-      {MPI_LONG, Elements::kSigned},
-      {MPI_LONG_LONG, Elements::kSigned},
-      {MPI_INT8_T, Elements::kSigned},
-      {MPI_INT16_T, Elements::kSigned},
-      {MPI_INT32_T, Elements::kSigned},
-      {MPI_INT64_T, Elements::kSigned},
-      {MPI_AINT, Elements::kSigned},
-      {MPI_OFFSET, Elements::kSigned},
-      {MPI_COUNT, Elements::kSigned},
-      {MPI_UNSIGNED_CHAR, Elements::kUnsigned},
-      {MPI_UNSIGNED_SHORT, Elements::kUnsigned},
-      {MPI_UNSIGNED, Elements::kUnsigned},
-      {MPI_UNSIGNED_LONG, Elements::kUnsigned},
-      {MPI_UNSIGNED_LONG_LONG, Elements::kUnsigned},
-      {MPI_UINT8_T, Elements::kUnsigned},
-      {MPI_UINT16_T, Elements::kUnsigned},
-      {MPI_UINT32_T, Elements::kUnsigned},
-      {MPI_UINT64_T, Elements::kUnsigned},
-      {MPI_FLOAT, Elements::kFloating},
-      {MPI_DOUBLE, Elements::kFloating},
-      {MPI_LONG_DOUBLE, Elements::kFloating},
-      {MPI_C_BOOL, Elements::kLogical},
-      {MPI_C_FLOAT_COMPLEX, Elements::kComplex},
-      {MPI_C_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_C_LONG_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_CXX_BOOL, Elements::kLogical},
-      {MPI_CXX_FLOAT_COMPLEX, Elements::kComplex},
-      {MPI_CXX_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_CXX_LONG_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_FLOAT_INT, Elements::kFloatInt},
-      {MPI_DOUBLE_INT, Elements::kDoubleInt},
-      {MPI_LONG_INT, Elements::kLongInt},
-      {MPI_2INT, Elements::k2Int},
-      {MPI_SHORT_INT, Elements::kShortInt},
-      {MPI_LONG_DOUBLE_INT, Elements::kOpaque},
-      // Fortran's
-      {MPI_CHARACTER, Elements::kOpaque},
-      {MPI_LOGICAL, Elements::kLogical},
-      {MPI_INTEGER, Elements::kSigned},
-      {MPI_INTEGER1, Elements::kSigned},
-      {MPI_INTEGER2, Elements::kSigned},
-      {MPI_INTEGER4, Elements::kSigned},
-      {MPI_INTEGER8, Elements::kSigned},
-      {MPI_REAL, Elements::kFloating},
-      {MPI_REAL4, Elements::kFloating},
-      {MPI_REAL8, Elements::kFloating},
-      {MPI_REAL16, Elements::kFloating},
-      {MPI_DOUBLE_PRECISION, Elements::kFloating},
-      {MPI_COMPLEX, Elements::kComplex},
-      {MPI_COMPLEX8, Elements::kComplex},
-      {MPI_COMPLEX16, Elements::kComplex},
-      {MPI_COMPLEX32, Elements::kComplex},
-      {MPI_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_2INTEGER, Elements::k2Int},
-      {MPI_2REAL, Elements::kOpaque},
-      {MPI_2DOUBLE_PRECISION, Elements::kOpaque},
+      {Elements::kOpaque,
+       {MPI_CHAR, MPI_WCHAR, MPI_PACKED, MPI_LONG_DOUBLE_INT, MPI_CHARACTER, MPI_2REAL, MPI_2DOUBLE_PRECISION}},
+      {Elements::kByte, {MPI_BYTE}},
+      {Elements::kSigned,
+       {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
+        MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8}},
+      {Elements::kUnsigned,
+       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+        MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}},
+      {Elements::kFloating,
+       {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_REAL16, MPI_DOUBLE_PRECISION}},
+      {Elements::kLogical, {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}},
+      {Elements::kComplex,
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
+        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32,
+        MPI_DOUBLE_COMPLEX}},
+      {Elements::kFloatInt, {MPI_FLOAT_INT}},
+      {Elements::kDoubleInt, {MPI_DOUBLE_INT}},
+      {Elements::kLongInt, {MPI_LONG_INT}},
+      {Elements::k2Int, {MPI_2INT, MPI_2INTEGER}},
+      {Elements::kShortInt, {MPI_SHORT_INT}},
   };
 }
 
@@ -221,12 +177,14 @@ bool IsFor(copse_op_t op, Elements elements) {
 void LoadElementTypes() {
   Mpi().Type_create_keyval(OnTypeCopy, OnTypeDelete, &description_keyval, nullptr);
   predefined_types = new std::unordered_map<uintptr_t, Datatype>();
-  for (const PredefinedType& row : PredefinedTypes()) {
-    if (Key(row.handle) == 0 || row.handle == MPI_DATATYPE_NULL) continue;
-    Datatype type;
-    if (!Measure(row.handle, &type)) continue;
-    type.elements = row.elements;
-    predefined_types->emplace(Key(row.handle), type);
+  for (const auto& [elements, handles] : AllPredefinedTypes()) {
+    for (const MPI_Datatype handle : handles) {
+      if (Key(handle) == 0 || handle == MPI_DATATYPE_NULL) continue;
+      Datatype type;
+      if (!Measure(handle, &type)) continue;
+      type.elements = elements;
+      predefined_types->emplace(Key(handle), type);
+    }
   }
   operations = new std::unordered_map<uintptr_t, copse_op_t>{
       {Key(MPI_SUM), COPSE_OP_SUM},   {Key(MPI_PROD), COPSE_OP_PROD},     {Key(MPI_MIN), COPSE_OP_MIN},
