@@ -107,21 +107,21 @@ namespace internal {
 
 // Owns a C handle; Destroy must not throw.
 template <typename T, void (*Destroy)(T*)>
-class Handle {
+class UniqueHandle {
  public:
-  Handle() noexcept : handle_(nullptr) {}
-  explicit Handle(T* handle) noexcept : handle_(handle) {}
-  Handle(Handle&& other) noexcept : handle_(other.release()) {}
-  Handle& operator=(Handle&& other) noexcept {
+  UniqueHandle() noexcept : handle_(nullptr) {}
+  explicit UniqueHandle(T* handle) noexcept : handle_(handle) {}
+  UniqueHandle(UniqueHandle&& other) noexcept : handle_(other.release()) {}
+  UniqueHandle& operator=(UniqueHandle&& other) noexcept {
     if (this != &other) {
       reset();
       handle_ = other.release();
     }
     return *this;
   }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  ~Handle() { reset(); }
+  UniqueHandle(const UniqueHandle&) = delete;
+  UniqueHandle& operator=(const UniqueHandle&) = delete;
+  ~UniqueHandle() { reset(); }
 
   T* get() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
@@ -155,10 +155,10 @@ inline void DestroyRequest(copse_request_t* request) {
 
 }  // namespace internal
 
-class Context : public internal::Handle<copse_context_t, internal::DestroyContext> {
+class Context : public internal::UniqueHandle<copse_context_t, internal::DestroyContext> {
  public:
   Context() : Context(nullptr) {}
-  explicit Context(const copse_init_params_t* params) : Handle(Init(params)) {}
+  explicit Context(const copse_init_params_t* params) : UniqueHandle(Init(params)) {}
 
   void ping(double seconds = -1) { Check(copse_ping(get(), seconds)); }
   copse_context_attr_t attr() const {
@@ -178,9 +178,9 @@ class Context : public internal::Handle<copse_context_t, internal::DestroyContex
   }
 };
 
-class Request : public internal::Handle<copse_request_t, internal::DestroyRequest> {
+class Request : public internal::UniqueHandle<copse_request_t, internal::DestroyRequest> {
  public:
-  using Handle::Handle;
+  using UniqueHandle::UniqueHandle;
 
   void post() { Check(copse_post(get())); }
   // True when the round is complete; throws if it failed.
@@ -200,13 +200,13 @@ class Request : public internal::Handle<copse_request_t, internal::DestroyReques
   void cancel() { Check(copse_cancel(get())); }
 };
 
-class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
+class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> {
  public:
   Team() = default;
-  explicit Team(copse_team_t* team) : Handle(team) {}
-  Team(Context& context, const copse_team_params_t& params) : Handle(Create(context, params)) {}
+  explicit Team(copse_team_t* team) : UniqueHandle(team) {}
+  Team(Context& context, const copse_team_params_t& params) : UniqueHandle(Create(context, params)) {}
   Team(Context& context, const std::string& name, uint32_t rank, uint32_t size)
-      : Handle(Create(context, Params(name, rank, size))) {}
+      : UniqueHandle(Create(context, Params(name, rank, size))) {}
 
   // Collective over this team. False (as a bool) for colour COPSE_UNDEFINED.
   Team split(int64_t color, int64_t key = 0) {

@@ -24,8 +24,8 @@ TEST(LayoutTest, VersionsAreBases) {
 }
 
 TEST(LayoutTest, DescriptorQueueEntry) {
-  EXPECT_EQ(sizeof(ring::Block), 16u);
-  EXPECT_EQ(offsetof(ring::Block, bytes), 8u);
+  EXPECT_EQ(sizeof(Block), 16u);
+  EXPECT_EQ(offsetof(Block, bytes), 8u);
   EXPECT_EQ(sizeof(ring::ListPlaces), 32u);
   EXPECT_EQ(offsetof(ring::ListPlaces, receive), 16u);
   EXPECT_EQ(offsetof(ring::DqEntry, command), 0u);

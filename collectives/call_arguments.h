@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments that all ranks of a call share, and the layout of one rank's blocks. C++ without any library.
+// The arguments that all ranks of a call share. C++ without any library.
 #ifndef COPSE_COLLECTIVES_CALL_ARGUMENTS_H_
 #define COPSE_COLLECTIVES_CALL_ARGUMENTS_H_
 
@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "base/element_types.h"
+#include "collectives/block.h"
 #include "collectives/collective.h"
 
 namespace copse {
-
-// Bytes [offset, offset + bytes) of a buffer.
-struct Block {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  friend bool operator==(const Block&, const Block&) = default;
-};
-// A list of blocks by rank.
-using BlockList = std::vector<Block>;
 
 // The arguments that must be equal at every rank of a call (MPI's rule); the packet hash covers them all.
 struct CallArguments {

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/failure.h"
+#include "collectives/block.h"
 
 namespace copse::ring {
 
@@ -49,11 +50,9 @@ struct Place {
   uint64_t offset;
 };
 
-// A rank's block of a buffer: bytes [offset, offset + bytes) from the buffer's place on.
-struct Block {
-  uint64_t offset;
-  uint64_t bytes;
-};
+// A rank's block of a buffer, from the buffer's place on.
+using copse::Block;
+static_assert(sizeof(Block) == 16);
 
 // The content of `payload` for the irregular collectives: the places of their lists, one Block per rank. Read when
 // the entry is taken, and not after. Lists that the rank does not give are ignored.

@@ -72,7 +72,7 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
                           const std::string& place) {
   const uint32_t own = ring::kLayoutVersion;
   const bool compatible = reply.ring_version <= own + 1 && own <= reply.ring_version + 1;
-  // Only the beginning of the reply is sure to be the same in all versions.
+  // Only the beginning of the reply is the same in all versions.
   if (!compatible && (reply.status == COPSE_OK || reply.status == COPSE_ERR_VERSION)) {
     return Fail(COPSE_ERR_VERSION, "ring layouts are too far apart (library=%u, daemon=%u, socket=%s)", own,
                 reply.ring_version, place.c_str());
@@ -114,7 +114,7 @@ copse_status_t Attachment::Attach(const copse_init_params_t& params, std::unique
   FileDescriptor socket;
   if (const auto status = ConnectDaemon(place, &socket, &place); status != COPSE_OK) return status;
   channel_ = std::make_unique<ControlChannel>(std::move(socket));
-  channel_->set_node(place);  // until the daemon says its name
+  channel_->set_node(place);  // until the daemon's name is known
 
   ControlChannel::Answer answer;
   if (const auto status = channel_->Ask(attach::MessageType::kAttachRequest, request, attach::MessageType::kAttachReply,

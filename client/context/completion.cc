@@ -8,6 +8,7 @@
 #include "client/context/regions.h"
 #include "client/port/error.h"
 #include "client/port/log.h"
+#include "client/port/on_exit.h"
 #include "client/port/user_op.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
@@ -34,24 +35,6 @@ std::vector<uint32_t> Completion::EndAll() {
 
 // --- Waiting ---
 
-// The one thread that watches the completion queue; gives the role back however the wait ends.
-class Completion::Poller {
- public:
-  Poller(Completion* completion, std::unique_lock<std::mutex>* lock) : completion_(completion), lock_(lock) {
-    completion_->polling_ = true;
-    lock_->unlock();
-  }
-  ~Poller() {
-    lock_->lock();
-    completion_->polling_ = false;
-    completion_->news_.notify_all();
-  }
-
- private:
-  Completion* const completion_;
-  std::unique_lock<std::mutex>* const lock_;
-};
-
 void Completion::AwaitNews(std::unique_lock<std::mutex>& lock, Deadline until) {
   const Deadline slice = Slice(until, kCheckInterval);
   if (polling_) {
@@ -60,7 +43,14 @@ void Completion::AwaitNews(std::unique_lock<std::mutex>& lock, Deadline until) {
   }
   Port& port = queue_->port();
   const uint64_t seen = port.events_seen();
-  Poller role(this, &lock);
+  polling_ = true;
+  lock.unlock();
+  // The thread gives the poller's role back however the wait ends.
+  const OnExit give_back([&] {
+    lock.lock();
+    polling_ = false;
+    news_.notify_all();
+  });
   port.Wait(seen, slice);
 }
 
@@ -83,7 +73,7 @@ void Completion::Progress() {
 void Completion::CheckDaemon() {
   next_check_ = Clock::now() + kCheckInterval;
   if (attachment_.channel().Poll() && !queue_->port().closed()) return;
-  queue_->Drain();  // what it completed before
+  queue_->Drain();  // events that it posted before
   const std::string why = attachment_.channel().closing_text();
   Die(COPSE_ERR_NO_DAEMON, why.empty() ? "the daemon went away" : "the daemon closed: " + why);
 }
@@ -156,8 +146,8 @@ copse_status_t Completion::PostRound(Lock& lock, const Member* team, const CallP
     const auto result =
         team == nullptr ? queue_->PostNop(round) : queue_->Post(plan, team->handle, round, team->running);
     if (result == CallQueue::PostResult::kPosted) return COPSE_OK;
-    // Calls that have the data area may wait for other ranks, and these for this call, of another team: so it gets a
-    // region, too, once it has waited. Where the daemon refuses one there is nothing but to wait.
+    // Calls that hold the data area may wait for other ranks, which wait for this call of another team: so this call
+    // gets a region, too, once it has waited. If the daemon refuses one, the call can only wait.
     const bool needs_bounce = result == CallQueue::PostResult::kBounceFull;
     bool added = false;
     if (needs_bounce || (result == CallQueue::PostResult::kDataFull && has_waited)) {
@@ -223,24 +213,14 @@ copse_status_t Completion::AddBounce(Lock& lock, uint64_t bytes, bool* added) {
   return status;
 }
 
-// Whatever ends a blocking call early, its round on the stack must not be found by an event.
-class Completion::DetachOnExit {
- public:
-  DetachOnExit(Completion* completion, Round* round) : completion_(completion), round_(round) {}
-  ~DetachOnExit() {
-    if (round_->state == Round::State::kInProgress) completion_->queue_->Detach(round_);
-  }
-
- private:
-  Completion* const completion_;
-  Round* const round_;
-};
-
 copse_status_t Completion::Call(const Member& member, const std::string& team, const CallPlan& plan,
                                 Deadline deadline) {
   Lock lock(this);
   Round round;
-  DetachOnExit guard(this, &round);
+  // However a blocking call ends, no event may find its round on the stack afterwards.
+  const OnExit detach([&] {
+    if (round.state == Round::State::kInProgress) queue_->Detach(&round);
+  });
   if (const auto status = PostRound(lock, &member, plan, &round, deadline); status != COPSE_OK) return status;
   return Wait(lock, NameOf(plan), team, &round, deadline);
 }
@@ -248,7 +228,9 @@ copse_status_t Completion::Call(const Member& member, const std::string& team, c
 copse_status_t Completion::Ping(Deadline deadline) {
   Lock lock(this);
   Round round;
-  DetachOnExit guard(this, &round);
+  const OnExit detach([&] {
+    if (round.state == Round::State::kInProgress) queue_->Detach(&round);
+  });
   if (const auto status = PostRound(lock, nullptr, CallPlan{}, &round, deadline); status != COPSE_OK) return status;
   return Wait(lock, "ping", "-", &round, deadline);
 }

@@ -16,7 +16,6 @@ using copse::client::ControlChannel;
 using copse::client::Deadline;
 using copse::client::DeadlineAfter;
 using copse::client::Handle;
-using copse::client::Handles;
 using copse::client::Log;
 using copse::client::LogLevel;
 
@@ -34,18 +33,18 @@ copse_status_t copse_context::Attach(const copse_init_params_t& params) {
 }
 
 void copse_context::Detach() {
-  Handles::Map owned;
+  Handles owned;
   std::vector<uint32_t> teams;
   {
     const Lock lock(&completion_);
-    owned = handles_.TakeAll();
+    owned.swap(handles_);
   }
   for (const auto& [handle, owner] : owned) {
     if (handle->Is(Kind::kTeam)) teams.push_back(static_cast<copse_team*>(handle)->handle);
   }
   const std::vector<uint32_t> leaving = completion_.EndAll();
   teams.insert(teams.end(), leaving.begin(), leaving.end());
-  // The daemon must have left the teams before it sees the socket close, else it takes this for a death.
+  // The daemon must have left the teams before it sees the socket close, else it takes that for the process's death.
   const Deadline deadline = DeadlineAfter(kLeaveSeconds);
   for (const uint32_t team : teams) {
     ControlChannel::Answer answer;
@@ -65,9 +64,9 @@ void copse_context::LeaveAllTeams() {
   {
     const Lock lock(&completion_);
     std::vector<copse_team*> teams;
-    handles_.ForEach([&](Handle* handle) {
+    for (const auto& [handle, owner] : handles_) {
       if (handle->Is(Kind::kTeam)) teams.push_back(static_cast<copse_team*>(handle));
-    });
+    }
     for (copse_team* team : teams) {
       if (team->running > 0) continue;
       bool left_later = false;
@@ -80,13 +79,13 @@ void copse_context::LeaveAllTeams() {
 }
 
 std::unique_ptr<Handle> copse_context::TakeTeam(const Lock& lock, copse_team* team, bool* left_later) {
-  std::unique_ptr<Handle> owner = handles_.Take(team);
+  std::unique_ptr<Handle> owner = Take(lock, team);
   if (owner == nullptr) return nullptr;
-  handles_.ForEach([team](Handle* handle) {
-    if (!handle->Is(Kind::kRequest)) return;
+  for (const auto& [handle, other] : handles_) {
+    if (!handle->Is(Kind::kRequest)) continue;
     auto* const request = static_cast<copse_request*>(handle);
     if (request->team == team) request->team = nullptr;
-  });
+  }
   *left_later = completion_.LeaveLater(lock, team->handle);
   return owner;
 }

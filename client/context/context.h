@@ -5,14 +5,15 @@
 #define COPSE_CLIENT_CONTEXT_CONTEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "client/context/attachment.h"
 #include "client/context/completion.h"
 #include "client/context/fork_guard.h"
 #include "client/context/handle.h"
-#include "client/context/handles.h"
 #include "client/context/memory.h"
 #include "client/copse.h"
 #include "client/port/arguments.h"
@@ -50,25 +51,35 @@ struct copse_request final : copse::client::Handle {
 // Detach.
 struct copse_context final : copse::client::Handle {
   using Lock = copse::client::Completion::Lock;
+  // Teams and requests; owned until they are taken out.
+  using Handles = std::map<Handle*, std::unique_ptr<Handle>>;
 
   copse_context() : Handle(Kind::kContext) {}
 
   copse_status_t Attach(const copse_init_params_t& params);
   // Gives up everything; only the handle is left.
   void Detach();
-  // Tells the daemon that this process makes no more calls, and does not wait for its answer. Its teams are destroyed,
-  // but for those with calls in progress, which Detach leaves.
+  // Tells the daemon that this process makes no more calls, without waiting for an answer. The teams are destroyed,
+  // except those with calls in progress, which Detach leaves.
   void LeaveAllTeams();
-  // In a forked child: closes and unmaps, touches no lock, tells nobody.
+  // In a forked child: closes and unmaps, takes no lock, sends nothing.
   void DropInChild();
   bool forked() const { return fork_guard_.forked(); }
 
   copse::client::Attachment& attachment() { return attachment_; }
   copse::client::Completion& completion() { return completion_; }
   copse::client::Memory& memory() { return memory_; }
-  copse::client::Handles& handles(const Lock& /*lock*/) { return handles_; }
-  // Takes a team out of the keeping of the handles and of its requests. Null if it was taken before. *left_later: its
-  // calls are in flight, after which the daemon is told; else the caller tells it.
+  void Add(const Lock& /*lock*/, std::unique_ptr<Handle> handle) {
+    Handle* const key = handle.get();
+    handles_.emplace(key, std::move(handle));
+  }
+  // Returns null if the handle was taken before.
+  std::unique_ptr<Handle> Take(const Lock& /*lock*/, Handle* handle) {
+    auto node = handles_.extract(handle);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+  // Takes a team away from the handles and from its requests. Returns null if it was taken before. *left_later: its
+  // calls are in flight, and the team is left when they have ended; else the caller leaves it.
   std::unique_ptr<Handle> TakeTeam(const Lock& lock, copse_team* team, bool* left_later);
 
   uint64_t message_bytes_max() const { return attachment_.attr().message_bytes_max; }
@@ -79,12 +90,12 @@ struct copse_context final : copse::client::Handle {
   copse::client::Attachment attachment_;
   copse::client::Completion completion_{&attachment_};
   copse::client::Memory memory_{&attachment_, &completion_};
-  copse::client::Handles handles_;
+  Handles handles_;  // guarded by the lock
 };
 
 namespace copse::client {
 
-// Checks a handle that a caller gave. Errors: INVALID_ARGUMENT if it is null, destroyed, or its parent process's.
+// Check a handle that a caller gave. Errors: INVALID_ARGUMENT if it is null, destroyed, or the parent process's.
 copse_status_t Check(const copse_context_t* context);
 copse_status_t Check(const copse_team_t* team);
 copse_status_t Check(const copse_request_t* request);

@@ -36,7 +36,7 @@ copse_status_t Api(const char* name, Body body) {
   try {
     return body();
   } catch (abi::__forced_unwind&) {
-    throw;  // the thread is being cancelled
+    throw;  // the thread is being canceled
   } catch (const std::bad_alloc&) {
     return Fail(COPSE_ERR_NO_MEMORY, "out of memory");
   } catch (const std::exception& error) {
@@ -46,7 +46,7 @@ copse_status_t Api(const char* name, Body body) {
   }
 }
 
-// As Api, for a function on a handle.
+// Does the same for a function on a handle, which is checked first.
 template <typename T, typename Body>
 copse_status_t ApiOn(const char* name, T* handle, Body body) {
   return Api(name, [&] {
@@ -70,7 +70,7 @@ copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_a
 }
 
 copse_coll_args_t Args(copse_collective_t collective, const void* send, void* recv, uint64_t count,
-                       copse_datatype_t type, copse_op_t op = COPSE_OP_SUM) {
+                       copse_datatype_t type, copse_op_t op = COPSE_OP_SUM, uint32_t root = 0) {
   copse_coll_args_t args{};
   args.collective = collective;
   args.send = send;
@@ -78,6 +78,7 @@ copse_coll_args_t Args(copse_collective_t collective, const void* send, void* re
   args.count = count;
   args.type = type;
   args.op = op;
+  args.root = root;
   return args;
 }
 
@@ -259,16 +260,12 @@ copse_status_t copse_barrier(copse_team_t* team) {
 }
 
 copse_status_t copse_bcast(copse_team_t* team, void* buffer, uint64_t count, copse_datatype_t type, uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_BCAST, nullptr, buffer, count, type);
-  args.root = root;
-  return Blocking("bcast", team, args);
+  return Blocking("bcast", team, Args(COPSE_COLL_BCAST, nullptr, buffer, count, type, COPSE_OP_SUM, root));
 }
 
 copse_status_t copse_reduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
                             copse_op_t op, uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_REDUCE, send, recv, count, type, op);
-  args.root = root;
-  return Blocking("reduce", team, args);
+  return Blocking("reduce", team, Args(COPSE_COLL_REDUCE, send, recv, count, type, op, root));
 }
 
 copse_status_t copse_allreduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
@@ -300,16 +297,12 @@ copse_status_t copse_reduce_scatter(copse_team_t* team, const void* send, void* 
 
 copse_status_t copse_gather(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
                             uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_GATHER, send, recv, count, type);
-  args.root = root;
-  return Blocking("gather", team, args);
+  return Blocking("gather", team, Args(COPSE_COLL_GATHER, send, recv, count, type, COPSE_OP_SUM, root));
 }
 
 copse_status_t copse_scatter(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
                              uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_SCATTER, send, recv, count, type);
-  args.root = root;
-  return Blocking("scatter", team, args);
+  return Blocking("scatter", team, Args(COPSE_COLL_SCATTER, send, recv, count, type, COPSE_OP_SUM, root));
 }
 
 copse_status_t copse_allgather(copse_team_t* team, const void* send, void* recv, uint64_t count,
@@ -324,18 +317,16 @@ copse_status_t copse_alltoall(copse_team_t* team, const void* send, void* recv, 
 copse_status_t copse_gatherv(copse_team_t* team, const void* send, uint64_t count, void* recv,
                              const uint64_t* recv_counts, const uint64_t* recv_displacements, copse_datatype_t type,
                              uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_GATHERV, send, recv, count, type);
+  copse_coll_args_t args = Args(COPSE_COLL_GATHERV, send, recv, count, type, COPSE_OP_SUM, root);
   SetReceiveBlocks(recv_counts, recv_displacements, &args);
-  args.root = root;
   return Blocking("gatherv", team, args);
 }
 
 copse_status_t copse_scatterv(copse_team_t* team, const void* send, const uint64_t* send_counts,
                               const uint64_t* send_displacements, void* recv, uint64_t count, copse_datatype_t type,
                               uint32_t root) {
-  copse_coll_args_t args = Args(COPSE_COLL_SCATTERV, send, recv, count, type);
+  copse_coll_args_t args = Args(COPSE_COLL_SCATTERV, send, recv, count, type, COPSE_OP_SUM, root);
   SetSendBlocks(send_counts, send_displacements, &args);
-  args.root = root;
   return Blocking("scatterv", team, args);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notices that this process is a fork of the one that made the object.
+// Detects that this process is a fork of the one that made the object.
 #ifndef COPSE_CLIENT_CONTEXT_FORK_GUARD_H_
 #define COPSE_CLIENT_CONTEXT_FORK_GUARD_H_
 
@@ -8,7 +8,7 @@
 
 namespace copse::client {
 
-// A page that the kernel wipes in a forked child makes the question cost one load; where the kernel cannot, the process
+// The check is one load of a page that the kernel wipes in a forked child; where the kernel cannot do that, the process
 // id is compared. Thread-safe.
 class ForkGuard {
  public:

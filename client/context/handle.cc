@@ -10,35 +10,35 @@
 namespace copse::client {
 namespace {
 
-struct Graveyard {
+struct RetiredHandles {
   std::mutex mutex;
-  std::deque<std::unique_ptr<Handle>> husks;
+  std::deque<std::unique_ptr<Handle>> retired;
   std::vector<std::unique_ptr<Handle>> abandoned;
 };
 
 // Never destroyed: threads may outlive static objects.
-Graveyard& TheGraveyard() {
-  static auto* graveyard = new Graveyard;
-  return *graveyard;
+RetiredHandles& TheRetiredHandles() {
+  static auto* handles = new RetiredHandles;
+  return *handles;
 }
 
 }  // namespace
 
 void Handle::Retire(std::unique_ptr<Handle> handle) {
-  handle->kind_.store(Kind::kDestroyed, std::memory_order_release);
-  std::unique_ptr<Handle> oldest;  // destroyed outside the lock
-  Graveyard& graveyard = TheGraveyard();
-  std::lock_guard<std::mutex> lock(graveyard.mutex);
-  graveyard.husks.push_back(std::move(handle));
-  if (graveyard.husks.size() <= kHusksMax) return;
-  oldest = std::move(graveyard.husks.front());
-  graveyard.husks.pop_front();
+  handle->kind_.store(Kind::kDestroyed, std::memory_order_release);  // pairs with Is
+  std::unique_ptr<Handle> oldest;                                    // destroyed outside the lock
+  RetiredHandles& all = TheRetiredHandles();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.retired.push_back(std::move(handle));
+  if (all.retired.size() <= kRetiredMax) return;
+  oldest = std::move(all.retired.front());
+  all.retired.pop_front();
 }
 
 void Handle::Abandon(std::unique_ptr<Handle> handle) {
-  handle->kind_.store(Kind::kDestroyed, std::memory_order_release);
+  handle->kind_.store(Kind::kDestroyed, std::memory_order_release);  // pairs with Is
   // No lock: it may have been held by another thread at the fork, and the child's only use of this is from here.
-  TheGraveyard().abandoned.push_back(std::move(handle));
+  TheRetiredHandles().abandoned.push_back(std::move(handle));
 }
 
 }  // namespace copse::client

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the opaque pointers of copse.h point to, and how a wrong one is noticed.
+// The base of the objects behind the opaque pointers of copse.h, which detects wrong pointers.
 #ifndef COPSE_CLIENT_CONTEXT_HANDLE_H_
 #define COPSE_CLIENT_CONTEXT_HANDLE_H_
 
@@ -10,8 +10,8 @@
 
 namespace copse::client {
 
-// A destroyed handle is kept as an empty husk until kHusksMax later ones were destroyed, so that its use soon after,
-// the usual mistake, is an error and not a crash.
+// A destroyed handle is kept, empty, until kRetiredMax later ones were destroyed, so that its use soon after, the usual
+// mistake, is an error and not a crash.
 class Handle {
  public:
   enum class Kind : uint32_t {
@@ -20,17 +20,18 @@ class Handle {
     kTeam = 0x43507854,
     kRequest = 0x43507852,
   };
-  static constexpr size_t kHusksMax = 256;
+  static constexpr size_t kRetiredMax = 256;
 
   explicit Handle(Kind kind) : kind_(kind) {}
   virtual ~Handle() { kind_.store(Kind::kDestroyed, std::memory_order_relaxed); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
+  // Acquire: pairs with the release in Retire and Abandon.
   bool Is(Kind kind) const { return kind_.load(std::memory_order_acquire) == kind; }
 
   static void Retire(std::unique_ptr<Handle> handle);
-  // Marks it destroyed and keeps it for ever: for objects whose locks cannot be destroyed in a forked child.
+  // Marks it destroyed and keeps it for ever, since its locks cannot be destroyed in a forked child.
   static void Abandon(std::unique_ptr<Handle> handle);
 
  private:

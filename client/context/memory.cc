@@ -26,7 +26,7 @@ copse_status_t Memory::Allocate(uint64_t bytes, void** memory) {
   return status != COPSE_OK || has_room ? status : AllocateRegion(bytes, memory);
 }
 
-// Small buffers, as long as half of the area is left for calls.
+// Small buffers lie there, as long as half of the area is left for calls.
 copse_status_t Memory::AllocateInDataArea(uint64_t bytes, void** memory, bool* has_room) {
   const Completion::Lock lock(&completion_);
   if (const auto status = completion_.CheckAlive(lock); status != COPSE_OK) return status;
@@ -36,7 +36,7 @@ copse_status_t Memory::AllocateInDataArea(uint64_t bytes, void** memory, bool* h
   const auto block = area.Allocate(bytes);
   *has_room = block.has_value();
   if (!block.has_value()) return COPSE_OK;
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.kind = UserMemory::Kind::kDataArea;
   range.address = queue.port().data() + block->offset;
   range.bytes = block->bytes;
@@ -53,7 +53,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
     return Fail(COPSE_ERR_NO_MEMORY, "too much memory asked for (bytes=%llu, limit=%llu)",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kBytesMax));
   }
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.bytes = ring::RoundUp(bytes, ring::kPageBytes);
   Region region;
   if (const auto status = RegisterRegion(&attachment_, range.bytes, &region); status != COPSE_OK) return status;
@@ -62,7 +62,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
   range.address = range.mapping.data();
   range.kind = region.id != 0 ? UserMemory::Kind::kRegion : UserMemory::Kind::kPlain;
   if (region.id == 0) {
-    // Slower, but as good: a quota, say, must not make a program fail.
+    // Copies are slower, but a quota, say, must not make a program fail.
     Log(LogLevel::kWarning, "memory is copied, as the daemon does not register it: %s (bytes=%llu, node=%s)",
         region.why.c_str(), static_cast<unsigned long long>(range.bytes), attachment_.node());
   }
@@ -76,12 +76,12 @@ copse_status_t Memory::Free(void* memory) {
   if (memory == nullptr) return COPSE_OK;
   const Completion::Lock lock(&completion_);
   CallQueue& queue = completion_.queue(lock);
-  UserMemory::Range* range = queue.user_memory().At(memory);
+  UserMemory::UserRange* range = queue.user_memory().At(memory);
   if (range == nullptr || range->kind == UserMemory::Kind::kRegistered) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "the memory is not from copse_alloc, or was freed (address=%p)", memory);
   }
   if (range->calls > 0) {
-    range->freed = true;  // a cancelled call may still write there
+    range->freed = true;  // a canceled call may still write there
     return COPSE_OK;
   }
   queue.DropRange(range);
@@ -94,7 +94,7 @@ copse_status_t Memory::Register(void* memory, uint64_t bytes) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "there is no such memory (address=%p, bytes=%llu)", memory,
                 static_cast<unsigned long long>(bytes));
   }
-  UserMemory::Range range;
+  UserMemory::UserRange range;
   range.kind = UserMemory::Kind::kRegistered;
   range.address = static_cast<uint8_t*>(memory);
   range.bytes = bytes;
@@ -107,7 +107,7 @@ copse_status_t Memory::Register(void* memory, uint64_t bytes) {
 copse_status_t Memory::Deregister(void* memory) {
   const Completion::Lock lock(&completion_);
   CallQueue& queue = completion_.queue(lock);
-  UserMemory::Range* range = queue.user_memory().At(memory);
+  UserMemory::UserRange* range = queue.user_memory().At(memory);
   if (range == nullptr || range->kind != UserMemory::Kind::kRegistered) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "no registered memory starts there (address=%p)", memory);
   }
@@ -117,7 +117,7 @@ copse_status_t Memory::Deregister(void* memory) {
 
 bool Memory::ReachesPages(const void* memory, uint64_t bytes) {
   const Completion::Lock lock(&completion_);
-  const UserMemory::Range* range = completion_.queue(lock).user_memory().Reachable(memory, bytes);
+  const UserMemory::UserRange* range = completion_.queue(lock).user_memory().Reachable(memory, bytes);
   return range != nullptr && range->kind == UserMemory::Kind::kRegion && !range->freed;
 }
 

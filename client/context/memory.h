@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse_alloc, copse_free, copse_register, copse_deregister.
+// The functions of copse.h on memory: copse_alloc, copse_free, copse_register, copse_deregister.
 #ifndef COPSE_CLIENT_CONTEXT_MEMORY_H_
 #define COPSE_CLIENT_CONTEXT_MEMORY_H_
 
@@ -23,7 +23,7 @@ class Memory {
   copse_status_t Free(void* memory);
   copse_status_t Register(void* memory, uint64_t bytes);
   copse_status_t Deregister(void* memory);
-  // Whether all of it is pages of one copse_alloc, which the daemon reads and writes as they lie.
+  // Whether the memory is all pages of one copse_alloc, which the daemon reads and writes as they lie.
   bool ReachesPages(const void* memory, uint64_t bytes);
 
  private:

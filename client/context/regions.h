@@ -15,8 +15,8 @@ namespace copse::client {
 
 struct Region {
   Mapping mapping;
-  uint32_t id = 0;  // 0: the daemon refuses
-  std::string why;  // it does
+  uint32_t id = 0;  // 0: the daemon refuses it
+  std::string why;  // the daemon's reason
 };
 
 // Makes memory of `bytes`, whole pages, and registers it. Errors: NO_MEMORY; NO_DAEMON; TIMED_OUT.

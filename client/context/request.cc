@@ -15,7 +15,7 @@ namespace {
 
 using Lock = copse_context::Lock;
 
-// How long copse_post puts up with a full queue.
+// The time for which copse_post waits for room in a full queue.
 constexpr double kPostSeconds = 0.01;
 
 std::string TeamName(const copse_request_t* request) {
@@ -26,7 +26,7 @@ copse_status_t FailNeverPosted(const copse_request_t* request) {
   return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
 }
 
-// With the context's lock.
+// Called with the context's lock.
 copse_status_t StateOf(copse_request_t* request) {
   switch (request->round.state) {
     case Round::State::kIdle:
@@ -51,7 +51,7 @@ copse_status_t CreateRequest(copse_team_t* team, const copse_coll_args_t& args, 
   result->team = team;
   *request = result.get();
   const Lock lock(&context->completion());
-  context->handles(lock).Add(std::move(result));
+  context->Add(lock, std::move(result));
   return COPSE_OK;
 }
 
@@ -98,7 +98,7 @@ copse_status_t DestroyRequest(copse_request_t* request) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress; wait for it or cancel it (team=%s)",
                   TeamName(request).c_str());
     }
-    owner = context->handles(lock).Take(request);
+    owner = context->Take(lock, request);
   }
   if (owner == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was finalized");
   Handle::Retire(std::move(owner));

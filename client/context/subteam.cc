@@ -40,7 +40,8 @@ copse_status_t RecordOfList(const uint32_t* ranks, uint32_t count, uint32_t rank
   return COPSE_OK;
 }
 
-// All members' records, by allreduce on the parent: each adds its own to zeros. In pieces that fit a call.
+// Exchanges all members' records by allreduce on the parent: each adds its own to zeros, as much at a time as fits a
+// call.
 copse_status_t Exchange(copse_team_t* parent, const SubteamRecord& mine, std::vector<SubteamRecord>* all) {
   constexpr uint64_t kWords = sizeof(SubteamRecord) / sizeof(uint64_t);
   copse_context_t* context = parent->context;

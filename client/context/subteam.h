@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is in a sub-team, worked out by every member of the parent from the same records.
+// The membership of a sub-team, which every member of the parent works out from the same records.
 #ifndef COPSE_CLIENT_CONTEXT_SUBTEAM_H_
 #define COPSE_CLIENT_CONTEXT_SUBTEAM_H_
 
@@ -12,27 +12,27 @@
 
 namespace copse::client {
 
-// What one member of the parent says.
+// The contribution of one member of the parent.
 struct SubteamRecord {
   int64_t color = COPSE_UNDEFINED;
   int64_t key = 0;
-  uint64_t ranks_hash = 0;  // of the list it gave; 0 if none
+  uint64_t ranks_hash = 0;  // of the list that it gave; 0 if none
 };
 static_assert(sizeof(SubteamRecord) == 24);
 
-// The record of rank `rank` in a parent of `size`. Errors: INVALID_ARGUMENT.
+// Makes the record of rank `rank` in a parent of `size`. Errors: INVALID_ARGUMENT.
 copse_status_t MakeRecord(const copse_subteam_params_t& params, uint32_t rank, uint32_t size, SubteamRecord* record);
 
-// Ranks of the parent that have the colour of `rank`, in the new team's order; empty if that colour is COPSE_UNDEFINED.
+// Returns the parent's ranks that have the color of `rank`, in the new team's order; none if that is COPSE_UNDEFINED.
 std::vector<uint32_t> MembersOf(const std::vector<SubteamRecord>& records, uint32_t rank);
 
-// Error: MISMATCH, for all of them alike, if members gave different lists.
+// Checks that members gave the same list. Error: MISMATCH, for all of them alike.
 copse_status_t CheckSameList(const std::vector<SubteamRecord>& records, const std::vector<uint32_t>& members);
 
-// Error: MISMATCH, if somebody whom this rank's list has is not among the members, since it gave another list or none.
+// Checks that all ranks of this rank's list are members. Error: MISMATCH if one gave another list or none.
 copse_status_t CheckAllListed(const copse_subteam_params_t& params, const std::vector<uint32_t>& members);
 
-// "parent/3", or a shorter name that is as unique if that is longer than a name may be.
+// Returns "parent/3", or a shorter name that is as unique if that is longer than a name may be.
 std::string SubteamName(const std::string& parent, uint64_t number);
 
 }  // namespace copse::client

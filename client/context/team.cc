@@ -20,7 +20,7 @@ namespace copse::client {
 namespace {
 
 constexpr double kDestroySeconds = 10;
-constexpr double kAnswerSeconds = 5;  // for the daemon to say that a formation timed out
+constexpr double kAnswerSeconds = 5;  // for the daemon's answer that a formation timed out
 constexpr uint64_t kTeamFields = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
                                  COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_OOB |
                                  COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
@@ -58,11 +58,11 @@ copse_status_t Allgather(const copse_oob_coll_t& oob, void* mine, void* all, siz
   while ((status = oob.req_test(request)) == COPSE_INPROGRESS) sched_yield();
   oob.req_free(request);
   if (status == COPSE_OK) return COPSE_OK;
-  // A callback may return anything, but what is no status of ours must not look like success to a caller.
+  // A callback may return anything, but a number that is no status must not look like success to a caller.
   return Fail(StatusFromWire(status), "the out-of-band allgather failed (status=%d)", static_cast<int>(status));
 }
 
-// What the members tell each other out of band.
+// The record that members exchange out of band.
 struct OobRecord {
   uint64_t nonce;  // rank 0's is used
   uint64_t name_hash;
@@ -132,7 +132,7 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
   request.nonce = spec.nonce;
   request.timeout_s = std::max(spec.timeout_s, 0.0);
   memcpy(request.name, spec.name.data(), std::min(spec.name.size(), sizeof(request.name) - 1));
-  // The daemon ends a formation in time and knows who is missing; waiting longer than that is for a stuck daemon.
+  // The daemon ends a formation in time and knows which ranks are missing; the longer wait is for a stuck daemon.
   const Deadline deadline = spec.timeout_s > 0 ? DeadlineAfter(spec.timeout_s + kAnswerSeconds) : kNever;
   ControlChannel::Answer answer;
   if (const auto status = context->attachment().channel().Ask(attach::MessageType::kTeamCreate, request,
@@ -157,7 +157,7 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
       spec.size, static_cast<unsigned long long>(ready.team), ready.node_count);
   *team = result.get();
   const copse_context::Lock lock(&context->completion());
-  context->handles(lock).Add(std::move(result));
+  context->Add(lock, std::move(result));
   return COPSE_OK;
 }
 
@@ -180,7 +180,7 @@ copse_status_t DestroyTeam(copse_team_t* team) {
   }
   const attach::TeamDestroy destroy{{}, team->handle, 0};
   ControlChannel::Answer answer;
-  // Without an answer the team is gone all the same: with the daemon, or with this process.
+  // Without an answer the team is gone all the same, with the daemon or with this process.
   const auto status = context->attachment().channel().Ask(
       attach::MessageType::kTeamDestroy, destroy, attach::MessageType::kDone, DeadlineAfter(kDestroySeconds), &answer);
   if (status == COPSE_OK && answer.As<attach::Done>().status != COPSE_OK) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How teams come to be.
+// Creation and destruction of teams.
 #ifndef COPSE_CLIENT_CONTEXT_TEAM_H_
 #define COPSE_CLIENT_CONTEXT_TEAM_H_
 
@@ -13,7 +13,7 @@ copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& p
 copse_status_t CreateSubteam(copse_team_t* parent, const copse_subteam_params_t& params, copse_team_t** team);
 copse_status_t DestroyTeam(copse_team_t* team);
 
-// Who the new team is, agreed by its members.
+// A new team's identity, agreed by its members.
 struct TeamSpec {
   std::string name;
   uint32_t rank = 0;
@@ -22,7 +22,7 @@ struct TeamSpec {
   uint32_t parent = 0;   // handle; 0: none
   double timeout_s = 0;  // <= 0: the cluster's default
 };
-// Asks the daemon, which answers when the team is formed.
+// Asks the daemon to form the team, and waits for its answer.
 copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_team_t** team);
 
 }  // namespace copse::client

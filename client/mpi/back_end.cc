@@ -300,9 +300,7 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_COLLECTIVES(SET_COLLECTIVE, )
 #define SET_FILE(name) SET(name, (&OfFileMessage<kEntry##name, &MpiApi::name, 1>::Run))
 #define SET_FILE_AT(name) SET(name, (&OfFileMessage<kEntry##name, &MpiApi::name, 2>::Run))
-  COPSE_MPI_FILE_CALLS(SET_SHIELDED, SET_FILE, SET_FILE_AT)
 #define SET_WINDOW_MAKER(name) SET(name, (&OfWindow<&MpiApi::name, 1>::Run))
-  COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER)
 #define SET_OF(name, owner, ...) SET(name, (&OfMessage<kEntry##name, &MpiApi::name, owner, __VA_ARGS__>::Run))
 #define SET_MESSAGE(name) SET_OF(name, OfComm<5>, Counted<0>)
 #define SET_STARTED(name) SET(name, (&OfStarted<kEntry##name, &MpiApi::name>::Run))
@@ -315,27 +313,28 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
 #define SET_SIX(name) SET_OF(name, OfComm<6>, Anywhere)
 #define SET_SEVEN(name) SET_OF(name, OfComm<7>, Anywhere)
 #define SET_EIGHT(name) SET_OF(name, OfComm<8>, Anywhere)
-  COPSE_MPI_ONE_BUFFER(SET_MESSAGE, SET_STARTED, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
-  COPSE_MPI_MESSAGE_BUFFERS(SET_MESSAGES)
-  COPSE_MPI_RESULT_BUFFERS(SET_RESULTS)
-  SET_OF(Fetch_and_op, OfWin<6>, One<0, 2>, One<1, 2>)
-  SET_OF(Compare_and_swap, OfWin<6>, One<0, 3>, One<1, 3>, One<2, 3>)
+#define SET_ATTACH(name) SET_OF(name, OfWorld, Sized<0, 1>)
 #define SET_PACK(name) SET_OF(name, OfComm<6>, Counted<0>, Sized<3, 4>)
 #define SET_UNPACK(name) SET_OF(name, OfComm<6>, Sized<0, 1>, Counted<3>)
 #define SET_PACK_EXTERNAL(name) SET_OF(name, OfWorld, Counted<1>, Sized<4, 5>)
 #define SET_UNPACK_EXTERNAL(name) SET_OF(name, OfWorld, Sized<1, 2>, Counted<4>)
 #define SET_REDUCE_LOCAL(name) SET_OF(name, OfWorld, Counted<0, 2, 3>, Counted<1, 2, 3>)
-#define SET_ATTACH(name) SET_OF(name, OfWorld, Sized<0, 1>)
 #define SET_READY(name) SET_OF(name, OfWorld, Anywhere)
-  SET_ATTACH(Buffer_attach)
-  SET_PACK(Pack)
-  SET_UNPACK(Unpack)
-  SET_PACK_EXTERNAL(Pack_external)
-  SET_UNPACK_EXTERNAL(Unpack_external)
-  SET_REDUCE_LOCAL(Reduce_local)
-  COPSE_MPI_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT)
 #define SET_PASSED(name) SET(name, (&PassedOn<&MpiApi::name>::Run))
+#define SET_COUNTED(S)                                                                                              \
+  COPSE_MPI_FILE_BUFFERS(SET_FILE, SET_FILE_AT, S)                                                                  \
+  COPSE_MPI_ONE_BUFFER(SET_MESSAGE, SET_STARTED, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED, S)               \
+  COPSE_MPI_MESSAGE_BUFFERS(SET_MESSAGES, S)                                                                        \
+  COPSE_MPI_RESULT_BUFFERS(SET_RESULTS, S)                                                                          \
+  COPSE_MPI_PACKINGS(SET_ATTACH, SET_PACK, SET_UNPACK, SET_PACK_EXTERNAL, SET_UNPACK_EXTERNAL, SET_REDUCE_LOCAL, S) \
+  COPSE_MPI_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT, S)                                                         \
+  COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER, S)
+  COPSE_MPI_FILE_CALLS(SET_SHIELDED)
+  SET_COUNTED()
+  SET_OF(Fetch_and_op, OfWin<6>, One<0, 2>, One<1, 2>)
+  SET_OF(Compare_and_swap, OfWin<6>, One<0, 3>, One<1, 3>, One<2, 3>)
   COPSE_MPI_PASSED_CALLS(SET_PASSED)
+  SET_WINDOW_MAKER(Win_create_dynamic)
   SET(Win_free, (&OfWindow<&MpiApi::Win_free, -1>::Run))
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \
@@ -346,21 +345,14 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET(name##_init_c, (&Persistent<kEntry##name##_init_c, name##Call, &MpiApi::name##_init_c>::Run))
   COPSE_MPI_COLLECTIVES(SET_PERSISTENT, )
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
-  COPSE_MPI_LARGE_FILE_CALLS(SET_FILE, SET_FILE_AT)
-  COPSE_MPI_LARGE_WINDOW_MAKERS(SET_WINDOW_MAKER)
-  COPSE_MPI_LARGE_ONE_BUFFER(SET_MESSAGE, SET_STARTED, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
-  COPSE_MPI_LARGE_MESSAGE_BUFFERS(SET_MESSAGES)
-  COPSE_MPI_LARGE_RESULT_BUFFERS(SET_RESULTS)
-  SET_ATTACH(Buffer_attach_c)
+  SET_COUNTED(_c)
+  SET_MESSAGES(Isendrecv)
+  SET_MESSAGES(Isendrecv_c)
+  SET_REPLACED(Isendrecv_replace)
+  SET_REPLACED(Isendrecv_replace_c)
   SET_READY(Pready)
   SET_READY(Pready_range)
   SET_READY(Pready_list)
-  SET_PACK(Pack_c)
-  SET_UNPACK(Unpack_c)
-  SET_PACK_EXTERNAL(Pack_external_c)
-  SET_UNPACK_EXTERNAL(Unpack_external_c)
-  SET_REDUCE_LOCAL(Reduce_local_c)
-  COPSE_MPI_LARGE_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT)
 #endif
   return nullptr;
 }

@@ -39,9 +39,9 @@ int PassOn(Function* function, Arguments... arguments) {
 }
 
 // One call that completes requests, which MPI overwrites when they are complete.
-class Completion {
+class CompletingCall {
  public:
-  Completion(Requests* ours, int count, const MPI_Request* requests)
+  CompletingCall(Requests* ours, int count, const MPI_Request* requests)
       : ours_(ours), requests_(requests, requests + (count > 0 && requests != nullptr ? count : 0)) {}
 
   // `test(&done)` calls MPI, until it has done something. Returns what it did last.
@@ -144,74 +144,73 @@ int FailIfLost(Requests* ours, MPI_Request request) {
 int Wait(MPI_Request* request, MPI_Status* status) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Wait, request, status);
-  Completion completion(ours, 1, request);
-  const int result = completion.Await([&](int* done) { return Mpi().Test(request, done, status); });
-  return completion.Finish(result, 1, kSame, MPI_STATUSES_IGNORE, false);
+  CompletingCall call(ours, 1, request);
+  const int result = call.Await([&](int* done) { return Mpi().Test(request, done, status); });
+  return call.Finish(result, 1, kSame, MPI_STATUSES_IGNORE, false);
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitall, count, requests, statuses);
-  Completion completion(ours, count, requests);
-  const int result = completion.Await([&](int* done) { return Mpi().Testall(count, requests, done, statuses); });
-  return completion.Finish(result, count, kSame, statuses, true);
+  CompletingCall call(ours, count, requests);
+  const int result = call.Await([&](int* done) { return Mpi().Testall(count, requests, done, statuses); });
+  return call.Finish(result, count, kSame, statuses, true);
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitany, count, requests, index, status);
-  Completion completion(ours, count, requests);
-  const int result = completion.Await([&](int* done) { return Mpi().Testany(count, requests, index, done, status); });
-  return completion.Finish(
+  CompletingCall call(ours, count, requests);
+  const int result = call.Await([&](int* done) { return Mpi().Testany(count, requests, index, done, status); });
+  return call.Finish(
       result, *index != MPI_UNDEFINED, [&](int) { return *index; }, MPI_STATUSES_IGNORE, false);
 }
 
 int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitsome, count, requests, done, indices, statuses);
-  Completion completion(ours, count, requests);
-  const int result = completion.Await([&](int* some) {
+  CompletingCall call(ours, count, requests);
+  const int result = call.Await([&](int* some) {
     const int code = Mpi().Testsome(count, requests, done, indices, statuses);
     *some = *done;
     return code;
   });
-  return completion.Finish(
+  return call.Finish(
       result, *done, [&](int i) { return indices[i]; }, statuses, true);
 }
 
 int Test(MPI_Request* request, int* done, MPI_Status* status) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Test, request, done, status);
-  Completion completion(ours, 1, request);
-  const int result = completion.Once([&](int* flag) { return Mpi().Test(request, flag, status); }, done);
-  return completion.Finish(result, *done != 0, kSame, MPI_STATUSES_IGNORE, false);
+  CompletingCall call(ours, 1, request);
+  const int result = call.Once([&](int* flag) { return Mpi().Test(request, flag, status); }, done);
+  return call.Finish(result, *done != 0, kSame, MPI_STATUSES_IGNORE, false);
 }
 
 int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testall, count, requests, done, statuses);
-  Completion completion(ours, count, requests);
-  const int result = completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
-  return completion.Finish(result, *done != 0 ? count : 0, kSame, statuses, true);
+  CompletingCall call(ours, count, requests);
+  const int result = call.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
+  return call.Finish(result, *done != 0 ? count : 0, kSame, statuses, true);
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status* status) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testany, count, requests, index, done, status);
-  Completion completion(ours, count, requests);
-  const int result =
-      completion.Once([&](int* flag) { return Mpi().Testany(count, requests, index, flag, status); }, done);
-  return completion.Finish(
+  CompletingCall call(ours, count, requests);
+  const int result = call.Once([&](int* flag) { return Mpi().Testany(count, requests, index, flag, status); }, done);
+  return call.Finish(
       result, *done != 0 && *index != MPI_UNDEFINED, [&](int) { return *index; }, MPI_STATUSES_IGNORE, false);
 }
 
 int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testsome, count, requests, done, indices, statuses);
-  Completion completion(ours, count, requests);
+  CompletingCall call(ours, count, requests);
   const int result =
-      completion.Once([&](int* some) { return Mpi().Testsome(count, requests, some, indices, statuses); }, done);
-  return completion.Finish(
+      call.Once([&](int* some) { return Mpi().Testsome(count, requests, some, indices, statuses); }, done);
+  return call.Finish(
       result, *done, [&](int i) { return indices[i]; }, statuses, true);
 }
 

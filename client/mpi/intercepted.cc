@@ -7,10 +7,10 @@
 #include "client/mpi/async/progressing_wait.h"
 
 namespace copse::mpi {
-CallState::CallState(Session* session, Entry entry)
+InterceptedCall::InterceptedCall(Session* session, Entry entry)
     : session(session), entry(entry), start_(session->settings.keeps_times ? NowNanoseconds() : 0) {}
 
-void CallState::Enter(MPI_Comm comm, bool may_wait) {
+void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {
     reason = session->without_context;
   } else if (comm == MPI_COMM_NULL || (communicator = Communicator::Of(comm)) == nullptr) {
@@ -28,7 +28,7 @@ void CallState::Enter(MPI_Comm comm, bool may_wait) {
 }
 
 // Instead of this call: the team is not what it was, or this rank not where the others are.
-void CallState::FailBefore(copse_status_t why, const char* text) {
+void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
   status = why;
   error_ = std::string(text) + ": " + copse_status_string(why);
   is_done = true;
@@ -36,7 +36,7 @@ void CallState::FailBefore(copse_status_t why, const char* text) {
 }
 
 // Memory whose data is lost becomes the program's again.
-bool CallState::TakeLateFailure() {
+bool InterceptedCall::TakeLateFailure() {
   const copse_status_t late = communicator->TakeLateFailure();
   if (late == COPSE_OK) return false;
   FailBefore(late, "an asynchronous call has failed since it returned");
@@ -44,24 +44,24 @@ bool CallState::TakeLateFailure() {
   return true;
 }
 
-void CallState::Lose(Offload* offload) {
+void InterceptedCall::Lose(Offload* offload) {
   if (TakeLateFailure()) return;
   Note(offload->Lose(kLostData), *offload);
   communicator->SetOutOfStep();
 }
 
-void CallState::Note(copse_status_t noted, const Offload& offload) {
+void InterceptedCall::Note(copse_status_t noted, const Offload& offload) {
   status = noted;
   if (status != COPSE_OK) error_ = offload.error();
 }
 
-void CallState::Choose(const Offload& offload) {
+void InterceptedCall::Choose(const Offload& offload) {
   choice_ = communicator->ChoiceOf(*session, offload);
   if (choice_ == nullptr || choice_->path() == Path::kCopse) return;
   reason = choice_->is_settled() ? Reason::kFasterByMpi : Reason::kTrial;
 }
 
-copse_status_t CallState::RunOnTeam(Offload* offload) const {
+copse_status_t InterceptedCall::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
   ProgressingWait wait(session);
   copse_status_t now = offload->Init(team);
@@ -72,7 +72,7 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
   return now;
 }
 
-void CallState::Run(Offload* offload) {
+void InterceptedCall::Run(Offload* offload) {
   AsyncCalls* const async = TheAsyncCalls();
   if (!AwaitBuffers(*communicator, *offload)) return Lose(offload);
   if (async == nullptr) return Note(RunOnTeam(offload), *offload);
@@ -88,9 +88,9 @@ void CallState::Run(Offload* offload) {
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
 // no rank waits by MPI for a rank that got an error. The next call reports the failure.
-void CallState::Decide() {
+void InterceptedCall::Decide() {
   const PathTimes& mine = choice_->times();
-  const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};
+  const uint64_t parts[] = {mine.copse.ns, mine.mpi.ns, communicator->EndsOnErrors() ? 0U : 1U};
   uint64_t most[std::size(parts)] = {};
   Offload offload(session->offload_options(), /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
@@ -101,16 +101,16 @@ void CallState::Decide() {
   offload.args.recv = most;
   const bool agreed = RunOnTeam(&offload) == COPSE_OK;
   if (most[2] != 0) communicator->SetHandlesErrors();
-  choice_->Decide({most[0], mine.copse_calls, most[1], mine.mpi_calls}, /*copse_only=*/!agreed);
+  choice_->Decide({{most[0], mine.copse.calls}, {most[1], mine.mpi.calls}}, /*copse_only=*/!agreed);
 }
 
-void CallState::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
+void InterceptedCall::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 
-void CallState::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
+void InterceptedCall::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->persistent = true;
   call->team = communicator->FormPersistentTeam(session);
   if (call->team == nullptr) {
@@ -121,7 +121,7 @@ void CallState::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, M
   if (status == COPSE_OK) result = TheRequests()->MakePersistent(call, request);
 }
 
-void CallState::Count() {
+void InterceptedCall::Count() {
   const uint64_t forming = communicator == nullptr ? 0 : communicator->TakeFormingTime();
   const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ - forming + waited_ns_ : 0;
   if (reason == Reason::kFirstCalls) communicator->CountFirst(taken);
@@ -133,7 +133,7 @@ void CallState::Count() {
   if (choice_ != nullptr && choice_->Count(taken)) Decide();
 }
 
-int CallState::Finish() const {
+int InterceptedCall::Finish() const {
   if (status == COPSE_OK) return result;
   return communicator->Fail(NameOf(entry), status, error_.empty() ? copse_status_string(status) : error_.c_str());
 }

@@ -23,9 +23,9 @@
 namespace copse::mpi {
 
 // A call on its way: its path, and its result.
-class CallState {
+class InterceptedCall {
  public:
-  CallState(Session* session, Entry entry);
+  InterceptedCall(Session* session, Entry entry);
 
   // Finds the communicator, counts the call, and decides as far as arguments have no part in it.
   void Enter(MPI_Comm comm, bool may_wait);
@@ -96,13 +96,13 @@ struct CallMode {
   bool has_part_in_first = false;  // calls before there is a team are not just passed on
 };
 
-// `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()`
-// calls MPI, unless that is done. Returns what the program's call returns.
+// `go(InterceptedCall*)` is called if the call may be offloaded, and says by the state's reason whether it was;
+// `pass()` calls MPI, unless that is done. Returns what the program's call returns.
 template <typename Call, typename Go, typename Pass>
 int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pass) {
   Session* const session = TheSession();
   if (session == nullptr || InsideMpi::IsNested()) return pass();
-  CallState state(session, entry);
+  InterceptedCall state(session, entry);
   {
     const InsideMpi inside;
     state.Enter(call.comm, mode.may_wait);
@@ -122,7 +122,7 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
 // `site`: where the program makes it.
 template <typename Call, typename Pass>
 int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
-  const auto go = [&](CallState* state) {
+  const auto go = [&](InterceptedCall* state) {
     state->site = site;
     Offload offload(state->session->offload_options(), /*outlives_call=*/false);
     state->Prepare(call, &offload);
@@ -144,7 +144,7 @@ template <typename Call, typename Pass>
 int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();
   NoteRequest();
-  const auto go = [&](CallState* state) {
+  const auto go = [&](InterceptedCall* state) {
     const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
     state->Prepare(call, &pending->offload);
     if (state->is_offloaded()) state->Start(pending, request);
@@ -157,7 +157,7 @@ template <typename Call, typename Pass>
 int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();
   NoteRequest();
-  const auto go = [&](CallState* state) {
+  const auto go = [&](InterceptedCall* state) {
     const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
     state->reason = call.Prepare(state->communicator->membership(), &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);

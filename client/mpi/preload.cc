@@ -15,7 +15,7 @@
 
 #include "client/mpi/api/back_end.h"
 #include "client/mpi/api/output_line.h"
-#include "client/preload/libc_next.h"
+#include "client/preload/libc_slots.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_slots[];

@@ -25,7 +25,7 @@ copse_status_t FailWith(const CallDefect& defect) {
   return Fail(static_cast<copse_status_t>(-static_cast<int>(defect.failure)), "%s", defect.text.c_str());
 }
 
-// The caller's arguments with what was found out about them.
+// Turns the caller's arguments into a plan, check by check.
 class Planner {
  public:
   Planner(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max)
@@ -54,7 +54,7 @@ class Planner {
   const CollectiveTraits* traits_ = nullptr;
   uint64_t type_bytes_ = 0;
   CallPlan plan_;
-  const void* send_ = nullptr;  // what the caller gave, without COPSE_IN_PLACE
+  const void* send_ = nullptr;  // the caller's buffers, without COPSE_IN_PLACE
   void* recv_ = nullptr;
 };
 
@@ -89,7 +89,7 @@ copse_status_t Planner::PlanValues() {
   return COPSE_OK;
 }
 
-// Who is in place, and where the caller's buffers are.
+// Finds out whether the rank is in place, and where the caller's buffers are.
 copse_status_t Planner::PlanInPlace() {
   const bool is_scatter = traits_->nesting == Nesting::kReceiveInSend;
   send_ = args_.send;
@@ -114,7 +114,7 @@ copse_status_t Planner::PlanInPlace() {
   }
   if (args_.send != COPSE_IN_PLACE) return COPSE_OK;
   if (is_scatter) {
-    if (rank_ != args_.root) return COPSE_OK;  // not looked at
+    if (rank_ != args_.root) return COPSE_OK;  // the argument is ignored
     return Fail(COPSE_ERR_INVALID_ARGUMENT,
                 "what is in place at a %s's root is the receive buffer (send=COPSE_IN_PLACE)",
                 CollectiveName(args_.collective));
@@ -127,10 +127,10 @@ copse_status_t Planner::PlanInPlace() {
   return COPSE_OK;
 }
 
-// What the list of the send or the receive side says. In place, an alltoallv sends what it receives.
+// Reads the list of the send or the receive side. In place, an alltoallv sends what it receives.
 copse_status_t Planner::PlanList(bool sends) {
   const bool shared = sends && plan_.in_place && args_.collective == COPSE_COLL_ALLTOALLV;
-  // The slices of a reduce_scatterv are by rank, as long as the results.
+  // A reduce_scatterv contributes a block for each rank, as long as that rank's result.
   const bool by_receive = shared || args_.collective == COPSE_COLL_REDUCE_SCATTERV;
   const bool uses_send_fields = sends && !by_receive;
   const uint64_t* counts = nullptr;
@@ -162,7 +162,7 @@ copse_status_t Planner::PlanList(bool sends) {
   return COPSE_OK;
 }
 
-// The rank's own count, which the counts must not contradict. Sets *count in place.
+// Checks the rank's own count against the list. In place the list has it, so *count is set.
 copse_status_t Planner::PlanOwnCount(const Blocks& blocks, uint64_t* count) const {
   const Block own{blocks.list()[rank_].offset, blocks.list()[rank_].bytes};
   if (plan_.in_place || args_.collective == COPSE_COLL_REDUCE_SCATTERV) {
@@ -196,7 +196,7 @@ copse_status_t Planner::PlanIrregular() {
   return COPSE_OK;
 }
 
-// Counts, bytes and lists.
+// Finds counts, bytes and lists.
 copse_status_t Planner::PlanLengths() {
   plan_.send.kind = SendBuffer(arguments_.collective, rank_, args_.root);
   plan_.receive.kind = ReceiveBuffer(arguments_.collective, rank_, args_.root);
@@ -250,7 +250,7 @@ copse_status_t Planner::CheckOverlap() const {
 copse_status_t Planner::PlanAddresses() {
   BufferPlan& send = plan_.send;
   BufferPlan& receive = plan_.receive;
-  // In place, the one is where its block of the other is.
+  // In place, the inner buffer is where its block of the outer one is.
   if (receive.bytes > 0 && !(plan_.in_place && plan_.nesting == Nesting::kReceiveInSend)) {
     if (recv_ == nullptr) return FailNull(receive);
     receive.address = static_cast<uint8_t*>(recv_);

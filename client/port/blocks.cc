@@ -12,16 +12,16 @@ namespace {
 
 using Number = unsigned long long;
 
-// Far beyond any address, and far enough from 2^64 that sums of two do not overflow.
+// The limit lies far beyond any address, and far enough below 2^64 that the sum of two offsets does not overflow.
 constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 
-// Non-empty blocks by where they lie, with their ranks.
+// A non-empty block with its rank.
 struct Placed {
   uint64_t offset;
   uint64_t bytes;
   uint32_t rank;
 };
-std::vector<Placed> ByOffset(const std::vector<ring::Block>& list) {
+std::vector<Placed> ByOffset(const std::vector<Block>& list) {
   std::vector<Placed> placed;
   placed.reserve(list.size());
   bool ascending = true;
@@ -56,7 +56,7 @@ copse_status_t Blocks::Make(const char* what, const uint64_t* counts, const uint
                   what, rank, static_cast<Number>(counts[rank]), static_cast<Number>(type_bytes),
                   static_cast<Number>(result.bytes_), static_cast<Number>(bytes_max));
     }
-    ring::Block& block = result.list_[rank];
+    Block& block = result.list_[rank];
     block.bytes = counts[rank] * type_bytes;
     block.offset = result.bytes_;
     if (displacements != nullptr) {
@@ -84,12 +84,12 @@ uint64_t Blocks::PackedOffset(uint32_t rank) const {
 
 void Blocks::WriteList(bool packed, uint8_t* to) const {
   if (!packed || is_packed_) {
-    memcpy(to, list_.data(), list_.size() * sizeof(ring::Block));
+    memcpy(to, list_.data(), list_.size() * sizeof(Block));
     return;
   }
   uint64_t offset = 0;
-  for (const ring::Block& block : list_) {
-    const ring::Block entry{offset, block.bytes};
+  for (const Block& block : list_) {
+    const Block entry{offset, block.bytes};
     memcpy(to, &entry, sizeof(entry));
     to += sizeof(entry);
     offset += block.bytes;
@@ -101,7 +101,7 @@ void Blocks::Pack(const uint8_t* from, uint8_t* to) const {
     memcpy(to, from, bytes_);
     return;
   }
-  for (const ring::Block& block : list_) {
+  for (const Block& block : list_) {
     memcpy(to, from + block.offset, block.bytes);
     to += block.bytes;
   }
@@ -112,7 +112,7 @@ void Blocks::Unpack(const uint8_t* from, uint8_t* to) const {
     memcpy(to, from, bytes_);
     return;
   }
-  for (const ring::Block& block : list_) {
+  for (const Block& block : list_) {
     memcpy(to + block.offset, from, block.bytes);
     from += block.bytes;
   }
@@ -137,7 +137,7 @@ bool Blocks::Touches(const uint8_t* address, const uint8_t* other, uint64_t byte
   const auto start = reinterpret_cast<uintptr_t>(other);
   const auto base = reinterpret_cast<uintptr_t>(address);
   if (bytes == 0 || !RangesOverlap(base, span_, start, bytes)) return false;
-  for (const ring::Block& block : list_) {
+  for (const Block& block : list_) {
     if (block.bytes > 0 && RangesOverlap(base + block.offset, block.bytes, start, bytes)) return true;
   }
   return false;
@@ -148,10 +148,10 @@ bool Overlap(const Blocks& a, const uint8_t* a_address, const Blocks& b, const u
   const auto b_base = reinterpret_cast<uintptr_t>(b_address);
   if (!RangesOverlap(a_base, a.span(), b_base, b.span())) return false;
   const std::vector<Placed> placed = ByOffset(b.list());
-  for (const ring::Block& block : a.list()) {
+  for (const Block& block : a.list()) {
     if (block.bytes == 0) continue;
     const uint64_t begin = a_base + block.offset;
-    // The last one of b that begins before this one's end is the only one that may reach into it.
+    // Only the last block of b that begins before this one's end may reach into it.
     auto next = std::lower_bound(placed.begin(), placed.end(), begin + block.bytes,
                                  [&](const Placed& p, uint64_t end) { return b_base + p.offset < end; });
     if (next != placed.begin() && b_base + (next - 1)->offset + (next - 1)->bytes > begin) return true;

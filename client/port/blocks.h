@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ranks' blocks lie in a buffer of an irregular collective.
+// The places of the ranks' blocks in a buffer of an irregular collective.
 #ifndef COPSE_CLIENT_PORT_BLOCKS_H_
 #define COPSE_CLIENT_PORT_BLOCKS_H_
 
@@ -8,28 +8,29 @@
 #include <vector>
 
 #include "client/copse.h"
-#include "protocol/ring_layout.h"
+#include "collectives/block.h"
 
 namespace copse::client {
 
-// A block a rank, in bytes from the buffer's address on. Empty ones have offset 0. Does not change once made.
+// One block for each rank, in bytes from the buffer's address on. Empty blocks have offset 0. Immutable once made.
 class Blocks {
  public:
-  // Of counts and displacements in elements; no displacements: one after another. `what`: "send" or "recv".
+  // Counts and displacements are in elements; without displacements blocks lie one after another. `what`: "send" or
+  // "recv".
   // Errors: INVALID_ARGUMENT: no counts, or a block beyond what can be addressed; NOT_SUPPORTED: more than `bytes_max`
   // together.
   static copse_status_t Make(const char* what, const uint64_t* counts, const uint64_t* displacements, uint32_t size,
                              uint64_t type_bytes, uint64_t bytes_max, Blocks* blocks);
 
-  const std::vector<ring::Block>& list() const { return list_; }
+  const std::vector<Block>& list() const { return list_; }
   uint64_t bytes() const { return bytes_; }  // together
   uint64_t span() const { return span_; }    // from the buffer's address to the last block's end
-  // Whether they lie one after another, from the buffer's address on.
+  // Whether the blocks lie one after another, from the buffer's address on.
   bool is_packed() const { return is_packed_; }
-  // Where rank `rank`'s block would lie if they did.
+  // Returns the offset that rank `rank`'s block would have if they did.
   uint64_t PackedOffset(uint32_t rank) const;
 
-  // The list that the daemon reads, `list().size()` entries: as the blocks lie, or packed.
+  // Writes the list that the daemon reads, `list().size()` entries: as the blocks lie, or packed.
   void WriteList(bool packed, uint8_t* to) const;
   // Copies all blocks from where they lie to one after another, and back.
   void Pack(const uint8_t* from, uint8_t* to) const;
@@ -42,7 +43,7 @@ class Blocks {
   bool Touches(const uint8_t* address, const uint8_t* other, uint64_t bytes) const;
 
  private:
-  std::vector<ring::Block> list_;
+  std::vector<Block> list_;
   uint64_t bytes_ = 0;
   uint64_t span_ = 0;
   bool is_packed_ = true;

@@ -27,7 +27,7 @@ CallQueue::CallQueue(std::unique_ptr<Port> port)
 
 CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round* round, uint32_t* running) {
   uint64_t value = 0;
-  Call* call = calls_.Take(&value);
+  CallInFlight* call = calls_.Take(&value);
   if (call == nullptr) return PostResult::kEventsFull;
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kCollective);
@@ -41,7 +41,7 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
   slot.entry.flags = FlagsOf(plan);
   slot.entry.under_way_max = plan.under_way_max;
   const Placement placement(plan, &user_memory_);
-  Staging::Block block;
+  Staging::Allocation block;
   if (placement.staging_bytes() > 0) {
     const auto room = staging_.Allocate(placement.staging_bytes());
     if (!room.has_value()) {
@@ -68,7 +68,7 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
 
 CallQueue::PostResult CallQueue::PostNop(Round* round) {
   uint64_t value = 0;
-  Call* call = calls_.Take(&value);
+  CallInFlight* call = calls_.Take(&value);
   if (call == nullptr) return PostResult::kEventsFull;
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kNop);
@@ -95,7 +95,7 @@ uint32_t CallQueue::Drain() {
       break;
     }
     ++count;
-    Call* call = calls_.Find(event.value);
+    CallInFlight* call = calls_.Find(event.value);
     if (call == nullptr) {
       Log(LogLevel::kWarning, "an event of no call was ignored (value=0x%llx)",
           static_cast<unsigned long long>(event.value));
@@ -110,7 +110,7 @@ uint32_t CallQueue::Drain() {
   return count;
 }
 
-void CallQueue::Finish(Call* call, copse_status_t status, std::string_view text, const FailureFacts& facts) {
+void CallQueue::Finish(CallInFlight* call, copse_status_t status, std::string_view text, const FailureFacts& facts) {
   if (call->round != nullptr) {
     if (status == COPSE_OK && call->copy_to != nullptr) {
       if (call->copy_blocks != nullptr) {
@@ -124,16 +124,16 @@ void CallQueue::Finish(Call* call, copse_status_t status, std::string_view text,
   Release(call);
 }
 
-void CallQueue::Release(Call* call) {
+void CallQueue::Release(CallInFlight* call) {
   if (const uint32_t region = staging_.Free(call->staging); region != 0) dropped_regions_.push_back(region);
-  for (UserMemory::Range* range : {call->send_range, call->receive_range}) {
+  for (UserMemory::UserRange* range : {call->send_range, call->receive_range}) {
     if (range == nullptr) continue;
     if (--range->calls == 0 && range->freed) DropRange(range);
   }
   calls_.Release(call);
 }
 
-void CallQueue::DropRange(UserMemory::Range* range) {
+void CallQueue::DropRange(UserMemory::UserRange* range) {
   if (range->kind == UserMemory::Kind::kDataArea) staging_.data_area().Free(range->block);
   if (range->kind == UserMemory::Kind::kRegion) dropped_regions_.push_back(range->region);
   user_memory_.Drop(range);
@@ -147,19 +147,19 @@ void CallQueue::DropIdleBounces() {
 std::vector<uint32_t> CallQueue::TakeDroppedRegions() { return std::exchange(dropped_regions_, {}); }
 
 void CallQueue::Detach(Round* round) {
-  if (Call* call = calls_.Find(round->value)) call->round = nullptr;
+  if (CallInFlight* call = calls_.Find(round->value)) call->round = nullptr;
   round->End(COPSE_ERR_CANCELED, "", UsualFacts(COPSE_ERR_CANCELED));
 }
 
 bool CallQueue::InFlight(uint32_t team) const {
-  for (const Call& call : calls_.calls()) {
+  for (const CallInFlight& call : calls_.calls()) {
     if (call.in_use && call.team == team) return true;
   }
   return false;
 }
 
 void CallQueue::EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts) {
-  for (Call& call : calls_.calls()) {
+  for (CallInFlight& call : calls_.calls()) {
     if (call.in_use) Finish(&call, status, text, facts);
   }
 }

@@ -18,13 +18,13 @@
 
 namespace copse::client {
 
-// What cannot be used where it is goes by way of a staging block (placement.h). A block belongs to the call until its
-// event, also when nobody waits for the call any more, since the daemon may write to it until then.
+// Buffers that the daemon does not reach are copied through staged memory (placement.h), which belongs to the call
+// until its event, also after the call is canceled, since the daemon may write to it until then.
 //
 // Thread-compatible: its context's lock guards it, except that one thread waits on port() without it.
 class CallQueue {
  public:
-  // kBounceFull: what the call copies, staging_wanted() bytes, needs a bounce region that is not there.
+  // kBounceFull: the call copies staging_wanted() bytes, for which there is no bounce region yet.
   enum class PostResult { kPosted, kQueueFull, kEventsFull, kDataFull, kBounceFull };
 
   explicit CallQueue(std::unique_ptr<Port> port);
@@ -36,10 +36,10 @@ class CallQueue {
 
   // Ends the rounds whose events have come. Returns how many events there were.
   uint32_t Drain();
-  // The daemon's event queue makes no sense any more; nothing further will complete.
+  // Whether the event queue is corrupt, so that nothing further will complete.
   bool broken() const { return broken_; }
 
-  // Ends the round with COPSE_ERR_CANCELED; its event will find nobody.
+  // Ends the round with COPSE_ERR_CANCELED; its event will be dropped.
   void Detach(Round* round);
   // Ends all rounds: the daemon is gone.
   void EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts);
@@ -49,19 +49,19 @@ class CallQueue {
   uint32_t in_flight() const { return calls_.in_use(); }
   Port& port() { return *port_; }
   Staging& staging() { return staging_; }
-  // Of the latest call that found no room.
+  // The bytes of staging that the latest call without room wanted.
   uint64_t staging_wanted() const { return staging_wanted_; }
   UserMemory& user_memory() { return user_memory_; }
   // Forgets a range that no call in flight uses. Ranges that were freed while one did are dropped with its event.
-  void DropRange(UserMemory::Range* range);
+  void DropRange(UserMemory::UserRange* range);
   // Drops bounce regions that no call uses.
   void DropIdleBounces();
-  // Regions of dropped ranges and bounces, to be deregistered; each is told once.
+  // Returns the regions of dropped ranges and bounces, to be deregistered; each once.
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:
-  void Finish(Call* call, copse_status_t status, std::string_view text, const FailureFacts& facts);
-  void Release(Call* call);
+  void Finish(CallInFlight* call, copse_status_t status, std::string_view text, const FailureFacts& facts);
+  void Release(CallInFlight* call);
 
   const std::unique_ptr<Port> port_;
   Staging staging_;

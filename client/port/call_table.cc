@@ -22,27 +22,27 @@ CallTable::CallTable(uint32_t entries) : calls_(entries) {
   for (uint32_t i = entries; i > 0; --i) free_.push_back(i - 1);
 }
 
-Call* CallTable::Take(uint64_t* value) {
+CallInFlight* CallTable::Take(uint64_t* value) {
   if (free_.empty()) return nullptr;
   const uint32_t index = free_.back();
   free_.pop_back();
-  Call& call = calls_[index];
+  CallInFlight& call = calls_[index];
   const uint32_t generation = call.generation + 1;
-  call = Call{};
+  call = CallInFlight{};
   call.generation = generation;
   call.in_use = true;
   *value = uint64_t{generation} << 32 | index;
   return &call;
 }
 
-Call* CallTable::Find(uint64_t value) {
+CallInFlight* CallTable::Find(uint64_t value) {
   const uint64_t index = value & 0xffffffff;
   if (index >= calls_.size()) return nullptr;
-  Call& call = calls_[index];
+  CallInFlight& call = calls_[index];
   return call.in_use && call.generation == value >> 32 ? &call : nullptr;
 }
 
-void CallTable::Release(Call* call) {
+void CallTable::Release(CallInFlight* call) {
   call->in_use = false;
   call->copy_blocks.reset();
   free_.push_back(static_cast<uint32_t>(call - calls_.data()));

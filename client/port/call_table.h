@@ -20,7 +20,7 @@ namespace copse::client {
 
 class Fold;
 
-// One round of a request, or one blocking call: what its owner looks at to see whether it is over.
+// One round of a request, or one blocking call, whose owner looks here to see whether it is over.
 struct Round {
   enum class State { kIdle, kInProgress, kComplete };
   State state = State::kIdle;
@@ -34,18 +34,18 @@ struct Round {
   void End(copse_status_t how, std::string_view why, const FailureFacts& what);
 };
 
-// What has to be done when the event comes; outlives its round if that is cancelled.
-struct Call {
-  Round* round = nullptr;  // null: nobody waits for it any more
+// The work that is left for the call's event. It outlives the round if that is canceled.
+struct CallInFlight {
+  Round* round = nullptr;  // null: the call was canceled
   uint32_t team = 0;       // handle; 0: none
-  Staging::Block staging;
-  // The result, if it has to be copied out of `staging`; with blocks, from one after another to where they belong.
+  Staging::Allocation staging;
+  // The result, if it has to be copied out of `staging`, where blocks lie one after another.
   uint8_t* copy_to = nullptr;
   const uint8_t* copy_from = nullptr;
   uint64_t copy_bytes = 0;
   std::shared_ptr<const Blocks> copy_blocks;
-  UserMemory::Range* send_range = nullptr;
-  UserMemory::Range* receive_range = nullptr;
+  UserMemory::UserRange* send_range = nullptr;
+  UserMemory::UserRange* receive_range = nullptr;
 
   uint32_t generation = 0;
   bool in_use = false;
@@ -57,18 +57,18 @@ class CallTable {
  public:
   explicit CallTable(uint32_t entries);
 
-  // Null if all are in use. Sets *value.
-  Call* Take(uint64_t* value);
-  // Null unless `value` is of a call in use.
-  Call* Find(uint64_t value);
-  void Release(Call* call);
+  // Returns null if all are in use. Sets *value.
+  CallInFlight* Take(uint64_t* value);
+  // Returns null unless `value` is of a call in use.
+  CallInFlight* Find(uint64_t value);
+  void Release(CallInFlight* call);
 
   uint32_t in_use() const { return static_cast<uint32_t>(calls_.size() - free_.size()); }
-  std::vector<Call>& calls() { return calls_; }
-  const std::vector<Call>& calls() const { return calls_; }
+  std::vector<CallInFlight>& calls() { return calls_; }
+  const std::vector<CallInFlight>& calls() const { return calls_; }
 
  private:
-  std::vector<Call> calls_;
+  std::vector<CallInFlight> calls_;
   std::vector<uint32_t> free_;
 };
 

@@ -26,7 +26,7 @@ TEST(CallTableTest, HoldsAsManyAsItHasEntries) {
 TEST(CallTableTest, AValueIsGoodOnce) {
   CallTable table(1);
   uint64_t first = 0, second = 0;
-  Call* call = table.Take(&first);
+  CallInFlight* call = table.Take(&first);
   EXPECT_EQ(table.Find(first), call);
   table.Release(call);
   EXPECT_EQ(table.Find(first), nullptr);

@@ -9,6 +9,7 @@
 
 #include "client/port/error.h"
 #include "client/port/log.h"
+#include "client/port/on_exit.h"
 
 namespace copse::client {
 namespace {
@@ -48,13 +49,9 @@ copse_status_t ControlChannel::AskBytes(attach::MessageType type, void* message,
   memcpy(message, &head, sizeof(head));
   if (closed_) return FailClosed();
   pending_[request] = &pending;
-  struct Forget {  // also when the thread is cancelled in a wait
-    std::map<uint64_t, Pending*>* pending;
-    uint64_t request;
-    ~Forget() { pending->erase(request); }
-  } forget{&pending_, request};
+  const OnExit forget([&] { pending_.erase(request); });
   if (!Send(message, bytes, fd)) {
-    ReadAll();  // it may have said why
+    ReadAll();  // the daemon may have sent the reason
     closed_ = true;
     news_.notify_all();
     return FailClosed();
@@ -151,7 +148,7 @@ void ControlChannel::Dispatch(Answer* message) {
     pending_.erase(found);
     return;
   }
-  // The asker has given up. A team that it would have got must not stay behind.
+  // The thread that asked has given up. The team that it would have got must not stay behind.
   if (type == attach::MessageType::kTeamReady) {
     const auto ready = message->As<attach::TeamReady>();
     if (ready.status != COPSE_OK) return;

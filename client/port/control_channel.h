@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client's end of the attach socket (attach_protocol.h): questions and answers, and the news that the daemon is
-// gone.
+// The client's end of the attach socket (attach_protocol.h): requests and answers, and the daemon's end.
 #ifndef COPSE_CLIENT_PORT_CONTROL_CHANNEL_H_
 #define COPSE_CLIENT_PORT_CONTROL_CHANNEL_H_
 
@@ -22,8 +21,8 @@
 
 namespace copse::client {
 
-// Several threads may ask at once (two teams may be forming, in either order): whoever waits first reads the socket for
-// all. Thread-safe.
+// Several threads may ask at once (two teams may be forming, in either order): the thread that waits first reads the
+// socket for all. Thread-safe.
 class ControlChannel {
  public:
   static constexpr int kDescriptorsMax = 3;
@@ -33,7 +32,7 @@ class ControlChannel {
     alignas(8) std::array<uint8_t, attach::kMessageBytesMax> message{};
     std::array<FileDescriptor, kDescriptorsMax> descriptors;
 
-    // The answer as a T; what an older daemon did not send is zero.
+    // Returns the answer as a T; fields that an older daemon does not send are zero.
     template <typename T>
     T As() const {
       T result{};
@@ -43,7 +42,7 @@ class ControlChannel {
   };
 
   explicit ControlChannel(FileDescriptor socket) : socket_(std::move(socket)) {}
-  // A forked child may hold the socket open: closing it alone would tell the daemon nothing.
+  // A forked child may hold the socket open, so the daemon would not notice a mere close.
   ~ControlChannel() {
     if (socket_.valid()) shutdown(socket_.get(), SHUT_RDWR);
   }
@@ -58,22 +57,22 @@ class ControlChannel {
     return AskBytes(type, &message, sizeof(message), answer_type, deadline, answer, fd);
   }
 
-  // Sends what the daemon does not answer.
+  // Sends a message that the daemon does not answer.
   template <typename Message>
   void Tell(attach::MessageType type, Message message) {
     TellBytes(type, &message, sizeof(message));
   }
 
-  // Reads what has come, without blocking. False once the daemon is gone.
+  // Reads what has come, without blocking. Returns false once the daemon is gone.
   bool Poll();
 
   // Closes a forked child's copy without touching a lock; nothing else may be called afterwards.
   void CloseInChild() { socket_ = FileDescriptor(); }
 
-  // Why the daemon said it was closing; may be empty.
+  // Returns the reason that the daemon gave for closing; may be empty.
   std::string closing_text() const;
 
-  // For error messages.
+  // The node is named in error messages.
   void set_node(const std::string& node) { node_ = node; }
   const std::string& node() const { return node_; }
 

@@ -39,7 +39,7 @@ bool FillAddress(const std::string& place, sockaddr_un* address, socklen_t* leng
   return true;
 }
 
-// 0 or errno.
+// Returns 0 or errno.
 int TryConnect(const sockaddr_un& address, socklen_t length, FileDescriptor* connected) {
   FileDescriptor socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket_fd.valid()) return errno;
@@ -52,7 +52,7 @@ int TryConnect(const sockaddr_un& address, socklen_t length, FileDescriptor* con
   return 0;
 }
 
-// The user whose process listens at the other end; one that is nobody's if that cannot be told.
+// Returns the user whose process listens at the other end; an id of no user if the kernel does not say.
 uid_t ServerOf(int socket_fd) {
   ucred server{};
   socklen_t length = sizeof(server);
@@ -64,7 +64,7 @@ uid_t ServerOf(int socket_fd) {
 
 bool MayServe(uid_t server, uid_t own) {
   if (server == 0 || server == own) return true;
-  // Only now, as it may ask a directory server.
+  // The look-up comes last, as it may ask a directory server.
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(16384);

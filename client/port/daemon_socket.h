@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the node's daemon and makes sure that it is one to be trusted.
+// Finds the node's daemon and checks that it may be trusted.
 #ifndef COPSE_CLIENT_PORT_DAEMON_SOCKET_H_
 #define COPSE_CLIENT_PORT_DAEMON_SOCKET_H_
 
@@ -18,11 +18,11 @@ inline constexpr char kAbstractSocket[] = "@copse";
 inline constexpr char kSocketPath[] = "/run/copse/copsed.sock";
 inline constexpr char kDaemonUser[] = "copse";
 
-// Whether a server with user id `server` may be this process's daemon: root, user `copse`, or the same user.
+// Whether a server with user id `server` may be this process's daemon: it is root, user `copse`, or the same user.
 bool MayServe(uid_t server, uid_t own);
 
 // Connects to `place` (a path, or @name of an abstract socket), or if it is empty to the first of the default places
-// where a server listens that `may_serve`: any user can take a name.
+// where a server listens that `may_serve`, since any user can take a name.
 // Errors name the places tried and why: NO_DAEMON; PERMISSION if one's user is not to be trusted; INVALID_ARGUMENT if
 // the place is too long for a socket's name.
 copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place);

@@ -11,7 +11,7 @@ DataArea::DataArea(uint64_t bytes) : bytes_(bytes / kGranuleBytes * kGranuleByte
   if (bytes_ > 0) free_.push_back({0, bytes_});
 }
 
-std::optional<DataArea::Block> DataArea::Allocate(uint64_t bytes) {
+std::optional<Block> DataArea::Allocate(uint64_t bytes) {
   if (bytes == 0 || bytes > bytes_free_) return std::nullopt;
   const uint64_t wanted = (bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
   for (auto range = free_.begin(); range != free_.end(); ++range) {

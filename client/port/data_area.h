@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds which bytes of the port's data area.
+// Allocates the bytes of the port's data area.
 #ifndef COPSE_CLIENT_PORT_DATA_AREA_H_
 #define COPSE_CLIENT_PORT_DATA_AREA_H_
 
@@ -8,24 +8,22 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/block.h"
+
 namespace copse::client {
 
-// First fit over a list of free ranges, ordered by offset and coalesced. Only offsets: it never touches the memory, so
-// nothing that the daemon or a stray write does there can confuse it. Few blocks are out at a time (calls in flight),
-// so the list is short.
+// First fit over a list of free blocks, ordered by offset and coalesced. It deals in offsets and never accesses the
+// memory, so that no stray write there can confuse it. Few blocks are out at a time (calls in flight), so the list is
+// short.
 //
-// Thread-compatible: its context's lock guards it. Invariant: free ranges neither overlap nor touch.
+// Thread-compatible: the context's lock guards it. Invariant: free blocks neither overlap nor touch.
 class DataArea {
  public:
-  struct Block {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;  // 0: none
-  };
   static constexpr uint64_t kGranuleBytes = 64;
 
   explicit DataArea(uint64_t bytes);
 
-  // Nothing if no free range is large enough, or `bytes` is 0.
+  // Returns nothing if no free block is large enough, or `bytes` is 0.
   std::optional<Block> Allocate(uint64_t bytes);
   // `block` came from Allocate and is freed once. A block of 0 bytes is ignored.
   void Free(const Block& block);

@@ -47,7 +47,7 @@ TEST(DataAreaTest, NeighboursJoinInEveryOrder) {
   for (const std::vector<int>& order :
        std::vector<std::vector<int>>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
     DataArea area(3 * 64);
-    std::vector<DataArea::Block> blocks;
+    std::vector<Block> blocks;
     for (int i = 0; i < 3; ++i) blocks.push_back(*area.Allocate(64));
     for (const int i : order) area.Free(blocks[static_cast<size_t>(i)]);
     EXPECT_TRUE(area.Allocate(3 * 64).has_value());
@@ -68,7 +68,7 @@ TEST(DataAreaTest, RandomBlocksNeverOverlapAndAllComesBack) {
   constexpr uint64_t kBytes = 64 * 1024;
   DataArea area(kBytes);
   std::mt19937 numbers(7);
-  std::vector<DataArea::Block> blocks;
+  std::vector<Block> blocks;
   std::vector<bool> taken(kBytes / 64);
   for (int step = 0; step < 20000; ++step) {
     if (numbers() % 2 == 0) {

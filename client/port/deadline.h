@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in time to wait for.
+// Points in time until which threads wait.
 #ifndef COPSE_CLIENT_PORT_DEADLINE_H_
 #define COPSE_CLIENT_PORT_DEADLINE_H_
 
@@ -14,14 +14,14 @@ using Deadline = Clock::time_point;
 
 inline constexpr Deadline kNever = Deadline::max();
 
-// Negative, or beyond what a clock can count: for ever.
+// A negative time, or one beyond what a clock can count, never ends.
 inline Deadline DeadlineAfter(double seconds) {
   constexpr double kLongest = 1e9;
   if (seconds < 0 || seconds > kLongest) return kNever;
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// The deadline, but at most `slice` from now.
+// Returns the deadline, or `slice` from now if that is sooner.
 inline Deadline Slice(Deadline deadline, std::chrono::milliseconds slice) {
   return std::min(deadline, Clock::now() + slice);
 }

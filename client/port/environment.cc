@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint64_t kCopiesMibMax = uint64_t{1} << 26;
 
-// A launcher's variable may be an empty string.
+// Returns null for an empty string, too, which launchers may set.
 const char* Get(const char* name) {
   const char* value = getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
 std::string Job() {
-  // Ours, Slurm, PMI (MPICH), PMIx, Open MPI 4.
+  // These are Copse's own, Slurm's, PMI's (MPICH), PMIx's, and Open MPI 4's.
   for (const char* name : {"COPSE_JOB", "SLURM_JOB_ID", "PMI_JOBID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}) {
     if (const char* value = Get(name)) return value;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libcopse takes from the environment. docs/reference/c-api.md lists the variables.
+// libcopse's variables of the environment; docs/reference/c-api.md lists them.
 #ifndef COPSE_CLIENT_PORT_ENVIRONMENT_H_
 #define COPSE_CLIENT_PORT_ENVIRONMENT_H_
 

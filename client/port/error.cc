@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "client/port/log.h"
 
@@ -17,7 +18,7 @@ thread_local copse_status_t last_status = COPSE_OK;
 thread_local FailureFacts last_facts;
 
 copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, const char* format, va_list arguments) {
-  // Composed aside, as an argument may be the last error itself.
+  // The text is composed aside, as an argument may be the last error itself.
   char text[sizeof(last_error)];
   int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
   vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
@@ -27,7 +28,7 @@ copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, c
   memcpy(last_error, text, sizeof(text));
   last_status = status;
   last_facts = facts;
-  // Time-outs are how some callers poll.
+  // Some callers poll by time-outs.
   Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
   return status;
 }
@@ -86,37 +87,25 @@ FailureFacts FactsOfTime(FailureCause cause, double seconds) {
 const char* LastError() { return last_error; }
 
 const char* StatusString(copse_status_t status) {
-  switch (status) {
-    case COPSE_OK:
-      return "COPSE_OK: success";
-    case COPSE_INPROGRESS:
-      return "COPSE_INPROGRESS: not complete yet";
-    case COPSE_ERR_INVALID_ARGUMENT:
-      return "COPSE_ERR_INVALID_ARGUMENT: invalid argument";
-    case COPSE_ERR_NO_DAEMON:
-      return "COPSE_ERR_NO_DAEMON: no daemon answers";
-    case COPSE_ERR_VERSION:
-      return "COPSE_ERR_VERSION: versions too far apart";
-    case COPSE_ERR_NO_RESOURCE:
-      return "COPSE_ERR_NO_RESOURCE: a queue, pool or quota is exhausted";
-    case COPSE_ERR_TIMED_OUT:
-      return "COPSE_ERR_TIMED_OUT: the time is over";
-    case COPSE_ERR_MEMBER_LOST:
-      return "COPSE_ERR_MEMBER_LOST: a member of the team was lost";
-    case COPSE_ERR_MISMATCH:
-      return "COPSE_ERR_MISMATCH: the ranks' arguments differ";
-    case COPSE_ERR_CANCELED:
-      return "COPSE_ERR_CANCELED: canceled";
-    case COPSE_ERR_NOT_SUPPORTED:
-      return "COPSE_ERR_NOT_SUPPORTED: not supported";
-    case COPSE_ERR_NO_MEMORY:
-      return "COPSE_ERR_NO_MEMORY: out of memory";
-    case COPSE_ERR_PERMISSION:
-      return "COPSE_ERR_PERMISSION: permission denied";
-    case COPSE_ERR_INTERNAL:
-      return "COPSE_ERR_INTERNAL: a fault of copse's own";
-  }
-  return "unknown status";
+  // By the negative of the status.
+  static constexpr const char* kTexts[] = {
+      "COPSE_OK: success",
+      "COPSE_ERR_INVALID_ARGUMENT: invalid argument",
+      "COPSE_ERR_NO_DAEMON: no daemon answers",
+      "COPSE_ERR_VERSION: versions too far apart",
+      "COPSE_ERR_NO_RESOURCE: a queue, pool or quota is exhausted",
+      "COPSE_ERR_TIMED_OUT: the time is over",
+      "COPSE_ERR_MEMBER_LOST: a member of the team was lost",
+      "COPSE_ERR_MISMATCH: the ranks' arguments differ",
+      "COPSE_ERR_CANCELED: canceled",
+      "COPSE_ERR_NOT_SUPPORTED: not supported",
+      "COPSE_ERR_NO_MEMORY: out of memory",
+      "COPSE_ERR_PERMISSION: permission denied",
+      "COPSE_ERR_INTERNAL: a fault of copse's own",
+  };
+  static_assert(std::size(kTexts) == 1 - COPSE_ERR_INTERNAL);
+  if (status == COPSE_INPROGRESS) return "COPSE_INPROGRESS: not complete yet";
+  return status <= 0 && status >= COPSE_ERR_INTERNAL ? kTexts[-status] : "unknown status";
 }
 
 copse_status_t StatusFromWire(int32_t value) {

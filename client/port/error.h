@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How failures travel inside libcopse: the function that decides on one calls Fail, which leaves the line for
-// copse_last_error and returns the status; callers pass the status on.
+// Failures inside libcopse: the function that decides on one calls Fail, which keeps the line for copse_last_error and
+// returns the status; callers pass the status on.
 #ifndef COPSE_CLIENT_PORT_ERROR_H_
 #define COPSE_CLIENT_PORT_ERROR_H_
 
@@ -10,7 +10,7 @@
 
 namespace copse::client {
 
-// Names the API call that this thread is in; failures begin with it. Nested scopes keep the outer name.
+// Names the API call that this thread is in, with which error lines begin. Nested scopes keep the outer name.
 class CallScope {
  public:
   explicit CallScope(const char* name);
@@ -25,23 +25,23 @@ class CallScope {
 // Sets this thread's last error to "copse: <call>: <text>", logs it, and returns `status`. The text has the form
 // `why (thing=value, limit=value)`; control characters, which may come from a peer, are replaced.
 [[nodiscard]] copse_status_t Fail(copse_status_t status, const char* format, ...) __attribute__((format(printf, 2, 3)));
-// Likewise, with what is known of the failure beside its status.
+// Does the same, with what is known of the failure beside its status.
 [[nodiscard]] copse_status_t FailWith(copse_status_t status, const FailureFacts& facts, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
 const char* LastError();
-// The status and the facts of LastError; COPSE_OK if this thread had no failure.
+// Returns the status and the facts of LastError; COPSE_OK if this thread had no failure.
 copse_status_t LastFailure(FailureFacts* facts);
 
-// What a status alone tells.
+// Returns the facts that follow from a status alone.
 FailureFacts UsualFacts(copse_status_t status);
-// The facts of a failure that has to do with the process's own daemon, or with a time of `seconds` that is over.
+// Return the facts of a failure of the process's own daemon, or of a time of `seconds` that is over.
 FailureFacts FactsOfNode(FailureCause cause, const char* node);
 FailureFacts FactsOfTime(FailureCause cause, double seconds);
 
 const char* StatusString(copse_status_t status);
 
-// `value` if it is one of ours, else COPSE_ERR_INTERNAL: for numbers that come from the daemon.
+// Returns `value`, a number from the daemon, if it is a status, else COPSE_ERR_INTERNAL.
 copse_status_t StatusFromWire(int32_t value);
 
 }  // namespace copse::client

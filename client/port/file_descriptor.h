@@ -36,7 +36,7 @@ class FileDescriptor {
 class Mapping {
  public:
   Mapping() = default;
-  // Maps the start of `fd` shared; check valid().
+  // Maps the start of `fd` shared; valid() says whether that succeeded.
   Mapping(int fd, size_t bytes, int protection) : bytes_(bytes) {
     void* address = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
     if (address != MAP_FAILED) address_ = static_cast<uint8_t*>(address);

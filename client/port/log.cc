@@ -45,8 +45,9 @@ void ConfigureLog(LogLevel level, const std::string& path) {
     dup3(opened, file, O_CLOEXEC);
     close(opened);
   }
-  log_fd.store(opened >= 0 ? file : STDERR_FILENO);
-  enabled.store(level);
+  // Each is read by itself, so no order is needed.
+  log_fd.store(opened >= 0 ? file : STDERR_FILENO, std::memory_order_relaxed);
+  enabled.store(level, std::memory_order_relaxed);
 }
 
 void Log(LogLevel level, const char* format, ...) {
@@ -71,7 +72,7 @@ void Log(LogLevel level, const char* format, ...) {
   va_end(arguments);
   if (text > 0) length += strnlen(line + length, sizeof(line) - length - 1);
   line[length++] = '\n';
-  [[maybe_unused]] const ssize_t written = write(log_fd.load(), line, length);
+  [[maybe_unused]] const ssize_t written = write(log_fd.load(std::memory_order_relaxed), line, length);
   errno = saved_errno;
 }
 

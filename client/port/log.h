@@ -11,7 +11,7 @@ namespace copse::client {
 
 enum class LogLevel { kNone = 0, kError, kWarning, kInfo, kDebug };
 
-// kNone for anything unknown.
+// Returns kNone for anything unknown.
 LogLevel ParseLogLevel(const char* text);
 
 // Applies to the whole process from now on. An empty path, or one that cannot be opened, means standard error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the memory of one call lies, so that the daemon reaches it.
+// Chooses where the memory of one call lies, so that the daemon reaches it.
 #ifndef COPSE_CLIENT_PORT_PLACEMENT_H_
 #define COPSE_CLIENT_PORT_PLACEMENT_H_
 
@@ -14,28 +14,28 @@
 
 namespace copse::client {
 
-// Short contributions travel in the entry. Buffers in memory of copse_alloc are used as they are. Others are copied:
-// into a staging block before the call, and out of it afterwards; blocks lie there one after another. Where a rank's
-// contribution is also its own block of the result (or the other way round), it is put there at once. Lists of blocks
-// are always staged.
+// Short contributions travel in the entry (eager). Buffers in memory of copse_alloc are used as they are (zero-copy).
+// Others are copied into staged memory before the call and out of it afterwards; blocks lie there one after another. A
+// contribution that is also the rank's own block of the result (or the other way round) is put there at once. Lists of
+// blocks are always staged.
 class Placement {
  public:
   // `plan` and `*memory` outlive it.
   Placement(const CallPlan& plan, UserMemory* memory);
 
-  // What it needs; may be 0.
+  // The bytes of staging that the call needs; may be 0.
   uint64_t staging_bytes() const { return staging_bytes_; }
-  // Copies what is to be sent, fills in the slot, and says in `*call` what its end has to do. `block` has
+  // Copies the contribution, fills in the slot, and notes in `*call` what its event has to do. `block` has
   // staging_bytes.
-  void Fill(const Staging::Block& block, ring::DqSlot* slot, Call* call) const;
+  void Fill(const Staging::Allocation& block, ring::DqSlot* slot, CallInFlight* call) const;
 
  private:
-  // What is done about a buffer.
-  enum class Way : uint8_t {
-    kNothing,  // there is none, or nothing in it
+  // The way of a buffer's data.
+  enum class BufferPath : uint8_t {
+    kNothing,  // the buffer is missing or empty
     kInline,   // it travels in the entry
     kDirect,   // the daemon reaches it
-    kStaged,   // it has a part of the staging block
+    kStaged,   // it has a part of the staged memory
     kNested,   // it lies in the rank's own block of the other one
   };
 
@@ -46,11 +46,11 @@ class Placement {
 
   const CallPlan& plan_;
   UserMemory* const memory_;
-  Way send_ = Way::kNothing;
-  Way receive_ = Way::kNothing;
-  UserMemory::Range* send_range_ = nullptr;     // of kDirect
-  UserMemory::Range* receive_range_ = nullptr;  // likewise
-  // Offsets in the staging block.
+  BufferPath send_ = BufferPath::kNothing;
+  BufferPath receive_ = BufferPath::kNothing;
+  UserMemory::UserRange* send_range_ = nullptr;     // of kDirect
+  UserMemory::UserRange* receive_range_ = nullptr;  // likewise
+  // Offsets in the staged memory.
   uint64_t send_at_ = 0;
   uint64_t receive_at_ = 0;
   uint64_t send_list_at_ = 0;

@@ -43,7 +43,7 @@ class PlacementTest : public testing::Test {
   // `array` becomes memory that the daemon reaches, from its element `first` on.
   template <typename Array>
   void Reach(Array& array, size_t first = 0) {
-    UserMemory::Range range;
+    UserMemory::UserRange range;
     range.kind = UserMemory::Kind::kRegion;
     range.address = reinterpret_cast<uint8_t*>(array.data() + first);
     range.bytes = (array.size() - first) * sizeof(array[0]);
@@ -54,7 +54,7 @@ class PlacementTest : public testing::Test {
     ASSERT_EQ(PlanCall(args, kRank, kSize, 1 << 20, &plan_), COPSE_OK);
     const Placement placement(plan_, &memory_);
     staged_ = placement.staging_bytes();
-    Staging::Block block;
+    Staging::Allocation block;
     if (staged_ > 0) block = *staging_.Allocate(staged_);
     slot_ = {};
     call_ = {};
@@ -69,9 +69,9 @@ class PlacementTest : public testing::Test {
     memcpy(&lists, slot_.entry.payload, sizeof(lists));
     return lists;
   }
-  std::vector<ring::Block> ListAt(const ring::Place& place) const {
-    std::vector<ring::Block> list(kSize);
-    memcpy(list.data(), area_.data() + place.offset, kSize * sizeof(ring::Block));
+  std::vector<Block> ListAt(const ring::Place& place) const {
+    std::vector<Block> list(kSize);
+    memcpy(list.data(), area_.data() + place.offset, kSize * sizeof(Block));
     return list;
   }
 
@@ -83,7 +83,7 @@ class PlacementTest : public testing::Test {
   CallPlan plan_;
   uint64_t staged_ = 0;
   ring::DqSlot slot_;
-  Call call_;
+  CallInFlight call_;
 };
 
 TEST_F(PlacementTest, ShortContributionsTravelInTheEntry) {
@@ -168,7 +168,7 @@ TEST_F(PlacementTest, StagedBlocksArePackedAndTheListSaysSo) {
   args.send_counts = counts;
   args.send_displacements = displacements;
   Place(args);
-  const std::vector<ring::Block> list = ListAt(Lists().send);
+  const std::vector<Block> list = ListAt(Lists().send);
   uint64_t at = 0;
   for (uint32_t rank = 0; rank < kSize; ++rank) {
     EXPECT_EQ(list[rank].bytes, counts[rank] * 4);

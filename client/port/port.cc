@@ -26,17 +26,17 @@ bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) =
 bool SeveralCores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  // Fails on machines with more CPUs than the set holds: those have several.
+  // The call fails on machines with more CPUs than the set holds; they have several.
   return sched_getaffinity(0, sizeof(cores), &cores) != 0 || CPU_COUNT(&cores) > 1;
 }
 
 uint64_t FileBytes(const FileDescriptor& fd) {
-  struct stat status {};
+  struct stat status = {};
   if (!fd.valid() || fstat(fd.get(), &status) != 0 || status.st_size < 0) return 0;
   return static_cast<uint64_t>(status.st_size);
 }
 
-// Areas in their order, each inside the next one's start; sizes are bounded first, so that nothing overflows.
+// Areas come in order, and each ends before the next begins. Sizes are bounded first, so that nothing overflows.
 bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
   if (!IsPowerOfTwo(header.dq_entries) || header.dq_entries > kEntriesMax) return false;
   if (!IsPowerOfTwo(header.eq_entries) || header.eq_entries > kEntriesMax) return false;
@@ -88,7 +88,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
     return Fail(COPSE_ERR_VERSION, "the port's ring layout is not the daemon's (node=%.100s, port=%u, daemon=%u)",
                 reply.node, header.ring_version, reply.ring_version);
   }
-  // The reply says what was granted; the header where it lies.
+  // The reply has what was granted; the header has where it lies.
   if (!IsSound(header, bytes) || header.dq_entries != reply.dq_entries || header.eq_entries != reply.eq_entries ||
       header.data_bytes != reply.data_bytes) {
     return Fail(COPSE_ERR_INTERNAL,
@@ -106,6 +106,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   result->data_offset_ = header.data_offset;
   result->data_bytes_ = header.data_bytes;
   result->SetWakeWord(header.wake_offset, header.wake_bits);
+  // Nothing is posted yet: any order does.
   result->dq_tail_ = header.dq_tail.load();
   result->eq_head_ = header.eq_head.load();
   result->spinner_ = Spinner(SeveralCores());
@@ -113,7 +114,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   return COPSE_OK;
 }
 
-// A daemon that names no word, or none that makes sense, wakes this client alone.
+// A daemon that names no word, or one out of range, wakes this client alone.
 void Port::SetWakeWord(uint32_t offset, uint32_t bits) {
   const bool is_sound = offset >= offsetof(ring::DaemonPage, wake) &&
                         offset <= offsetof(ring::DaemonPage, wake) + (ring::kWakeWords - 1) * sizeof(ring::WakeWord) &&
@@ -127,15 +128,18 @@ void Port::SetWakeWord(uint32_t offset, uint32_t bits) {
 }
 
 bool Port::Push(const ring::DqSlot& slot) {
-  // A head that makes no sense gives a huge difference: full.
+  // A head out of range gives a huge difference: full. Acquire: pairs with the daemon's release of dq_head, after which
+  // the slot may be written again.
   if (dq_tail_ - header_->dq_head.load(std::memory_order_acquire) >= dq_entries_) return false;
   uint8_t* place = memory_.data() + dq_offset_ + (dq_tail_ & (dq_entries_ - 1)) * sizeof(ring::DqSlot);
   memcpy(place, &slot, sizeof(slot));
+  // seq_cst: before the load of `sleeping` in Ring; the daemon stores `sleeping` before it reads dq_tail again.
   header_->dq_tail.store(++dq_tail_, std::memory_order_seq_cst);
   Ring();
   return true;
 }
 
+// seq_cst: pairs with the daemon's store of `sleeping` (DaemonPage).
 void Port::Ring() {
   if (daemon_->sleeping.load(std::memory_order_seq_cst) == 0) return;
   const uint64_t one = 1;
@@ -146,16 +150,19 @@ void Port::Ring() {
 }
 
 Port::Next Port::Pop(ring::EqEntry* event) {
+  // Acquire: pairs with the daemon's store of eq_tail, behind which the entry is written.
   const uint64_t available = header_->eq_tail.load(std::memory_order_acquire) - eq_head_;
   if (available == 0) return Next::kNone;
   if (available > eq_entries_) return Next::kBroken;
   memcpy(event, memory_.data() + eq_offset_ + (eq_head_ & (eq_entries_ - 1)) * sizeof(ring::EqEntry), sizeof(*event));
+  // seq_cst: before the load of dq_head below, and of `sleeping` in Ring; the daemon loads eq_head before it sleeps.
   header_->eq_head.store(++eq_head_, std::memory_order_seq_cst);
   // A daemon that found no room for more events may have left entries behind and gone to sleep.
   if (header_->dq_head.load(std::memory_order_relaxed) != dq_tail_) Ring();
   return Next::kEvent;
 }
 
+// seq_cst: pairs with the daemon's store of eq_tail before its load of eq_waiting (Wait).
 bool Port::HasNews(uint64_t seen) const { return header_->eq_tail.load(std::memory_order_seq_cst) != seen || closed(); }
 
 bool Port::Spin(uint64_t seen, Deadline until) {
@@ -179,6 +186,8 @@ bool Port::Spin(uint64_t seen, Deadline until) {
 
 void Port::Wait(uint64_t seen, Deadline until) {
   if (HasNews(seen) || Spin(seen, until)) return;
+  // seq_cst: eq_waiting is stored before eq_tail is loaded again; the daemon stores eq_tail before it loads eq_waiting.
+  // So either this thread sees the event, or the daemon changes the word and wakes it.
   header_->eq_waiting.store(wake_word_ == &header_->eq_futex ? ring::kWaitsOnPort : ring::kWaitsOnPage,
                             std::memory_order_seq_cst);
   const uint32_t word = wake_word_->load(std::memory_order_seq_cst);

@@ -18,8 +18,8 @@
 
 namespace copse::client {
 
-// Its context's lock guards everything but Wait, which one thread calls without the lock. The client's own indices are
-// kept in private memory, so that a stray write of the application into the mapping cannot make this class leave it.
+// The context's lock guards everything but Wait, which one thread calls without it. The client's own indices are kept
+// in private memory, so that a stray write of the application into the mapping cannot make this class leave it.
 class Port {
  public:
   enum class Next { kEvent, kNone, kBroken };
@@ -34,22 +34,23 @@ class Port {
   // Wakes the daemon if it sleeps.
   void Ring();
 
-  // Takes the next event. kBroken: the daemon's indices make no sense; nothing can be taken any more.
+  // Takes the next event. kBroken: the daemon's indices are out of range, so that nothing can be taken any more.
   Next Pop(ring::EqEntry* event);
 
-  // What Wait needs to know about the events taken so far.
+  // The number of events taken so far, for Wait.
   uint64_t events_seen() const { return eq_head_; }
-  // Until there are events beyond `seen`, the port is closed, or `until`. First spins a little, as long as that pays.
+  // Blocks until there are events beyond `seen`, the port is closed, or `until`. Spins a little first, as long as that
+  // pays.
   void Wait(uint64_t seen, Deadline until);
-  // Who sleeps in Wait returns. For any thread.
+  // Wakes the thread blocked in Wait(), if any. Thread-safe.
   void Interrupt();
 
-  // What is known of a failed event beside its code.
+  // Returns what is known of a failed event beside its code.
   FailureFacts Facts(const ring::EqEntry& event) const;
-  // A failure text of an event; empty if the event has none.
+  // Returns a failure text of an event; empty if the event has none.
   std::string Text(uint32_t index) const;
 
-  // Counts of the process's that the daemon shows. Thread-safe.
+  // Counters of the process that the daemon shows. Thread-safe.
   void SetEarly(ring::EarlyCount count, uint64_t value) {
     header_->early[static_cast<uint32_t>(count)].store(value, std::memory_order_relaxed);
   }
@@ -57,6 +58,7 @@ class Port {
     header_->early[static_cast<uint32_t>(count)].fetch_add(more, std::memory_order_relaxed);
   }
 
+  // Acquire: pairs with the daemon's store, so that events that were posted before are seen.
   bool closed() const { return header_->closed.load(std::memory_order_acquire) != 0; }
   uint8_t* data() const { return memory_.data() + data_offset_; }
   uint64_t data_bytes() const { return data_bytes_; }
@@ -86,7 +88,7 @@ class Port {
   uint64_t eq_head_ = 0;
   const std::atomic<uint32_t>* wake_word_ = nullptr;  // what Wait sleeps on
   uint32_t wake_bits_ = ~0u;
-  Spinner spinner_{false};  // of the one waiting thread
+  Spinner spinner_{false};  // for the one waiting thread
 };
 
 }  // namespace copse::client

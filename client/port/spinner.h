@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a waiting client looks a little longer before it sleeps.
+// Decides how long a waiting client spins before it blocks.
 #ifndef COPSE_CLIENT_PORT_SPINNER_H_
 #define COPSE_CLIENT_PORT_SPINNER_H_
 
@@ -11,18 +11,18 @@
 namespace copse::client {
 
 // A spin saves a wake-up if the event comes soon, and takes the core from others if not. So it lasts a few times what
-// spins that found something took lately, and halves with each one in vain; from time to time, the longest is tried.
-// There is none where a yield has shown that somebody computes (CoreWatch). For one thread at a time; times are
-// nanoseconds of one monotonic clock.
+// successful spins took lately, and half as long after each one in vain; from time to time, the longest is tried. No
+// spin is made where a yield has shown that another thread computes on this core (CoreWatch). One thread at a time uses
+// it; times are nanoseconds of one monotonic clock.
 class Spinner {
  public:
   static constexpr int64_t kBudgetNsMax = 100'000;
-  static constexpr int64_t kBudgetNsMin = 1'000;  // less is nothing
+  static constexpr int64_t kBudgetNsMin = 1'000;  // a shorter spin is not made
   static constexpr uint32_t kTryAgainAfter = 64;  // waits without a spin
 
   explicit Spinner(bool several_cores) : budget_ns_(several_cores ? kBudgetNsMax : 0), allowed_(several_cores) {}
 
-  // How long to spin now; 0: sleep at once.
+  // Returns how long to spin now; 0: block at once.
   int64_t Budget(int64_t now_ns) {
     if (!allowed_ || !core_watch_.MaySpin(now_ns)) return 0;
     if (budget_ns_ >= kBudgetNsMin) return budget_ns_;
@@ -30,9 +30,9 @@ class Spinner {
     waits_ = 0;
     return budget_ns_ = kBudgetNsMax;
   }
-  // One sched_yield of a spin took so long; true: stop spinning, and do not call Ended.
+  // Takes the time of one sched_yield of a spin. True: the spin has to stop, and Ended is not called.
   bool OnYielded(int64_t now_ns, int64_t took_ns) { return core_watch_.OnYielded(now_ns, took_ns); }
-  // A spin ended after so long, with what it waited for or without.
+  // Takes the time of a whole spin, and whether it found what it waited for.
   void Ended(bool found, int64_t spent_ns) {
     if (!found) {
       budget_ns_ /= 2;

@@ -12,20 +12,20 @@ Staging::Staging(uint8_t* data, uint64_t data_bytes) {
   data_.space = DataArea(data_bytes);
 }
 
-std::optional<Staging::Block> Staging::Allocate(uint64_t bytes) {
+std::optional<Staging::Allocation> Staging::Allocate(uint64_t bytes) {
   if (!NeedsBounce(bytes)) {
-    if (const auto range = data_.space.Allocate(bytes)) return Block{&data_, *range};
+    if (const auto range = data_.space.Allocate(bytes)) return Allocation{&data_, *range};
   }
   for (const auto& area : bounces_) {
-    // A short block would keep a region that is to go.
+    // A short allocation would keep a region that is to go.
     if (IsKept(bytes) && !IsKept(area->space.bytes())) continue;
     const auto range = area->space.Allocate(bytes);
-    if (range.has_value()) return Block{area.get(), *range};
+    if (range.has_value()) return Allocation{area.get(), *range};
   }
   return std::nullopt;
 }
 
-uint32_t Staging::Free(const Block& block) {
+uint32_t Staging::Free(const Allocation& block) {
   if (block.area == nullptr) return 0;
   block.area->space.Free(block.range);
   return block.area == &data_ ? 0 : DropIfPassing(block.area);

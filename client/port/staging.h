@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for copies: what calls put there, the daemon reaches.
+// Memory for copies of buffers that the daemon does not reach.
 #ifndef COPSE_CLIENT_PORT_STAGING_H_
 #define COPSE_CLIENT_PORT_STAGING_H_
 
@@ -14,12 +14,12 @@
 
 namespace copse::client {
 
-// The port's data area for what is short, and bounce regions for what is longer than half of it or finds no room there:
-// memory that is registered with the daemon for the purpose, added when it is needed, and kept for later calls. What is
-// longer than all that may be kept has a region of its own, which goes with it: nobody but the rank itself knows how
-// much its call copies, so the call cannot be refused without the others waiting for it.
+// Short copies lie in the port's data area. Copies longer than half of it, or without room there, lie in bounce
+// regions: memory that is registered with the daemon for the purpose, added when it is needed, and kept for later
+// calls. A copy longer than the limit of the kept regions has a region of its own, which goes with it: only the rank
+// itself knows how much its call copies, so the call cannot be refused without the other ranks waiting for it.
 //
-// Thread-compatible: its context's lock guards it. Areas stay where they are while they have blocks.
+// Thread-compatible: the context's lock guards it. Areas stay where they are while they have allocations.
 class Staging {
  public:
   // The default limit of the bounce regions that a context keeps, together.
@@ -32,9 +32,9 @@ class Staging {
     DataArea space{0};
     Mapping mapping;  // of a bounce region
   };
-  struct Block {
+  struct Allocation {
     Area* area = nullptr;  // null: none
-    DataArea::Block range;
+    Block range;           // of the area
 
     uint8_t* address() const { return area->address + range.offset; }
   };
@@ -44,23 +44,23 @@ class Staging {
   // Before any region is added.
   void set_bounce_bytes_max(uint64_t bytes) { bounce_bytes_max_ = bytes; }
 
-  // Nothing if there is no room now.
-  std::optional<Block> Allocate(uint64_t bytes);
-  // Returns the region that has gone with the block, to be deregistered; 0: none.
-  uint32_t Free(const Block& block);
+  // Returns nothing if there is no room now.
+  std::optional<Allocation> Allocate(uint64_t bytes);
+  // Returns the region that has gone with the allocation, to be deregistered; 0: none.
+  uint32_t Free(const Allocation& block);
   // Whether `bytes` belong into a bounce region.
   bool NeedsBounce(uint64_t bytes) const { return bytes > data_.space.bytes() / 2; }
 
-  // Counts `bytes` of a region that is about to be added, if it is to be kept. False, changing nothing, if that is
-  // beyond the limit.
+  // Counts `bytes` of a region that is about to be added, if it is to be kept. Returns false, changing nothing, if that
+  // is beyond the limit.
   bool Reserve(uint64_t bytes);
-  // It is not added after all.
+  // Takes back Reserve: the region is not added.
   void Unreserve(uint64_t bytes) {
     if (IsKept(bytes)) bounce_bytes_ -= bytes;
   }
-  // `mapping` has the bytes that were reserved.
+  // Adds a region of the bytes that were reserved.
   void Add(Mapping mapping, uint64_t bytes, uint32_t region);
-  // Drops bounce regions without blocks; returns them, to be deregistered.
+  // Drops bounce regions without allocations; returns them, to be deregistered.
   std::vector<uint32_t> DropIdle();
 
   DataArea& data_area() { return data_.space; }

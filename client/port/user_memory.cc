@@ -7,7 +7,7 @@
 
 namespace copse::client {
 
-bool UserMemory::Add(Range&& range) {
+bool UserMemory::Add(UserRange&& range) {
   const auto start = reinterpret_cast<uintptr_t>(range.address);
   const auto next = ranges_.lower_bound(start);
   if (next != ranges_.end() && next->first - start < range.bytes) return false;
@@ -19,21 +19,21 @@ bool UserMemory::Add(Range&& range) {
   return true;
 }
 
-UserMemory::Range* UserMemory::At(const void* address) {
+UserMemory::UserRange* UserMemory::At(const void* address) {
   const auto found = ranges_.find(reinterpret_cast<uintptr_t>(address));
   return found == ranges_.end() || found->second.freed ? nullptr : &found->second;
 }
 
-UserMemory::Range* UserMemory::Reachable(const void* address, uint64_t bytes) {
+UserMemory::UserRange* UserMemory::Reachable(const void* address, uint64_t bytes) {
   const auto start = reinterpret_cast<uintptr_t>(address);
   auto found = ranges_.upper_bound(start);
   if (found == ranges_.begin()) return nullptr;
-  Range& range = (--found)->second;
+  UserRange& range = (--found)->second;
   if (range.kind != Kind::kDataArea && range.kind != Kind::kRegion) return nullptr;
   const uint64_t offset = start - found->first;
   return offset <= range.bytes && bytes <= range.bytes - offset ? &range : nullptr;
 }
 
-void UserMemory::Drop(Range* range) { ranges_.erase(reinterpret_cast<uintptr_t>(range->address)); }
+void UserMemory::Drop(UserRange* range) { ranges_.erase(reinterpret_cast<uintptr_t>(range->address)); }
 
 }  // namespace copse::client

@@ -13,7 +13,7 @@ namespace {
 class UserMemoryTest : public testing::Test {
  protected:
   bool Add(uint64_t offset, uint64_t bytes, UserMemory::Kind kind = UserMemory::Kind::kRegion) {
-    UserMemory::Range range;
+    UserMemory::UserRange range;
     range.kind = kind;
     range.address = bytes_ + offset;
     range.bytes = bytes;
@@ -57,7 +57,7 @@ TEST_F(UserMemoryTest, WhatTheDaemonCannotReachIsNotReachable) {
 TEST_F(UserMemoryTest, AtKnowsStartsOnly) {
   ASSERT_TRUE(Add(100, 100));
   EXPECT_EQ(memory_.At(bytes_ + 101), nullptr);
-  UserMemory::Range* range = memory_.At(bytes_ + 100);
+  UserMemory::UserRange* range = memory_.At(bytes_ + 100);
   ASSERT_NE(range, nullptr);
   range->freed = true;
   EXPECT_EQ(memory_.At(bytes_ + 100), nullptr);

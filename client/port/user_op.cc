@@ -13,25 +13,25 @@
 namespace copse::client {
 namespace {
 
-struct Table {
+struct UserOpTable {
   std::mutex mutex;
   std::map<int, std::shared_ptr<const UserOp>> ops;
   int next = kFirstUserOp;
 };
 
 // Never destroyed: threads may outlive static objects.
-Table& TheTable() {
-  static auto* table = new Table;
+UserOpTable& TheTable() {
+  static auto* table = new UserOpTable;
   return *table;
 }
 
-// Of the ranks 0, 1, ...: how many contributions rank `rank`'s result has.
+// Returns the number of contributions, of ranks 0, 1, ..., in rank `rank`'s result.
 uint32_t CombinedOf(copse_collective_t collective, uint32_t rank, uint32_t size) {
   if (collective == COPSE_COLL_SCAN) return rank + 1;
   return collective == COPSE_COLL_EXSCAN ? rank : size;
 }
 
-// The collective that brings all that a rank combines.
+// Returns the collective that brings all that a rank combines.
 copse_collective_t CarrierOf(copse_collective_t collective) {
   switch (collective) {
     case COPSE_COLL_REDUCE:
@@ -48,20 +48,20 @@ copse_collective_t CarrierOf(copse_collective_t collective) {
 }  // namespace
 
 copse_op_t AddUserOp(const UserOp& op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   table.ops[table.next] = std::make_shared<const UserOp>(op);
   return static_cast<copse_op_t>(table.next++);
 }
 
 bool RemoveUserOp(copse_op_t op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   return table.ops.erase(op) == 1;
 }
 
 std::shared_ptr<const UserOp> FindUserOp(copse_op_t op) {
-  Table& table = TheTable();
+  UserOpTable& table = TheTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.ops.find(op);
   return found == table.ops.end() ? nullptr : found->second;
@@ -108,7 +108,7 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
   carried.send = outer.send.address;
   carried.count = outer.count;
   const uint64_t bytes = outer.count * DatatypeBytes(args.type);
-  // Before there is a scratch of a size that nobody may have.
+  // Checked before the scratch is allocated.
   if (outer.count > message_bytes_max / DatatypeBytes(args.type) / size) {
     return Fail(COPSE_ERR_NOT_SUPPORTED,
                 "the message is too long for an operation of the application's (count=%llu, type_bytes=%u, ranks=%u, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations of the application's own. The daemon cannot run them: contributions travel as they are, and each rank that
-// gets a result combines them itself.
+// Operations of the application. The daemon cannot run them: contributions travel as they are, and each rank that gets
+// a result combines them itself.
 #ifndef COPSE_CLIENT_PORT_USER_OP_H_
 #define COPSE_CLIENT_PORT_USER_OP_H_
 
@@ -19,24 +19,24 @@ struct UserOp {
   void* argument = nullptr;
 };
 
-// Numbers are not used twice in a process. Thread-safe.
+// Returns a number that is not used twice in a process. Thread-safe.
 copse_op_t AddUserOp(const UserOp& op);
-// False if there is no such operation. Calls that were made with it go on.
+// Returns false if there is no such operation. Calls that were made with it go on.
 bool RemoveUserOp(copse_op_t op);
-// Null if there is no such operation.
+// Returns null if there is no such operation.
 std::shared_ptr<const UserOp> FindUserOp(copse_op_t op);
 
-// Combines, in order of rank, the contributions that one call has brought.
+// The ordered reduction of the contributions that one call has brought.
 class Fold {
  public:
-  // `bytes` each of `operands` ranks, of which the first `combined` count. `result` may be null: nobody wants it.
+  // `operands` ranks contribute `bytes` each; the first `combined` count. A null `result`: this rank has none.
   Fold(std::shared_ptr<const UserOp> op, copse_collective_t collective, copse_datatype_t type, uint64_t bytes,
        uint32_t operands, uint32_t combined, uint8_t* result);
 
   uint8_t* scratch() { return scratch_.data(); }
-  // What the application called.
+  // The collective that the application called.
   copse_collective_t collective() const { return collective_; }
-  // Once a round. The scratch has what it brought.
+  // Called once a round, when the scratch has what it brought.
   void Run();
 
  private:
@@ -49,12 +49,12 @@ class Fold {
   std::vector<uint8_t> scratch_;
 };
 
-// As PlanCall, and with operations of users. Errors: also those of the collective that brings the contributions, whose
-// blocks together are as many times longer as there are ranks.
+// Plans a call like PlanCall, also with an operation of the application. Errors also come from the collective that
+// brings the contributions, whose blocks together are as many times longer as there are ranks.
 copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                            CallPlan* plan);
 
-// What the application called.
+// Returns the name of the collective that the application called.
 const char* NameOf(const CallPlan& plan);
 
 }  // namespace copse::client

@@ -13,7 +13,7 @@ namespace {
 
 using UsableSize = size_t (*)(void*);
 
-// Null: not known.
+// Null if the heap has none.
 UsableSize usable_size = nullptr;
 
 const void* LibraryOf(void* function) {
@@ -30,17 +30,17 @@ void AwaitChunk(void* chunk) {
   }
 }
 
-// What is free is the heap's, which may give it back to the kernel, and has zeros where it gets it again.
+// Freed memory is the heap's, which may give it back to the kernel and expects zeros where it gets it again.
 void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
   if (chunk == nullptr || usable_size == nullptr || !IsAnythingAdopted()) return;
   const size_t bytes = usable_size(chunk);
-  const size_t least = the_memory_hooks.load(std::memory_order_acquire)->adopted_bytes_min;
+  const size_t least = TheMemoryHooks()->adopted_bytes_min;
   if (bytes >= least) Release(chunk, bytes, end);
 }
 
 }  // namespace
 
-// Another heap than libc's may have no such function; then libc's is not for its chunks.
+// A heap other than libc's may have no such function; then libc's does not know its chunks.
 void FindHeap() {
   void* function = dlsym(RTLD_NEXT, "malloc_usable_size");
   void* free = NextLibcCall(LibcCall::free);

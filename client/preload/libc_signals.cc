@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGSEGV is never blocked, since an access to memory that is pending while it is would end the program; nor is SIGSYS,
-// where it stops system calls. The program is told what it would be told without us: that it blocked them is kept here.
-// How it handles SIGSEGV and SIGBUS is the back end's to know, and SIGSYS the guard's of system calls.
+// SIGSEGV is never blocked, since an access to pending memory while it is would end the program; nor is SIGSYS, where
+// it stops system calls. The program sees the masks that it would see without us, which are kept here. The back end
+// keeps the program's actions for SIGSEGV and SIGBUS, and the guard of system calls the one for SIGSYS.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ constexpr int kSignalMax = 64;
 
 uint64_t BitOf(int signal) { return signal >= 1 && signal <= kSignalMax ? uint64_t{1} << (signal - 1) : 0; }
 
-// Which of those that are guarded this thread believes to block. Initial-exec: signal handlers ask, and must not meet
+// The guarded signals that this thread believes to block. Initial-exec, since signal handlers read it and must not meet
 // an allocation.
 constinit thread_local uint64_t believes_blocked __attribute__((tls_model("initial-exec"))) = 0;
 // The signals, by bit, whose handlers the program believes to block SIGSEGV, and SIGSYS.
@@ -74,7 +74,7 @@ void NoteHandlerBlocks(int signal, uint64_t blocked) {
   Note(&handlers_block_syscall, signal, (blocked & BitOf(SIGSYS)) != 0);
 }
 
-// What the program believes its handler to block.
+// Returns the signals that the program believes its handler to block.
 uint64_t HandlerBlocks(int signal) {
   const uint64_t bit = BitOf(signal);
   return ((handlers_block_fault.load(std::memory_order_relaxed) & bit) != 0 ? BitOf(SIGSEGV) : 0) |
@@ -94,10 +94,10 @@ void NoteBlocked(int how, uint64_t signals) {
   }
 }
 
-// For signals whose handlers are the back end's.
+// Acts on signals whose handlers are the back end's.
 int ActOn(int signal, const struct sigaction* action, struct sigaction* previous) {
   if (signal == SIGSYS) return ActOnSyscallSignal(signal, action, previous);
-  return the_memory_hooks.load(std::memory_order_acquire)->act_on_fault(signal, action, previous);
+  return TheMemoryHooks()->act_on_fault(signal, action, previous);
 }
 
 // Does what signal() and its kin do: returns the handler before.

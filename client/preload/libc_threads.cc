@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C11's threads. libc makes them without its own pthread_create().
+// C11's threads, which libc makes without its own pthread_create().
 #include <threads.h>
 
 #include "client/preload/libc_next.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wrappers that are more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), by libc's names.
+// Wrappers that need more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), by libc's names.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 
@@ -50,16 +50,16 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 
 }  // namespace wrapped
 
-// The signals, by bit, that are never blocked: SIGSEGV, and SIGSYS where system calls are stopped.
+// Returns the signals, by bit, that are never blocked: SIGSEGV, and SIGSYS where system calls are stopped.
 uint64_t GuardedSignals();
-// Has what was blocked and handled before there were hooks as the wrappers would have had it.
+// Brings masks and handlers from before there were hooks into the state in which the wrappers keep them.
 void FreeGuardedSignals();
-// `set`, or a copy of it in `*room` that has none of them.
+// Returns `set`, or a copy of it in `*room` without these signals.
 const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
 
-// Learns how to find the length of a chunk of the heap.
+// Finds the function that tells the length of a chunk of the heap.
 void FindHeap();
-// Not null if it has.
+// Returns that function; null if there is none.
 void* KnownHeap();
 
 }  // namespace copse::preload

@@ -16,6 +16,7 @@
 
 #include "client/preload/syscall_memory.h"
 #include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/kept_action.h"
 
 // syscall_stub.S
 extern "C" {
@@ -36,12 +37,12 @@ constexpr int kUserDispatch = 2;
 constexpr int kSeccomp = 1;
 constexpr uint8_t kAllow = 0;
 
-// What the kernel looks at before each system call of a thread that is guarded.
+// The kernel reads this before each system call of a guarded thread.
 constinit std::atomic<uint8_t> selector = kAllow;
 constinit bool is_started = false;
 constinit pthread_key_t end_of_thread = 0;
 
-// Signal handlers ask, so none is allocated at its first use.
+// Signal handlers read these, so none may be allocated at its first use.
 #define COPSE_PRELOAD_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
 constinit COPSE_PRELOAD_OF_THREAD bool is_guarded = false;
 // The number of nested scopes in which the thread is off guard, and the scope that told the kernel so; 0: none has.
@@ -73,13 +74,13 @@ void Enter() {
   --depth;
 }
 
-// Before libc blocks all signals at a thread's end.
+// Called before libc blocks all signals at a thread's end.
 void EndThread(void*) {
   is_guarded = false;
   SetDispatch(false);
 }
 
-// In a child, where nothing is pending any more.
+// Called in a child, where nothing is pending any more.
 void ForgetInChild() {
   is_guarded = false;
   selector.store(kAllow, std::memory_order_relaxed);
@@ -104,9 +105,9 @@ struct KernelAction {
 constexpr unsigned long kHasRestorer = 0x04000000;
 constexpr size_t kMaskBytes = sizeof(uint64_t);
 
-constinit std::atomic<const struct sigaction*> action_of_program = nullptr;
+constinit tnbc::KeptAction action_of_program = nullptr;
 
-// The kernel's doing, but that what is guarded stays open.
+// Does what the kernel does, except that guarded signals stay open.
 long ChangeMask(const long arguments[6], ucontext_t* context) {
   const auto* set = reinterpret_cast<const uint64_t*>(arguments[1]);  // NOLINT: of the program
   auto* previous = reinterpret_cast<uint64_t*>(arguments[2]);         // NOLINT: of the program
@@ -138,7 +139,7 @@ long ChangeMask(const long arguments[6], ucontext_t* context) {
   return CopyOut(previous, &before, kMaskBytes, copse_preload_syscall) ? 0 : -EFAULT;
 }
 
-// Where a call goes on, with its registers as they were.
+// Sets where a call goes on, with its registers as they were.
 void GoOn(greg_t* registers, void (*at)()) { registers[REG_RIP] = reinterpret_cast<greg_t>(at); }
 
 void Redo(greg_t* registers) {
@@ -149,7 +150,7 @@ void Redo(greg_t* registers) {
   GoOn(registers, copse_preload_redo_syscall);
 }
 
-// Once more where it was made: with nothing pending it is not stopped.
+// Makes the call once more where it was made: with nothing pending it is not stopped.
 void StartOver(greg_t* registers) {
   constexpr greg_t kInstructionBytes = 2;
   AwaitAll();
@@ -181,9 +182,9 @@ void GoOnWith(ucontext_t* context) {
   }
 }
 
-// One that is not ours, as without us.
+// Handles a signal that is not ours as it would be without us.
 void Chain(int signal, siginfo_t* info, void* context) {
-  const struct sigaction* action = action_of_program.load(std::memory_order_acquire);
+  const struct sigaction* action = action_of_program.load(std::memory_order_acquire);  // pairs with ReplaceAction
   const bool is_default = action == nullptr || action->sa_handler == SIG_DFL;
   const bool is_ignored = action != nullptr && action->sa_handler == SIG_IGN;
   if (is_ignored && info->si_code != kSeccomp) return;
@@ -245,25 +246,8 @@ const char* StartSyscallGuard() {
   return nullptr;
 }
 
-// Actions that were replaced are kept: a handler may be reading one.
 int ActOnSyscallSignal(int, const struct sigaction* next, struct sigaction* previous) {
-  const struct sigaction* before = action_of_program.load(std::memory_order_acquire);
-  if (next != nullptr) {
-    auto* kept = static_cast<struct sigaction*>(malloc(sizeof(struct sigaction)));
-    if (kept == nullptr) {
-      errno = ENOMEM;
-      return -1;
-    }
-    *kept = *next;
-    before = action_of_program.exchange(kept, std::memory_order_acq_rel);
-  }
-  if (previous == nullptr) return 0;
-  if (before != nullptr) {
-    *previous = *before;
-  } else {
-    *previous = {};
-  }
-  return 0;
+  return tnbc::ReplaceAction(&action_of_program, next, previous);
 }
 
 OffGuard::OffGuard() { Leave(/*always=*/true); }

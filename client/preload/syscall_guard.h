@@ -16,9 +16,9 @@
 
 namespace copse::preload {
 
-// Starts it with the calling thread; those that this one and its like start follow. Null, or why it cannot be.
+// Starts guarding the calling thread, and the threads that guarded threads start. Returns null, or why it cannot.
 const char* StartSyscallGuard();
-// What back ends need of it; null unless it is started.
+// Returns the interface for back ends; null unless it is started.
 const SyscallGuard* TheSyscallGuard();
 
 // The program's sigaction() for SIGSYS.

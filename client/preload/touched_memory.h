@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which memory a call of libc hands to the kernel, by the positions of its arguments; each awaits it. What leads there,
-// such as a list of buffers, is read on the way, which is an access as any of the program's.
+// Types of the memory that a call of libc hands to the kernel, by the positions of its arguments; each awaits it. Lists
+// of buffers are read on the way, which is an access like any of the program's.
 #ifndef COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
 #define COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
 
@@ -45,7 +45,7 @@ struct Bytes {
   }
 };
 
-// Memory of calls that treat shared memory in another way.
+// Memory of calls that treat shared memory differently.
 template <int kAddress, int kBytes>
 struct ChangedBytes : Bytes<kAddress, kBytes> {
   static void ReleaseIt(const auto&... arguments) {

@@ -26,6 +26,7 @@
 #include "base/element_types.h"
 #include "client/copse.h"
 #include "client/testing/plain_collectives.h"
+#include "collectives/block.h"
 #include "collectives/collective.h"
 
 namespace copse::client {
@@ -76,7 +77,7 @@ struct FakeDaemon::Client {
 struct FakeDaemon::Entry {
   ring::DqSlot slot;
   std::vector<std::vector<uint8_t>> parts;  // what it sends: one block, or by rank
-  std::vector<ring::Block> receive_list;    // irregular collectives, where it receives blocks
+  std::vector<Block> receive_list;          // irregular collectives, where it receives blocks
   bool joined = false;
 };
 
@@ -434,12 +435,12 @@ void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, 
   const auto collective = static_cast<Collective>(posted.collective);
   const uint64_t bytes = posted.count * TypeBytes(posted.type);
   const BufferKind sends = SendBuffer(collective, rank, posted.root);
-  std::vector<ring::Block> list;
+  std::vector<Block> list;
   if (IsIrregular(collective)) {
     const auto places = As<ring::ListPlaces>(posted.payload);
     const auto read = [&](const ring::Place& place) {
-      std::vector<ring::Block> blocks(size);
-      memcpy(blocks.data(), At(client, place, size * sizeof(ring::Block)), size * sizeof(ring::Block));
+      std::vector<Block> blocks(size);
+      memcpy(blocks.data(), At(client, place, size * sizeof(Block)), size * sizeof(Block));
       return blocks;
     };
     const uint8_t options = (posted.flags & ring::kCountsKnown) != 0 ? kCountsKnown : 0;
@@ -450,7 +451,7 @@ void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, 
   }
   if (sends == BufferKind::kOne) list.assign(1, {0, bytes});
   if (sends == BufferKind::kNone) return;
-  for (const ring::Block& block : list) {
+  for (const Block& block : list) {
     std::vector<uint8_t> part;
     if (block.bytes > 0) {
       const uint8_t* source = posted.payload;
@@ -522,7 +523,7 @@ bool FakeDaemon::Deliver(Client* client, const std::vector<Entry>& ranks, uint32
   if (result.empty()) return false;
   for (uint32_t i = 0; i < result.size(); ++i) {
     const bool listed = kind == BufferKind::kBlocks && IsIrregular(collective);
-    const ring::Block block = listed ? self.receive_list[i] : ring::Block{i * bytes, bytes};
+    const Block block = listed ? self.receive_list[i] : Block{i * bytes, bytes};
     if (result[i].size() != block.bytes) return false;
     if (block.bytes == 0) continue;
     ring::Place place = self.slot.receive;

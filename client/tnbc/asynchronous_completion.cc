@@ -27,10 +27,11 @@ namespace {
 
 // The limit of calls under way at a time; the next one waits.
 constexpr size_t kCallsMax = 256;
-// How often the completion thread looks whether it is to end, and how soon again for room in the daemon's queue.
+// The period in which the completion thread checks whether it is to end, and in which it looks for room in the daemon's
+// queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
-// How long after the last call that returned early it waits for the daemon as if there were one.
+// The time for which it waits for the daemon after the last asynchronous call.
 constexpr std::chrono::milliseconds kLingers(5);
 
 }  // namespace
@@ -93,7 +94,7 @@ void AsynchronousCompletion::Stop() {
   if (copier_.joinable()) copier_.join();
 }
 
-// What the other calls wait for may need turns of this thread's.
+// The other calls may need turns of this thread to end.
 bool AsynchronousCompletion::Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller) {
   for (;;) {
     {
@@ -180,7 +181,7 @@ bool AsynchronousCompletion::Advance() {
   for (size_t i = 0; i < under_way_.size();) {
     PendingCall& call = *under_way_[i];
     const bool may_post = std::find(blocked_.begin(), blocked_.end(), call.stream()) == blocked_.end();
-    const PendingCall::Progress progress = call.Advance(may_post);
+    const PendingCall::AdvanceResult progress = call.Advance(may_post);
     wants_room = wants_room || progress.wants_room;
     if (call.wants_copies()) copies_wanted_.notify_one();
     if (!progress.lets_others_post) blocked_.push_back(call.stream());
@@ -215,14 +216,18 @@ std::string AsynchronousCompletion::Describe() const {
   constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
   const FaultCounters& faults = guard_->counters();
   char line[512];
+  const auto count = [](const std::atomic<uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  const auto of = [&](const std::atomic<uint64_t>& counter, double unit) {
+    return static_cast<double>(count(counter)) / unit;
+  };
   snprintf(line, sizeof(line),
            "early returns: %" PRIu64 " calls, %" PRIu64
            " more waited; pending at return %.3f MiB; in the calls %.6f s, until the data was there %.6f s; %" PRIu64
            " touches waited %.6f s; %" PRIu64 " writes copied; %" PRIu64 " fuses blown; %" PRIu64 " buffers adopted",
-           counters_.early.load(), counters_.waited.load(), static_cast<double>(counters_.pending_bytes) / kMebibyte,
-           static_cast<double>(counters_.inside_ns) / kSecond, static_cast<double>(counters_.behind_ns) / kSecond,
-           faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, faults.copies.load(),
-           counters_.breaker_trips.load(), remapped_ == nullptr ? 0 : remapped_->remappings());
+           count(counters_.early), count(counters_.waited), of(counters_.pending_bytes, kMebibyte),
+           of(counters_.inside_ns, kSecond), of(counters_.behind_ns, kSecond), count(faults.faults),
+           of(faults.wait_ns, kSecond), count(faults.copies), count(counters_.breaker_trips),
+           remapped_ == nullptr ? 0 : remapped_->remappings());
   return line;
 }
 
@@ -242,8 +247,8 @@ void AsynchronousCompletion::Publish() {
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->accesses().TakeWaitNs());
 }
 
-// While it lingers the daemon wakes it where a call ends, and the next caller need not: to wake a thread costs a caller
-// more than all else in a short call. But then it stands between the daemon and others who wait for theirs.
+// While it lingers the daemon wakes it when a call ends, and the next caller need not: to wake a thread costs a caller
+// more than all else in a short call. But meanwhile it stands between the daemon and threads that wait for their calls.
 void AsynchronousCompletion::RunCompletionThread() {
   pthread_setname_np(pthread_self(), "copse-complete");
   using Clock = std::chrono::steady_clock;

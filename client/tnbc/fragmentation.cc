@@ -497,10 +497,9 @@ class Fragmenter {
 
 NodeLayout NodeLayout::Of(std::span<const uint64_t> node_names) {
   NodeLayout layout;
-  std::map<uint64_t, std::pair<uint32_t, uint32_t>> nodes;  // by name: its number, and its ranks so far
+  std::map<uint64_t, uint32_t> ranks_of;  // so far, by a node's name
   for (const uint64_t name : node_names) {
-    auto& [number, ranks] = nodes.try_emplace(name, nodes.size(), 0).first->second;
-    layout.node.push_back(number);
+    uint32_t& ranks = ranks_of[name];
     layout.local.push_back(ranks++);
     layout.ranks_per_node = std::max(layout.ranks_per_node, ranks);
   }

@@ -16,7 +16,6 @@ namespace copse::tnbc {
 struct NodeLayout {
   uint32_t ranks_per_node = 1;  // of the node that has most
   std::vector<uint32_t> local;  // by rank, from 0 on each node
-  std::vector<uint32_t> node;   // by rank, numbered as they come
 
   // From a name for each rank's node, equal for ranks of one.
   static NodeLayout Of(std::span<const uint64_t> node_names);

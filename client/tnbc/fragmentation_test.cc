@@ -401,7 +401,6 @@ TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
   const NodeLayout layout = Nodes({7, 9, 7, 7, 9, 5});
   EXPECT_EQ(layout.ranks_per_node, 3u);
   EXPECT_EQ(layout.local, (std::vector<uint32_t>{0, 0, 1, 2, 1, 0}));
-  EXPECT_EQ(layout.node, (std::vector<uint32_t>{0, 1, 0, 0, 1, 2}));
 }
 
 // Li et al., T-NBC: one rank of each node sends at a time, and each of them once.

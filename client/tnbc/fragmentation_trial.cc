@@ -34,7 +34,7 @@ void FragmentationTrial::Settle(bool is_whole) {
   verdict_.Find(is_whole);
   call_ = early_returns_ = 0;
   has_begun_ = false;
-  early_ = blocking_ = whole_ = Mean();
+  early_ = blocking_ = whole_ = SampleMean();
 }
 
 bool FragmentationTrial::FragmentsNext() {

@@ -44,7 +44,7 @@ class FragmentationTrial {
   bool is_whole() const { return verdict_.is_plain(); }
 
  private:
-  struct Mean {
+  struct SampleMean {
     void Count(uint64_t nanoseconds) { ns += nanoseconds, ++calls; }
     // 0: none was counted.
     uint64_t Get() const { return calls == 0 ? 0 : ns / calls; }
@@ -53,7 +53,7 @@ class FragmentationTrial {
 
   void Settle(bool is_whole);
 
-  Mean early_, blocking_, whole_;
+  SampleMean early_, blocking_, whole_;
   uint64_t early_returns_ = 0;
   bool has_begun_ = false;  // and the ranks have agreed to go on
   Verdict verdict_;

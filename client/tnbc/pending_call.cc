@@ -293,7 +293,7 @@ bool PendingCall::LetsOthersPost() const {
   return MayPostFragments(state) && posted_ == fragments_.size() && complete_ + 1 >= posted_;
 }
 
-PendingCall::Progress PendingCall::Advance(bool may_post) {
+PendingCall::AdvanceResult PendingCall::Advance(bool may_post) {
   const std::lock_guard lock(mutex_);
   bool wants_room = false;
   const auto advance = [&] {
@@ -334,7 +334,7 @@ void PendingCall::Report() {
   for (const Fragment& fragment : fragments_) last = std::max(last, fragment.placed_ns);
   bool has_waited_to_write = false;
   for (uint64_t i = begin; i < end; ++i) {
-    const AccessLog::Access access = guard.accesses().At(i);
+    const AccessLog::LoggedAccess access = guard.accesses().At(i);
     // Shortly before the end there may be a little left to send, for which a copy of all is too much.
     has_waited_to_write |=
         sender_->MakesWait(access.address) && access.ns < last && 4 * (last - access.ns) > last - times_.start_ns;

@@ -64,7 +64,7 @@ class PendingCall {
   bool wants_copies() const { return progress_.state() == CallState::kReturned && !sender_->HasAll(); }
   void CopyNext() { sender_->CopyNext(); }
 
-  struct Progress {
+  struct AdvanceResult {
     CallState state = CallState::kNew;
     bool wants_room = false;  // a fragment was not posted, since there is no room for it now
     // Whether calls of its stream that come behind it may be posted: nothing but its last fragment is left. Those of
@@ -72,7 +72,7 @@ class PendingCall {
     bool lets_others_post = false;
   };
   // Posts what may be, if `may_post`, and brings what has come to where it belongs.
-  Progress Advance(bool may_post);
+  AdvanceResult Advance(bool may_post);
   // Gives up: pages become accessible.
   void Abandon();
 

@@ -47,28 +47,26 @@ void Receiver::CopyOut() {
 
 namespace {
 
+// This rank has no result.
 class MissingReceiver final : public Receiver {
  public:
-  MissingReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
-      : Receiver(means, fragmentation, user) {}
-  ReceiveWay way() const override { return ReceiveWay::kMissing; }
+  using Receiver::Receiver;
   uint8_t* address() override { return nullptr; }
   BufferPlace PlaceOf(bool /*leaves_rest*/) const override { return {begin(), PageBytes()}; }
 };
 
+// Calls write to the buffer while the caller waits.
 class InPlaceReceiver final : public Receiver {
  public:
-  InPlaceReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
-      : Receiver(means, fragmentation, user) {}
-  ReceiveWay way() const override { return ReceiveWay::kInPlace; }
+  using Receiver::Receiver;
   uint8_t* address() override { return user_; }
 };
 
+// Calls write to a copy, which is written to closed pages past their protection.
 class CopyReceiver final : public Receiver {
  public:
   CopyReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
       : Receiver(means, fragmentation, user), block_(means.memory, fragmentation.receive_bytes) {}
-  ReceiveWay way() const override { return ReceiveWay::kCopy; }
   uint8_t* address() override { return block_.address(); }
   void Spoil() override { block_.Spoil(); }
 
@@ -76,14 +74,13 @@ class CopyReceiver final : public Receiver {
   CopyBlock block_;
 };
 
-// The kernel would not write where memory is shared and inaccessible, so the edges go by aliases: other addresses of
-// the pages where they belong.
+// The buffer is of copse_alloc: the daemon writes to its closed pages by a mapping of its own. The kernel would not
+// write where memory is shared and inaccessible, so the edges go by aliases: other addresses of the pages where they
+// belong.
 class OwnMemoryReceiver final : public Receiver {
  public:
-  OwnMemoryReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
-      : Receiver(means, fragmentation, user) {}
+  using Receiver::Receiver;
   ~OwnMemoryReceiver() override { DropEdges(); }
-  ReceiveWay way() const override { return ReceiveWay::kOwnMemory; }
   uint8_t* address() override { return user_; }
   BufferPlace PlaceOf(bool /*leaves_rest*/) const override { return {begin(), PageBytes()}; }
   bool Place(const Extent& /*fragment*/) override { return true; }
@@ -120,6 +117,8 @@ class OwnMemoryReceiver final : public Receiver {
   std::vector<Range> aliases_;  // by edge, in the order of edges.unpack
 };
 
+// The buffer's pages become a second mapping of a block, to which calls write; `by_copy`: they write more than the
+// result, so they write to a copy.
 class RemappedReceiver final : public Receiver {
  public:
   RemappedReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user,
@@ -127,7 +126,6 @@ class RemappedReceiver final : public Receiver {
       : Receiver(means, fragmentation, user), remapped_(means.remapped), buffer_(std::move(buffer)) {
     if (by_copy) block_.emplace(means.memory, fragmentation.receive_bytes);
   }
-  ReceiveWay way() const override { return block_.has_value() ? ReceiveWay::kRemappedByCopy : ReceiveWay::kRemapped; }
   uint8_t* address() override { return block_.has_value() ? block_->address() : buffer_->At(begin()); }
 
   bool Close(ResultPages* pages, bool edges_too) override {

@@ -15,24 +15,16 @@
 
 namespace copse::tnbc {
 
-enum class ReceiveWay : uint8_t {
-  kMissing,         // this rank has no result
-  kInPlace,         // calls write to the buffer, while the caller waits
-  kCopy,            // calls write to a copy, which is written to closed pages past their protection
-  kOwnMemory,       // the buffer is of copse_alloc: the daemon writes to its closed pages by a mapping of its own
-  kRemapped,        // the buffer's pages become a second mapping of a block that calls write to
-  kRemappedByCopy,  // likewise, but calls write to a copy, since they write more than the result
-};
-
 // Where a call receives. Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut; by one thread
 // at a time, with the call's lock.
 class Receiver {
  public:
+  Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
+      : guard_(means.guard), fragmentation_(fragmentation), user_(user) {}
   virtual ~Receiver() = default;
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  virtual ReceiveWay way() const = 0;
   // Where the calls of the fragmentation receive, at the buffer's offsets; null: nowhere.
   virtual uint8_t* address() = 0;
   // The buffer and what is spare around it; `leaves_rest`: what lies behind it on its last page stays open.
@@ -55,9 +47,6 @@ class Receiver {
   virtual void Spoil() {}
 
  protected:
-  Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
-      : guard_(means.guard), fragmentation_(fragmentation), user_(user) {}
-
   uintptr_t begin() const { return reinterpret_cast<uintptr_t>(user_); }
   // Writes to closed pages of the buffer.
   virtual bool Write(const Extent& fragment, const uint8_t* from);

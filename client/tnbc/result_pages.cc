@@ -35,9 +35,9 @@ bool ResultPages::Close() { return guard_->Protect(ranges(), Record()); }
 std::vector<FirstAccess*> ResultPages::Record() {
   std::vector<FirstAccess*> accesses;
   if (record_ == nullptr) return accesses;
-  record_->pieces = std::vector<RecordedCall::Piece>(guarded_.size());
+  record_->pieces = std::vector<RecordedCall::ClosedRange>(guarded_.size());
   for (uint32_t i = 0; i < guarded_.size(); ++i) {
-    RecordedCall::Piece& piece = record_->pieces[i];
+    RecordedCall::ClosedRange& piece = record_->pieces[i];
     piece.range = guarded_[i].range;
     piece.offset = piece.range.begin - result_;
     accesses.push_back(&piece.access);

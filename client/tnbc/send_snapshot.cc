@@ -10,11 +10,11 @@
 namespace copse::tnbc {
 namespace {
 
-// A store to a piece copies all of it; each costs a system call.
+// A store to a piece copies all of it, and each piece costs a system call.
 constexpr uint64_t kPieceBytes = 256 << 10;
-// So many of a call at most, since the index of all calls has room for PendingRanges::kRangesMax.
+// The limit for a call, since the index of all calls has room for PendingRanges::kRangesMax.
 constexpr uint64_t kPiecesMax = 256;
-// Shorter ones are copied in less time than it takes to protect and open them.
+// Shorter pieces are copied in less time than it takes to protect and open them.
 constexpr uint64_t kPieceBytesMin = 32 << 10;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -70,10 +70,11 @@ void SendSnapshot::CutInPieces(const std::vector<std::vector<Extent>>& sent, con
     }
     ends_.push_back(static_cast<uint32_t>(pieces_.size()));
   }
-  last_.store(static_cast<uint32_t>(pieces_.size()), std::memory_order_release);
+  last_.store(static_cast<uint32_t>(pieces_.size()), std::memory_order_release);  // pairs with HasAll
 }
 
-// A handler that waits for the completion thread waits for this piece, too, if it is this thread that copies it.
+// Signals are held, since a handler that waits for the completion thread would wait for this piece, too, if this thread
+// copies it.
 bool SendSnapshot::CopyNext() {
   const HeldSignals held;
   const uint32_t next = copied_.load(std::memory_order_relaxed);
@@ -92,7 +93,7 @@ bool SendSnapshot::CopyNext() {
   }
   const std::lock_guard lock(mutex_);
   is_copying_ = false;
-  copied_.store(next + 1, std::memory_order_release);
+  copied_.store(next + 1, std::memory_order_release);  // pairs with HasCall and HasAll: the copy is complete
   return true;
 }
 
@@ -101,7 +102,7 @@ bool SendSnapshot::Protect() {
   const std::lock_guard lock(mutex_);
   const uint32_t next = copied_.load(std::memory_order_relaxed), last = last_.load(std::memory_order_relaxed);
   if (next >= last) return true;
-  // In order of addresses, as the guard wants them.
+  // The guard takes snapshots in order of addresses.
   std::vector<uint32_t> order;
   for (uint32_t i = next; i < last; ++i) order.push_back(i);
   std::sort(order.begin(), order.end(),
@@ -121,7 +122,7 @@ void SendSnapshot::Drop() {
   for (uint32_t i = end; is_protected_ && i < last_.load(std::memory_order_relaxed); ++i) {
     guard_->DropSnapshot(pieces_[i]);
   }
-  if (end < last_.load(std::memory_order_relaxed)) last_.store(end, std::memory_order_release);
+  if (end < last_.load(std::memory_order_relaxed)) last_.store(end, std::memory_order_release);  // pairs with HasAll
 }
 
 }  // namespace copse::tnbc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call sends, as it is when the call returns: copied piece by piece, and until then protected.
+// A call's contribution as it is when the call returns: copied piece by piece, and protected until then.
 #ifndef COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
 #define COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
 
@@ -16,14 +16,14 @@ namespace copse::tnbc {
 
 // A call's buffer is copied to memory that the daemon reaches, at the same offsets, in the order in which the
 // fragmentation's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'.
-// The rest is pieces: CopyNext copies one; Protect makes those that are left read-only, so that the call may return.
-// A thread that writes to one copies it first (PageGuard).
+// The rest is cut into pieces: CopyNext copies one; Protect makes the ones that are left read-only, so that the call
+// may return. A thread that writes to one copies it first (PageGuard).
 //
 // Calls follow Start CopyNext* [Protect CopyNext*] and then, or at any time, Drop; CopyNext by one thread at a time,
 // others by any.
 class SendSnapshot {
  public:
-  // Memory that is not worth protecting, or may not be protected, is copied at once, too.
+  // kAtOnce also holds for memory that is not worth protecting, or may not be protected.
   enum class Way { kAtOnce, kInPieces };
 
   explicit SendSnapshot(PageGuard* guard) : guard_(guard) {}
@@ -32,17 +32,19 @@ class SendSnapshot {
 
   // `page`: bytes of one.
   void Start(const Fragmentation& fragmentation, const uint8_t* from, uint8_t* to, Way way, uint64_t page);
-  // Copies a piece. False if there is none left.
+  // Copies a piece. Returns false if none is left.
   bool CopyNext();
-  // False, having protected nothing, if there is no room for more, or somebody else has protected some of it.
+  // Protects the pieces that are left. Returns false, having protected nothing, if there is no room for more, or if
+  // part of the memory is protected already.
   bool Protect();
-  // Drops the pieces that are left. One that is being copied is finished.
+  // Drops the pieces that are left, except one that is being copied.
   void Drop();
 
-  // Whether what a call of the fragmentation sends is there.
+  // Whether the contribution to a call of the fragmentation is copied. Acquire: pairs with CopyNext.
   bool HasCall(uint32_t call) const {
     return call >= ends_.size() || ends_[call] <= copied_.load(std::memory_order_acquire);
   }
+  // Acquire: pairs with Start, CopyNext and Drop.
   bool HasAll() const { return copied_.load(std::memory_order_acquire) >= last_.load(std::memory_order_acquire); }
 
  private:
@@ -50,9 +52,9 @@ class SendSnapshot {
 
   PageGuard* const guard_;
   std::vector<PendingRanges::Found> pieces_;  // in order of calls
-  std::vector<uint32_t> ends_;  // by call: the pieces of it and of those before; empty: nothing to wait for
+  std::vector<uint32_t> ends_;  // by call: the pieces of it and of former ones; empty: all was copied at once
   std::atomic<uint32_t> copied_{0};
-  std::atomic<uint32_t> last_{0};  // of pieces that are wanted
+  std::atomic<uint32_t> last_{0};  // pieces that are wanted
   std::mutex mutex_;               // guards what follows
   bool is_copying_ = false;
   bool is_protected_ = false;

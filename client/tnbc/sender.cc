@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "client/context/context.h"
+#include "client/tnbc/granules.h"
 #include "client/tnbc/pages/copy_block.h"
 #include "client/tnbc/pages/memory_kind.h"
 #include "client/tnbc/pages/page_bytes.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/pending_ranges.h"
-#include "client/tnbc/sent_memory.h"
+#include "client/tnbc/pages/remapped_memory.h"
 
 namespace copse::tnbc {
 namespace {
@@ -27,23 +29,24 @@ Range RangeAt(const uint8_t* address, uint64_t bytes) {
 
 bool IsPacked(const Fragmentation& fragmentation) { return !fragmentation.send_pack.empty(); }
 
+// This rank sends nothing.
 class MissingSender final : public Sender {
  public:
-  SendWay way() const override { return SendWay::kMissing; }
   uint8_t* address() override { return nullptr; }
 };
 
+// The program's memory is sent while the caller waits.
 class InPlaceSender final : public Sender {
  public:
   explicit InPlaceSender(const uint8_t* send) : send_(send) {}
-  SendWay way() const override { return SendWay::kInPlace; }
   uint8_t* address() override { return const_cast<uint8_t*>(send_); }  // never written to
 
  private:
   const uint8_t* const send_;
 };
 
-// The copy is in memory of the heap's where the caller waits, else in a block, so that the daemon need not copy it.
+// A copy is sent that is made at once: packed, or of a buffer that results overwrite. It is in memory of the heap where
+// the caller waits, else in a block, so that the daemon need not copy it.
 class CopySender final : public Sender {
  public:
   CopySender(const Fragmentation& fragmentation, const uint8_t* send) : fragmentation_(fragmentation), send_(send) {
@@ -53,7 +56,6 @@ class CopySender final : public Sender {
       : fragmentation_(fragmentation), send_(send) {
     block_.emplace(memory, fragmentation.send_bytes);
   }
-  SendWay way() const override { return SendWay::kCopy; }
   uint8_t* address() override { return block_.has_value() ? block_->address() : kept_.data(); }
   // Before calls overwrite it.
   void Fill() override {
@@ -72,6 +74,7 @@ class CopySender final : public Sender {
   std::optional<CopyBlock> block_;
 };
 
+// A copy is sent that is made in pieces; those that are left at the return are read-only until they are copied.
 class SnapshotSender final : public Sender {
  public:
   SnapshotSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send, uint64_t bytes)
@@ -81,7 +84,6 @@ class SnapshotSender final : public Sender {
         bytes_(bytes),
         block_(means.memory, bytes),
         snapshot_(means.guard) {}
-  SendWay way() const override { return SendWay::kSnapshot; }
   uint8_t* address() override { return block_.address(); }
   void Fill() override { snapshot_.Start(fragmentation_, send_, block_.address(), WayOfCopying(), PageBytes()); }
   bool Protect() override { return snapshot_.Protect(); }
@@ -107,35 +109,92 @@ class SnapshotSender final : public Sender {
   SendSnapshot snapshot_;
 };
 
+// Nothing is copied: the daemon reads the program's own pages, as they are or remapped. From the call's return until
+// the calls of the fragmentation that send from a page are over, the page is read-only: a thread that writes to it
+// waits. For memory that is written to at once SnapshotSender is better, so a wait keeps later calls from this
+// (RemappedMemory::Regret).
 class ReadOnlySender final : public Sender {
  public:
-  ReadOnlySender(const CallMeans& means, const Fragmentation& fragmentation)
-      : fragmentation_(fragmentation), sent_(means.guard, means.remapped) {}
-  bool Prepare(const CallMeans& means, const uint8_t* send) {
-    return sent_.Prepare(RangeAt(send, fragmentation_.send_bytes),
-                         means.context->memory().ReachesPages(send, fragmentation_.send_bytes));
+  ReadOnlySender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send)
+      : guard_(means.guard),
+        remapped_(means.remapped),
+        fragmentation_(fragmentation),
+        sent_(RangeAt(send, fragmentation.send_bytes)) {}
+
+  // False: it has to be copied. `is_reached`: the daemon reaches it as it is.
+  bool Prepare(bool is_reached) {
+    if (remapped_ == nullptr || !remapped_->MaySendFrom(sent_)) return false;
+    // Other data on a page may be written to while the page is on its way.
+    if (is_reached) return RemappedMemory::WholePagesOf(sent_) == sent_ && MayProtect(sent_);
+    buffer_ = remapped_->Use(sent_, /*may_remap=*/true);
+    if (buffer_ == nullptr) return false;
+    const bool is_remapped = remapped_->RemapToSend(buffer_.get(), sent_);
+    if (!is_remapped) remapped_->Regret(sent_);
+    return is_remapped;
   }
-  SendWay way() const override { return SendWay::kReadOnly; }
-  uint8_t* address() override { return sent_.address(); }
-  void Fill() override { sent_.CopySides(); }
-  bool Protect() override { return sent_.Protect(fragmentation_); }
-  void Unprotect() override { sent_.Open(); }
-  void EndCall(uint32_t index) override { sent_.EndCall(index); }
-  void Stop() override { sent_.Open(); }
-  bool MakesWait(uintptr_t address) const override { return sent_.Has(address); }
-  void Regret() override { sent_.Regret(); }
-  void Spoil() override { sent_.Spoil(); }
+
+  uint8_t* address() override {
+    if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
+    return buffer_->At(sent_.begin);
+  }
+  // Bytes beside whole pages go to pages of the block that the program does not have.
+  void Fill() override {
+    if (buffer_ == nullptr) return;
+    const Range pages = RemappedMemory::WholePagesOf(sent_);
+    for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
+      memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
+    }
+  }
+  bool Protect() override {
+    // As if the calls brought what they send.
+    Fragmentation sends;
+    sends.receive_bytes = sent_.bytes();
+    sends.runs = {{0, sent_.bytes()}};
+    for (const SubCall& call : fragmentation_.calls) {
+      sends.calls.emplace_back();
+      sends.calls.back().extents = SentBy(fragmentation_, call);
+    }
+    granules_ = GranulesOf(sends, {.address = sent_.begin, .page = PageBytes()});
+    std::vector<Range> ranges;
+    for (const Granule& granule : granules_) ranges.push_back({granule.begin, granule.begin + granule.bytes});
+    if (guard_->ProtectSent(ranges)) return true;
+    granules_.clear();
+    return false;
+  }
+  void Unprotect() override { Stop(); }
+  void EndCall(uint32_t index) override {
+    std::erase_if(granules_, [&](Granule& granule) {
+      std::erase(granule.calls, index);
+      if (!granule.calls.empty()) return false;
+      guard_->Release({granule.begin, granule.begin + granule.bytes});
+      return true;
+    });
+  }
+  void Stop() override {
+    for (const Granule& granule : granules_) guard_->Release({granule.begin, granule.begin + granule.bytes});
+    granules_.clear();
+  }
+  bool MakesWait(uintptr_t address) const override { return address >= sent_.begin && address < sent_.end; }
+  void Regret() override { remapped_->Regret(sent_); }
+  void Spoil() override {
+    if (buffer_ != nullptr) remapped_->Spoil(buffer_);
+  }
 
  private:
+  PageGuard* const guard_;
+  RemappedMemory* const remapped_;
   const Fragmentation& fragmentation_;
-  SentMemory sent_;
+  const Range sent_;
+  std::shared_ptr<RemappedBuffer> buffer_;  // null: the daemon reaches the memory as it is
+  std::vector<Granule> granules_;           // what has yet to be sent: by which calls
 };
 
-// What is sent from where results come, or packed, is copied before they come.
+// Data that is sent from the place of results, or packed, is copied before they come.
 std::unique_ptr<Sender> MakeReadOnly(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send) {
   if (fragmentation.send_bytes < kSnapshotBytesMin || means.way != SendSnapshot::Way::kInPieces) return nullptr;
-  auto sender = std::make_unique<ReadOnlySender>(means, fragmentation);
-  if (!sender->Prepare(means, send)) return nullptr;
+  auto sender = std::make_unique<ReadOnlySender>(means, fragmentation, send);
+  const bool is_reached = means.context->memory().ReachesPages(send, fragmentation.send_bytes);
+  if (!sender->Prepare(is_reached)) return nullptr;
   return sender;
 }
 

@@ -12,15 +12,6 @@
 
 namespace copse::tnbc {
 
-enum class SendWay : uint8_t {
-  kMissing,   // this rank sends nothing
-  kInPlace,   // from the program's memory, while the caller waits
-  kCopy,      // from a copy that is made at once: packed, or of a buffer that results overwrite
-  kSnapshot,  // from a copy that is made in pieces; those that are left at the return are read-only until they are
-              // copied
-  kReadOnly,  // from the program's pages, which are read-only until they are sent
-};
-
 // Where a call sends from. Calls follow address, Fill [Protect EndCall*] Stop; one thread at a time, with the call's
 // lock, except that CopyNext is one thread's without it, and HasAll any thread's.
 class Sender {
@@ -29,7 +20,6 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  virtual SendWay way() const = 0;
   // Where the calls of the fragmentation send from, at the offsets of the program's buffer or of the packed one.
   virtual uint8_t* address() = 0;
   // Copies what has to be copied at once. The edges are posted by then, and travel meanwhile.

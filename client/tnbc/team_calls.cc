@@ -54,7 +54,7 @@ CallSite CallKind::At(const void* address) {
   return {this, address, &breakers[has_own ? address : nullptr]};
 }
 
-bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
+bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team,
                              Fragmentation* fragmentation) {
   if (size_ < 2 || !MayFragment(args, size_)) return false;
   if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
@@ -68,7 +68,7 @@ bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, cons
 
 // Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
 // form the second team, or none has it. False if a call fails; so does then, on all ranks, the one that wanted to know.
-bool TeamCalls::LearnLayout(Team* team) {
+bool TeamCalls::LearnLayout(TeamOperations* team) {
   std::vector<uint64_t> nodes(size_);
   copse_coll_args_t args{};
   args.collective = COPSE_COLL_ALLGATHER;
@@ -88,7 +88,7 @@ bool TeamCalls::LearnLayout(Team* team) {
 }
 
 // If a call fails, so does, on all ranks, the one that is to be made then.
-bool TeamCalls::IsFragmented(CallKind* kind, Team* team) {
+bool TeamCalls::IsFragmented(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   FragmentationTrial& trial = kind->trial;
   if (trial.AgreesBeforeNext()) {
@@ -109,8 +109,8 @@ bool TeamCalls::IsFragmented(CallKind* kind, Team* team) {
 }
 
 // Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
-bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team) {
-  CallKind::Agreement& agreement = kind->agreement;
+bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, TeamOperations* team) {
+  CallKind::IrregularAgreement& agreement = kind->agreement;
   if (++agreement.calls < agreement.at) return agreement.fragments;
   agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
   const std::vector<uint64_t> mine = {LateBytes(args, rank_, size_)};
@@ -122,7 +122,7 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
 
 // First the ranks agree on the period: where they see different ones, there is none. If a call fails, so does, on all
 // ranks, the one that is to be made then.
-void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
+void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   const uint64_t mine = kind->order.Period();
   lock.unlock();
@@ -142,7 +142,8 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
 }
 
 // What all ranks want first, as far as they know, or have learnt and agreed.
-std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team) {
+std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site,
+                                         TeamOperations* team) {
   const uint32_t fragments = FragmentsOf(args, *layout_);
   if (fragments < 2) return {};
   const std::vector<uint32_t>* const known = team->KnownOrder(fragments, kind->calls);

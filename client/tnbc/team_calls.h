@@ -48,12 +48,12 @@ struct CallKind {
   uint64_t waited_ns = 0;  // for their data, since the last one began
 
   // Where the ranks have to agree whether such calls are fragmented; by their own thread alone.
-  struct Agreement {
+  struct IrregularAgreement {
     uint64_t calls = 0;
     uint64_t at = 1;  // calls, when they look at it again
     bool fragments = false;
   };
-  Agreement agreement;
+  IrregularAgreement agreement;
   uint64_t calls = 0;  // that were fragmented; by their own thread alone
 };
 
@@ -61,9 +61,9 @@ struct CallKind {
 class TeamCalls {
  public:
   // How the team's own calls are made.
-  class Team {
+  class TeamOperations {
    public:
-    virtual ~Team() = default;
+    virtual ~TeamOperations() = default;
     // A call in the team's order, to its end.
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
     // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
@@ -87,17 +87,17 @@ class TeamCalls {
   // Whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same calls of
   // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where this
   // rank's program makes the call, which may be elsewhere than the others'.
-  bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
+  bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team,
                     Fragmentation* fragmentation);
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
 
  private:
-  bool LearnLayout(Team* team);
-  bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
-  void AgreeOnOrder(CallKind* kind, Team* team);
+  bool LearnLayout(TeamOperations* team);
+  bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, TeamOperations* team);
+  void AgreeOnOrder(CallKind* kind, TeamOperations* team);
   // Whether the next call of a kind is fragmented.
-  static bool IsFragmented(CallKind* kind, Team* team);
-  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);
+  static bool IsFragmented(CallKind* kind, TeamOperations* team);
+  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team);
 
   const uint32_t rank_, size_;
   const uint64_t node_;

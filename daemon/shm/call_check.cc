@@ -53,8 +53,7 @@ struct CheckedList {
 // `side`: "send" or "receive".
 absl::StatusOr<CheckedList> ReadList(const char* side, const ring::Place& place, uint32_t size, ElementType type,
                                      const RegionTable& regions) {
-  static_assert(sizeof(ring::Block) == sizeof(Block));
-  const uint64_t bytes = uint64_t{size} * sizeof(ring::Block);
+  const uint64_t bytes = uint64_t{size} * sizeof(Block);
   ASSIGN_OR_RETURN(const uint8_t* theirs, regions.Resolve(side, place, bytes));
   auto blocks = std::make_shared<BlockList>(size);
   memcpy(static_cast<void*>(blocks->data()), theirs, bytes);  // once: it may change under us

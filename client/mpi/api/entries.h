@@ -48,192 +48,109 @@
   ENTRY(Start)                       \
   ENTRY(Startall)
 
+/* Lists below with a parameter S have each function twice: S is empty, or _c for MPI-4's counts of MPI_Count. */
+
 /* Functions of MPI_File that libraries make of collectives and requests, which are not the program's: without a buffer,
  * and with a buffer, its count and its type after the file or after an offset. */
-#define COPSE_MPI_FILE_CALLS(ENTRY, BUFFER, BUFFER_AT) \
-  ENTRY(File_open)                                     \
-  ENTRY(File_close)                                    \
-  ENTRY(File_delete)                                   \
-  ENTRY(File_preallocate)                              \
-  ENTRY(File_seek_shared)                              \
-  ENTRY(File_set_atomicity)                            \
-  ENTRY(File_set_info)                                 \
-  ENTRY(File_set_size)                                 \
-  ENTRY(File_set_view)                                 \
-  ENTRY(File_sync)                                     \
-  BUFFER(File_read)                                    \
-  BUFFER(File_read_all)                                \
-  BUFFER(File_read_all_begin)                          \
-  ENTRY(File_read_all_end)                             \
-  BUFFER_AT(File_read_at)                              \
-  BUFFER_AT(File_read_at_all)                          \
-  BUFFER_AT(File_read_at_all_begin)                    \
-  ENTRY(File_read_at_all_end)                          \
-  BUFFER(File_read_ordered)                            \
-  BUFFER(File_read_ordered_begin)                      \
-  ENTRY(File_read_ordered_end)                         \
-  BUFFER(File_read_shared)                             \
-  BUFFER(File_iread)                                   \
-  BUFFER(File_iread_all)                               \
-  BUFFER_AT(File_iread_at)                             \
-  BUFFER_AT(File_iread_at_all)                         \
-  BUFFER(File_iread_shared)                            \
-  BUFFER(File_write)                                   \
-  BUFFER(File_write_all)                               \
-  BUFFER(File_write_all_begin)                         \
-  ENTRY(File_write_all_end)                            \
-  BUFFER_AT(File_write_at)                             \
-  BUFFER_AT(File_write_at_all)                         \
-  BUFFER_AT(File_write_at_all_begin)                   \
-  ENTRY(File_write_at_all_end)                         \
-  BUFFER(File_write_ordered)                           \
-  BUFFER(File_write_ordered_begin)                     \
-  ENTRY(File_write_ordered_end)                        \
-  BUFFER(File_write_shared)                            \
-  BUFFER(File_iwrite)                                  \
-  BUFFER(File_iwrite_all)                              \
-  BUFFER_AT(File_iwrite_at)                            \
-  BUFFER_AT(File_iwrite_at_all)                        \
-  BUFFER(File_iwrite_shared)
-#define COPSE_MPI_LARGE_FILE_CALLS(BUFFER, BUFFER_AT) \
-  BUFFER(File_read_c)                                 \
-  BUFFER(File_read_all_c)                             \
-  BUFFER(File_read_all_begin_c)                       \
-  BUFFER_AT(File_read_at_c)                           \
-  BUFFER_AT(File_read_at_all_c)                       \
-  BUFFER_AT(File_read_at_all_begin_c)                 \
-  BUFFER(File_read_ordered_c)                         \
-  BUFFER(File_read_ordered_begin_c)                   \
-  BUFFER(File_read_shared_c)                          \
-  BUFFER(File_iread_c)                                \
-  BUFFER(File_iread_all_c)                            \
-  BUFFER_AT(File_iread_at_c)                          \
-  BUFFER_AT(File_iread_at_all_c)                      \
-  BUFFER(File_iread_shared_c)                         \
-  BUFFER(File_write_c)                                \
-  BUFFER(File_write_all_c)                            \
-  BUFFER(File_write_all_begin_c)                      \
-  BUFFER_AT(File_write_at_c)                          \
-  BUFFER_AT(File_write_at_all_c)                      \
-  BUFFER_AT(File_write_at_all_begin_c)                \
-  BUFFER(File_write_ordered_c)                        \
-  BUFFER(File_write_ordered_begin_c)                  \
-  BUFFER(File_write_shared_c)                         \
-  BUFFER(File_iwrite_c)                               \
-  BUFFER(File_iwrite_all_c)                           \
-  BUFFER_AT(File_iwrite_at_c)                         \
-  BUFFER_AT(File_iwrite_at_all_c)                     \
-  BUFFER(File_iwrite_shared_c)
+#define COPSE_MPI_FILE_CALLS(ENTRY) \
+  ENTRY(File_open)                  \
+  ENTRY(File_close)                 \
+  ENTRY(File_delete)                \
+  ENTRY(File_preallocate)           \
+  ENTRY(File_seek_shared)           \
+  ENTRY(File_set_atomicity)         \
+  ENTRY(File_set_info)              \
+  ENTRY(File_set_size)              \
+  ENTRY(File_set_view)              \
+  ENTRY(File_sync)                  \
+  ENTRY(File_read_all_end)          \
+  ENTRY(File_read_at_all_end)       \
+  ENTRY(File_read_ordered_end)      \
+  ENTRY(File_write_all_end)         \
+  ENTRY(File_write_at_all_end)      \
+  ENTRY(File_write_ordered_end)
+#define COPSE_MPI_FILE_BUFFERS(BUFFER, BUFFER_AT, S) \
+  BUFFER(File_read##S)                               \
+  BUFFER(File_read_all##S)                           \
+  BUFFER(File_read_all_begin##S)                     \
+  BUFFER_AT(File_read_at##S)                         \
+  BUFFER_AT(File_read_at_all##S)                     \
+  BUFFER_AT(File_read_at_all_begin##S)               \
+  BUFFER(File_read_ordered##S)                       \
+  BUFFER(File_read_ordered_begin##S)                 \
+  BUFFER(File_read_shared##S)                        \
+  BUFFER(File_iread##S)                              \
+  BUFFER(File_iread_all##S)                          \
+  BUFFER_AT(File_iread_at##S)                        \
+  BUFFER_AT(File_iread_at_all##S)                    \
+  BUFFER(File_iread_shared##S)                       \
+  BUFFER(File_write##S)                              \
+  BUFFER(File_write_all##S)                          \
+  BUFFER(File_write_all_begin##S)                    \
+  BUFFER_AT(File_write_at##S)                        \
+  BUFFER_AT(File_write_at_all##S)                    \
+  BUFFER_AT(File_write_at_all_begin##S)              \
+  BUFFER(File_write_ordered##S)                      \
+  BUFFER(File_write_ordered_begin##S)                \
+  BUFFER(File_write_shared##S)                       \
+  BUFFER(File_iwrite##S)                             \
+  BUFFER(File_iwrite_all##S)                         \
+  BUFFER_AT(File_iwrite_at##S)                       \
+  BUFFER_AT(File_iwrite_at_all##S)                   \
+  BUFFER(File_iwrite_shared##S)
 
 /* What MPI does with a program's memory, by where its buffers are among the arguments: one at the front, with its count
  * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. Those of one, by where
  * their communicator or window is: behind two arguments more, of messages that are started later, too; behind four,
  * nowhere; behind four, behind five. */
-#define COPSE_MPI_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED) \
-  MESSAGE(Send)                                                                  \
-  MESSAGE(Bsend)                                                                 \
-  MESSAGE(Ssend)                                                                 \
-  MESSAGE(Rsend)                                                                 \
-  MESSAGE(Isend)                                                                 \
-  MESSAGE(Ibsend)                                                                \
-  MESSAGE(Issend)                                                                \
-  MESSAGE(Irsend)                                                                \
-  STARTED(Send_init)                                                             \
-  STARTED(Bsend_init)                                                            \
-  STARTED(Ssend_init)                                                            \
-  STARTED(Rsend_init)                                                            \
-  MESSAGE(Recv)                                                                  \
-  MESSAGE(Irecv)                                                                 \
-  STARTED(Recv_init)                                                             \
-  MATCHED(Mrecv)                                                                 \
-  MATCHED(Imrecv)                                                                \
-  REPLACED(Sendrecv_replace)                                                     \
-  PUT(Put)                                                                       \
-  PUT(Get)                                                                       \
-  COMBINED(Accumulate)                                                           \
-  PUT(Rput)                                                                      \
-  PUT(Rget)                                                                      \
-  COMBINED(Raccumulate)
-#define COPSE_MPI_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv)
-#define COPSE_MPI_RESULT_BUFFERS(ENTRY) \
-  ENTRY(Get_accumulate)                 \
-  ENTRY(Rget_accumulate)
-#define COPSE_MPI_OTHER_BUFFERS(ENTRY) \
-  ENTRY(Buffer_attach)                 \
-  ENTRY(Fetch_and_op)                  \
-  ENTRY(Compare_and_swap)              \
-  ENTRY(Pack)                          \
-  ENTRY(Unpack)                        \
-  ENTRY(Pack_external)                 \
-  ENTRY(Unpack_external)               \
-  ENTRY(Reduce_local)
+#define COPSE_MPI_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED, S) \
+  MESSAGE(Send##S)                                                                  \
+  MESSAGE(Bsend##S)                                                                 \
+  MESSAGE(Ssend##S)                                                                 \
+  MESSAGE(Rsend##S)                                                                 \
+  MESSAGE(Isend##S)                                                                 \
+  MESSAGE(Ibsend##S)                                                                \
+  MESSAGE(Issend##S)                                                                \
+  MESSAGE(Irsend##S)                                                                \
+  STARTED(Send_init##S)                                                             \
+  STARTED(Bsend_init##S)                                                            \
+  STARTED(Ssend_init##S)                                                            \
+  STARTED(Rsend_init##S)                                                            \
+  MESSAGE(Recv##S)                                                                  \
+  MESSAGE(Irecv##S)                                                                 \
+  STARTED(Recv_init##S)                                                             \
+  MATCHED(Mrecv##S)                                                                 \
+  MATCHED(Imrecv##S)                                                                \
+  REPLACED(Sendrecv_replace##S)                                                     \
+  PUT(Put##S)                                                                       \
+  PUT(Get##S)                                                                       \
+  COMBINED(Accumulate##S)                                                           \
+  PUT(Rput##S)                                                                      \
+  PUT(Rget##S)                                                                      \
+  COMBINED(Raccumulate##S)
+#define COPSE_MPI_MESSAGE_BUFFERS(ENTRY, S) ENTRY(Sendrecv##S)
+#define COPSE_MPI_RESULT_BUFFERS(ENTRY, S) \
+  ENTRY(Get_accumulate##S)                 \
+  ENTRY(Rget_accumulate##S)
+#define COPSE_MPI_PACKINGS(ATTACH, PACK, UNPACK, PACK_EXTERNAL, UNPACK_EXTERNAL, REDUCE, S) \
+  ATTACH(Buffer_attach##S)                                                                  \
+  PACK(Pack##S)                                                                             \
+  UNPACK(Unpack##S)                                                                         \
+  PACK_EXTERNAL(Pack_external##S)                                                           \
+  UNPACK_EXTERNAL(Unpack_external##S)                                                       \
+  REDUCE(Reduce_local##S)
 /* Neighborhood collectives, by the number of arguments before the communicator. */
-#define COPSE_MPI_NEIGHBORHOODS(SIX, SEVEN, EIGHT) \
-  SIX(Neighbor_allgather)                          \
-  SEVEN(Neighbor_allgatherv)                       \
-  SIX(Neighbor_alltoall)                           \
-  EIGHT(Neighbor_alltoallv)                        \
-  EIGHT(Neighbor_alltoallw)                        \
-  SIX(Ineighbor_allgather)                         \
-  SEVEN(Ineighbor_allgatherv)                      \
-  SIX(Ineighbor_alltoall)                          \
-  EIGHT(Ineighbor_alltoallv)                       \
-  EIGHT(Ineighbor_alltoallw)
-#define COPSE_MPI_LARGE_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED) \
-  MESSAGE(Send_c)                                                                      \
-  MESSAGE(Bsend_c)                                                                     \
-  MESSAGE(Ssend_c)                                                                     \
-  MESSAGE(Rsend_c)                                                                     \
-  MESSAGE(Isend_c)                                                                     \
-  MESSAGE(Ibsend_c)                                                                    \
-  MESSAGE(Issend_c)                                                                    \
-  MESSAGE(Irsend_c)                                                                    \
-  STARTED(Send_init_c)                                                                 \
-  STARTED(Bsend_init_c)                                                                \
-  STARTED(Ssend_init_c)                                                                \
-  STARTED(Rsend_init_c)                                                                \
-  MESSAGE(Recv_c)                                                                      \
-  MESSAGE(Irecv_c)                                                                     \
-  STARTED(Recv_init_c)                                                                 \
-  MATCHED(Mrecv_c)                                                                     \
-  MATCHED(Imrecv_c)                                                                    \
-  REPLACED(Sendrecv_replace_c)                                                         \
-  REPLACED(Isendrecv_replace)                                                          \
-  REPLACED(Isendrecv_replace_c)                                                        \
-  PUT(Put_c)                                                                           \
-  PUT(Get_c)                                                                           \
-  COMBINED(Accumulate_c)                                                               \
-  PUT(Rput_c)                                                                          \
-  PUT(Rget_c)                                                                          \
-  COMBINED(Raccumulate_c)
-#define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) \
-  ENTRY(Sendrecv_c)                            \
-  ENTRY(Isendrecv)                             \
-  ENTRY(Isendrecv_c)
-#define COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY) \
-  ENTRY(Get_accumulate_c)                     \
-  ENTRY(Rget_accumulate_c)
-#define COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY) \
-  ENTRY(Buffer_attach_c)                     \
-  ENTRY(Pready)                              \
-  ENTRY(Pready_range)                        \
-  ENTRY(Pready_list)                         \
-  ENTRY(Pack_c)                              \
-  ENTRY(Unpack_c)                            \
-  ENTRY(Pack_external_c)                     \
-  ENTRY(Unpack_external_c)                   \
-  ENTRY(Reduce_local_c)
-#define COPSE_MPI_LARGE_NEIGHBORHOODS(SIX, SEVEN, EIGHT) \
-  SIX(Neighbor_allgather_c)                              \
-  SEVEN(Neighbor_allgatherv_c)                           \
-  SIX(Neighbor_alltoall_c)                               \
-  EIGHT(Neighbor_alltoallv_c)                            \
-  EIGHT(Neighbor_alltoallw_c)                            \
-  SIX(Ineighbor_allgather_c)                             \
-  SEVEN(Ineighbor_allgatherv_c)                          \
-  SIX(Ineighbor_alltoall_c)                              \
-  EIGHT(Ineighbor_alltoallv_c)                           \
-  EIGHT(Ineighbor_alltoallw_c)
+#define COPSE_MPI_NEIGHBORHOODS(SIX, SEVEN, EIGHT, S) \
+  SIX(Neighbor_allgather##S)                          \
+  SEVEN(Neighbor_allgatherv##S)                       \
+  SIX(Neighbor_alltoall##S)                           \
+  EIGHT(Neighbor_alltoallv##S)                        \
+  EIGHT(Neighbor_alltoallw##S)                        \
+  SIX(Ineighbor_allgather##S)                         \
+  SEVEN(Ineighbor_allgatherv##S)                      \
+  SIX(Ineighbor_alltoall##S)                          \
+  EIGHT(Ineighbor_alltoallv##S)                       \
+  EIGHT(Ineighbor_alltoallw##S)
 
 /* Without buffers, and passed on: those in which MPI takes turns, so that fault handlers know where they are. */
 #define COPSE_MPI_PASSED_CALLS(ENTRY) \
@@ -262,46 +179,50 @@
   ENTRY(Dist_graph_create)            \
   ENTRY(Dist_graph_create_adjacent)
 
-/* Functions that make windows. */
-#define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
-  ENTRY(Win_create)                    \
-  ENTRY(Win_create_dynamic)            \
-  ENTRY(Win_allocate)                  \
-  ENTRY(Win_allocate_shared)
-#define COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY) \
-  ENTRY(Win_create_c)                        \
-  ENTRY(Win_allocate_c)                      \
-  ENTRY(Win_allocate_shared_c)
+/* Functions that make windows of a size. */
+#define COPSE_MPI_WINDOW_MAKERS(ENTRY, S) \
+  ENTRY(Win_create##S)                    \
+  ENTRY(Win_allocate##S)                  \
+  ENTRY(Win_allocate_shared##S)
+
+/* All of those. */
+#define COPSE_MPI_COUNTED_ENTRIES(ENTRY, S)                         \
+  COPSE_MPI_FILE_BUFFERS(ENTRY, ENTRY, S)                           \
+  COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, S) \
+  COPSE_MPI_MESSAGE_BUFFERS(ENTRY, S)                               \
+  COPSE_MPI_RESULT_BUFFERS(ENTRY, S)                                \
+  COPSE_MPI_PACKINGS(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, S)   \
+  COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY, S)                   \
+  COPSE_MPI_WINDOW_MAKERS(ENTRY, S)
 
 /* The entries of MPI-3, and those that MPI-4 added. */
-#define COPSE_MPI_3_ENTRIES(ENTRY)                               \
-  ENTRY(Init)                                                    \
-  ENTRY(Init_thread)                                             \
-  ENTRY(Finalize)                                                \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY)                  \
-  COPSE_MPI_COMPLETIONS(ENTRY)                                   \
-  COPSE_MPI_FILE_CALLS(ENTRY, ENTRY, ENTRY)                      \
-  COPSE_MPI_WINDOW_MAKERS(ENTRY)                                 \
-  COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
-  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)                               \
-  COPSE_MPI_RESULT_BUFFERS(ENTRY)                                \
-  COPSE_MPI_OTHER_BUFFERS(ENTRY)                                 \
-  COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
-  COPSE_MPI_PASSED_CALLS(ENTRY)                                  \
-  ENTRY(Win_free)                                                \
-  ENTRY(Error_string)                                            \
-  ENTRY(Alloc_mem)                                               \
+#define COPSE_MPI_3_ENTRIES(ENTRY)              \
+  ENTRY(Init)                                   \
+  ENTRY(Init_thread)                            \
+  ENTRY(Finalize)                               \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY) \
+  COPSE_MPI_COMPLETIONS(ENTRY)                  \
+  COPSE_MPI_FILE_CALLS(ENTRY)                   \
+  COPSE_MPI_COUNTED_ENTRIES(ENTRY, )            \
+  ENTRY(Fetch_and_op)                           \
+  ENTRY(Compare_and_swap)                       \
+  COPSE_MPI_PASSED_CALLS(ENTRY)                 \
+  ENTRY(Win_create_dynamic)                     \
+  ENTRY(Win_free)                               \
+  ENTRY(Error_string)                           \
+  ENTRY(Alloc_mem)                              \
   ENTRY(Free_mem)
-#define COPSE_MPI_4_ENTRIES(ENTRY)                                     \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)                   \
-  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY)            \
-  COPSE_MPI_LARGE_FILE_CALLS(ENTRY, ENTRY)                             \
-  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
-  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                               \
-  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                                \
-  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                                 \
-  COPSE_MPI_LARGE_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
-  COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY)
+#define COPSE_MPI_4_ENTRIES(ENTRY)                          \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)        \
+  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY) \
+  COPSE_MPI_COUNTED_ENTRIES(ENTRY, _c)                      \
+  ENTRY(Isendrecv)                                          \
+  ENTRY(Isendrecv_c)                                        \
+  ENTRY(Isendrecv_replace)                                  \
+  ENTRY(Isendrecv_replace_c)                                \
+  ENTRY(Pready)                                             \
+  ENTRY(Pready_range)                                       \
+  ENTRY(Pready_list)
 #define COPSE_MPI_ENTRIES(ENTRY) \
   COPSE_MPI_3_ENTRIES(ENTRY)     \
   COPSE_MPI_4_ENTRIES(ENTRY)

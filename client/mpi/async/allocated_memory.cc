@@ -20,13 +20,13 @@ namespace {
 constexpr MPI_Aint kBytesMin = 64 << 10;
 
 // The blocks of this process; never destroyed, so that no order of exits matters.
-struct Blocks {
+struct AllocatedBlocks {
   std::mutex mutex;
   std::map<void*, size_t> bytes;       // by address
   copse_context_t* context = nullptr;  // of all; null once they are pages of the process's own
 };
-Blocks& TheBlocks() {
-  static auto* const blocks = new Blocks;
+AllocatedBlocks& TheBlocks() {
+  static auto* const blocks = new AllocatedBlocks;
   return *blocks;
 }
 
@@ -56,7 +56,7 @@ int Alloc_mem(MPI_Aint bytes, MPI_Info info, void* base) {
 }
 
 int Free_mem(void* base) {
-  Blocks& blocks = TheBlocks();
+  AllocatedBlocks& blocks = TheBlocks();
   std::unique_lock lock(blocks.mutex);
   const auto block = blocks.bytes.find(base);
   if (block == blocks.bytes.end()) {
@@ -74,7 +74,7 @@ int Free_mem(void* base) {
 }
 
 void KeepAllocatedMemory(copse_context_t* context) {
-  Blocks& blocks = TheBlocks();
+  AllocatedBlocks& blocks = TheBlocks();
   const std::lock_guard lock(blocks.mutex);
   for (const auto& [address, bytes] : blocks.bytes) {
     const auto* const data = static_cast<const char*>(address);

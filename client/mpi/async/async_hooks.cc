@@ -25,6 +25,8 @@ preload::SetMemoryHooks the_set_memory_hooks = nullptr;
 AsyncMeans the_means;
 // Null: nothing is remapped; else it stays.
 std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
+// Acquire: pairs with the release in GuardProcess.
+tnbc::RemappedMemory* TheAdopted() { return the_adopted.load(std::memory_order_acquire); }
 std::atomic<bool> the_program_has_threads{false};
 
 // A thread accesses lost memory: the call that failed has returned long ago, so nothing but the job can be told.
@@ -40,29 +42,30 @@ std::atomic<bool> the_program_has_threads{false};
 // thread. Data that became pending before there were threads is awaited here, by a thread that does.
 void BeforeThread() {
   if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI's, or ours
-  if (!the_program_has_threads.exchange(true)) AwaitEverything();
+  // One thread awaits; no data is published by the flag.
+  if (!the_program_has_threads.exchange(true, std::memory_order_relaxed)) AwaitEverything();
 }
 
 // The child of a fork would have pages that nothing opens, and share those that are remapped.
 void BeforeFork() {
   AwaitEverything();
-  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
+  if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->BeginFork();
   ThePageGuard()->BeginFork(TurnWhileWaiting);
 }
 void AfterForkInParent() {
   ThePageGuard()->EndFork();
-  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
+  if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->EndFork(false);
 }
 void AfterForkInChild() {
   ThePageGuard()->EndFork();
-  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
+  if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->EndFork(true);
   ThePageGuard()->OnForked();
 }
 
 // --- The preload's hooks ---
 
 void Release(const void* address, size_t bytes, tnbc::MemoryEnd end) {
-  if (tnbc::RemappedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
+  if (tnbc::RemappedMemory* const adopted = TheAdopted()) adopted->Release(address, bytes, end);
 }
 void Await(const void* address, size_t bytes) { ThePageGuard()->Await(address, bytes); }
 void AwaitAll() { AwaitEverything(); }
@@ -77,7 +80,7 @@ struct UcmUnmapped {
   size_t bytes;
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
-  const tnbc::RemappedMemory* const adopted = the_adopted.load();
+  const tnbc::RemappedMemory* const adopted = TheAdopted();
   if (adopted != nullptr && adopted->changes_pages()) return;  // UCX knows of it by us
   if (AnyPending()) ThePageGuard()->Await(event->address, event->bytes);
   if (tnbc::RemappedMemory::count().load(std::memory_order_relaxed) != 0) {
@@ -94,7 +97,7 @@ void AskUcx() {
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
   // Pages are exchanged by system calls that UCX does not see. What it has registered there it would go on using.
   const auto forget = reinterpret_cast<tnbc::RemappedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
-  if (forget != nullptr && the_adopted.load() != nullptr) the_adopted.load()->SetOnExchange(forget);
+  if (forget != nullptr && TheAdopted() != nullptr) TheAdopted()->SetOnExchange(forget);
 }
 
 }  // namespace
@@ -142,7 +145,7 @@ AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints) {
 const AsyncMeans& TheAsyncMeans() { return the_means; }
 
 void GuardProcess(tnbc::RemappedMemory* adopted) {
-  the_adopted = adopted;
+  the_adopted.store(adopted, std::memory_order_release);  // pairs with TheAdopted
   AskUcx();
   pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
 }

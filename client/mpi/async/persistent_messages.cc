@@ -12,13 +12,13 @@ namespace copse::mpi {
 namespace {
 
 // The type may be freed before the message is sent, so it is the memory that is kept.
-struct Message {
+struct PersistentMessage {
   tnbc::Range memory;
   MPI_Comm comm;
 };
 
 std::mutex mutex;  // guards what follows
-std::unordered_map<uintptr_t, Message>* messages = nullptr;
+std::unordered_map<uintptr_t, PersistentMessage>* messages = nullptr;
 
 }  // namespace
 
@@ -26,8 +26,8 @@ void RememberMessage(MPI_Request request, const void* buffer, int64_t count, MPI
   if (TheAsyncCalls() == nullptr) return;
   const tnbc::Range memory = MemoryOf(buffer, count, type);
   const std::lock_guard lock(mutex);
-  if (messages == nullptr) messages = new std::unordered_map<uintptr_t, Message>;
-  messages->insert_or_assign(Key(request), Message{memory, comm});
+  if (messages == nullptr) messages = new std::unordered_map<uintptr_t, PersistentMessage>;
+  messages->insert_or_assign(Key(request), PersistentMessage{memory, comm});
 }
 
 void ForgetMessage(MPI_Request request) {

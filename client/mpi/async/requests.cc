@@ -76,31 +76,29 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   if (call->state_ == CollectiveRequest::State::kQueued) StartPoster();
 }
 
-int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
-  const std::lock_guard lock(mutex_);
+template <typename Receive>
+int Requests::Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request, Receive receive) {
   call->tag_ = NewTag();
-  const int result = Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
+  const int result = receive(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
   if (result != MPI_SUCCESS) {
     tags_.erase(call->tag_);
     return result;
   }
   *request = call->handle_;
   by_handle_[Key(call->handle_)] = call;
-  Activate(call);
+  return result;
+}
+
+int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
+  const std::lock_guard lock(mutex_);
+  const int result = Make(call, request, Mpi().Irecv);
+  if (result == MPI_SUCCESS) Activate(call);
   return result;
 }
 
 int Requests::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
-  call->tag_ = NewTag();
-  const int result = Mpi().Recv_init(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
-  if (result != MPI_SUCCESS) {
-    tags_.erase(call->tag_);
-    return result;
-  }
-  *request = call->handle_;
-  by_handle_[Key(call->handle_)] = call;
-  return result;
+  return Make(call, request, Mpi().Recv_init);
 }
 
 void Requests::Restart(MPI_Request request) {

@@ -100,6 +100,9 @@ class Requests {
   using Calls = std::list<std::shared_ptr<CollectiveRequest>>;
 
   int NewTag();
+  // Makes the program's request by a function of MPI's that receives.
+  template <typename Receive>
+  int Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request, Receive receive);
   void Post(CollectiveRequest* call);
   void Activate(const std::shared_ptr<CollectiveRequest>& call);
   void Advance();

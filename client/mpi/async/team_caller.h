@@ -44,7 +44,7 @@ class TeamCaller final : public tnbc::Caller {
 };
 
 // An AgreementTeam makes the collectives by which ranks agree how calls like `offload` are fragmented.
-class AgreementTeam final : public tnbc::TeamCalls::Team {
+class AgreementTeam final : public tnbc::TeamCalls::TeamOperations {
  public:
   AgreementTeam(Session* session, Communicator* communicator, const Offload& offload)
       : session_(session), communicator_(communicator), offload_(offload) {}

@@ -14,7 +14,7 @@
 namespace copse::mpi {
 
 // `count` elements at `buffer`; describes their type.
-inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Type* type) {
+inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Datatype* type) {
   if (count < 0 || !Describe(handle, type)) return false;
   // MPI_BOTTOM, which is NULL, is for types that have addresses in them.
   return buffer != nullptr || !type->plain || count == 0 || type->bytes == 0;
@@ -25,10 +25,10 @@ inline bool IsRank(const Membership& member, int root) { return root >= 0 && roo
 // Whether a length that all ranks know is above the limit.
 inline bool IsTooLong(const Offload& offload, uint64_t bytes) { return bytes > offload.options().message_bytes_max; }
 
-inline uint64_t Bytes(int64_t count, const Type& type) { return static_cast<uint64_t>(count) * type.bytes; }
+inline uint64_t Bytes(int64_t count, const Datatype& type) { return static_cast<uint64_t>(count) * type.bytes; }
 
 // The `index`-th element of a buffer.
-inline void* ElementAt(void* buffer, int64_t index, const Type& type) {
+inline void* ElementAt(void* buffer, int64_t index, const Datatype& type) {
   return static_cast<char*>(buffer) + index * type.extent;
 }
 

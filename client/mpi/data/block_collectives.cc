@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data, of blocks with a count each. As their equal kin, everything travels as bytes.
+// Collectives that move data, of blocks with a count each. As in those of equal blocks, everything travels as bytes.
+#include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "client/mpi/data/argument_checks.h"
@@ -18,38 +20,30 @@ void Describe(copse_collective_t collective, uint64_t bytes, int root, Offload* 
   offload->args.root = static_cast<uint32_t>(root);
 }
 
-// Blocks of one type, with displacements in elements. False if MPI has to say what is wrong.
-bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_Datatype type, const Membership& member,
-              Runs* runs) {
-  Type described;
-  if (counts.IsNull() || displacements.IsNull() || !Describe(type, &described)) return false;
-  for (int rank = 0; rank < member.size; ++rank) {
-    if (counts[rank] < 0) return false;
-    char* address =
-        static_cast<char*>(ElementAt(const_cast<void*>(buffer), counts[rank] > 0 ? displacements[rank] : 0, described));
-    runs->push_back({address, counts[rank], described});
-  }
-  return true;
-}
+const MPI_Datatype* TypesOf(const MPI_Datatype& one) { return &one; }
+const MPI_Datatype* TypesOf(const MPI_Datatype* const& each) { return each; }
 
-// A type each, with displacements in bytes.
-bool BlocksOfTypes(const void* buffer, Integers counts, Integers displacements, const MPI_Datatype* types,
-                   const Membership& member, Runs* runs) {
+// Blocks of one type, with displacements in elements, or of a type each, with displacements in bytes. False if MPI has
+// to say what is wrong.
+template <typename Types>
+bool BlocksOf(const void* buffer, Integers counts, Integers displacements, const Types& all_types,
+              const Membership& member, Runs* runs) {
+  constexpr bool kHasEach = std::is_same_v<Types, const MPI_Datatype*>;
+  const MPI_Datatype* const types = TypesOf(all_types);
   if (counts.IsNull() || displacements.IsNull() || types == nullptr) return false;
+  Datatype type;
   for (int rank = 0; rank < member.size; ++rank) {
-    Type type;
-    if (counts[rank] < 0 || !Describe(types[rank], &type)) return false;
-    char* begin = static_cast<char*>(const_cast<void*>(buffer));
-    runs->push_back({begin + (counts[rank] > 0 ? displacements[rank] : 0), counts[rank], type});
+    if ((kHasEach || rank == 0) && !Describe(types[rank], &type)) return false;
+    if (counts[rank] < 0) return false;
+    const int64_t displacement = counts[rank] > 0 ? displacements[rank] : 0;
+    char* const begin = static_cast<char*>(const_cast<void*>(buffer));
+    runs->push_back({begin + displacement * (kHasEach ? 1 : type.extent), counts[rank], type});
   }
   return true;
 }
 
 bool IsPlain(const Runs& runs) {
-  for (const ElementRun& run : runs) {
-    if (!run.type.plain) return false;
-  }
-  return true;
+  return std::all_of(runs.begin(), runs.end(), [](const ElementRun& run) { return run.type.plain; });
 }
 
 // This rank's own block is in the receive buffer already; if it has to be unpacked, it is sent like any other.
@@ -64,7 +58,15 @@ void ReceiveAroundOwn(const Membership& member, const Runs& runs, Offload* offlo
   offload->ReceiveBlocks(runs);
 }
 
-// What all exchange with all. In place, what is received replaces what was sent.
+// gatherv and allgatherv, whose arguments are described: sends, and receives unless there is nothing to.
+void Gather(const Membership& member, const void* send, int64_t send_count, const Datatype& sent, const Runs& received,
+            bool in_place, Offload* offload) {
+  if (in_place) return ReceiveAroundOwn(member, received, offload);
+  offload->Send(send, send_count, sent);
+  if (!received.empty()) offload->ReceiveBlocks(received);
+}
+
+// All exchange with all. In place, what is received replaces what was sent.
 void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* offload) {
   Describe(COPSE_COLL_ALLTOALLV, 0, 0, offload);
   if (!in_place) {
@@ -82,25 +84,20 @@ void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* of
 Reason GathervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
   Runs received;
-  Type sent;
+  Datatype sent;
   if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
       (is_root && !BlocksOf(recv, recv_counts, displacements, recv_type, member, &received))) {
     return Reason::kBadArguments;
   }
   Describe(COPSE_COLL_GATHERV, in_place ? 0 : Bytes(send_count, sent), root, offload);
-  if (in_place) {
-    ReceiveAroundOwn(member, received, offload);
-    return Reason::kNone;
-  }
-  offload->Send(send, send_count, sent);
-  if (is_root) offload->ReceiveBlocks(received);
+  Gather(member, send, send_count, sent, received, in_place, offload);
   return Reason::kNone;
 }
 
 Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
   Runs sent;
-  Type received;
+  Datatype received;
   if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
       (is_root && !BlocksOf(send, send_counts, displacements, send_type, member, &sent))) {
     return Reason::kBadArguments;
@@ -118,7 +115,7 @@ Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
 Reason AllgathervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs received;
-  Type sent;
+  Datatype sent;
   if (!BlocksOf(recv, recv_counts, displacements, recv_type, member, &received) ||
       (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
@@ -129,35 +126,22 @@ Reason AllgathervCall::Prepare(const Membership& member, Offload* offload) const
   }
   Describe(COPSE_COLL_ALLGATHERV, in_place ? 0 : Bytes(send_count, sent), 0, offload);
   offload->known_bytes = total;
-  if (in_place) {
-    ReceiveAroundOwn(member, received, offload);
-    return Reason::kNone;
-  }
-  offload->Send(send, send_count, sent);
-  offload->ReceiveBlocks(received);
+  Gather(member, send, send_count, sent, received, in_place, offload);
   return Reason::kNone;
 }
 
-Reason AlltoallvCall::Prepare(const Membership& member, Offload* offload) const {
+template <typename Types>
+Reason BlockExchangeCall<Types>::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs sent, received;
-  if (!BlocksOf(recv, recv_counts, recv_displacements, recv_type, member, &received) ||
-      (!in_place && !BlocksOf(send, send_counts, send_displacements, send_type, member, &sent))) {
+  if (!BlocksOf(recv, recv_counts, recv_displacements, recv_types, member, &received) ||
+      (!in_place && !BlocksOf(send, send_counts, send_displacements, send_types, member, &sent))) {
     return Reason::kBadArguments;
   }
   Exchange(sent, received, in_place, offload);
   return Reason::kNone;
 }
-
-Reason AlltoallwCall::Prepare(const Membership& member, Offload* offload) const {
-  const bool in_place = send == MPI_IN_PLACE;
-  Runs sent, received;
-  if (!BlocksOfTypes(recv, recv_counts, recv_displacements, recv_types, member, &received) ||
-      (!in_place && !BlocksOfTypes(send, send_counts, send_displacements, send_types, member, &sent))) {
-    return Reason::kBadArguments;
-  }
-  Exchange(sent, received, in_place, offload);
-  return Reason::kNone;
-}
+template struct BlockExchangeCall<MPI_Datatype>;
+template struct BlockExchangeCall<const MPI_Datatype*>;
 
 }  // namespace copse::mpi

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "client/copse.h"
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/offload.h"
 #include "client/mpi/data/reason.h"
@@ -54,7 +55,9 @@ struct BcastCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-struct GatherCall {
+// Equal blocks, with a root.
+template <copse_collective_t kCollective>
+struct RootedCall {
   const void* send;
   int64_t send_count;
   MPI_Datatype send_type;
@@ -65,31 +68,16 @@ struct GatherCall {
   MPI_Comm comm;
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
+using GatherCall = RootedCall<COPSE_COLL_GATHER>;
+using ScatterCall = RootedCall<COPSE_COLL_SCATTER>;
+template <>
+Reason GatherCall::Prepare(const Membership& member, Offload* offload) const;
+template <>
+Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const;
 
-struct ScatterCall {
-  const void* send;
-  int64_t send_count;
-  MPI_Datatype send_type;
-  void* recv;
-  int64_t recv_count;
-  MPI_Datatype recv_type;
-  int root;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
-
-struct AllgatherCall {
-  const void* send;
-  int64_t send_count;
-  MPI_Datatype send_type;
-  void* recv;
-  int64_t recv_count;
-  MPI_Datatype recv_type;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
-
-struct AlltoallCall {
+// Equal blocks, without one.
+template <copse_collective_t kCollective>
+struct UnrootedCall {
   const void* send;
   int64_t send_count;
   MPI_Datatype send_type;
@@ -99,6 +87,12 @@ struct AlltoallCall {
   MPI_Comm comm;
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
+using AllgatherCall = UnrootedCall<COPSE_COLL_ALLGATHER>;
+using AlltoallCall = UnrootedCall<COPSE_COLL_ALLTOALL>;
+template <>
+Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const;
+template <>
+Reason AlltoallCall::Prepare(const Membership& member, Offload* offload) const;
 
 struct GathervCall {
   const void* send;
@@ -138,32 +132,23 @@ struct AllgathervCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-struct AlltoallvCall {
+// `Types`: one type for all blocks, with displacements in elements, or an array of one for each, with displacements in
+// bytes.
+template <typename Types>
+struct BlockExchangeCall {
   const void* send;
   Integers send_counts;
   Integers send_displacements;
-  MPI_Datatype send_type;
+  Types send_types;
   void* recv;
   Integers recv_counts;
   Integers recv_displacements;
-  MPI_Datatype recv_type;
+  Types recv_types;
   MPI_Comm comm;
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
-
-// Displacements are in bytes here.
-struct AlltoallwCall {
-  const void* send;
-  Integers send_counts;
-  Integers send_displacements;
-  const MPI_Datatype* send_types;
-  void* recv;
-  Integers recv_counts;
-  Integers recv_displacements;
-  const MPI_Datatype* recv_types;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
+using AlltoallvCall = BlockExchangeCall<MPI_Datatype>;
+using AlltoallwCall = BlockExchangeCall<const MPI_Datatype*>;
 
 struct ReduceCall {
   const void* send;
@@ -172,16 +157,6 @@ struct ReduceCall {
   MPI_Datatype type;
   MPI_Op op;
   int root;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
-
-struct AllreduceCall {
-  const void* send;
-  void* recv;
-  int64_t count;
-  MPI_Datatype type;
-  MPI_Op op;
   MPI_Comm comm;
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
@@ -196,7 +171,9 @@ struct Reduce_scatterCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-struct Reduce_scatter_blockCall {
+// Reductions without a root, of as many elements for each rank.
+template <copse_collective_t kCollective>
+struct ReductionCall {
   const void* send;
   void* recv;
   int64_t count;
@@ -205,26 +182,10 @@ struct Reduce_scatter_blockCall {
   MPI_Comm comm;
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
-
-struct ScanCall {
-  const void* send;
-  void* recv;
-  int64_t count;
-  MPI_Datatype type;
-  MPI_Op op;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
-
-struct ExscanCall {
-  const void* send;
-  void* recv;
-  int64_t count;
-  MPI_Datatype type;
-  MPI_Op op;
-  MPI_Comm comm;
-  Reason Prepare(const Membership& member, Offload* offload) const;
-};
+using AllreduceCall = ReductionCall<COPSE_COLL_ALLREDUCE>;
+using Reduce_scatter_blockCall = ReductionCall<COPSE_COLL_REDUCE_SCATTER>;
+using ScanCall = ReductionCall<COPSE_COLL_SCAN>;
+using ExscanCall = ReductionCall<COPSE_COLL_EXSCAN>;
 
 }  // namespace copse::mpi
 

@@ -325,7 +325,7 @@ TEST_F(CollectiveCallsTest, MpiMakesSumsInOrderToo) {
   offload_.emplace(OffloadOptions{MPI_COMM_SELF, kBytesMax, true}, false);
   offload_->args.collective = COPSE_COLL_ALLREDUCE;
   offload_->args.send = value;
-  Type type;
+  Datatype type;
   ASSERT_TRUE(Describe(MPI_DOUBLE, &type));
   offload_->CombineInOrder(MPI_SUM, type, 2, sum, 1);
   EXPECT_EQ(offload_->RunInOrderByMpi(MPI_COMM_SELF), MPI_SUCCESS);

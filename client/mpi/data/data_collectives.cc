@@ -20,13 +20,36 @@ Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, 
 
 // All blocks at once, of which this rank's own is in the receive buffer already. What has to be unpacked would be
 // overwritten by itself, so such a block is sent like any other.
-void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Type& type, Offload* offload) {
+void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Datatype& type, Offload* offload) {
   if (type.plain) {
     offload->SendInPlace();
   } else {
     offload->Send(ElementAt(recv, member.rank * count, type), count, type);
   }
   offload->Receive(recv, member.size * count, type);
+}
+
+// gather at any rank, or allgather, where all ranks know the length by what they receive.
+template <typename Call>
+Reason Gather(copse_collective_t collective, const Membership& member, const Call& call, int root, bool receives,
+              Offload* offload) {
+  const bool in_place = receives && call.send == MPI_IN_PLACE;
+  Datatype sent, received;
+  if ((!in_place && !IsRun(call.send, call.send_count, call.send_type, &sent)) ||
+      (receives && !IsRun(call.recv, call.recv_count, call.recv_type, &received))) {
+    return Reason::kBadArguments;
+  }
+  const bool by_result = in_place || collective == COPSE_COLL_ALLGATHER;
+  const uint64_t bytes = by_result ? Bytes(call.recv_count, received) : Bytes(call.send_count, sent);
+  const Reason reason = Describe(collective, bytes, member.size, root, offload);
+  if (reason != Reason::kNone) return reason;
+  if (in_place) {
+    ReceiveAroundOwn(member, call.recv, call.recv_count, received, offload);
+    return reason;
+  }
+  offload->Send(call.send, call.send_count, sent);
+  if (receives) offload->Receive(call.recv, member.size * call.recv_count, received);
+  return reason;
 }
 
 }  // namespace
@@ -36,37 +59,24 @@ Reason BarrierCall::Prepare(const Membership&, Offload* offload) const {
 }
 
 Reason BcastCall::Prepare(const Membership& member, Offload* offload) const {
-  Type described;
+  Datatype described;
   if (!IsRank(member, root) || !IsRun(buffer, count, type, &described)) return Reason::kBadArguments;
   const Reason reason = Describe(COPSE_COLL_BCAST, Bytes(count, described), 1, root, offload);
   if (reason == Reason::kNone) offload->Broadcast(buffer, count, described, root == member.rank);
   return reason;
 }
 
+template <>
 Reason GatherCall::Prepare(const Membership& member, Offload* offload) const {
-  const int64_t size = member.size;
-  const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
-  Type sent, received;
-  if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
-      (is_root && !IsRun(recv, recv_count, recv_type, &received))) {
-    return Reason::kBadArguments;
-  }
-  const uint64_t bytes = in_place ? Bytes(recv_count, received) : Bytes(send_count, sent);
-  const Reason reason = Describe(COPSE_COLL_GATHER, bytes, size, root, offload);
-  if (reason != Reason::kNone) return reason;
-  if (in_place) {
-    ReceiveAroundOwn(member, recv, recv_count, received, offload);
-    return reason;
-  }
-  offload->Send(send, send_count, sent);
-  if (is_root) offload->Receive(recv, size * recv_count, received);
-  return reason;
+  if (!IsRank(member, root)) return Reason::kBadArguments;
+  return Gather(COPSE_COLL_GATHER, member, *this, root, root == member.rank, offload);
 }
 
+template <>
 Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
   const int64_t size = member.size;
   const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
       (is_root && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
@@ -83,27 +93,16 @@ Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
   return reason;
 }
 
+template <>
 Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const {
-  const bool in_place = send == MPI_IN_PLACE;
-  Type sent, received;
-  if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
-    return Reason::kBadArguments;
-  }
-  const Reason reason = Describe(COPSE_COLL_ALLGATHER, Bytes(recv_count, received), member.size, 0, offload);
-  if (reason != Reason::kNone) return reason;
-  if (in_place) {
-    ReceiveAroundOwn(member, recv, recv_count, received, offload);
-    return reason;
-  }
-  offload->Send(send, send_count, sent);
-  offload->Receive(recv, member.size * recv_count, received);
-  return reason;
+  return Gather(COPSE_COLL_ALLGATHER, member, *this, 0, /*receives=*/true, offload);
 }
 
+template <>
 Reason AlltoallCall::Prepare(const Membership& member, Offload* offload) const {
   const int64_t size = member.size;
   const bool in_place = send == MPI_IN_PLACE;
-  Type sent, received;
+  Datatype sent, received;
   if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }

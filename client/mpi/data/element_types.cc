@@ -7,83 +7,39 @@
 namespace copse::mpi {
 namespace {
 
-struct PredefinedType {
-  MPI_Datatype handle;
+// Predefined types, by what their elements are. Types that only some MPIs have are null handles where they are missing.
+struct PredefinedTypes {
   Elements elements;
+  std::vector<MPI_Datatype> handles;
 };
-
-// Types that only some MPIs have are null handles where they are missing.
-std::vector<PredefinedType> PredefinedTypes() {
+std::vector<PredefinedTypes> AllPredefinedTypes() {
   return {
-      // C's
-      {MPI_CHAR, Elements::kOpaque},
-      {MPI_WCHAR, Elements::kOpaque},
-      {MPI_PACKED, Elements::kOpaque},
-      {MPI_BYTE, Elements::kByte},
-      {MPI_SIGNED_CHAR, Elements::kSigned},
-      {MPI_SHORT, Elements::kSigned},
-      {MPI_INT, Elements::kSigned},
-      {MPI_LONG, Elements::kSigned},
-      {MPI_LONG_LONG, Elements::kSigned},
-      {MPI_INT8_T, Elements::kSigned},
-      {MPI_INT16_T, Elements::kSigned},
-      {MPI_INT32_T, Elements::kSigned},
-      {MPI_INT64_T, Elements::kSigned},
-      {MPI_AINT, Elements::kSigned},
-      {MPI_OFFSET, Elements::kSigned},
-      {MPI_COUNT, Elements::kSigned},
-      {MPI_UNSIGNED_CHAR, Elements::kUnsigned},
-      {MPI_UNSIGNED_SHORT, Elements::kUnsigned},
-      {MPI_UNSIGNED, Elements::kUnsigned},
-      {MPI_UNSIGNED_LONG, Elements::kUnsigned},
-      {MPI_UNSIGNED_LONG_LONG, Elements::kUnsigned},
-      {MPI_UINT8_T, Elements::kUnsigned},
-      {MPI_UINT16_T, Elements::kUnsigned},
-      {MPI_UINT32_T, Elements::kUnsigned},
-      {MPI_UINT64_T, Elements::kUnsigned},
-      {MPI_FLOAT, Elements::kFloating},
-      {MPI_DOUBLE, Elements::kFloating},
-      {MPI_LONG_DOUBLE, Elements::kFloating},
-      {MPI_C_BOOL, Elements::kLogical},
-      {MPI_C_FLOAT_COMPLEX, Elements::kComplex},
-      {MPI_C_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_C_LONG_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_CXX_BOOL, Elements::kLogical},
-      {MPI_CXX_FLOAT_COMPLEX, Elements::kComplex},
-      {MPI_CXX_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_CXX_LONG_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_FLOAT_INT, Elements::kFloatInt},
-      {MPI_DOUBLE_INT, Elements::kDoubleInt},
-      {MPI_LONG_INT, Elements::kLongInt},
-      {MPI_2INT, Elements::k2Int},
-      {MPI_SHORT_INT, Elements::kShortInt},
-      {MPI_LONG_DOUBLE_INT, Elements::kOpaque},
-      // Fortran's
-      {MPI_CHARACTER, Elements::kOpaque},
-      {MPI_LOGICAL, Elements::kLogical},
-      {MPI_INTEGER, Elements::kSigned},
-      {MPI_INTEGER1, Elements::kSigned},
-      {MPI_INTEGER2, Elements::kSigned},
-      {MPI_INTEGER4, Elements::kSigned},
-      {MPI_INTEGER8, Elements::kSigned},
-      {MPI_REAL, Elements::kFloating},
-      {MPI_REAL4, Elements::kFloating},
-      {MPI_REAL8, Elements::kFloating},
-      {MPI_REAL16, Elements::kFloating},
-      {MPI_DOUBLE_PRECISION, Elements::kFloating},
-      {MPI_COMPLEX, Elements::kComplex},
-      {MPI_COMPLEX8, Elements::kComplex},
-      {MPI_COMPLEX16, Elements::kComplex},
-      {MPI_COMPLEX32, Elements::kComplex},
-      {MPI_DOUBLE_COMPLEX, Elements::kComplex},
-      {MPI_2INTEGER, Elements::k2Int},
-      {MPI_2REAL, Elements::kOpaque},
-      {MPI_2DOUBLE_PRECISION, Elements::kOpaque},
+      {Elements::kOpaque,
+       {MPI_CHAR, MPI_WCHAR, MPI_PACKED, MPI_LONG_DOUBLE_INT, MPI_CHARACTER, MPI_2REAL, MPI_2DOUBLE_PRECISION}},
+      {Elements::kByte, {MPI_BYTE}},
+      {Elements::kSigned,
+       {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
+        MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8}},
+      {Elements::kUnsigned,
+       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+        MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}},
+      {Elements::kFloating,
+       {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_REAL16, MPI_DOUBLE_PRECISION}},
+      {Elements::kLogical, {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}},
+      {Elements::kComplex,
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
+        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32,
+        MPI_DOUBLE_COMPLEX}},
+      {Elements::kFloatInt, {MPI_FLOAT_INT}},
+      {Elements::kDoubleInt, {MPI_DOUBLE_INT}},
+      {Elements::kLongInt, {MPI_LONG_INT}},
+      {Elements::k2Int, {MPI_2INT, MPI_2INTEGER}},
+      {Elements::kShortInt, {MPI_SHORT_INT}},
   };
 }
 
 // Filled in once, then only read.
-std::unordered_map<uintptr_t, Type>* predefined_types = nullptr;
+std::unordered_map<uintptr_t, Datatype>* predefined_types = nullptr;
 std::unordered_map<uintptr_t, copse_op_t>* operations = nullptr;
 
 // Descriptions of types that the program made are attributes of these, which MPI deletes with them.
@@ -95,7 +51,7 @@ int OnTypeCopy(MPI_Datatype, int, void*, void*, void*, int* flag) {
 }
 
 int OnTypeDelete(MPI_Datatype, int, void* description, void*) {
-  delete static_cast<Type*>(description);
+  delete static_cast<Datatype*>(description);
   return MPI_SUCCESS;
 }
 
@@ -111,7 +67,7 @@ void FreeContent(MPI_Datatype type) {
 
 // Whether elements lie in memory as they travel: no gaps, nothing before the address, the parts in order. Of types that
 // programs make, only copies and arrays of such types are looked into; others are packed.
-bool IsPlain(const Type& type) {
+bool IsPlain(const Datatype& type) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (Mpi().Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS ||
       Mpi().Type_get_true_extent(type.handle, &true_lower, &true_extent) != MPI_SUCCESS) {
@@ -127,13 +83,13 @@ bool IsPlain(const Type& type) {
   MPI_Datatype inner = MPI_DATATYPE_NULL;
   MPI_Aint address = 0;
   if (Mpi().Type_get_contents(type.handle, integers, 0, 1, &count, &address, &inner) != MPI_SUCCESS) return false;
-  Type inner_type;
+  Datatype inner_type;
   const bool plain = Describe(inner, &inner_type) && inner_type.plain;
   FreeContent(inner);
   return plain;
 }
 
-bool Measure(MPI_Datatype handle, Type* type) {
+bool Measure(MPI_Datatype handle, Datatype* type) {
   MPI_Count bytes = 0;
   MPI_Aint lower = 0;
   type->handle = handle;
@@ -146,7 +102,7 @@ bool Measure(MPI_Datatype handle, Type* type) {
   return true;
 }
 
-bool CanonicalType(const Type& type, copse_datatype_t* result) {
+bool CanonicalType(const Datatype& type, copse_datatype_t* result) {
   const auto by_size = [&](std::initializer_list<copse_datatype_t> types) {  // of 1, 2, 4, 8 bytes
     uint64_t bytes = 1;
     for (const copse_datatype_t candidate : types) {
@@ -220,13 +176,15 @@ bool IsFor(copse_op_t op, Elements elements) {
 
 void LoadElementTypes() {
   Mpi().Type_create_keyval(OnTypeCopy, OnTypeDelete, &description_keyval, nullptr);
-  predefined_types = new std::unordered_map<uintptr_t, Type>();
-  for (const PredefinedType& row : PredefinedTypes()) {
-    if (Key(row.handle) == 0 || row.handle == MPI_DATATYPE_NULL) continue;
-    Type type;
-    if (!Measure(row.handle, &type)) continue;
-    type.elements = row.elements;
-    predefined_types->emplace(Key(row.handle), type);
+  predefined_types = new std::unordered_map<uintptr_t, Datatype>();
+  for (const auto& [elements, handles] : AllPredefinedTypes()) {
+    for (const MPI_Datatype handle : handles) {
+      if (Key(handle) == 0 || handle == MPI_DATATYPE_NULL) continue;
+      Datatype type;
+      if (!Measure(handle, &type)) continue;
+      type.elements = elements;
+      predefined_types->emplace(Key(handle), type);
+    }
   }
   operations = new std::unordered_map<uintptr_t, copse_op_t>{
       {Key(MPI_SUM), COPSE_OP_SUM},   {Key(MPI_PROD), COPSE_OP_PROD},     {Key(MPI_MIN), COPSE_OP_MIN},
@@ -235,7 +193,7 @@ void LoadElementTypes() {
       {Key(MPI_BXOR), COPSE_OP_BXOR}, {Key(MPI_MINLOC), COPSE_OP_MINLOC}, {Key(MPI_MAXLOC), COPSE_OP_MAXLOC}};
 }
 
-bool Describe(MPI_Datatype handle, Type* type) {
+bool Describe(MPI_Datatype handle, Datatype* type) {
   if (handle == MPI_DATATYPE_NULL) return false;
   if (const auto found = predefined_types->find(Key(handle)); found != predefined_types->end()) {
     *type = found->second;
@@ -245,22 +203,22 @@ bool Describe(MPI_Datatype handle, Type* type) {
   int found = 0;
   if (Mpi().Type_get_attr(handle, description_keyval, &description, &found) != MPI_SUCCESS) return false;
   if (found != 0) {
-    *type = *static_cast<const Type*>(description);
+    *type = *static_cast<const Datatype*>(description);
     return true;
   }
   if (!Measure(handle, type)) return false;
-  auto* kept = new Type(*type);
+  auto* kept = new Datatype(*type);
   if (Mpi().Type_set_attr(handle, description_keyval, kept) != MPI_SUCCESS) delete kept;
   return true;
 }
 
-bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op) {
+bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op) {
   if (!IsDefinedOn(op, type)) return false;
   *copse_op = operations->at(Key(op));
   return CanonicalType(type, copse_type);
 }
 
-bool IsOrderSensitive(MPI_Op op, const Type& type) {
+bool IsOrderSensitive(MPI_Op op, const Datatype& type) {
   const auto found = operations->find(Key(op));
   if (found == operations->end()) return true;
   const bool exact = type.elements == Elements::kSigned || type.elements == Elements::kUnsigned;
@@ -269,7 +227,7 @@ bool IsOrderSensitive(MPI_Op op, const Type& type) {
 
 bool IsPredefined(MPI_Op op) { return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0; }
 
-bool IsDefinedOn(MPI_Op op, const Type& type) {
+bool IsDefinedOn(MPI_Op op, const Datatype& type) {
   const auto found = operations->find(Key(op));
   return found != operations->end() && IsFor(found->second, type.elements);
 }

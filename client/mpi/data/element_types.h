@@ -30,7 +30,7 @@ enum class Elements : uint8_t {
 
 // One datatype. `bytes` is what an element has to travel: its size without gaps. An element lies `extent` bytes after
 // the one before. `plain`: elements lie in memory as they travel, so that nothing has to be packed.
-struct Type {
+struct Datatype {
   MPI_Datatype handle;
   uint64_t bytes = 0;
   MPI_Aint extent = 0;
@@ -42,20 +42,20 @@ struct Type {
 void LoadElementTypes();
 
 // Describes a type, predefined or not. False if it is none (MPI_DATATYPE_NULL, or MPI refuses it). Thread-safe.
-bool Describe(MPI_Datatype handle, Type* type);
+bool Describe(MPI_Datatype handle, Datatype* type);
 
 // The reduction that Copse has for an operation on a type; false if it has none. It depends only on what is equal on
 // all ranks of a call: the operation and the canonical basic type.
-bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
+bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
 
 // Whether the result depends on the order of operands, but for which of two comes first.
-bool IsOrderSensitive(MPI_Op op, const Type& type);
+bool IsOrderSensitive(MPI_Op op, const Datatype& type);
 
 // Whether it is one of MPI's own.
 bool IsPredefined(MPI_Op op);
 
 // Whether one of MPI's own is defined on a type, as far as it is known here: not on types of Fortran's pairs.
-bool IsDefinedOn(MPI_Op op, const Type& type);
+bool IsDefinedOn(MPI_Op op, const Datatype& type);
 
 }  // namespace copse::mpi
 

@@ -14,8 +14,8 @@ class ElementTypesTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { LoadElementTypes(); }
 
-  static Type Described(MPI_Datatype handle) {
-    Type type;
+  static Datatype Described(MPI_Datatype handle) {
+    Datatype type;
     EXPECT_TRUE(Describe(handle, &type));
     return type;
   }
@@ -31,7 +31,7 @@ TEST_F(ElementTypesTest, PredefinedTypesAreDescribedByKindSizeAndExtent) {
       {MPI_SHORT_INT, Elements::kShortInt, 6, 8},
   };
   for (const auto& [handle, elements, bytes, extent] : kRows) {
-    const Type type = Described(handle);
+    const Datatype type = Described(handle);
     EXPECT_EQ(type.elements, elements);
     EXPECT_EQ(type.bytes, bytes);
     EXPECT_EQ(type.extent, extent);
@@ -45,7 +45,7 @@ TEST_F(ElementTypesTest, CopiesAndArraysOfPlainTypesArePlain) {
   const NewType dup(copy), array(Contiguous(3, MPI_INT)), nested(Contiguous(2, array.get()));
   EXPECT_TRUE(Described(dup.get()).plain);
   EXPECT_TRUE(Described(array.get()).plain);
-  const Type type = Described(nested.get());
+  const Datatype type = Described(nested.get());
   EXPECT_TRUE(type.plain);
   EXPECT_EQ(type.bytes, 24u);
   EXPECT_EQ(type.elements, Elements::kOpaque);
@@ -63,7 +63,7 @@ TEST_F(ElementTypesTest, TypesWithGapsOrAnotherOrderArePacked) {
 
 TEST_F(ElementTypesTest, ADescriptionIsKeptWithTheTypeAndNotWithItsCopies) {
   const NewType type(Resized(MPI_INT, 0, 8));
-  const Type first = Described(type.get()), again = Described(type.get());
+  const Datatype first = Described(type.get()), again = Described(type.get());
   EXPECT_EQ(first.handle, again.handle);
   MPI_Datatype copy = MPI_DATATYPE_NULL;
   MPI_Type_dup(type.get(), &copy);
@@ -72,7 +72,7 @@ TEST_F(ElementTypesTest, ADescriptionIsKeptWithTheTypeAndNotWithItsCopies) {
 }
 
 TEST_F(ElementTypesTest, NoTypeIsNotDescribed) {
-  Type type;
+  Datatype type;
   EXPECT_FALSE(Describe(MPI_DATATYPE_NULL, &type));
 }
 

@@ -5,7 +5,8 @@
 
 namespace copse::mpi {
 
-LocalCombination::LocalCombination(MPI_Op op, const Type& type, MPI_Comm comm) : mpi_op_(op), type_(type), comm_(comm) {
+LocalCombination::LocalCombination(MPI_Op op, const Datatype& type, MPI_Comm comm)
+    : mpi_op_(op), type_(type), comm_(comm) {
   has_failed_ = copse_op_create(&LocalCombination::Run, this, 0, &copse_op_) != COPSE_OK;
 }
 

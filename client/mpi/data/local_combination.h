@@ -18,7 +18,7 @@ namespace copse::mpi {
 class LocalCombination {
  public:
   // `comm`: any of this process, for packing.
-  LocalCombination(MPI_Op op, const Type& type, MPI_Comm comm);
+  LocalCombination(MPI_Op op, const Datatype& type, MPI_Comm comm);
   ~LocalCombination();
   LocalCombination(const LocalCombination&) = delete;
   LocalCombination& operator=(const LocalCombination&) = delete;
@@ -40,7 +40,7 @@ class LocalCombination {
   void UnpackInto(const char* bytes, int elements, Unpacked* unpacked);
 
   const MPI_Op mpi_op_;
-  const Type type_;
+  const Datatype type_;
   const MPI_Comm comm_;
   copse_op_t copse_op_{};
   bool has_failed_ = false;

@@ -47,16 +47,16 @@ char* Offload::Stage(const ElementRun& run, std::vector<Copy>* copies) {
   return staging_.back().get();
 }
 
-void Offload::Send(const void* buffer, int64_t count, const Type& type) {
+void Offload::Send(const void* buffer, int64_t count, const Datatype& type) {
   char* address = const_cast<char*>(static_cast<const char*>(buffer));
   args.send = type.plain ? address : Stage({address, count, type}, &packings_);
 }
 
-void Offload::Receive(void* buffer, int64_t count, const Type& type) {
+void Offload::Receive(void* buffer, int64_t count, const Datatype& type) {
   args.recv = type.plain ? buffer : Stage({static_cast<char*>(buffer), count, type}, &unpackings_);
 }
 
-char* Offload::List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies) {
+char* Offload::List(std::span<const ElementRun> blocks, BlockLists* lists, std::vector<Copy>* copies) {
   const bool plain = ArePlain(blocks);
   char* const front = plain ? FrontOf(blocks) : nullptr;
   uint64_t total = 0;
@@ -86,7 +86,7 @@ void Offload::ReceiveBlocks(std::span<const ElementRun> blocks) {
   args.recv_displacements = recv_blocks_.displacements.data();
 }
 
-void Offload::Broadcast(void* buffer, int64_t count, const Type& type, bool is_root) {
+void Offload::Broadcast(void* buffer, int64_t count, const Datatype& type, bool is_root) {
   if (type.plain || !is_root) {
     Receive(buffer, count, type);
     return;
@@ -102,13 +102,13 @@ void Offload::SetReceiveCounts(std::vector<uint64_t> counts) {
   args.recv_counts = recv_blocks_.counts.data();
 }
 
-void Offload::CombineLocally(MPI_Op op, const Type& type) {
+void Offload::CombineLocally(MPI_Op op, const Datatype& type) {
   combination_ = std::make_unique<LocalCombination>(op, type, options_.own);
   args.type = COPSE_DT_BYTE;
   args.op = combination_->op();
 }
 
-void Offload::CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks) {
+void Offload::CombineInOrder(MPI_Op op, const Datatype& type, int64_t count, void* result, int ranks) {
   const uint64_t bytes = static_cast<uint64_t>(count) * type.bytes;
   in_order_ = InOrder{op, type, static_cast<int>(count), static_cast<char*>(result), ranks, {}};
   args.collective = args.collective == COPSE_COLL_REDUCE ? COPSE_COLL_GATHER : COPSE_COLL_ALLGATHER;

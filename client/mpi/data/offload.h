@@ -23,7 +23,7 @@ namespace copse::mpi {
 struct ElementRun {
   char* address;
   int64_t count;
-  Type type;
+  Datatype type;
 
   uint64_t bytes() const { return static_cast<uint64_t>(count) * type.bytes; }
 };
@@ -56,24 +56,24 @@ class Offload {
   bool is_order_sensitive = false;
 
   // `count` elements at `buffer`.
-  void Send(const void* buffer, int64_t count, const Type& type);
-  void Receive(void* buffer, int64_t count, const Type& type);
+  void Send(const void* buffer, int64_t count, const Datatype& type);
+  void Receive(void* buffer, int64_t count, const Datatype& type);
   // One block a rank.
   void SendBlocks(std::span<const ElementRun> blocks);
   void ReceiveBlocks(std::span<const ElementRun> blocks);
   // Both ways, of bcast.
-  void Broadcast(void* buffer, int64_t count, const Type& type, bool is_root);
+  void Broadcast(void* buffer, int64_t count, const Datatype& type, bool is_root);
   // The data to be sent is in the receive buffer.
   void SendInPlace() { args.send = COPSE_IN_PLACE; }
   // The counts of reduce_scatter, in elements.
   void SetReceiveCounts(std::vector<uint64_t> counts);
   // An operation that no daemon has, on elements as they travel: counts are in bytes from here on. Not where the call
   // outlives the program's, since an operation may be freed before.
-  void CombineLocally(MPI_Op op, const Type& type);
+  void CombineLocally(MPI_Op op, const Datatype& type);
 
   // A short ordered reduction of plain elements: all contributions travel to the ranks that get the result, by Copse or
   // by MPI, and are combined there in order of ranks. `result` is null on ranks that get none.
-  void CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks);
+  void CombineInOrder(MPI_Op op, const Datatype& type, int64_t count, void* result, int ranks);
   bool combines_in_order() const { return in_order_.has_value(); }
   // By MPI, instead of all below. Returns what the program's call returns.
   int RunInOrderByMpi(MPI_Comm comm);
@@ -110,14 +110,14 @@ class Offload {
     ElementRun run;
     char* bytes;
   };
-  struct Blocks {
+  struct BlockLists {
     std::vector<uint64_t> counts, displacements;
   };
 
   // Contributions as they come, one behind the other.
   struct InOrder {
     MPI_Op op;
-    Type type;
+    Datatype type;
     int count;
     char* result;
     int ranks;
@@ -129,7 +129,7 @@ class Offload {
   // Memory for what travels, of a run that is not plain.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);
   // Fills in the counts, and returns where the first block lies. Packed blocks lie one after another.
-  char* List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies);
+  char* List(std::span<const ElementRun> blocks, BlockLists* lists, std::vector<Copy>* copies);
   void KeepTypes(std::vector<Copy>* copies);
 
   const OffloadOptions options_;
@@ -139,7 +139,7 @@ class Offload {
   std::vector<std::unique_ptr<char[]>> staging_;
   std::vector<Copy> packings_, unpackings_;
   std::vector<MPI_Datatype> kept_types_;
-  Blocks send_blocks_, recv_blocks_;
+  BlockLists send_blocks_, recv_blocks_;
   std::unique_ptr<LocalCombination> combination_;
   std::optional<InOrder> in_order_;
 };

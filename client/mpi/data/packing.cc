@@ -10,7 +10,7 @@ namespace {
 // MPICH 4.0.2 takes MPI_BOTTOM, which is NULL, for a mistake in MPI_Pack: the same elements, reached from elsewhere.
 class Addressable {
  public:
-  Addressable(const char* address, const Type& type) : address_(const_cast<char*>(address)), handle_(type.handle) {
+  Addressable(const char* address, const Datatype& type) : address_(const_cast<char*>(address)), handle_(type.handle) {
     if (address != nullptr) return;
     static char anchor;
     const MPI_Aint back = -reinterpret_cast<MPI_Aint>(&anchor);
@@ -36,7 +36,7 @@ class Addressable {
 
 // MPI_Pack counts elements and bytes by int. Calls `copy(element, elements, offset, bytes)` for each run.
 template <typename Copy>
-bool InRuns(int64_t count, const Type& type, Copy copy) {
+bool InRuns(int64_t count, const Datatype& type, Copy copy) {
   if (type.bytes == 0) return true;
   const int64_t most = std::max<int64_t>(1, INT_MAX / 2 / static_cast<int64_t>(type.bytes));
   for (int64_t element = 0; element < count; element += most) {
@@ -51,7 +51,7 @@ bool InRuns(int64_t count, const Type& type, Copy copy) {
 
 }  // namespace
 
-bool Pack(const char* address, int64_t count, const Type& type, char* bytes, MPI_Comm comm) {
+bool Pack(const char* address, int64_t count, const Datatype& type, char* bytes, MPI_Comm comm) {
   return InRuns(count, type, [&](int64_t element, int elements, int64_t offset, int run_bytes) {
     const Addressable from(address + element * type.extent, type);
     int position = 0;
@@ -59,7 +59,7 @@ bool Pack(const char* address, int64_t count, const Type& type, char* bytes, MPI
   });
 }
 
-bool Unpack(const char* bytes, char* address, int64_t count, const Type& type, MPI_Comm comm) {
+bool Unpack(const char* bytes, char* address, int64_t count, const Datatype& type, MPI_Comm comm) {
   return InRuns(count, type, [&](int64_t element, int elements, int64_t offset, int run_bytes) {
     const Addressable to(address + element * type.extent, type);
     int position = 0;

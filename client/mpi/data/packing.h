@@ -13,8 +13,8 @@ namespace copse::mpi {
 
 // Between `count` elements at `address` and as many times type.bytes at `bytes`. `comm`: any of this process. False if
 // MPI refuses, which it tells that communicator's error handler.
-bool Pack(const char* address, int64_t count, const Type& type, char* bytes, MPI_Comm comm);
-bool Unpack(const char* bytes, char* address, int64_t count, const Type& type, MPI_Comm comm);
+bool Pack(const char* address, int64_t count, const Datatype& type, char* bytes, MPI_Comm comm);
+bool Unpack(const char* bytes, char* address, int64_t count, const Datatype& type, MPI_Comm comm);
 
 }  // namespace copse::mpi
 

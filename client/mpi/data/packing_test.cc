@@ -14,13 +14,14 @@ class PackingTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { LoadElementTypes(); }
 
-  static Type Described(MPI_Datatype handle) {
-    Type type;
+  static Datatype Described(MPI_Datatype handle) {
+    Datatype type;
     EXPECT_TRUE(Describe(handle, &type));
     return type;
   }
   // Packs, unpacks into zeros, and returns these.
-  static std::vector<int> ThereAndBack(const std::vector<int>& from, int64_t count, const Type& type, size_t first) {
+  static std::vector<int> ThereAndBack(const std::vector<int>& from, int64_t count, const Datatype& type,
+                                       size_t first) {
     std::vector<char> bytes(static_cast<size_t>(count) * type.bytes + 1);
     std::vector<int> to(from.size());
     EXPECT_TRUE(Pack(reinterpret_cast<const char*>(&from[first]), count, type, bytes.data(), MPI_COMM_SELF));
@@ -68,7 +69,7 @@ TEST_F(PackingTest, ARefusalOfMpiIsReported) {
   MPI_Comm_dup(MPI_COMM_SELF, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Datatype uncommitted = Vector(2, 1, 2, MPI_INT);
-  Type type = Described(MPI_INT);
+  Datatype type = Described(MPI_INT);
   type.handle = uncommitted;
   int from[4] = {};
   char bytes[sizeof(from)];

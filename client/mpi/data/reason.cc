@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/data/reason.h"
 
+#include <iterator>
+
 namespace copse::mpi {
 
 const char* NameOf(Reason reason) {
-  switch (reason) {
-    case Reason::kNone:
-    case Reason::kCount:
-      break;
-    case Reason::kNoLibrary:
-      return "not all ranks have the library";
-    case Reason::kNoDaemons:
-      return "not all ranks have a daemon";
-    case Reason::kOneRank:
-      return "one rank";
-    case Reason::kInterCommunicator:
-      return "inter-communicator";
-    case Reason::kOtherJob:
-      return "processes of another job";
-    case Reason::kFirstCalls:
-      return "first calls";
-    case Reason::kNoTeam:
-      return "no team";
-    case Reason::kTrial:
-      return "measured beside Copse";
-    case Reason::kFasterByMpi:
-      return "faster by MPI";
-    case Reason::kUserOperation:
-      return "operation of the program";
-    case Reason::kType:
-      return "operation and type";
-    case Reason::kTooLong:
-      return "too long";
-    case Reason::kFailedBefore:
-      return "an earlier call has failed";
-    case Reason::kBadArguments:
-      return "bad arguments";
-  }
-  return "";
+  static constexpr const char* kNames[] = {
+      "",
+      "not all ranks have the library",
+      "not all ranks have a daemon",
+      "one rank",
+      "inter-communicator",
+      "processes of another job",
+      "first calls",
+      "no team",
+      "measured beside Copse",
+      "faster by MPI",
+      "operation of the program",
+      "operation and type",
+      "too long",
+      "an earlier call has failed",
+      "bad arguments",
+  };
+  static_assert(std::size(kNames) == static_cast<size_t>(Reason::kCount));
+  return reason < Reason::kCount ? kNames[static_cast<size_t>(reason)] : "";
 }
 
 }  // namespace copse::mpi

@@ -50,7 +50,7 @@ void SetCounts(const Membership& member, const Reduction& call, uint64_t units, 
 }
 
 // Has the ranks that get the result combine the contributions.
-Reason PrepareLocally(const Membership& member, const Reduction& call, const Type& type, Offload* offload) {
+Reason PrepareLocally(const Membership& member, const Reduction& call, const Datatype& type, Offload* offload) {
   const bool predefined = IsPredefined(call.op);
   if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
   const Reason otherwise = predefined ? Reason::kType : Reason::kUserOperation;
@@ -73,7 +73,7 @@ Reason PrepareLocally(const Membership& member, const Reduction& call, const Typ
 
 // Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
 // result is the same in every run. The result of two operands is the same in any order.
-bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type& type, const Offload& offload) {
+bool IsBetterInOrder(const Membership& member, const Reduction& call, const Datatype& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
   if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;
   if (offload.outlives_call() || !type.plain || member.size <= 2) return false;
@@ -81,7 +81,7 @@ bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type
 }
 
 Reason Prepare(const Membership& member, const Reduction& call, Offload* offload) {
-  Type type;
+  Datatype type;
   if (call.op == MPI_OP_NULL || call.count < 0 || !Describe(call.type, &type)) return Reason::kBadArguments;
   const bool needs_recv = call.has_result && call.elements > 0;
   if (type.plain && call.elements > 0 && (call.send == nullptr || (call.recv == nullptr && needs_recv))) {
@@ -114,10 +114,6 @@ Reason ReduceCall::Prepare(const Membership& member, Offload* offload) const {
   return mpi::Prepare(member, {COPSE_COLL_REDUCE, send, recv, count, count, count, type, op, is_root}, offload);
 }
 
-Reason AllreduceCall::Prepare(const Membership& member, Offload* offload) const {
-  return mpi::Prepare(member, {COPSE_COLL_ALLREDUCE, send, recv, count, count, count, type, op}, offload);
-}
-
 Reason Reduce_scatterCall::Prepare(const Membership& member, Offload* offload) const {
   if (recv_counts.IsNull()) return Reason::kBadArguments;
   int64_t total = 0;
@@ -131,20 +127,18 @@ Reason Reduce_scatterCall::Prepare(const Membership& member, Offload* offload) c
       member, {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts}, offload);
 }
 
-Reason Reduce_scatter_blockCall::Prepare(const Membership& member, Offload* offload) const {
-  const int64_t total = member.size * count;
-  return mpi::Prepare(member, {COPSE_COLL_REDUCE_SCATTER, send, recv, count, total, count, type, op}, offload);
+template <copse_collective_t kCollective>
+Reason ReductionCall<kCollective>::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t total = kCollective == COPSE_COLL_REDUCE_SCATTER ? member.size * count : count;
+  // Rank 0's receive buffer is not used by an exscan, but in place it has the contribution.
+  const bool gets_result = kCollective != COPSE_COLL_EXSCAN || member.rank > 0;
+  const bool has_result = gets_result || send == MPI_IN_PLACE;
+  return mpi::Prepare(member, {kCollective, send, recv, count, total, gets_result ? count : 0, type, op, has_result},
+                      offload);
 }
-
-Reason ScanCall::Prepare(const Membership& member, Offload* offload) const {
-  return mpi::Prepare(member, {COPSE_COLL_SCAN, send, recv, count, count, count, type, op}, offload);
-}
-
-Reason ExscanCall::Prepare(const Membership& member, Offload* offload) const {
-  // Rank 0's receive buffer is not used, but in place it has the contribution.
-  const bool gets_result = member.rank > 0, has_result = gets_result || send == MPI_IN_PLACE;
-  return mpi::Prepare(
-      member, {COPSE_COLL_EXSCAN, send, recv, count, count, gets_result ? count : 0, type, op, has_result}, offload);
-}
+template struct ReductionCall<COPSE_COLL_ALLREDUCE>;
+template struct ReductionCall<COPSE_COLL_REDUCE_SCATTER>;
+template struct ReductionCall<COPSE_COLL_SCAN>;
+template struct ReductionCall<COPSE_COLL_EXSCAN>;
 
 }  // namespace copse::mpi

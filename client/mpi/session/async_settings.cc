@@ -54,7 +54,7 @@ std::string MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     return "COPSE_TNBC_TRACE: cannot make the folder: " + std::string(strerror(errno)) + " (value=" + path + ")";
   }
-  struct stat status {};
+  struct stat status = {};
   if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
     return "COPSE_TNBC_TRACE: not a folder (value=" + path + ")";
   }

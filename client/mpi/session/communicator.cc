@@ -57,6 +57,7 @@ int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
 }
 
 void Communicator::Release() {
+  // acq_rel: the last user sees what the others did before they released it.
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const tnbc::HeldSignals held;
   // Without a session its team goes with the context, or is another process's.

@@ -80,8 +80,8 @@ void PathChoice::GoOn() {
 void PathChoice::DropSlowest() {
   const size_t dropped = part_calls_ < kManyCalls ? 1 : 2;
   for (size_t i = 0; i < dropped; ++i) {
-    (path_ == Path::kCopse ? times_.copse_ns : times_.mpi_ns) -= slowest_[i];
-    (path_ == Path::kCopse ? times_.copse_calls : times_.mpi_calls) -= 1;
+    times_.of(path_).ns -= slowest_[i];
+    times_.of(path_).calls -= 1;
   }
   slowest_ = {};
 }
@@ -92,8 +92,8 @@ bool PathChoice::Count(uint64_t nanoseconds) {
     is_first_call_ = false;
     return false;
   }
-  (path_ == Path::kCopse ? times_.copse_ns : times_.mpi_ns) += nanoseconds;
-  (path_ == Path::kCopse ? times_.copse_calls : times_.mpi_calls) += 1;
+  times_.of(path_).ns += nanoseconds;
+  times_.of(path_).calls += 1;
   if (stage_ == Stage::kSettled) {
     --until_recheck_;
     return --left_ == 0;
@@ -118,11 +118,11 @@ void PathChoice::Decide(const PathTimes& longest, bool copse_only) {
     path_ = Path::kCopse;
     return;
   }
-  const auto note = [](uint64_t ns, uint64_t calls, double* mean) {
-    if (calls > 0) *mean = static_cast<double>(std::max<uint64_t>(ns, 1)) / static_cast<double>(calls);
+  const auto note = [](const PathTime& time, double* mean) {
+    if (time.calls > 0) *mean = static_cast<double>(std::max<uint64_t>(time.ns, 1)) / static_cast<double>(time.calls);
   };
-  note(longest.copse_ns, longest.copse_calls, &copse_mean_);
-  note(longest.mpi_ns, longest.mpi_calls, &mpi_mean_);
+  note(longest.copse, &copse_mean_);
+  note(longest.mpi, &mpi_mean_);
   if (stage_ == Stage::kSettled) {
     GoOn();
     return;

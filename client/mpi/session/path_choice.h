@@ -12,12 +12,14 @@ namespace copse::mpi {
 
 enum class Path : uint8_t { kCopse, kMpi };
 
-// Time in calls, and how many: of one rank, or of the one that took the longest.
+// Time in calls by one path, and how many: of one rank, or of the one that took the longest.
+struct PathTime {
+  uint64_t ns = 0;
+  uint64_t calls = 0;
+};
 struct PathTimes {
-  uint64_t copse_ns = 0;
-  uint64_t copse_calls = 0;
-  uint64_t mpi_ns = 0;
-  uint64_t mpi_calls = 0;
+  PathTime copse, mpi;
+  PathTime& of(Path path) { return path == Path::kCopse ? copse : mpi; }
 };
 
 // A PathChoice sends the calls of one kind (a collective, a class of lengths) on one communicator by the faster path,

@@ -50,10 +50,10 @@ class Ranks {
     spent_ += cost_(Path::kCopse, index_);
     PathTimes longest = choices_[0].times();
     for (const PathChoice& choice : choices_) {
-      EXPECT_EQ(choice.times().copse_calls, longest.copse_calls);
-      EXPECT_EQ(choice.times().mpi_calls, longest.mpi_calls);
-      longest.copse_ns = std::max(longest.copse_ns, choice.times().copse_ns);
-      longest.mpi_ns = std::max(longest.mpi_ns, choice.times().mpi_ns);
+      EXPECT_EQ(choice.times().copse.calls, longest.copse.calls);
+      EXPECT_EQ(choice.times().mpi.calls, longest.mpi.calls);
+      longest.copse.ns = std::max(longest.copse.ns, choice.times().copse.ns);
+      longest.mpi.ns = std::max(longest.mpi.ns, choice.times().mpi.ns);
     }
     for (PathChoice& choice : choices_) choice.Decide(longest, has_failed_);
   }

@@ -162,7 +162,7 @@ void StartSession(StartAsync start_async) {
 }
 
 copse_context_t* EndSession() {
-  Session* session = the_session.exchange(nullptr);
+  Session* session = the_session.exchange(nullptr, std::memory_order_acq_rel);  // pairs with Publish
   if (session == nullptr) return nullptr;
   if (session->settings.keeps_times && session->rank == 0) session->statistics.Print(session->rank, session->size);
   if (session->context == nullptr) return nullptr;

@@ -108,8 +108,8 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   }
   times.none_before_ns = end + RestAfter(++times.failures_in_a_row, taken);
   if (formation.team != nullptr) copse_team_destroy(formation.team);
-  static std::atomic<bool> said = false;
-  if (member.rank == 0 && !said.exchange(true)) {
+  static std::atomic<bool> said = false;  // publishes nothing else
+  if (member.rank == 0 && !said.exchange(true, std::memory_order_relaxed)) {
     PrintLine("a communicator goes by MPI for now: %s (ranks=%d)",
               mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accesses to memory that was pending: the latest of them, and what all of them have cost.
+// Accesses to pending memory: the latest of them, and the cost of all.
 #ifndef COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 #define COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 
@@ -9,11 +9,11 @@
 
 namespace copse::tnbc {
 
-// What faults cost, of a process. Thread-safe.
+// The costs of a process's faults. Thread-safe.
 struct FaultCounters {
   std::atomic<uint64_t> faults{0};   // accesses to pending memory, system calls' included
-  std::atomic<uint64_t> wait_ns{0};  // of the threads that made them
-  std::atomic<uint64_t> copies{0};   // of snapshots, by threads that were to change them
+  std::atomic<uint64_t> wait_ns{0};  // by the threads that made them
+  std::atomic<uint64_t> copies{0};   // snapshots copied by threads that wrote to them
 };
 
 // Thread-safe and async-signal-safe. An entry that is being written, or was written over, is of another time or place
@@ -21,20 +21,21 @@ struct FaultCounters {
 class AccessLog {
  public:
   static constexpr uint64_t kKept = 4096;
-  struct Access {
+  struct LoggedAccess {
     uintptr_t address = 0;
     uint64_t ns = 0;  // of CLOCK_MONOTONIC
   };
 
   // The number of accesses so far. Acquire: pairs with Add, though not with the stores behind it (see above).
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
-  Access At(uint64_t index) const {
-    const Entry& entry = entries_[index % kKept];
+  LoggedAccess At(uint64_t index) const {
+    const AtomicAccess& entry = entries_[index % kKept];
     return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
   }
   void Add(uintptr_t address, uint64_t ns) {
     counters_.faults.fetch_add(1, std::memory_order_relaxed);
-    Entry& entry = entries_[count_.fetch_add(1, std::memory_order_acq_rel) % kKept];
+    // acq_rel: pairs with count().
+    AtomicAccess& entry = entries_[count_.fetch_add(1, std::memory_order_acq_rel) % kKept];
     entry.address.store(address, std::memory_order_relaxed);
     entry.ns.store(ns, std::memory_order_relaxed);
   }
@@ -42,12 +43,12 @@ class AccessLog {
   void AddCopy() { counters_.copies.fetch_add(1, std::memory_order_relaxed); }
 
   const FaultCounters& counters() const { return counters_; }
-  // What was counted since the last call, by any thread.
+  // Return what was counted since the last call, by any thread.
   uint64_t TakeFaults() { return Take(counters_.faults, &faults_taken_); }
   uint64_t TakeWaitNs() { return Take(counters_.wait_ns, &wait_ns_taken_); }
 
  private:
-  struct Entry {
+  struct AtomicAccess {
     std::atomic<uintptr_t> address{0};
     std::atomic<uint64_t> ns{0};
   };
@@ -64,7 +65,7 @@ class AccessLog {
   FaultCounters counters_;
   std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   std::atomic<uint64_t> count_{0};
-  Entry entries_[kKept];
+  AtomicAccess entries_[kKept];
 };
 
 }  // namespace copse::tnbc

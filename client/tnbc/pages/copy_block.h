@@ -24,14 +24,14 @@ class CopyBlock {
   CopyBlock(const CopyBlock&) = delete;
   CopyBlock& operator=(const CopyBlock&) = delete;
 
-  // Null: there was no room.
+  // Null if there was no room.
   uint8_t* address() const { return block_.address; }
   // The daemon may still use the block, so that no other call gets it.
   void Spoil() { is_spoilt_ = true; }
 
  private:
   CopyMemory* const memory_;
-  const CopyMemory::Block block_;
+  const CopyMemory::Buffer block_;
   bool is_spoilt_ = false;
 };
 

@@ -11,11 +11,12 @@ constexpr uint64_t kUnitBytes = 256 << 10;
 }  // namespace
 
 CopyMemory::~CopyMemory() {
-  for (const Block& block : free_) copse_free(context_, block.address);
+  for (const Buffer& block : free_) copse_free(context_, block.address);
 }
 
-// The smallest that is long enough and not more than twice too long; else a new one, for which others are given up.
-CopyMemory::Block CopyMemory::Take(uint64_t bytes) {
+// Takes the smallest block that is long enough and not more than twice too long; else a new one, for which free ones
+// are given up.
+CopyMemory::Buffer CopyMemory::Take(uint64_t bytes) {
   const uint64_t wanted = (std::max<uint64_t>(bytes, 1) + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
   const std::lock_guard lock(mutex_);
   auto best = free_.end();
@@ -24,7 +25,7 @@ CopyMemory::Block CopyMemory::Take(uint64_t bytes) {
     if (best == free_.end() || block->bytes < best->bytes) best = block;
   }
   if (best != free_.end()) {
-    const Block found = *best;
+    const Buffer found = *best;
     free_.erase(best);
     return found;
   }
@@ -39,13 +40,13 @@ CopyMemory::Block CopyMemory::Take(uint64_t bytes) {
   return {static_cast<uint8_t*>(address), wanted};
 }
 
-void CopyMemory::GiveBack(const Block& block) {
+void CopyMemory::GiveBack(const Buffer& block) {
   if (block.address == nullptr) return;
   const std::lock_guard lock(mutex_);
   free_.push_back(block);
 }
 
-void CopyMemory::Drop(const Block& block) {
+void CopyMemory::Drop(const Buffer& block) {
   if (block.address == nullptr) return;
   copse_free(context_, block.address);
   const std::lock_guard lock(mutex_);

@@ -15,7 +15,7 @@ namespace copse::tnbc {
 // Blocks of copse_alloc, kept for later calls, up to a limit. Thread-safe.
 class CopyMemory {
  public:
-  struct Block {
+  struct Buffer {
     uint8_t* address = nullptr;  // null: none
     uint64_t bytes = 0;
   };
@@ -26,16 +26,16 @@ class CopyMemory {
   CopyMemory& operator=(const CopyMemory&) = delete;
 
   // At least `bytes`; a null block if that is beyond the limit, or the system or the daemon has no room.
-  Block Take(uint64_t bytes);
-  void GiveBack(const Block& block);
-  // As GiveBack, of one that may still be in use by a call that was cancelled.
-  void Drop(const Block& block);
+  Buffer Take(uint64_t bytes);
+  void GiveBack(const Buffer& block);
+  // Frees a block that a canceled call may still use.
+  void Drop(const Buffer& block);
 
  private:
   copse_context_t* const context_;
   const uint64_t bytes_max_;
   std::mutex mutex_;
-  std::vector<Block> free_;
+  std::vector<Buffer> free_;
   uint64_t bytes_ = 0;  // of all blocks
 };
 

@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/pages/fault_actions.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 namespace copse::tnbc {
 
-// Not blocked in the handler: the program's own may fault again, or jump out.
+// The signals stay open in the handler, since the program's own may fault again, or jump out.
 void FaultActions::Install(Handler handler) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS}) {
     auto* before = new struct sigaction;
     sigaction(signal, &action, before);
-    ActionOf(signal).store(before, std::memory_order_release);
+    ActionOf(signal).store(before, std::memory_order_release);  // pairs with Chain
   }
 }
 
-// As the kernel would have called the program's handler; where there is none, the access is tried again without ours.
+// Calls the program's handler as the kernel would; where there is none, the access is tried again without ours.
 void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
-  Action& mine = ActionOf(signal);
-  const struct sigaction action = *mine.load(std::memory_order_acquire);
-  // A fault cannot be ignored. One that was sent by a process can.
+  KeptAction& mine = ActionOf(signal);
+  const struct sigaction action = *mine.load(std::memory_order_acquire);  // pairs with Install and Replace
+  // A fault cannot be ignored; a signal that a process sent can.
   const bool is_sent = info->si_code <= 0;
   if (action.sa_handler == SIG_IGN && is_sent) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-    struct sigaction none {};
+    struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     sigaction_(signal, &none, nullptr);
     if (is_sent) raise(signal);
@@ -35,7 +32,7 @@ void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
   }
   if ((action.sa_flags & SA_RESETHAND) != 0) {
     static const struct sigaction kNone {};
-    mine.store(&kNone, std::memory_order_release);
+    mine.store(&kNone, std::memory_order_release);  // pairs with the load above
   }
   // SIGSEGV itself stays open: the program's handler may access pending memory.
   sigset_t mask = action.sa_mask, before;
@@ -50,21 +47,8 @@ void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Actions that were replaced are kept: a handler may be reading one.
 int FaultActions::Replace(int signal, const struct sigaction* next, struct sigaction* previous) {
-  Action& mine = ActionOf(signal);
-  const struct sigaction* before = mine.load(std::memory_order_acquire);
-  if (next != nullptr) {
-    auto* kept = static_cast<struct sigaction*>(malloc(sizeof(struct sigaction)));
-    if (kept == nullptr) {
-      errno = ENOMEM;
-      return -1;
-    }
-    *kept = *next;
-    before = mine.exchange(kept, std::memory_order_acq_rel);
-  }
-  if (previous != nullptr) *previous = *before;
-  return 0;
+  return ReplaceAction(&ActionOf(signal), next, previous);
 }
 
 }  // namespace copse::tnbc

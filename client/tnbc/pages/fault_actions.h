@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's own actions for SIGSEGV and SIGBUS, behind a handler of ours.
+// The program's actions for SIGSEGV and SIGBUS, behind a handler of ours.
 #ifndef COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
 #define COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
 
 #include <signal.h>
 
-#include <atomic>
+#include "client/tnbc/pages/kept_action.h"
 
 namespace copse::tnbc {
 
@@ -20,21 +20,19 @@ class FaultActions {
   FaultActions(const FaultActions&) = delete;
   FaultActions& operator=(const FaultActions&) = delete;
 
-  // Puts `handler` before what the program has.
+  // Puts `handler` before the program's action.
   void Install(Handler handler);
-  // Where sigaction itself leads to Replace: the kernel's.
+  // Sets the function that goes to the kernel, where sigaction itself leads to Replace.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
-  // What takes the place of sigaction for these signals: the program's action is for faults that are its own.
+  // Takes the place of sigaction for these signals; the program's action is for faults of its own.
   int Replace(int signal, const struct sigaction* next, struct sigaction* previous);
-  // A fault that is the program's own: its handler, or what the kernel would have done without ours.
+  // Handles a fault of the program's own: calls its handler, or does what the kernel would have done without ours.
   void Chain(int signal, siginfo_t* info, void* context);
 
  private:
-  // Handlers read an action, so a change is published by its pointer: release, read with acquire.
-  using Action = std::atomic<const struct sigaction*>;
-  Action& ActionOf(int signal) { return of_program_[signal == SIGSEGV ? 0 : 1]; }
+  KeptAction& ActionOf(int signal) { return of_program_[signal == SIGSEGV ? 0 : 1]; }
 
-  Action of_program_[2] = {nullptr, nullptr};
+  KeptAction of_program_[2] = {nullptr, nullptr};
   Sigaction sigaction_ = &::sigaction;
 };
 

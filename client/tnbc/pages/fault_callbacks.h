@@ -10,20 +10,20 @@
 
 namespace copse::tnbc {
 
-// They are called on a stack of their own, one at a time, where their caller may have little room. Thread-safe;
-// async-signal-safe but for Start, as far as the functions are.
+// The functions are called on a stack of their own, one at a time, since their caller may have little room.
+// Thread-safe; async-signal-safe but for Start, as far as the functions are.
 class FaultCallbacks {
  public:
-  // Called by a thread that has accessed data which never comes. Does not return.
+  // Called by a thread that has accessed data that never comes. Does not return.
   using OnLost = void (*)(uintptr_t address);
-  // Called now and then by a thread that waits: others may need what it has under way.
+  // Called now and then by a thread that waits, since other ranks may need what it has under way.
   using OnWait = void (*)();
   struct Functions {
     OnLost on_lost = nullptr;
     OnWait on_wait = nullptr;
   };
 
-  // False if the system has no memory for the stack.
+  // Returns false if the system has no memory for the stack.
   bool Start(const Functions& functions) {
     functions_ = functions;
     return stack_.Map();
@@ -36,7 +36,7 @@ class FaultCallbacks {
     };
     if (!stack_.Run(tell, &lost)) functions_.on_lost(address);
   }
-  // Where a turn is being given already there is no need of another.
+  // If another thread is giving a turn already, this does nothing.
   void GiveTurn() {
     stack_.Run([](void* functions) { static_cast<const Functions*>(functions)->on_wait(); }, &functions_);
   }

@@ -4,13 +4,15 @@
 #ifndef COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 #define COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 
-#include <cstdint>
+#include <optional>
+
+#include "client/tnbc/pages/signal_bits.h"
 
 namespace copse::tnbc {
 
-// While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses
-// pending memory waits for the completion thread; were it to interrupt code that has a lock which the completion thread
-// needs, for ever. So threads of the program's have one where they take such locks: libcopse's,
+// While one exists, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses pending
+// memory waits for the completion thread; if it interrupted code that holds a lock of the completion thread, it would
+// wait for ever. So threads of the program have one where they take such locks: libcopse's,
 // AsynchronousCompletion's and PendingRanges'. They may be nested, in one scope within the other. Cost: two system
 // calls of the outermost.
 class HeldSignals {
@@ -21,8 +23,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
-  const bool holds_;
-  uint64_t before_ = 0;  // the thread's mask, as the kernel has it
+  std::optional<SignalMask> mask_;  // of the outermost
 };
 
 }  // namespace copse::tnbc

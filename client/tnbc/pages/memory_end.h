@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of memory that is given pages of its own again.
+// The fate of memory that gets pages of its own again.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MEMORY_END_H_
 #define COPSE_CLIENT_TNBC_PAGES_MEMORY_END_H_
 
@@ -9,9 +9,9 @@
 namespace copse::tnbc {
 
 enum class MemoryEnd : uint8_t {
-  kStays,  // others may be using it meanwhile
-  kMoves,  // nobody else uses it: it may lie elsewhere afterwards
-  kGoes,   // nor is what is in it needed
+  kStays,  // other threads may be using it meanwhile
+  kMoves,  // it is not in use, and may lie elsewhere afterwards
+  kGoes,   // likewise, and its contents are not needed
 };
 
 }  // namespace copse::tnbc

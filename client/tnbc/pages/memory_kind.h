@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What memory of the program's is, as far as it matters to who protects its pages.
+// The kinds of the program's memory, as far as they matter for protecting its pages.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MEMORY_KIND_H_
 #define COPSE_CLIENT_TNBC_PAGES_MEMORY_KIND_H_
 
@@ -20,7 +20,7 @@ MemoryKind KindOf(const Range& range);
 
 inline bool MayProtect(const Range& range) { return KindOf(range) != MemoryKind::kOther; }
 
-// What the kernel says of the mapping that has an address.
+// The kernel's description of the mapping that has an address.
 struct MappingInfo {
   Range range;
   MemoryKind kind = MemoryKind::kOther;
@@ -34,7 +34,7 @@ std::optional<MappingInfo> MappingAt(uintptr_t address);
 // not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
 // loaded.
 bool DevicesMayKnowPages();
-// Whether a line of /proc/self/maps is of a GPU's file.
+// Returns whether a line of /proc/self/maps is of a GPU's file.
 bool IsOfGpu(std::string_view line);
 
 // Whether the pages of this memory that are of no file may be exchanged for others with the same contents: private

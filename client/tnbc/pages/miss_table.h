@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What threads have looked for in vain, so that a fault is tried again once and not for ever.
+// Addresses that threads have looked for in vain, so that a fault is tried again once and not for ever.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MISS_TABLE_H_
 #define COPSE_CLIENT_TNBC_PAGES_MISS_TABLE_H_
 
@@ -17,7 +17,7 @@ namespace copse::tnbc {
 // Thread-safe and async-signal-safe.
 class MissTable {
  public:
-  // Whether this thread has missed the address before in an index of this version: then it is none of ours.
+  // Returns whether this thread has missed the address before in an index of this version: then it is not ours.
   bool IsSecond(uintptr_t address, uint64_t version) {
     const auto thread = static_cast<uint64_t>(Free(SYS_gettid));
     const uint64_t miss = Mix(Mix(thread) ^ address) ^ version;

@@ -12,17 +12,19 @@
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/monotonic_clock.h"
 #include "client/tnbc/pages/page_rights.h"
+#include "client/tnbc/pages/signal_bits.h"
 
 namespace copse::tnbc {
 namespace {
 
-// As ranks that wait in a blocking call give their MPI a turn.
+// Ranks that wait in a blocking call give their MPI a turn as often.
 constexpr uint64_t kTurnEveryNs = 1'000'000;
 
 std::atomic<PageGuard*> the_guard{nullptr};
 
 }  // namespace
 
+// Acquire: pairs with the release in Start.
 PageGuard* PageGuard::Get() { return the_guard.load(std::memory_order_acquire); }
 
 PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
@@ -62,8 +64,8 @@ void PageGuard::BeginFork(OnWait on_wait) {
   }
 }
 
-// Known first, protected then: a fault finds its range. Where there is no room, ranges that are closed only to see who
-// accesses them are opened.
+// Ranges enter the index before they are protected, so that a fault finds its range. Where there is no room, ranges
+// that are closed only to see their first access are opened.
 bool PageGuard::CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses) {
   const std::lock_guard lock(closing_);
   if (!opener_.HasOpenedAll()) return false;
@@ -95,19 +97,20 @@ bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
   return false;
 }
 
-// Nothing of the program's runs on this thread meanwhile, so that a claim is not left behind.
+// No code of the program runs on this thread meanwhile, so that a claim is not left behind.
 bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
-  // As the kernel has masks. A thread that SIGSYS stops while it is blocked is killed.
-  uint64_t all = ~(uint64_t{1} << (SIGSYS - 1)), before = 0;
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-  const bool claimed = PendingRanges::Claim(snapshot);
-  if (claimed) {
-    const Range& range = snapshot.range;
-    if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
-    opener_.Open(range);
-    PendingRanges::Settle(snapshot);
+  bool claimed = false;
+  {
+    // A thread that SIGSYS stops while it is blocked is killed.
+    const SignalMask held(SIG_SETMASK, ~SignalBit(SIGSYS));
+    claimed = PendingRanges::Claim(snapshot);
+    if (claimed) {
+      const Range& range = snapshot.range;
+      if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
+      opener_.Open(range);
+      PendingRanges::Settle(snapshot);
+    }
   }
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
   while (!claimed && !PendingRanges::AwaitSettled(snapshot, kTurnEveryNs)) {
   }
   return claimed;
@@ -128,8 +131,8 @@ void PageGuard::Release(const Range& range) {
   if (opener_.has_left()) opener_.OpenLeft();
 }
 
-// Whether the range is open now, though perhaps taken out; else its state has changed, and is to be looked at again.
-// It may be opened by the thread that a handler has interrupted, so no thread waits for that for long.
+// Returns whether the range is open now, though perhaps taken out; if not, its state has changed, and the caller looks
+// again. The thread that opens it may be the one that a handler has interrupted, so no thread waits for it for long.
 bool PageGuard::TryOpen(const PendingRanges::Found& found) {
   if (found.is_open) return true;
   if (found.is_opening) {
@@ -138,7 +141,7 @@ bool PageGuard::TryOpen(const PendingRanges::Found& found) {
     return true;
   }
   if (!PendingRanges::BeginOpening(found)) return false;
-  // Else the thread that accesses it comes again.
+  // If that fails, the thread that accesses the range faults again.
   if (SetRights(found.range, PROT_READ | PROT_WRITE)) PendingRanges::EndOpening(found);
   return true;
 }
@@ -160,7 +163,7 @@ void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstAcce
   }
 }
 
-// Null: as in handlers.
+// A null `on_wait` means the handlers' turn.
 void PageGuard::GiveTurn(OnWait on_wait) {
   if (opener_.has_left()) opener_.OpenLeft();
   if (on_wait != nullptr) return on_wait();
@@ -226,7 +229,7 @@ bool PageGuard::Handle(uintptr_t address) {
     Free(SYS_sched_yield);
     return true;
   }
-  // One that is open the program has protected itself.
+  // An open range that faults was protected by the program itself.
   if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, ranges_.version());
   AwaitFound(*found, address, nullptr, Accessor::kAccess);
   return true;

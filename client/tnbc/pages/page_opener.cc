@@ -14,12 +14,12 @@
 
 namespace copse::tnbc {
 
-// In the middle of what is closed two mappings more are needed.
+// To open the middle of a closed mapping takes two mappings more.
 bool PageOpener::Open(const Range& range) {
   if (Free(SYS_mprotect, range.begin, range.bytes(), PROT_READ | PROT_WRITE) != -ENOMEM) return true;
-  // What is not mapped any more is nobody's to open.
+  // Memory that is not mapped any more need not be opened.
   if (Free(SYS_msync, range.begin, range.bytes(), MS_ASYNC) != 0) return true;
-  while (lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);
+  while (lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);  // pairs with the releases of lock_
   const bool has_room = left_.size() < left_.capacity();
   if (has_room) {
     const auto behind = std::upper_bound(left_.begin(), left_.end(), range,
@@ -27,21 +27,19 @@ bool PageOpener::Open(const Range& range) {
     left_.insert(behind, range);
     left_count_ = left_.size();
   }
-  lock_.store(false, std::memory_order_release);
+  lock_.store(false, std::memory_order_release);  // pairs with the next acquire of lock_
   return !has_room;
 }
 
 // With signals held, so that no handler waits for the lock of the thread that it has interrupted.
 void PageOpener::OpenLeft() {
-  uint64_t before = 0;
-  Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &before, sizeof(before));
+  const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   TryOpenLeft();
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
 }
 
 // Opens neighboring ranges at once: the more of a mapping they are, the fewer new mappings it takes.
 void PageOpener::TryOpenLeft() {
-  if (lock_.exchange(true, std::memory_order_acquire)) return;
+  if (lock_.exchange(true, std::memory_order_acquire)) return;  // pairs with the releases of lock_
   for (size_t first = 0; first < left_.size();) {
     size_t last = first;
     while (last + 1 < left_.size() && left_[last + 1].begin == left_[last].end) ++last;
@@ -54,7 +52,7 @@ void PageOpener::TryOpenLeft() {
     }
   }
   left_count_ = left_.size();
-  lock_.store(false, std::memory_order_release);
+  lock_.store(false, std::memory_order_release);  // pairs with the next acquire of lock_
 }
 
 bool PageOpener::HasOpenedAll() {
@@ -63,11 +61,11 @@ bool PageOpener::HasOpenedAll() {
 }
 
 bool PageOpener::IsLeft(uintptr_t address) {
-  if (lock_.exchange(true, std::memory_order_acquire)) return true;
+  if (lock_.exchange(true, std::memory_order_acquire)) return true;  // pairs with the releases of lock_
   const bool found = std::any_of(left_.begin(), left_.end(), [address](const Range& range) {
     return range.begin <= address && address < range.end;
   });
-  lock_.store(false, std::memory_order_release);
+  lock_.store(false, std::memory_order_release);  // pairs with the next acquire of lock_
   return found;
 }
 

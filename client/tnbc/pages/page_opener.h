@@ -13,24 +13,25 @@
 
 namespace copse::tnbc {
 
-// What is left waits until the kernel has room, or until what lies beside it is opened, too. Thread-safe and
-// async-signal-safe: a thread that finds the lock taken by TryOpenLeft or IsLeft tries again later, since it may be a
+// A range that is left waits until the kernel has room, or until its neighbor is opened, too. Thread-safe and
+// async-signal-safe: a thread that finds the lock taken in TryOpenLeft or IsLeft tries again later, since it may be a
 // handler that has interrupted the holder. Allocates nothing, since the thread that opens must not.
 class PageOpener {
  public:
-  // Takes ranges that were left out of `ranges` once they are open.
+  // Removes ranges that were left from `*ranges` once they are open.
   explicit PageOpener(PendingRanges* ranges) : ranges_(ranges) { left_.reserve(PendingRanges::kRangesMax); }
   PageOpener(const PageOpener&) = delete;
   PageOpener& operator=(const PageOpener&) = delete;
 
-  // Makes the pages accessible. False if they are left closed for now.
+  // Makes the pages accessible. Returns false if they are left closed for now.
   bool Open(const Range& range);
   bool has_left() const { return left_count_ != 0; }
-  // Opens what it can of what is left.
+  // Opens what it can of the ranges that are left.
   void OpenLeft();
-  // The same. Returns whether all is open: before more is closed, since what is left may be of the same pages.
+  // Does the same, before more is closed, since a range that is left may be of the same pages. Returns whether all is
+  // open.
   bool HasOpenedAll();
-  // Whether the address is of a range that is left, or may be.
+  // Returns whether the address is in a range that is left, or may be.
   bool IsLeft(uintptr_t address);
 
  private:

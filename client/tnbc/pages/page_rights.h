@@ -14,12 +14,12 @@
 
 namespace copse::tnbc {
 
-// Not by libc's name, which a library in front of it may have made wait for what this is to open.
+// The call does not go by libc's name, since a library in front of it may wait for the memory that this opens.
 inline bool SetRights(const Range& range, int rights) {
   return Free(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
 }
 
-// The same of ranges in order, `range_of` each of `items`; those side by side at once.
+// Does the same for ranges in order, `range_of` each of `items`; neighbors at once.
 template <typename Items, typename RangeOf>
 bool SetRightsOfAll(const Items& items, int rights, RangeOf range_of) {
   for (size_t i = 0; i < items.size();) {

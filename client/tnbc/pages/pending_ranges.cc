@@ -13,12 +13,12 @@
 namespace copse::tnbc {
 namespace {
 
-// A word's lowest bits: what is with its range. The rest counts the ranges that had it.
-constexpr uint32_t kFailed = 1;  // of a pending one
+// A word's lowest bits are the state of its range. The rest counts the ranges that had the word.
+constexpr uint32_t kFailed = 1;  // of a pending range
 constexpr uint32_t kThere = 2;
 constexpr uint32_t kOpening = 4;
 constexpr uint32_t kOpen = 8;
-constexpr uint32_t kCopying = 16;  // of snapshots
+constexpr uint32_t kCopying = 16;  // of a snapshot
 constexpr uint32_t kSettled = 32;
 constexpr uint32_t kNextRange = 64;
 constexpr uint32_t kState = kNextRange - 1;
@@ -33,20 +33,20 @@ const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.ran
 }  // namespace
 
 PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]>(kRangesMax)) {
-  for (Copy& copy : copies_) copy.entries = std::make_unique<Entry[]>(kRangesMax);
+  for (IndexCopy& copy : copies_) copy.entries = std::make_unique<IndexedRange[]>(kRangesMax);
   items_.reserve(kRangesMax);
   free_words_.reserve(kRangesMax);
   for (uint32_t word = kRangesMax; word-- > 0;) free_words_.push_back(word);
 }
 
-// Into the copy that nobody reads, which is then the one to read: a reader never waits for a writer, not even for one
-// that it has interrupted. Readers that were slower than two writers see another version at their end. Orders as in
-// Boehm, "Can seqlocks get along with programming language memory models?" (MSPC 2012).
+// Writes the copy that is not read, which readers then turn to: a reader never waits for a writer, not even for one
+// that it has interrupted. Readers that were slower than two writers see another version at their end. The orders are
+// those of Boehm, "Can seqlocks get along with programming language memory models?" (MSPC 2012).
 void PendingRanges::Publish() {
   if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
   const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
-  Copy& copy = copies_[next % 2];
-  std::atomic_thread_fence(std::memory_order_release);
+  IndexCopy& copy = copies_[next % 2];
+  std::atomic_thread_fence(std::memory_order_release);  // pairs with the fence in Find
   for (size_t i = 0; i < items_.size(); ++i) {
     copy.entries[i].begin.store(items_[i].range.begin, std::memory_order_relaxed);
     copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
@@ -56,10 +56,10 @@ void PendingRanges::Publish() {
   }
   copy.count.store(items_.size(), std::memory_order_relaxed);
   count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
-  version_.store(next, std::memory_order_release);
+  version_.store(next, std::memory_order_release);  // pairs with the acquire loads in Find and version()
 }
 
-// Settled ranges go first: the program may have mapped anything there since.
+// Settled ranges are taken out first, since the program may have mapped anything there meanwhile.
 template <typename Ranges>
 bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses) {
   TakeOutSettled();
@@ -100,6 +100,7 @@ bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
 
 void PendingRanges::TakeOutSettled() {
   for (size_t i = items_.size(); i-- > 0;) {
+    // Acquire: pairs with the release in Settle.
     const uint32_t value = words_[items_[i].word].load(std::memory_order_acquire);
     if ((value & kSettled) != 0) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -127,16 +128,19 @@ void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
   free_words_.push_back(item->word);
   items_.erase(item);
   Publish();
+  // Release: pairs with the acquire in Wait; a thread that waited sees the range open.
   word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
   Wake(&word);
 }
 
 bool PendingRanges::Claim(const Found& snapshot) {
   uint32_t untouched = snapshot.value & ~kState;
+  // acq_rel: one thread claims the snapshot, after the index was published.
   return snapshot.word->compare_exchange_strong(untouched, untouched | kCopying, std::memory_order_acq_rel);
 }
 
 void PendingRanges::Settle(const Found& snapshot) {
+  // Release: pairs with the acquires in Wait and TakeOutSettled; the copy is complete.
   snapshot.word->store((snapshot.value & ~kState) | kSettled, std::memory_order_release);
   Wake(snapshot.word);
 }
@@ -152,7 +156,7 @@ void PendingRanges::Mark(uintptr_t begin, uint32_t flag) {
   const auto item = ItemAt(begin);
   if (item == items_.end()) return;
   std::atomic<uint32_t>& word = words_[item->word];
-  word.fetch_or(flag, std::memory_order_release);
+  word.fetch_or(flag, std::memory_order_release);  // pairs with the acquires in Search and Wait
   Publish();
   Wake(&word);
 }
@@ -162,15 +166,17 @@ void PendingRanges::MarkThere(uintptr_t begin) { Mark(begin, kThere); }
 
 bool PendingRanges::BeginOpening(const Found& found) {
   uint32_t value = found.value;
+  // seq_cst: one thread opens the range; pairs with the acquire in Search.
   return found.there && !found.is_opening && found.word->compare_exchange_strong(value, value | kOpening);
 }
 
 void PendingRanges::EndOpening(const Found& found) {
-  found.word->fetch_or(kOpen, std::memory_order_release);
+  found.word->fetch_or(kOpen, std::memory_order_release);  // pairs with the acquires in Search and Wait
   Wake(found.word);
 }
 
-std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uintptr_t address, uint64_t bytes) const {
+std::optional<PendingRanges::Found> PendingRanges::Search(const IndexCopy& copy, uintptr_t address,
+                                                          uint64_t bytes) const {
   const size_t count = copy.count.load(std::memory_order_relaxed);
   size_t low = 0, high = count;
   while (low < high) {
@@ -182,12 +188,12 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
     }
   }
   for (; low < count; ++low) {
-    const Entry& entry = copy.entries[low];
+    const IndexedRange& entry = copy.entries[low];
     Found found;
     found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
     if (found.range.begin >= address + bytes) return std::nullopt;
     found.word = &words_[entry.word.load(std::memory_order_relaxed)];
-    found.value = found.word->load(std::memory_order_acquire);
+    found.value = found.word->load(std::memory_order_acquire);  // pairs with the releases in Mark and EndOpening
     found.copy = entry.copy.load(std::memory_order_relaxed);
     found.access = entry.access.load(std::memory_order_relaxed);
     found.failed = (found.value & kFailed) != 0;
@@ -201,9 +207,9 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
 
 std::optional<PendingRanges::Found> PendingRanges::Find(uintptr_t address, uint64_t bytes) const {
   for (;;) {
-    const uint32_t before = version_.load(std::memory_order_acquire);
+    const uint32_t before = version_.load(std::memory_order_acquire);  // pairs with Publish
     const std::optional<Found> found = Search(copies_[before % 2], address, bytes);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the fence in Publish
     if (version_.load(std::memory_order_relaxed) == before) return found;
   }
 }
@@ -211,6 +217,7 @@ std::optional<PendingRanges::Found> PendingRanges::Find(uintptr_t address, uint6
 bool PendingRanges::Wait(const Found& found, uint64_t nanoseconds) {
   const timespec patience{static_cast<time_t>(nanoseconds / 1'000'000'000),
                           static_cast<long>(nanoseconds % 1'000'000'000)};
+  // Acquire: pairs with the releases of TakeOut, Settle, Mark and EndOpening.
   const auto is_over = [&found] { return found.failed || found.word->load(std::memory_order_acquire) != found.value; };
   if (!is_over()) Free(SYS_futex, found.word, FUTEX_WAIT_PRIVATE, found.value, &patience);
   return is_over();

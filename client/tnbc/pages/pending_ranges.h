@@ -24,16 +24,16 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// When a range was first accessed. It outlives its range, since a handler may still write it then.
+// The first access to a range. It outlives its range, since a handler may still write it then.
 struct FirstAccess {
-  std::atomic<uint64_t> ns{0};         // of CLOCK_MONOTONIC; 0: nobody has
-  std::atomic<uint64_t> waited_ns{0};  // by all who accessed it
+  std::atomic<uint64_t> ns{0};         // of CLOCK_MONOTONIC; 0: none yet
+  std::atomic<uint64_t> waited_ns{0};  // by all threads that accessed it
   std::atomic<bool> by_call{false};    // of libc or MPI, with this memory as its buffer
 };
 
-// An ordered index of ranges, none overlapping another, of two kinds. The data of a pending one is on its way: who
-// accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and has to be copied before it is
-// written to, by whoever claims it first; then it counts no more, though it is in the index until it is taken out.
+// An ordered index of ranges, none overlapping another, of two kinds. The data of a pending range is on its way: a
+// thread that accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and the thread that
+// claims it first copies it before it is written to; then it is settled, and stays in the index until it is taken out.
 //
 // Readers search without a lock: they wait for no writer, allocate nothing, and may be signal handlers (Li et al.,
 // T-NBC, have a red-black tree here, which cannot be read so). Each range has a word to wait on. Thread-safe.
@@ -41,15 +41,15 @@ class PendingRanges {
  public:
   static constexpr size_t kRangesMax = 4096;
 
-  // What a reader found: a range, and its word as it was while the range was there. Words are used again, and count up
+  // A range that a reader found, and its word as it was while the range was there. Words are used again, and count up
   // each time their range is taken out.
   struct Found {
     Range range;
     std::atomic<uint32_t>* word = nullptr;
-    FirstAccess* access = nullptr;  // null: nobody wants to know
+    FirstAccess* access = nullptr;  // null: the first access is not recorded
     uint32_t value = 0;
     bool failed = false;
-    // Its data is there, and it is closed only to see who accesses it; somebody opens it; it is open.
+    // Its data is there, and it is closed only to see its first access; a thread is opening it; it is open.
     bool there = false, is_opening = false, is_open = false;
     uint8_t* copy = nullptr;  // of a snapshot, as long as the range
   };
@@ -58,35 +58,35 @@ class PendingRanges {
   PendingRanges(const PendingRanges&) = delete;
   PendingRanges& operator=(const PendingRanges&) = delete;
 
-  // False, changing nothing, if there is no room, or something of it is in the index already. `ranges` are in order.
-  // `accesses`: one a range, or none.
+  // Returns false, changing nothing, if there is no room, or if part of a range is in the index already. `ranges` are
+  // in order. `accesses`: one for each range, or none.
   bool Add(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
-  // The same of snapshots, of which `range` and `copy` are given.
+  // Adds snapshots, of which `range` and `copy` are given.
   bool AddSnapshots(std::span<Found> snapshots);
-  // Takes out the range that begins there, and wakes who waits for it.
+  // Takes out the range that begins there, and wakes threads that wait for it.
   void Remove(uintptr_t begin);
-  // Takes out this one, if it still is there.
+  // Takes out this range, if it still is there.
   void Remove(const Found& found);
-  // Its data will never come: it stays, and who waits for it is woken.
+  // Marks that the range's data will never come: it stays, and threads that wait for it are woken.
   void MarkFailed(uintptr_t begin);
-  // Its data is there: it stays, and who waits for it is woken.
+  // Marks that the range's data is there: it stays, and threads that wait for it are woken.
   void MarkThere(uintptr_t begin);
 
-  // True if the caller is the one to open a range whose data is there; it then calls EndOpening. For
-  // handlers, too.
+  // Returns true if the caller is the one to open a range whose data is there; it then calls EndOpening.
+  // Async-signal-safe.
   static bool BeginOpening(const Found& found);
   static void EndOpening(const Found& found);
 
-  // A snapshot is copied by who claims it, and only by him. For handlers, too.
+  // Returns true if the caller is the one to copy the snapshot. Async-signal-safe.
   static bool Claim(const Found& snapshot);
-  // By him, when it is: wakes who waits.
+  // Called by that thread when it is copied: wakes threads that wait.
   static void Settle(const Found& snapshot);
-  // Until somebody else has, if he has claimed it, or so long. Returns whether nobody is at it.
+  // Waits until another thread that has claimed it has settled it, or so long. Returns whether none is copying it.
   static bool AwaitSettled(const Found& snapshot, uint64_t nanoseconds);
 
-  // The first range that has a byte of [address, address + bytes) and is not settled. For handlers, too.
+  // Returns the first range that has a byte of [address, address + bytes) and is not settled. Async-signal-safe.
   std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
-  // Until the range is taken out or has failed, or so long. Returns whether it is. For handlers, too.
+  // Waits until the range is taken out or has failed, or so long. Returns whether it is. Async-signal-safe.
   static bool Wait(const Found& found, uint64_t nanoseconds);
 
   // A byte that is 1 while there are ranges, and 0 while there are none. Called while there are none.
@@ -94,20 +94,20 @@ class PendingRanges {
 
   // The number of ranges.
   const std::atomic<uint32_t>& count() const { return count_; }
-  // Changes with every Add, Remove and MarkFailed.
+  // Changes with every Add, Remove and MarkFailed. Acquire: pairs with Publish.
   uint32_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
   // Atomic one by one, since a reader may read one that is being written; it reads again then.
-  struct Entry {
+  struct IndexedRange {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
     std::atomic<uint8_t*> copy{nullptr};
     std::atomic<FirstAccess*> access{nullptr};
   };
-  struct Copy {
+  struct IndexCopy {
     std::atomic<size_t> count{0};
-    std::unique_ptr<Entry[]> entries;
+    std::unique_ptr<IndexedRange[]> entries;
   };
   struct Item {
     Range range;
@@ -123,7 +123,7 @@ class PendingRanges {
   void Publish();
   void Mark(uintptr_t begin, uint32_t flag);
   std::vector<Item>::iterator ItemAt(uintptr_t begin);
-  std::optional<Found> Search(const Copy& copy, uintptr_t address, uint64_t bytes) const;
+  std::optional<Found> Search(const IndexCopy& copy, uintptr_t address, uint64_t bytes) const;
 
   std::mutex mutex_;  // guards items_ and free_words_
   std::vector<Item> items_;
@@ -132,7 +132,7 @@ class PendingRanges {
 
   std::atomic<uint32_t> version_{0};  // its parity: which copy is read
   std::atomic<uint32_t> count_{0};
-  Copy copies_[2];
+  IndexCopy copies_[2];
   const std::unique_ptr<std::atomic<uint32_t>[]> words_;
 };
 

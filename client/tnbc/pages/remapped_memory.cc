@@ -18,21 +18,19 @@
 namespace copse::tnbc {
 namespace {
 
-// Results that are remembered, to find those that come again.
-constexpr size_t kSeenMax = 64;
 constexpr uint32_t kUsesWantedMax = 1024;
 
 bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 bool Has(const Range& whole, const Range& part) { return whole.begin <= part.begin && part.end <= whole.end; }
 
-// All pages that any of it is on.
+// Returns all pages that have a byte of the range.
 Range PagesOf(const Range& range) {
   return {range.begin / PageBytes() * PageBytes(), (range.end + PageBytes() - 1) / PageBytes() * PageBytes()};
 }
 
 bool IsAddress(long result) { return result >= 0 || result <= -4096; }
 
-// Puts range into others, in order, as one with those beside it.
+// Inserts the range into others, in order, joined with its neighbors.
 void Merge(const Range& range, std::vector<Range>* others) {
   auto at = std::partition_point(others->begin(), others->end(),
                                  [&range](const Range& other) { return other.end < range.begin; });
@@ -44,7 +42,7 @@ void Merge(const Range& range, std::vector<Range>* others) {
   others->insert(at, whole);
 }
 
-// What is of no file in it, as static variables without values are, beside those that have some.
+// Adds the parts of the range that are of no file, as static variables without values are, beside those with some.
 void AddAnonymous(const Range& range, std::vector<Range>* others) {
   for (uintptr_t at = range.begin; at < range.end;) {
     const auto mapping = MappingAt(at);
@@ -58,7 +56,7 @@ void AddAnonymous(const Range& range, std::vector<Range>* others) {
 
 std::atomic<uint32_t> RemappedMemory::count_{0};
 
-RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block,
+RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Buffer& block,
                                uint64_t inode)
     : owner_(owner), range_(range), block_(block), inode_(inode) {}
 
@@ -80,22 +78,12 @@ void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
   }
 }
 
-// Lengths may change from call to call: the longest counts.
+// Lengths may change from call to call; the longest counts.
 bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
-  auto seen = std::find_if(seen_.begin(), seen_.end(),
-                           [&result](const Seen& before) { return before.range.begin == result.begin; });
-  if (seen == seen_.end()) {
-    if (seen_.size() < kSeenMax) {
-      seen_.push_back({});
-      seen = seen_.end() - 1;
-    } else {
-      seen = seen_.begin() + static_cast<std::ptrdiff_t>(next_seen_++ % kSeenMax);
-    }
-    *seen = {.range = result};
-  }
-  seen->range.end = std::max(seen->range.end, result.end);
-  *wanted = seen->range;
-  return ++seen->uses >= seen->uses_wanted && buffers_.size() < kBuffersMax;
+  Seen& seen = seen_.At(result);
+  seen.range.end = std::max(seen.range.end, result.end);
+  *wanted = seen.range;
+  return ++seen.uses >= seen.uses_wanted && buffers_.size() < kBuffersMax;
 }
 
 bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
@@ -133,7 +121,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   Range wanted;
   {
     Buffers over;
-    Lock lock(this);
+    HolderLock lock(this);
     const auto found = Sharing(result);
     if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
     if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
@@ -145,20 +133,20 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     return nullptr;
   }
-  const CopyMemory::Block block = memory_->Take(bytes);
+  const CopyMemory::Buffer block = memory_->Take(bytes);
   bytes_.fetch_add(block.bytes - bytes, std::memory_order_relaxed);
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
   const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
-  // One of a file of its own from its start on.
+  // The block has to be a file of its own from its start on.
   if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
     return nullptr;
   }
-  Lock lock(this);
+  HolderLock lock(this);
   if (Sharing(wanted) != nullptr) return nullptr;
   buffers_.push_back(buffer);
-  count_.fetch_add(1, std::memory_order_release);
+  count_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in Release
   return buffer;
 }
 
@@ -176,13 +164,13 @@ bool RemappedMemory::Remap(RemappedBuffer* buffer, const Range& pages, int right
 }
 
 void RemappedMemory::TellExchange(const Range& pages) const {
-  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);
+  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);            // pairs with SetOnExchange
   if (tell != nullptr) tell(reinterpret_cast<void*>(pages.begin), pages.bytes());  // NOLINT: an address
 }
 
 std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const Range> pages,
                                          const std::function<bool()>& close, const Keep& keep, bool* closed) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   *closed = close();
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
   if (!*closed || !is_kept) return {};
@@ -192,7 +180,7 @@ std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const
                                          [&range](const Range& remapped) { return Has(remapped, range); });
     if (!is_remapped && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
   }
-  // Since the buffer was found fit.
+  // A device may have come since the buffer was found fit.
   if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
   if (!fresh.empty()) {
     if (buffer->remapped_.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
@@ -216,10 +204,10 @@ Range RemappedMemory::WholePagesOf(const Range& range) {
   return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
 }
 
-// Others may be reading it, as a message that is under way, so it is never closed to them.
+// Other threads may be reading the memory, as a message that is under way, so it stays readable.
 bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
-  const Lock lock(this);
+  const HolderLock lock(this);
   const auto is_as_wanted = [&] {
     bool has_whole = false, has_others = false;
     for (const Range& remapped : buffer->remapped_) {
@@ -244,9 +232,9 @@ bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
 }
 
 bool RemappedMemory::MaySendFrom(const Range& sent) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   for (Regretted& regretted : regretted_) {
-    if (regretted.begin != sent.begin || regretted.left == 0) continue;
+    if (regretted.range.begin != sent.begin || regretted.left == 0) continue;
     --regretted.left;
     return false;
   }
@@ -254,20 +242,10 @@ bool RemappedMemory::MaySendFrom(const Range& sent) {
 }
 
 void RemappedMemory::Regret(const Range& sent) {
-  const Lock lock(this);
-  auto at = std::find_if(regretted_.begin(), regretted_.end(),
-                         [&sent](const Regretted& before) { return before.begin == sent.begin; });
-  if (at == regretted_.end()) {
-    if (regretted_.size() < kSeenMax) {
-      regretted_.emplace_back();
-      at = regretted_.end() - 1;
-    } else {
-      at = regretted_.begin() + static_cast<std::ptrdiff_t>(next_regretted_++ % kSeenMax);
-    }
-    *at = {.begin = sent.begin};
-  }
-  at->left = at->next;
-  at->next = std::min(2 * at->next, kUsesWantedMax);
+  const HolderLock lock(this);
+  Regretted& regretted = regretted_.At(sent);
+  regretted.left = regretted.next;
+  regretted.next = std::min(2 * regretted.next, kUsesWantedMax);
 }
 
 // Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
@@ -316,7 +294,7 @@ bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, M
 }
 
 void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
-  // A block that the program still has is not for others.
+  // A block that the program still has is not given to other buffers.
   for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
   for (Seen& seen : seen_) {
     if (seen.range.begin != buffer->range_.begin) continue;
@@ -325,11 +303,11 @@ void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
   }
   buffer->remapped_.clear();
   std::erase_if(buffers_, [buffer](const auto& other) { return other.get() == buffer; });
-  count_.fetch_sub(1, std::memory_order_release);
+  count_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in Release
 }
 
-// What is lost stays as it is, closed.
-void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over) {
+// Lost memory stays as it is, closed.
+void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over) {
   Buffers lost;
   while (const auto buffer = Overlapping(range, lost)) {
     const Range pages = PagesOf(buffer->range_);
@@ -351,17 +329,17 @@ void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, B
 }
 
 void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
+  // Acquire: pairs with the changes of count_ with the lock.
   if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
   const Range range{begin, begin + bytes};
-  Lock lock(this);
+  HolderLock lock(this);
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
-  // What comes there later is other memory.
-  const auto is_gone = [&range](uintptr_t address) { return address >= range.begin && address < range.end; };
-  std::erase_if(seen_, [&](const Seen& seen) { return is_gone(seen.range.begin); });
-  std::erase_if(regretted_, [&](const Regretted& regretted) { return is_gone(regretted.begin); });
+  // Memory that comes there later is other memory.
+  seen_.EraseWithin(range);
+  regretted_.EraseWithin(range);
 }
 
 void RemappedMemory::BeginFork() {
@@ -377,7 +355,7 @@ void RemappedMemory::EndFork(bool is_child) {
 }
 
 void RemappedMemory::Spoil(const std::shared_ptr<RemappedBuffer>& buffer) {
-  const Lock lock(this);
+  const HolderLock lock(this);
   buffer->is_spoilt_ = true;
   const bool is_kept = std::find(buffers_.begin(), buffers_.end(), buffer) != buffers_.end();
   if (is_kept) ReleaseLocked(buffer.get(), MemoryEnd::kStays);

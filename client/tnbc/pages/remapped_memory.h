@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordinary memory of the program whose pages have been exchanged for some that the daemon reaches.
+// Ordinary memory of the program whose pages were exchanged for pages that the daemon reaches.
 #ifndef COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 #define COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 
@@ -25,18 +25,18 @@ namespace copse::tnbc {
 
 class RemappedMemory;
 
-// Where a program receives again and again, and the block that its pages are exchanged for. They have the same offset
-// within a page.
+// A buffer in which a program receives again and again, and the block that its pages are exchanged for. They have the
+// same offset within a page.
 class RemappedBuffer {
  public:
-  RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block, uint64_t inode);
+  RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Buffer& block, uint64_t inode);
   // Gives back the block; runs when the last owner lets go.
   ~RemappedBuffer();
   RemappedBuffer(const RemappedBuffer&) = delete;
   RemappedBuffer& operator=(const RemappedBuffer&) = delete;
 
   const Range& range() const { return range_; }
-  // Another address, always accessible, of what is remapped of the program's memory.
+  // Returns another address, always accessible, of remapped memory of the program.
   uint8_t* At(uintptr_t address) const;
 
  private:
@@ -44,7 +44,7 @@ class RemappedBuffer {
 
   RemappedMemory* const owner_;
   const Range range_;
-  const CopyMemory::Block block_;
+  const CopyMemory::Buffer block_;
   const uint64_t inode_;         // of the block's file
   std::vector<Range> remapped_;  // pages, in order and apart; the owner's lock guards them
   bool is_spoilt_ = false;       // the block may still be written to, by calls that were given up or by the program
@@ -59,49 +59,51 @@ class RemappedMemory {
   // Smaller results are copied as quickly.
   static constexpr uint64_t kBytesMin = 256 << 10;
   static constexpr size_t kBuffersMax = 64;
+  // Ranges that are remembered, to find those that come again.
+  static constexpr size_t kRecentMax = 64;
 
-  // `bytes_max`: of all that is remapped at a time. `on_wait`: as PageGuard's, called by who waits for memory that is
-  // pending.
+  // `bytes_max`: the limit of memory remapped at a time. `on_wait`: PageGuard's, called by threads that wait for
+  // pending memory.
   RemappedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait);
   RemappedMemory(const RemappedMemory&) = delete;
   RemappedMemory& operator=(const RemappedMemory&) = delete;
 
-  // To receive in `result`, or send from it, of which nothing is pending: the buffer that has all of it; null if it has
-  // to go by a copy.
-  // `may_remap`: may be a new one, if it is asked for again and MayExchange. What is remapped and not of use is
-  // released.
+  // Returns the buffer that has all of `result`, of which nothing is pending, to receive in it or send from it; null if
+  // it has to go by a copy. `may_remap`: the buffer may be a new one, if it is asked for again and MayExchange.
+  // Remapped memory that overlaps it without being of use is released.
   std::shared_ptr<RemappedBuffer> Use(const Range& result, bool may_remap);
 
-  // The pages of the range that have nothing else on them.
+  // Returns the pages of the range that have nothing else on them.
   static Range WholePagesOf(const Range& range);
-  // Remaps the whole pages of a range of the buffer, with what is in them. False: not all of them are remapped now,
-  // or the first or last one is that the range has not all of.
+  // Remaps the whole pages of a range of the buffer, with their contents. Returns false if not all of them are remapped
+  // now, or if the first or last page is that the range has only a part of.
   bool RemapToSend(RemappedBuffer* buffer, const Range& sent);
-  // Whether to send from memory that the daemon reaches without a copy; not if somebody has waited to write there
-  // (Regret), for eight calls, and then for twice as many each time.
+  // Returns whether to send from memory that the daemon reaches without a copy: not for eight calls after a thread has
+  // waited to write there (Regret), and for twice as many each further time.
   bool MaySendFrom(const Range& sent);
   void Regret(const Range& sent);
 
   using Keep = std::function<void(std::span<const Range> pages)>;
   // Closes pages of a call that receives in `buffer`, by `close`, and remaps those of `pages` that have not been;
-  // before, `keep` puts what is in them and nobody brings into the block, of which this thread has the lock. Returns
-  // what is remapped of them, in order; nothing if the buffer has been released, or `close` returned false, which is
-  // then left in *closed.
+  // before, `keep` copies their bytes that no call brings into the block, with the lock held. Returns the remapped part
+  // of them, in order; nothing if the buffer has been released, or if `close` returned false, which is then left in
+  // *closed.
   std::vector<Range> Close(RemappedBuffer* buffer, std::span<const Range> pages, const std::function<bool()>& close,
                            const Keep& keep, bool* closed);
 
-  // Makes what is remapped of this memory, and of the buffers that have it, ordinary again; waits for what is pending
-  // of them. `end` is that of buffers that it has all of; others stay.
+  // Makes the remapped part of this memory, and of the buffers that have it, ordinary again; waits for pending parts of
+  // them. `end` is for buffers that lie in it entirely; others stay.
   void Release(const void* address, uint64_t bytes, MemoryEnd end);
-  // Before a fork: releases everything, and keeps others from remapping until it is over.
+  // Before a fork: releases everything, and keeps other threads from remapping until it is over.
   void BeginFork();
   void EndFork(bool is_child);
-  // Its calls are given up: the daemon may still write.
+  // The buffer's calls are given up: the daemon may still write to it.
   void Spoil(const std::shared_ptr<RemappedBuffer>& buffer);
 
-  // Called after pages were exchanged, by a thread that changes_pages(): what anybody has registered there is not what
-  // the program has now.
+  // Called after pages were exchanged, by a thread that changes_pages(): registrations of the memory do not hold for
+  // the program's present pages.
   using OnExchange = void (*)(void* address, size_t bytes);
+  // Release: pairs with the acquire before each call.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
   // Whether this thread is about to exchange pages, and has the lock.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
@@ -113,13 +115,13 @@ class RemappedMemory {
  private:
   friend class RemappedBuffer;
 
-  // Calls of the kernel that libc makes for us may come back by hooks (UCX's): who has the lock is known.
-  class Lock {
+  // System calls that libc makes for us may come back by hooks (UCX's), so the lock's holder is known.
+  class HolderLock {
    public:
-    explicit Lock(RemappedMemory* owner) : owner_(owner) { Take(); }
-    ~Lock() { Leave(); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
+    explicit HolderLock(RemappedMemory* owner) : owner_(owner) { Take(); }
+    ~HolderLock() { Leave(); }
+    HolderLock(const HolderLock&) = delete;
+    HolderLock& operator=(const HolderLock&) = delete;
 
     void Take() {
       owner_->mutex_.lock();
@@ -136,15 +138,41 @@ class RemappedMemory {
   };
 
   using Buffers = std::vector<std::shared_ptr<RemappedBuffer>>;
+  // Ranges that calls receive in or send from, by their beginnings: as many of the latest as there is room for.
+  template <typename Item>
+  class Recent {
+   public:
+    // The item of that beginning; a new one, perhaps in place of the oldest, if there is none.
+    Item& At(const Range& range) {
+      for (Item& item : items_) {
+        if (item.range.begin == range.begin) return item;
+      }
+      const bool has_room = items_.size() < kRecentMax;
+      Item& item = has_room ? items_.emplace_back() : items_[next_++ % kRecentMax];
+      item = {.range = range};
+      return item;
+    }
+    void EraseWithin(const Range& range) {
+      std::erase_if(items_,
+                    [&](const Item& item) { return item.range.begin >= range.begin && item.range.begin < range.end; });
+    }
+    auto begin() { return items_.begin(); }
+    auto end() { return items_.end(); }
+
+   private:
+    std::vector<Item> items_;
+    size_t next_ = 0;
+  };
+
   struct Seen {
     Range range;
     uint32_t uses = 0;
     uint32_t uses_wanted = 2;  // more each time that it had to be copied back
   };
 
-  // From where calls are not to send, so many times.
+  // A range from which calls do not send, so many times.
   struct Regretted {
-    uintptr_t begin = 0;
+    Range range;
     uint32_t left = 0, next = 8;
   };
 
@@ -157,8 +185,8 @@ class RemappedMemory {
   void ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end);
   std::shared_ptr<RemappedBuffer> Sharing(const Range& range) const;
   std::shared_ptr<RemappedBuffer> Overlapping(const Range& range, const Buffers& but) const;
-  // What is taken out goes to *over, whose blocks are to be given back without the lock.
-  void ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over);
+  // Buffers that are taken out go to *over, since their blocks are given back without the lock.
+  void ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over);
   void GiveBack(const RemappedBuffer& buffer);
 
   CopyMemory* const memory_;
@@ -172,11 +200,9 @@ class RemappedMemory {
   std::mutex mutex_;  // guards what follows
   std::atomic<pthread_t> holder_{0};
   Buffers buffers_;
-  std::vector<Seen> seen_;
-  size_t next_seen_ = 0;
-  std::vector<Regretted> regretted_;
-  size_t next_regretted_ = 0;
-  std::optional<Lock> forking_;
+  Recent<Seen> seen_;
+  Recent<Regretted> regretted_;
+  std::optional<HolderLock> forking_;
   Buffers released_;  // for the fork
 
   static std::atomic<uint32_t> count_;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals as the kernel has them in masks.
+// Signals as the kernel has them in masks, and a thread's mask for a while.
 #ifndef COPSE_CLIENT_TNBC_PAGES_SIGNAL_BITS_H_
 #define COPSE_CLIENT_TNBC_PAGES_SIGNAL_BITS_H_
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <cstdint>
+
+#include "client/tnbc/pages/free_syscall.h"
 
 namespace copse::tnbc {
 
@@ -16,6 +19,19 @@ constexpr uint64_t SignalBit(int signal) { return uint64_t{1} << (signal - 1); }
 inline constexpr uint64_t kSignalsThatCanWait =
     ~(SignalBit(SIGSEGV) | SignalBit(SIGBUS) | SignalBit(SIGFPE) | SignalBit(SIGILL) | SignalBit(SIGTRAP) |
       SignalBit(SIGSYS) | SignalBit(SIGABRT));
+
+// While one exists, this thread's mask is changed (`how`: as sigprocmask). It does not go by libc's name: the preload,
+// which stands before that, keeps account of what the program blocks. Async-signal-safe.
+class SignalMask {
+ public:
+  SignalMask(int how, uint64_t set) { Free(SYS_rt_sigprocmask, how, &set, &before_, sizeof(set)); }
+  ~SignalMask() { Free(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof(before_)); }
+  SignalMask(const SignalMask&) = delete;
+  SignalMask& operator=(const SignalMask&) = delete;
+
+ private:
+  uint64_t before_ = 0;
+};
 
 }  // namespace copse::tnbc
 

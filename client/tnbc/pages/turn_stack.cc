@@ -76,13 +76,13 @@ TurnStack::~TurnStack() {
 }
 
 bool TurnStack::Run(void (*function)(void*), void* argument) {
-  if (is_used_.exchange(true, std::memory_order_acquire)) return false;
-  uint64_t mask = 0;
-  Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &mask, sizeof(mask));
-  Call call = {function, argument};
-  CallOn(top_, CallWithoutAlternateStack, &call);
-  Free(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof(mask));
-  is_used_.store(false, std::memory_order_release);
+  if (is_used_.exchange(true, std::memory_order_acquire)) return false;  // pairs with the release below
+  {
+    const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
+    Call call = {function, argument};
+    CallOn(top_, CallWithoutAlternateStack, &call);
+  }
+  is_used_.store(false, std::memory_order_release);  // pairs with the acquire above
   return true;
 }
 

@@ -10,7 +10,7 @@
 namespace copse::tnbc {
 
 // A handler runs on the program's alternate signal stack, which may have 8 KiB and no guard page, or on the stack of a
-// coroutine. What an MPI does in a turn needs more. Thread-safe; async-signal-safe but for Map.
+// coroutine. A turn of an MPI needs more. Thread-safe; async-signal-safe but for Map.
 class TurnStack {
  public:
   TurnStack() = default;

@@ -9,7 +9,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Of a process: some ten MiB.
+// The limits for a process, some ten MiB.
 constexpr size_t kCallsMax = 16384;
 constexpr uint64_t kPiecesMax = 131072;
 // What stays closed though its data is there: of the calls before this one, and of what the index has room for.
@@ -70,7 +70,7 @@ void CallRecorder::LookAt(RecordedCall* call) {
   for (const RecordedCall* each : looked_at_) pieces += each->pieces.size();
   while (looked_at_.size() > 1 && (looked_at_.size() > kCallsLookedAtMax || pieces > kPiecesLookedAtMax)) {
     RecordedCall* const oldest = looked_at_.front();
-    for (const RecordedCall::Piece& piece : oldest->pieces) {
+    for (const RecordedCall::ClosedRange& piece : oldest->pieces) {
       guard_->StopLooking(reinterpret_cast<const void*>(piece.range.begin), piece.range.bytes(),
                           &piece.access);  // NOLINT
     }
@@ -89,7 +89,7 @@ TraceFile CallRecorder::Finish() {
   trace.sites = sites_;
   for (const RecordedCall& recorded : calls_) {
     TraceCall& call = trace.calls.emplace_back(recorded.call);
-    for (const RecordedCall::Piece& piece : recorded.pieces) {
+    for (const RecordedCall::ClosedRange& piece : recorded.pieces) {
       TracePiece& written = call.pieces.emplace_back();
       written.offset = piece.offset;
       written.bytes = piece.range.bytes();

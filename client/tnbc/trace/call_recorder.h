@@ -21,7 +21,7 @@ class CallRecorder;
 
 // One call, from its beginning to the end of the process: handlers write to it. Times are of CLOCK_MONOTONIC, ns.
 struct RecordedCall {
-  struct Piece {
+  struct ClosedRange {
     Range range;
     uint64_t offset = 0;  // in the receive buffer
     std::vector<uint32_t> parts;
@@ -29,11 +29,11 @@ struct RecordedCall {
     FirstAccess access;
   };
   CallRecorder* recorder = nullptr;
-  TraceCall call;             // but for the pieces
-  std::vector<Piece> pieces;  // sized once
+  TraceCall call;                   // but for the pieces
+  std::vector<ClosedRange> pieces;  // sized once
 };
 
-// The calls of a process, as many as there is room for. Thread-safe.
+// Records the calls of a process, as many as there is room for. Thread-safe.
 class CallRecorder {
  public:
   // `launch`: as TraceFile has it.
@@ -41,13 +41,14 @@ class CallRecorder {
   CallRecorder(const CallRecorder&) = delete;
   CallRecorder& operator=(const CallRecorder&) = delete;
 
-  // A call that is about to be made, from `site`, an address in the program; it is there until the process ends. Null:
-  // there is no room, and it is left out.
+  // Begins the record of a call that is about to be made, from `site`, an address in the program; it is kept until the
+  // process ends. Returns null, leaving the call out, if there is no room.
   RecordedCall* Begin(const TraceKind& kind, const void* site, uint64_t number);
-  // The pieces of a call are about to be protected: those of calls long ago are no longer looked at.
+  // Called when the pieces of a call are about to be protected: pieces of much older calls are no longer watched.
   void LookAt(RecordedCall* call);
 
-  // At the end: nothing is under way, and what is closed becomes accessible. The rest of the file is the caller's.
+  // Called at the end, when nothing is under way: closed pieces become accessible. The caller fills in the rest of the
+  // file.
   TraceFile Finish();
 
  private:

@@ -51,7 +51,7 @@ class Call {
   }
   void Protect(uint32_t pages) {
     record_->call.parts = pages;
-    record_->pieces = std::vector<RecordedCall::Piece>(pages);
+    record_->pieces = std::vector<RecordedCall::ClosedRange>(pages);
     std::vector<Range> ranges;
     std::vector<FirstAccess*> touches;
     for (uint32_t i = 0; i < pages; ++i) {

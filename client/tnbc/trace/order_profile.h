@@ -15,10 +15,10 @@
 namespace copse::tnbc {
 
 inline constexpr uint64_t kProfileVersion = 1;
-// Of calls after which orders come again; as many as are found by learning.
+// The longest period, in calls, after which orders come again; learning finds as long ones.
 inline constexpr uint32_t kProfilePeriodMax = 16;
 
-// Which calls have an order: the same on all ranks, and in all launches of a program on as many.
+// The calls that share an order: the same on all ranks, and in all launches of a program on as many ranks.
 struct ProfileKey {
   uint64_t communicator = 0;  // by its members
   std::string collective;
@@ -28,11 +28,11 @@ struct ProfileKey {
   auto operator<=>(const ProfileKey&) const = default;
 };
 
-// What calls of a kind have: permutations of 0 to parts - 1.
+// The orders of calls of a kind: permutations of 0 to parts - 1.
 struct ProfileOrders {
-  std::vector<uint32_t> order;  // of those before `first`, and of all if there are no slots
+  std::vector<uint32_t> order;  // of calls before `first`, and of all if there are no slots
   uint64_t first = 1;           // the call, by its number of its kind, that has the first slot's
-  // Of as many calls one after the other, over and over; at most kProfilePeriodMax.
+  // The orders of as many calls one after the other, over and over; at most kProfilePeriodMax.
   std::vector<std::vector<uint32_t>> slots;
 
   // `call`: its number of its kind, from 1.
@@ -44,13 +44,13 @@ struct ProfileOrders {
 struct OrderProfile {
   std::map<ProfileKey, ProfileOrders> orders;
 
-  // The order of a call, by its number of its kind, from 1. Null: not known.
+  // Returns the order of a call, by its number of its kind, from 1; null if it is not known.
   const std::vector<uint32_t>* Find(const ProfileKey& key, uint64_t call) const;
-  // Not 0, and less than 2^62: equal for profiles that say the same.
+  // Returns a number that is not 0, less than 2^62, and equal for profiles of the same contents.
   uint64_t Hash() const;
 };
 
-// A hash of numbers, equal on all machines: that of a communicator, by the ranks of its members in MPI_COMM_WORLD.
+// Returns a hash of numbers, equal on all machines: for a communicator, of its members' ranks in MPI_COMM_WORLD.
 uint64_t HashOf(const std::vector<int>& numbers);
 
 std::string FormatProfile(const OrderProfile& profile);

@@ -20,7 +20,7 @@ class RecordWriter {
  public:
   explicit RecordWriter(std::string_view word) : line_(word) {}
   RecordWriter& Add(std::string_view key, uint64_t value);
-  // As it is, but for what would end it: blanks, controls and '%' are written as %XX.
+  // Writes text as it is, except that blanks, controls and '%' become %XX.
   RecordWriter& Add(std::string_view key, std::string_view value);
   RecordWriter& AddHex(std::string_view key, uint64_t value);
   // "2,0,1"; "-" if empty.
@@ -31,13 +31,13 @@ class RecordWriter {
   std::string line_;
 };
 
-// One line that is being read. The first thing that is wrong stays in error().
+// One line that is being read. The first error stays in error().
 class RecordReader {
  public:
   explicit RecordReader(std::string_view line);
 
   const std::string& word() const { return word_; }
-  // What the key has, and the key is done with; an error if there is none, or another kind of value.
+  // Take a key's value; an error if the key is missing, or has another kind of value.
   uint64_t Number(const std::string& key, uint64_t limit = UINT64_MAX);
   uint64_t Hex(const std::string& key);
   std::string Text(const std::string& key);
@@ -46,7 +46,7 @@ class RecordReader {
   void Fail(const std::string& why) {
     if (error_.empty()) error_ = why;
   }
-  // Whether all of the line has been read, and nothing was wrong.
+  // Returns whether all of the line has been read, without an error.
   bool Finish();
   // "order: not numbers (value=1,x)".
   const std::string& error() const { return error_; }

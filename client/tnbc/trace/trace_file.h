@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one process's calls that return early leave behind, as a file: docs/reference/copse-trace.md has the format.
+// The record of one process's asynchronous calls, as a file: docs/reference/copse-trace.md has the format.
 #ifndef COPSE_CLIENT_TNBC_TRACE_TRACE_FILE_H_
 #define COPSE_CLIENT_TNBC_TRACE_TRACE_FILE_H_
 
@@ -40,9 +40,9 @@ struct TracePiece {
   uint64_t offset = 0, bytes = 0;  // in the receive buffer
   std::vector<uint32_t> parts;     // that bring it
   std::optional<uint64_t> there;   // none: its data never came
-  std::optional<uint64_t> touch;   // first; none: nobody has while it was looked for
-  uint64_t waited = 0;             // by all who touched it
-  bool by_call = false;            // touched by a call of libc or MPI
+  std::optional<uint64_t> touch;   // the first access; none while it was watched
+  uint64_t waited = 0;             // by all threads that accessed it
+  bool by_call = false;            // first accessed by a call of libc or MPI
 
   bool operator==(const TracePiece&) const = default;
 };
