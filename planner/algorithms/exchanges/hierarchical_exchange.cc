@@ -123,7 +123,6 @@ absl::StatusOr<ExchangeSteps> BuildHierarchicalExchange(const BroadcastCosts& co
     return absl::InvalidArgumentError(absl::StrCat("hierarchical: too many nodes for an exchange (nodes=", n,
                                                    ", limit=", schedule::kExchangeNodesMax, ")"));
   }
-  if (!costs.has_tree()) return absl::InvalidArgumentError("hierarchical: needs the cluster as a tree (tree=none)");
   Forest forest = {.parent = std::vector<uint32_t>(n, schedule::kNobody),
                    .children = std::vector<std::vector<uint32_t>>(n),
                    .height = std::vector<uint32_t>(n, 0),

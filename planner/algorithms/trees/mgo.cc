@@ -127,7 +127,6 @@ class Run {
 }  // namespace
 
 BroadcastTree BuildMgoPlainly(const BroadcastCosts& costs, uint32_t root) {
-  CHECK(costs.has_tree());
   return Run(costs, root).Build();
 }
 
