@@ -14,10 +14,7 @@
 #include "planner/algorithms/exchanges/hierarchical_exchange.h"
 #include "planner/algorithms/exchanges/recursive_doubling.h"
 #include "planner/algorithms/search/best_tree.h"
-#include "planner/algorithms/trees/binomial_tree.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
-#include "planner/algorithms/trees/chain_tree.h"
-#include "planner/algorithms/trees/flat_tree.h"
 #include "planner/algorithms/trees/kary_tree.h"
 #include "planner/algorithms/trees/knomial_tree.h"
 #include "planner/algorithms/trees/pipeline_tree.h"
@@ -96,9 +93,13 @@ absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective) {
   } else if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(structure, BuildStructure(algorithm, order));
   }
+  return CheckCarries(structure, collective);
+}
+
+absl::Status CheckCarries(const Structure& structure, Collective collective) {
   if (CanCarry(structure, collective)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
+      "algorithm ", structure.algorithm, ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
 }
 
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order) {

@@ -62,6 +62,8 @@ uint32_t MostNeighbours(const Structure& structure);
 // carries barriers, other symmetric schedules carry barriers and allreduces; cycles carry the collectives that
 // schedule::VerifyPlan accepts.
 bool CanCarry(const Structure& structure, Collective collective);
+// Returns INVALID_ARGUMENT unless CanCarry.
+absl::Status CheckCarries(const Structure& structure, Collective collective);
 
 // Returns the undirected edges, each (lower node, higher node) once, ascending.
 std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure);

@@ -63,7 +63,7 @@ class StructureTable {
     friend bool operator==(const Purpose&, const Purpose&) = default;
   };
   std::vector<Purpose> PurposesOf(Collective collective, const SizeClass& size_class) const;
-  // Sets `message_costs_` and `centre_` for the purpose.
+  // Sets `message_costs_` and `center_` for the purpose.
   absl::Status Prepare(const Purpose& purpose);
   std::vector<uint32_t> RootsFor(const Purpose& purpose) const;
   absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm, Collective collective);
@@ -83,7 +83,7 @@ class StructureTable {
   absl::flat_hash_map<size_t, std::vector<uint32_t>> by_hash_;
   std::optional<Purpose> prepared_;
   std::optional<BroadcastCosts> message_costs_;
-  uint32_t centre_ = 0;
+  uint32_t center_ = 0;
 };
 
 }  // namespace copse::planner
