@@ -44,18 +44,16 @@ constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-bin
 // Returns whether the structure sends directly between all pairs, or may otherwise carry an alltoall of the class; up
 // to three nodes all of them are the same.
 bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
-  const uint32_t n = static_cast<uint32_t>(structure.neighbours[0].size());
+  const uint32_t n = structure.node_count;
   if (structure.algorithm != "bruck") return true;
   return n > 3 && n <= schedule::kPassingNodesMax && size_class.bytes_max < schedule::kMessageBytesMax;
 }
 
 }  // namespace
 
-StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all,
-                               bool ranks_in_order)
+StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, bool all, bool ranks_in_order)
     : costs_(costs),
       first_node_(first_node),
-      fanouts_(std::move(fanouts)),
       all_(all),
       ranks_in_order_(ranks_in_order),
       order_(OrderByTopology(*costs, first_node)) {}
@@ -90,7 +88,7 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
     const Structure& structure = structures_[i];
     first_like_.push_back(i);
     if (structure.kind != schedule::PlanKind::kTree) continue;
-    auto& alike = by_hash_[absl::HashOf(structure.root_node, structure.neighbours)];
+    auto& alike = by_hash_[absl::HashOf(structure.root_node.value(), structure.neighbours)];
     for (const uint32_t other : alike) {
       if (structures_[other].root_node == structure.root_node &&
           structures_[other].neighbours == structure.neighbours) {
@@ -120,11 +118,11 @@ absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm, 
 
 absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, const Purpose& purpose, uint32_t root) {
   for (uint32_t i = 0; i < structures_.size(); ++i) {
-    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm && structures_[i].root_node == root) return i;
+    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm && structures_[i].root_node.value() == root)
+      return i;
   }
   RETURN_IF_ERROR(Prepare(purpose));
   ASSIGN_OR_RETURN(Structure structure, BuildByCost(algorithm, *message_costs_, root));
-  structure.built_for_bytes = purpose.bytes;
   structures_.push_back(std::move(structure));
   purposes_.push_back(purpose);
   return static_cast<uint32_t>(structures_.size() - 1);
@@ -158,7 +156,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   }
   // Trees combine all ranks' contributions of a scan at every node.
   if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
-  for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
+  for (const std::string& name : CandidateAlgorithms(n)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     if (CanCarry(structures_[index], collective)) add(index);
   }

@@ -37,11 +37,10 @@ namespace copse::planner {
 // Thread-compatible. The costs must outlive it.
 class StructureTable {
  public:
-  // `first_node` has rank 0. `fanouts` is that of PlannerOptions (planner.h). `all`: candidates are all trees by cost,
-  // for comparison by people; else MGO's and `best`, which includes the others. `ranks_in_order`: each node's ranks are
-  // contiguous and in the nodes' order; else no cycle carries a scan.
-  StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all = false,
-                 bool ranks_in_order = true);
+  // `first_node` has rank 0. `all`: candidates are all trees by cost, for comparison by people; else MGO's and `best`,
+  // which includes the others. `ranks_in_order`: each node's ranks are contiguous and in the nodes' order; else no
+  // cycle carries a scan.
+  StructureTable(const TeamCosts* costs, uint32_t first_node, bool all = false, bool ranks_in_order = true);
 
   // Returns the indices of the structures worth comparing for calls of the class; equal trees appear once, under the
   // first name. Above kThoroughNodesMax nodes, trees by cost are made for one direction and message only, and serve all
@@ -54,6 +53,8 @@ class StructureTable {
                                               const SizeClass& size_class);
 
   const std::vector<Structure>& structures() const { return structures_; }
+  // Returns the message size for which a tree by cost was made; 0: the structure is the same for all sizes.
+  uint64_t BuiltForBytes(uint32_t index) const { return purposes_[index].has_value() ? purposes_[index]->bytes : 0; }
 
  private:
   // Purpose is the call for which trees by cost are made.
@@ -73,7 +74,6 @@ class StructureTable {
 
   const TeamCosts* costs_;
   uint32_t first_node_;
-  std::vector<uint32_t> fanouts_;
   bool all_;
   bool ranks_in_order_;
   NodeOrder order_;
