@@ -264,7 +264,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
   std::map<std::string, std::vector<Judged>> judged;  // by place
   for (const Place& place : extent.places) judged[place.Name()];
   if (!pings.empty()) {
-    ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(pings, DefaultCosts(), {.spins_ns = kSpinsNs}));
+    ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(pings, DefaultCosts(), kSpinsNs));
     for (const Cell& cell : cells) {
       ASSIGN_OR_RETURN(const double predicted_ns, planner::PredictNs(cell.observation, CostsAt(cell.place, fit.costs)));
       const bool calibrates = Calibrates(cell, extent);

@@ -19,21 +19,16 @@ constexpr uint32_t kSegmentBytesLong = 32 * 1024;
 
 }  // namespace
 
-std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts) {
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count) {
   std::vector<std::string> names = {"flat"};
   if (node_count > 2) names.push_back("binomial");
-  std::vector<uint32_t> sorted(fanouts.begin(), fanouts.end());
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (node_count > kThoroughNodesMax) {
-    for (size_t i = 0; 2 * i < sorted.size(); ++i) sorted[i] = sorted[2 * i];
-    sorted.resize((sorted.size() + 1) / 2);
-  }
-  for (const uint32_t k : sorted) {
+  std::vector<uint32_t> fanouts = {2, 3, 4, 8, 16, 32};
+  if (node_count > kThoroughNodesMax) fanouts = {2, 4, 16};
+  for (const uint32_t k : fanouts) {
     if (k > 2 && k < node_count) names.push_back(absl::StrCat("knomial-", k));
   }
-  for (const uint32_t k : sorted) {
-    if (k >= 2 && k + 1 < node_count) names.push_back(absl::StrCat("kary-", k));
+  for (const uint32_t k : fanouts) {
+    if (k + 1 < node_count) names.push_back(absl::StrCat("kary-", k));
   }
   if (node_count > 1 && node_count <= schedule::kExchangeNodesMax) {
     names.push_back("dissemination");
@@ -63,30 +58,13 @@ std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_ma
   return {bytes_max > schedule::kMessageBytesMax ? longest : std::min(longest, kSegmentBytesLong)};
 }
 
-schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
+schedule::Plan PlanOf(Structure structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
                       uint32_t segment_bytes) {
-  schedule::Plan plan;
-  plan.collective = collective;
-  plan.bytes_min = bytes_min;
-  plan.bytes_max = bytes_max;
-  plan.algorithm = structure.algorithm;
-  plan.kind = structure.kind;
-  plan.segment_bytes = segment_bytes;
-  plan.root_node = NodeIndex(structure.root_node);
-  plan.neighbours = structure.neighbours;
-  plan.steps = structure.steps;
-  switch (structure.kind) {
-    case schedule::PlanKind::kTree:
-      plan.node_count = static_cast<uint32_t>(structure.neighbours.size());
-      break;
-    case schedule::PlanKind::kExchange:
-      plan.node_count = static_cast<uint32_t>(structure.steps.size());
-      break;
-    case schedule::PlanKind::kCirculant:
-      plan.node_count = static_cast<uint32_t>(structure.neighbours[0].size());
-      break;
-  }
-  return plan;
+  structure.collective = collective;
+  structure.bytes_min = bytes_min;
+  structure.bytes_max = bytes_max;
+  structure.segment_bytes = segment_bytes;
+  return structure;
 }
 
 bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& shape, const CallArguments& arguments) {

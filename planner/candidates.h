@@ -23,10 +23,10 @@ inline constexpr uint32_t kLongNodesMax = 256;
 // Fewer candidates are priced above this many nodes.
 inline constexpr uint32_t kThoroughNodesMax = 1024;
 
-// Returns the algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
-// schedule::kExchangeNodesMax nodes dissemination and recursive doubling. An algorithm that equals an earlier one for
-// this n is left out, and above kThoroughNodesMax so is every second k.
-std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts);
+// Returns the algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of 2, 3, 4, 8, 16 and
+// 32, and up to schedule::kExchangeNodesMax nodes dissemination and recursive doubling. An algorithm that equals an
+// earlier one for this n is left out, and above kThoroughNodesMax so is every second k.
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count);
 
 // Returns the segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. Each gives at most
 // schedule::kSegmentsMax segments. The first is the size with which algorithms are compared.
@@ -37,7 +37,7 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_max);
 
 // Makes a plan from a structure, without id and prediction.
-schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
+schedule::Plan PlanOf(Structure structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
                       uint32_t segment_bytes);
 
 // Returns true if the plan's calls are priced by running their sequences (Price): all of the common collectives, and

@@ -16,13 +16,12 @@ using ::testing::ElementsAre;
 using testing::FailsWith;
 
 TEST(CandidateAlgorithmsTest, LeavesOutWhatIsTheSame) {
-  EXPECT_THAT(CandidateAlgorithms(1, {2, 4}), ElementsAre("flat"));
-  EXPECT_THAT(CandidateAlgorithms(2, {2, 4}), ElementsAre("flat", "dissemination", "recursive-doubling"));
-  EXPECT_THAT(CandidateAlgorithms(5, {4, 2, 8, 4, 3}),
-              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "dissemination",
-                          "recursive-doubling"));
-  EXPECT_THAT(CandidateAlgorithms(5000, {2, 4, 8, 16}),
-              ElementsAre("flat", "binomial", "knomial-8", "kary-2", "kary-8"));
+  EXPECT_THAT(CandidateAlgorithms(1), ElementsAre("flat"));
+  EXPECT_THAT(CandidateAlgorithms(2), ElementsAre("flat", "dissemination", "recursive-doubling"));
+  EXPECT_THAT(CandidateAlgorithms(5), ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3",
+                                                  "dissemination", "recursive-doubling"));
+  EXPECT_THAT(CandidateAlgorithms(5000),
+              ElementsAre("flat", "binomial", "knomial-4", "knomial-16", "kary-2", "kary-4", "kary-16"));
 }
 
 TEST(SegmentSizesTest, KeepWithinTheBounds) {
@@ -60,7 +59,7 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   std::vector<Structure> structures;
-  for (const std::string& name : CandidateAlgorithms(n, {2, 3, 4})) {
+  for (const std::string& name : CandidateAlgorithms(n)) {
     structures.push_back(*BuildStructure(name, order));
   }
   const uint64_t bytes = schedule::kMessageBytesMax;

@@ -29,7 +29,8 @@ struct ChoiceOptions {
 
 // Chooses one option for every slot so that prices are low and few edges are needed.
 //
-// Input:   slots[s], each with at least one option; edges[i] of structure i, the result of EdgesOf, over `node_count`
+// Input:   slots[s], each with at least one option; edges[i] of structure i, the result of UndirectedEdges, over
+// `node_count`
 //          nodes.
 // Output:  for every slot the index of its option.
 // Method:  greedy, once from every structure ("anchor") whose edges are there from the start: slot by slot the option

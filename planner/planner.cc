@@ -21,34 +21,13 @@
 namespace copse::planner {
 namespace {
 
-absl::Status CheckOptions(const PlannerOptions& options) {
-  uint64_t next = 0;
-  for (const SizeClass& c : options.size_classes) {
-    if (c.bytes_min != next || c.bytes_max < c.bytes_min || c.bytes_max > schedule::kMessageBytesMax) {
-      return absl::InvalidArgumentError(absl::StrCat("size class: must follow the one before it (bytes=", c.bytes_min,
-                                                     "-", c.bytes_max, ", next=", next,
-                                                     ", limit=", schedule::kMessageBytesMax, ")"));
-    }
-    next = c.bytes_max + 1;
-  }
-  if (next != schedule::kMessageBytesMax + 1) {
-    return absl::InvalidArgumentError(absl::StrCat("size classes: must reach the largest message (bytes=", next,
-                                                   ", limit=", schedule::kMessageBytesMax, ")"));
-  }
-  for (const uint32_t k : options.fanouts) {
-    if (k < 2) return absl::InvalidArgumentError(absl::StrCat("fanouts: too small (k=", k, ", least=2)"));
-  }
-  if (!std::isfinite(options.edge_bias) || options.edge_bias < 0 || options.edge_bias > 100) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("edge_bias: out of range (edge_bias=", options.edge_bias, ", limit=100)"));
-  }
-  return absl::OkStatus();
-}
+// Rules cut the classes further where they begin and end. They ascend without gaps from 0 to
+// schedule::kMessageBytesMax; longer calls have kLongMessages and kLongestMessages in teams of up to kLongNodesMax
+// nodes, else they run by the last class: one MP packet; one frame; segments.
+constexpr SizeClass kSizeClasses[] = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
 
 absl::StatusOr<TeamCosts> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,
-                                  const topology::Topology& topology, const CostParameters& parameters,
-                                  const PlannerOptions& options) {
-  RETURN_IF_ERROR(CheckOptions(options));
+                                  const topology::Topology& topology, const CostParameters& parameters) {
   RETURN_IF_ERROR(schedule::CheckShape(shape));
   if (node_names.size() != shape.node_count) {
     return absl::InvalidArgumentError(
@@ -66,24 +45,21 @@ struct Wanted {
   std::vector<Candidate> candidates;
 };
 
-std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks, uint32_t nodes) {
+std::vector<SizeClass> ClassesOf(const Rules& rules, Collective collective, uint32_t ranks, uint32_t nodes) {
   if (collective == Collective::kBarrier) return {{0, 0}};
   if (HasBlocks(collective)) {
-    return CutBySizes(BlockClasses(collective), options.rules, collective, ranks);
+    return CutBySizes(BlockClasses(collective), rules, collective, ranks);
   }
-  std::vector<SizeClass> classes = options.size_classes;
+  std::vector<SizeClass> classes(std::begin(kSizeClasses), std::end(kSizeClasses));
   if (nodes == 2) {
     // For two nodes there is one tree, no segment waits to be forwarded, and a message up to one segment is not cut: so
     // some classes are alike, and each costs every small team's nodes memory.
-    if (classes.size() > 1 && classes.back().bytes_min == schedule::kSegmentBytesUsual + 1) {
-      classes[classes.size() - 2].bytes_max = classes.back().bytes_max;
-      classes.pop_back();
-    }
-    classes.push_back({kLongMessages.bytes_min, kLongestMessages.bytes_max});
+    classes[1].bytes_max = classes[2].bytes_max;
+    classes[2] = {kLongMessages.bytes_min, kLongestMessages.bytes_max};
   } else if (nodes > 2 && nodes <= kLongNodesMax) {
     classes.insert(classes.end(), {kLongMessages, kLongestMessages});
   }
-  return CutBySizes(classes, options.rules, collective, ranks);
+  return CutBySizes(classes, rules, collective, ranks);
 }
 
 // Returns whether each node's ranks are contiguous and in the nodes' order.
@@ -131,12 +107,12 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::TeamShape& shape,
                                                                absl::Span<const std::string> node_names,
                                                                Family family) const {
-  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
-  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/false, RanksInOrder(shape));
+  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_));
+  StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/false, RanksInOrder(shape));
   std::vector<Wanted> wanted;
   for (const Collective collective : CollectivesOf(family)) {
     const auto forced = options_.forced.find(collective);
-    for (const SizeClass& size_class : ClassesOf(options_, collective, shape.size(), shape.node_count)) {
+    for (const SizeClass& size_class : ClassesOf(options_.rules, collective, shape.size(), shape.node_count)) {
       Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
       if (forced != options_.forced.end()) ruling = {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
       Wanted& item = wanted.emplace_back();
@@ -162,7 +138,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
   RETURN_IF_ERROR(PriceWithOthers(table, shape, costs, wanted));
 
   std::vector<EdgeList> edges;
-  for (const Structure& structure : table.structures()) edges.push_back(EdgesOf(structure));
+  for (const Structure& structure : table.structures()) edges.push_back(UndirectedEdges(structure));
   std::vector<Slot> slots;
   for (const Wanted& item : wanted) {
     Slot& slot = slots.emplace_back();
@@ -178,21 +154,13 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
     schedule::Plan& plan =
         plans.emplace_back(PlanOf(table.structures()[candidate.structure], item.collective, item.size_class.bytes_min,
                                   item.size_class.bytes_max, candidate.segment_bytes));
-    plan.id = PlanId(options_.plan_id_first + i);
+    plan.id = PlanId(i + 1);
     plan.predicted_us = static_cast<double>(candidate.total_ns) / 1000;
   }
   return plans;
 }
 
 namespace {
-
-using EdgeSet = std::set<std::pair<uint32_t, uint32_t>>;
-
-EdgeSet UndirectedEdges(const schedule::Plan& plan) {
-  EdgeSet edges;
-  for (const auto& [from, to] : PlanEdges(plan)) edges.insert(std::minmax(from, to));
-  return edges;
-}
 
 bool IsFor(const schedule::Plan& a, const schedule::Plan& b) {
   return a.collective == b.collective && a.bytes_min == b.bytes_min && a.bytes_max == b.bytes_max;
@@ -257,7 +225,7 @@ std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                              absl::Span<const std::string> node_names, const CallArguments& arguments,
                                              absl::Span<const schedule::Plan> now) const {
-  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
+  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_));
   Explanation explanation;
   const bool is_common = FamilyOf(plan.collective) == Family::kCommon;
   const bool by_formula = !IsPricedByRunning(plan, shape, arguments);
@@ -270,7 +238,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     // Costs that overflow the algorithms' range have no other bound, nor have blocks.
     if (is_common) explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   }
-  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true, RanksInOrder(shape));
+  StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/true, RanksInOrder(shape));
   const SizeClass size_class = {plan.bytes_min, plan.bytes_max};
   ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, size_class));
   const Ruling ruling = RulingFor(options_.rules, plan.collective, size_class, shape.size());
@@ -281,12 +249,14 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
                        is_common ? SegmentSizes(plan.bytes_max) : std::vector<uint32_t>{plan.segment_bytes}},
                       &every)
           .status());
-  EdgeSet others;
+  std::set<std::pair<uint32_t, uint32_t>> others;
   for (const schedule::Plan& other : now) {
-    if (!IsFor(other, plan)) others.merge(UndirectedEdges(other));
+    if (IsFor(other, plan)) continue;
+    const auto edges = UndirectedEdges(other);
+    others.insert(edges.begin(), edges.end());
   }
   const auto count_new = [&](const schedule::Plan& of) {
-    const EdgeSet edges = UndirectedEdges(of);
+    const auto edges = UndirectedEdges(of);
     return static_cast<uint32_t>(
         std::count_if(edges.begin(), edges.end(), [&](const auto& edge) { return others.count(edge) == 0; }));
   };
@@ -298,7 +268,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     const bool chosen = !is_candidate && IsSameSchedule(as_plan, plan);
     is_candidate |= chosen;
     explanation.alternatives.push_back({structure.algorithm, candidate.segment_bytes, candidate.total_ns,
-                                        structure.built_for_bytes, count_new(as_plan), chosen});
+                                        table.BuiltForBytes(candidate.structure), count_new(as_plan), chosen});
   }
   // A plan may have the tree of another collective or class, with which it shares edges.
   if (!is_candidate) {

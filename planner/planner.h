@@ -25,19 +25,11 @@ struct PlannerOptions {
   std::map<Collective, std::string> forced;
   // Calls without a rule are chosen by price. The rules are checked, and without contradictions.
   Rules rules;
-  // Rules cut the classes further where they begin and end. Ascending, without gaps, from 0 to
-  // schedule::kMessageBytesMax; longer calls have kLongMessages and kLongestMessages in teams of up to kLongNodesMax
-  // nodes, else they run by the last class. Two nodes have fewer classes: the last two defaults are one, and all longer
-  // calls another. A barrier has one class, of 0 bytes. The defaults: one MP packet; one frame; segments.
-  std::vector<SizeClass> size_classes = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
-  // k of the k-nomial and k-ary candidates; a k beyond the team gives the flat tree and is left out
-  std::vector<uint32_t> fanouts = {2, 3, 4, 8, 16, 32};
   // Every edge reserves eager buffers at both of its ends. So a plan counts as price * (1 + edge_bias * new edges /
   // (nodes - 1)): one that needs a whole tree of new edges is chosen only if it is faster by the bias.
   double edge_bias = 0.05;
   // Limit of distinct neighbors of any node over all plans of the team.
   uint32_t edges_max = 65536;
-  uint64_t plan_id_first = 1;
 };
 
 // Alternative is the cost of another algorithm or segment size.
@@ -45,7 +37,7 @@ struct Alternative {
   std::string algorithm;
   uint32_t segment_bytes = 0;
   int64_t total_ns = 0;
-  uint64_t built_for_bytes = 0;  // that of Structure
+  uint64_t built_for_bytes = 0;  // StructureTable::BuiltForBytes
   uint32_t new_edges = 0;        // edges that none of the team's other plans has
   bool chosen = false;           // true for the explained plan
 };

@@ -209,7 +209,7 @@ TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
     const NodeOrder order = OrderByTopology(*costs, 0);
     for (const schedule::Plan& plan : *plans) {
       int64_t least = INT64_MAX;
-      for (const std::string& name : CandidateAlgorithms(19, options.fanouts)) {
+      for (const std::string& name : CandidateAlgorithms(19)) {
         const auto structure = BuildStructure(name, order);
         if (!CanCarry(*structure, plan.collective)) continue;
         const auto price =
@@ -333,7 +333,7 @@ TEST(MakePlansTest, AClassIsServedByWhatItsTypicalMessageCosts) {
   EXPECT_EQ(typical->bytes_max, 8'192u);
   EXPECT_EQ(bcast_us(*typical, 995), typical->predicted_us);
   PlannerOptions options;
-  options.size_classes = {{0, 120}, {121, 8'191}, {8'192, 8'192}, {8'193, schedule::kMessageBytesMax}};
+  options.rules = {{.collective = Collective::kBcast, .bytes_min = 8'192, .bytes_max = 8'192, .segment_bytes = 0}};
   const auto cut = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
   ASSERT_TRUE(cut.ok()) << cut.status();
   const schedule::Plan* largest = schedule::SelectPlan(*cut, Collective::kBcast, 8'192);
@@ -496,30 +496,6 @@ TEST(MakePlansTest, IsDeterministic) {
   const topology::Topology topology = Flat(team, flat);
   EXPECT_EQ(*Planner(&topology).MakePlans(team.shape, team.names),
             *Planner(&topology).MakePlans(team.shape, team.names));
-}
-
-TEST(MakePlansTest, RefusesBadOptions) {
-  const Team team = MakeTeam(3);
-  const topology::Topology topology = Flat(team);
-  const auto error = [&](const PlannerOptions& options) {
-    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-    return plans.status();
-  };
-  PlannerOptions options;
-  options.size_classes = {};
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "bytes=0", "limit=65536"));
-  options.size_classes = {{0, 100}};
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "bytes=101"));
-  options.size_classes = {{0, 100}, {102, 65'536}};
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "bytes=102-65536", "next=101"));
-  options.size_classes = {{0, 65'537}};
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "bytes=0-65537", "next=0"));
-  options = {};
-  options.fanouts = {2, 1};
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "fanouts", "k=1", "least=2"));
-  options = {};
-  options.edge_bias = -0.1;
-  EXPECT_THAT(error(options), FailsWith(kInvalid, "edge_bias", "edge_bias=-0.1", "limit=100"));
 }
 
 TEST(MakePlansTest, RefusesBadTeams) {

@@ -14,10 +14,7 @@
 #include "planner/algorithms/exchanges/hierarchical_exchange.h"
 #include "planner/algorithms/exchanges/recursive_doubling.h"
 #include "planner/algorithms/search/best_tree.h"
-#include "planner/algorithms/trees/binomial_tree.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
-#include "planner/algorithms/trees/chain_tree.h"
-#include "planner/algorithms/trees/flat_tree.h"
 #include "planner/algorithms/trees/kary_tree.h"
 #include "planner/algorithms/trees/knomial_tree.h"
 #include "planner/algorithms/trees/pipeline_tree.h"
@@ -65,7 +62,8 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
   if (!IsByCost(algorithm)) return UnknownAlgorithm(algorithm);
   Structure result;
   result.algorithm = std::string(algorithm);
-  result.root_node = root;
+  result.root_node = NodeIndex(root);
+  result.node_count = costs.node_count();
   if (algorithm == kHierarchical) {
     result.kind = schedule::PlanKind::kExchange;
     ASSIGN_OR_RETURN(result.steps, BuildHierarchicalExchange(costs));
@@ -96,9 +94,13 @@ absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective) {
   } else if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(structure, BuildStructure(algorithm, order));
   }
+  return CheckCarries(structure, collective);
+}
+
+absl::Status CheckCarries(const Structure& structure, Collective collective) {
   if (CanCarry(structure, collective)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
+      "algorithm ", structure.algorithm, ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
 }
 
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order) {
@@ -132,7 +134,8 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
     return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for an exchange (nodes=",
                                                    order.size(), ", limit=", schedule::kExchangeNodesMax, ")"));
   }
-  result.root_node = order[0];
+  result.root_node = NodeIndex(order[0]);
+  result.node_count = static_cast<uint32_t>(order.size());
   return result;
 }
 
@@ -182,28 +185,6 @@ std::vector<std::pair<uint32_t, uint32_t>> CycleEdges(absl::Span<const uint32_t>
 
 }  // namespace
 
-std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure) {
-  std::vector<std::pair<uint32_t, uint32_t>> edges;
-  if (structure.kind == schedule::PlanKind::kCirculant) {
-    edges = CycleEdges(structure.neighbours[0], structure.neighbours[1]);
-    for (auto& [a, b] : edges) {
-      if (b < a) std::swap(a, b);
-    }
-  } else {
-    for (uint32_t v = 0; v < structure.neighbours.size(); ++v) {
-      for (const uint32_t other : structure.neighbours[v]) edges.push_back(std::minmax(v, other));
-    }
-  }
-  for (uint32_t v = 0; v < structure.steps.size(); ++v) {
-    for (const schedule::ExchangeStep& step : structure.steps[v]) {
-      if (step.send_to != schedule::kNobody) edges.push_back(std::minmax(v, step.send_to));
-    }
-  }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  return edges;
-}
-
 std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan) {
   if (plan.kind == schedule::PlanKind::kCirculant) {
     std::vector<std::pair<uint32_t, uint32_t>> edges = CycleEdges(schedule::CycleOf(plan), schedule::DistancesOf(plan));
@@ -226,6 +207,16 @@ std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan)
       queue.push_back(child);
     }
   }
+  return edges;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> UndirectedEdges(const schedule::Plan& plan) {
+  std::vector<std::pair<uint32_t, uint32_t>> edges = PlanEdges(plan);
+  for (auto& [from, to] : edges) {
+    if (to < from) std::swap(from, to);
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   return edges;
 }
 

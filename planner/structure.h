@@ -20,15 +20,9 @@
 
 namespace copse::planner {
 
-// Structure is a tree, a symmetric schedule, or a cycle with distances.
-struct Structure {
-  std::string algorithm;
-  schedule::PlanKind kind = schedule::PlanKind::kTree;
-  uint32_t root_node = 0;
-  uint64_t built_for_bytes = 0;  // trees by cost: their message size; 0: the same tree for all sizes
-  Neighbours neighbours;         // kTree; for kCirculant, schedule::Plan's neighbors
-  ExchangeSteps steps;           // kExchange
-};
+// A Structure is a plan that is not yet for a collective and its sizes, and has no price: a tree, a symmetric schedule,
+// or a cycle with distances.
+using Structure = schedule::Plan;
 
 // Builds a structure by position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination",
 // "recursive-doubling", and those of algorithms/circulant.h: "ring", "bruck", "doubling", "rotated-binomial",
@@ -62,14 +56,15 @@ uint32_t MostNeighbours(const Structure& structure);
 // carries barriers, other symmetric schedules carry barriers and allreduces; cycles carry the collectives that
 // schedule::VerifyPlan accepts.
 bool CanCarry(const Structure& structure, Collective collective);
-
-// Returns the undirected edges, each (lower node, higher node) once, ascending.
-std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure);
+// Returns INVALID_ARGUMENT unless CanCarry.
+absl::Status CheckCarries(const Structure& structure, Collective collective);
 
 // Returns the edges that `copsectl plan show` prints: a tree's from parent to child as seen from the plan's root node,
 // parents before their children; a symmetric schedule's from sender to receiver, by sender and round; a cycle's from
 // sender to receiver, by both.
 std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan);
+// Returns the same undirected, each (lower node, higher node) once, ascending.
+std::vector<std::pair<uint32_t, uint32_t>> UndirectedEdges(const schedule::Plan& plan);
 
 }  // namespace copse::planner
 

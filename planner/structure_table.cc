@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/algorithms/center.h"
 #include "planner/algorithms/exchanges/circulant.h"
 #include "planner/algorithms/trees/optimal_tree.h"
 #include "planner/candidates.h"
@@ -31,11 +32,6 @@ std::vector<std::string> NamesOfAll(uint32_t node_count) {
   return names;
 }
 
-absl::Status CannotCarry(std::string_view algorithm, Collective collective) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
-}
-
 // Returns whether a tree is used towards its root and back in one call.
 bool GoesBothWays(Collective collective) {
   return collective == Collective::kBarrier || collective == Collective::kAllreduce ||
@@ -48,45 +44,16 @@ constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-bin
 // Returns whether the structure sends directly between all pairs, or may otherwise carry an alltoall of the class; up
 // to three nodes all of them are the same.
 bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
-  const uint32_t n = static_cast<uint32_t>(structure.neighbours[0].size());
+  const uint32_t n = structure.node_count;
   if (structure.algorithm != "bruck") return true;
   return n > 3 && n <= schedule::kPassingNodesMax && size_class.bytes_max < schedule::kMessageBytesMax;
 }
 
-// Returns the node whose farthest node is nearest. On a tree one of the two ends of a longest path is the farthest from
-// any node; with overheads this holds approximately. Ties: `preferred`, then the least.
-uint32_t CentreOf(const BroadcastCosts& costs, uint32_t preferred) {
-  const uint32_t n = costs.node_count();
-  const auto farthest = [&](uint32_t from) {
-    uint32_t found = from;
-    int64_t most = -1;
-    for (uint32_t v = 0; v < n; ++v) {
-      if (v == from || costs.Cost(from, v) <= most) continue;
-      most = costs.Cost(from, v);
-      found = v;
-    }
-    return found;
-  };
-  const uint32_t a = farthest(preferred), b = farthest(a);
-  const auto reach = [&](uint32_t v) { return std::max(v == a ? 0 : costs.Cost(v, a), v == b ? 0 : costs.Cost(v, b)); };
-  uint32_t centre = preferred;
-  int64_t least = reach(preferred);
-  for (uint32_t v = 0; v < n; ++v) {
-    const int64_t its = reach(v);
-    if (its >= least) continue;
-    least = its;
-    centre = v;
-  }
-  return centre;
-}
-
 }  // namespace
 
-StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all,
-                               bool ranks_in_order)
+StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, bool all, bool ranks_in_order)
     : costs_(costs),
       first_node_(first_node),
-      fanouts_(std::move(fanouts)),
       all_(all),
       ranks_in_order_(ranks_in_order),
       order_(OrderByTopology(*costs, first_node)) {}
@@ -105,14 +72,14 @@ absl::Status StructureTable::Prepare(const Purpose& purpose) {
   prepared_.reset();
   ASSIGN_OR_RETURN(message_costs_, MessageCosts(*costs_, purpose.collective, purpose.bytes));
   message_costs_->FillMatrix();
-  centre_ = GoesBothWays(purpose.collective) ? CentreOf(*message_costs_, first_node_) : first_node_;
+  center_ = GoesBothWays(purpose.collective) ? CenterOf(*message_costs_, first_node_) : first_node_;
   prepared_ = purpose;
   return absl::OkStatus();
 }
 
 std::vector<uint32_t> StructureTable::RootsFor(const Purpose& purpose) const {
   std::vector<uint32_t> roots = {first_node_};
-  if (GoesBothWays(purpose.collective) && centre_ != first_node_) roots.push_back(centre_);
+  if (GoesBothWays(purpose.collective) && center_ != first_node_) roots.push_back(center_);
   return roots;
 }
 
@@ -121,7 +88,7 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
     const Structure& structure = structures_[i];
     first_like_.push_back(i);
     if (structure.kind != schedule::PlanKind::kTree) continue;
-    auto& alike = by_hash_[absl::HashOf(structure.root_node, structure.neighbours)];
+    auto& alike = by_hash_[absl::HashOf(structure.root_node.value(), structure.neighbours)];
     for (const uint32_t other : alike) {
       if (structures_[other].root_node == structure.root_node &&
           structures_[other].neighbours == structure.neighbours) {
@@ -151,11 +118,11 @@ absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm, 
 
 absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, const Purpose& purpose, uint32_t root) {
   for (uint32_t i = 0; i < structures_.size(); ++i) {
-    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm && structures_[i].root_node == root) return i;
+    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm && structures_[i].root_node.value() == root)
+      return i;
   }
   RETURN_IF_ERROR(Prepare(purpose));
   ASSIGN_OR_RETURN(Structure structure, BuildByCost(algorithm, *message_costs_, root));
-  structure.built_for_bytes = purpose.bytes;
   structures_.push_back(std::move(structure));
   purposes_.push_back(purpose);
   return static_cast<uint32_t>(structures_.size() - 1);
@@ -189,7 +156,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   }
   // Trees combine all ranks' contributions of a scan at every node.
   if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
-  for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
+  for (const std::string& name : CandidateAlgorithms(n)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     if (CanCarry(structures_[index], collective)) add(index);
   }
@@ -238,7 +205,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
         !MayPassOn(structures_[index], size_class)) {
       return Named("pairwise", collective, size_class);
     }
-    if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
+    RETURN_IF_ERROR(CheckCarries(structures_[index], collective));
     if (is_cycle && IsScan(collective) && !ranks_in_order_) {
       return absl::InvalidArgumentError(absl::StrCat(
           "algorithm ", AbslView(algorithm), ": cannot carry it, since ranks' order is not the nodes' (collective=",
@@ -251,7 +218,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
     RETURN_IF_ERROR(Prepare(purpose));
     for (const uint32_t root : RootsFor(purpose)) {
       ASSIGN_OR_RETURN(const uint32_t index, ByCost(algorithm, purpose, root));
-      if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
+      RETURN_IF_ERROR(CheckCarries(structures_[index], collective));
       RETURN_IF_ERROR(check(index));
       found.push_back(index);
       if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // it has no root

@@ -37,11 +37,10 @@ namespace copse::planner {
 // Thread-compatible. The costs must outlive it.
 class StructureTable {
  public:
-  // `first_node` has rank 0. `fanouts` is that of PlannerOptions (planner.h). `all`: candidates are all trees by cost,
-  // for comparison by people; else MGO's and `best`, which includes the others. `ranks_in_order`: each node's ranks are
-  // contiguous and in the nodes' order; else no cycle carries a scan.
-  StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all = false,
-                 bool ranks_in_order = true);
+  // `first_node` has rank 0. `all`: candidates are all trees by cost, for comparison by people; else MGO's and `best`,
+  // which includes the others. `ranks_in_order`: each node's ranks are contiguous and in the nodes' order; else no
+  // cycle carries a scan.
+  StructureTable(const TeamCosts* costs, uint32_t first_node, bool all = false, bool ranks_in_order = true);
 
   // Returns the indices of the structures worth comparing for calls of the class; equal trees appear once, under the
   // first name. Above kThoroughNodesMax nodes, trees by cost are made for one direction and message only, and serve all
@@ -54,6 +53,8 @@ class StructureTable {
                                               const SizeClass& size_class);
 
   const std::vector<Structure>& structures() const { return structures_; }
+  // Returns the message size for which a tree by cost was made; 0: the structure is the same for all sizes.
+  uint64_t BuiltForBytes(uint32_t index) const { return purposes_[index].has_value() ? purposes_[index]->bytes : 0; }
 
  private:
   // Purpose is the call for which trees by cost are made.
@@ -63,7 +64,7 @@ class StructureTable {
     friend bool operator==(const Purpose&, const Purpose&) = default;
   };
   std::vector<Purpose> PurposesOf(Collective collective, const SizeClass& size_class) const;
-  // Sets `message_costs_` and `centre_` for the purpose.
+  // Sets `message_costs_` and `center_` for the purpose.
   absl::Status Prepare(const Purpose& purpose);
   std::vector<uint32_t> RootsFor(const Purpose& purpose) const;
   absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm, Collective collective);
@@ -73,7 +74,6 @@ class StructureTable {
 
   const TeamCosts* costs_;
   uint32_t first_node_;
-  std::vector<uint32_t> fanouts_;
   bool all_;
   bool ranks_in_order_;
   NodeOrder order_;
@@ -83,7 +83,7 @@ class StructureTable {
   absl::flat_hash_map<size_t, std::vector<uint32_t>> by_hash_;
   std::optional<Purpose> prepared_;
   std::optional<BroadcastCosts> message_costs_;
-  uint32_t centre_ = 0;
+  uint32_t center_ = 0;
 };
 
 }  // namespace copse::planner

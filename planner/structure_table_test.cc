@@ -51,7 +51,7 @@ std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<
 TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
   const Cluster cluster = Sites(schedule::kNeighboursMax + 2);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {2, 4});
+  StructureTable table(&*costs, 0);
   const auto found = table.Candidates(Collective::kBcast, {0, 120});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(NamesOf(table, *found), Not(Contains("flat")));
@@ -65,7 +65,7 @@ TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
 TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {2, 4});
+  StructureTable table(&*costs, 0);
   const auto shorts = table.Candidates(Collective::kBcast, {0, 120}),
              longs = table.Candidates(Collective::kBcast, {8'193, 65'536});
   ASSERT_TRUE(shorts.ok() && longs.ok());
@@ -78,7 +78,7 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   for (const auto& which : {*shorts, *longs}) {
     std::set<std::pair<uint32_t, Neighbours>> trees;
     for (const uint32_t i : which) {
-      EXPECT_TRUE(trees.emplace(table.structures()[i].root_node, table.structures()[i].neighbours).second);
+      EXPECT_TRUE(trees.emplace(table.structures()[i].root_node.value(), table.structures()[i].neighbours).second);
     }
   }
   // Repeated requests build nothing.
@@ -90,12 +90,12 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
 TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {});
+  StructureTable table(&*costs, 0);
   const auto roots = [&](Collective collective) {
     std::set<uint32_t> result;
     const auto which = table.Candidates(collective, {0, 0});
     EXPECT_TRUE(which.ok()) << which.status();
-    for (const uint32_t i : *which) result.insert(table.structures()[i].root_node);
+    for (const uint32_t i : *which) result.insert(table.structures()[i].root_node.value());
     return result;
   };
   EXPECT_EQ(roots(Collective::kBcast), (std::set<uint32_t>{0}));
@@ -107,7 +107,7 @@ TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
 TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {2});
+  StructureTable table(&*costs, 0);
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const auto which = table.Candidates(collective, {0, 0});
@@ -123,7 +123,7 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
 TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
   const Cluster cluster = Sites(6);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {});
+  StructureTable table(&*costs, 0);
   for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
@@ -143,7 +143,7 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
 TEST(StructureTableTest, ThousandsOfNodesHaveFewTreesForAll) {
   const Cluster cluster = Sites(2'100);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0, {2, 4, 8, 16});
+  StructureTable table(&*costs, 0);
   const auto barrier = table.Candidates(Collective::kBarrier, {0, 0});
   ASSERT_TRUE(barrier.ok()) << barrier.status();
   const size_t built = table.structures().size();

@@ -33,7 +33,7 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
     ASSERT_TRUE(structure.ok()) << structure.status();
     EXPECT_EQ(structure->algorithm, name);
     EXPECT_EQ(structure->kind, schedule::PlanKind::kTree);
-    EXPECT_EQ(structure->root_node, 3u);
+    EXPECT_EQ(structure->root_node, NodeIndex(3));
     EXPECT_EQ(structure->neighbours.size(), 4u);
     for (int c = 0; c < kCommonCollectiveCount; ++c) EXPECT_TRUE(CanCarry(*structure, static_cast<Collective>(c)));
   }
@@ -70,9 +70,9 @@ TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
   EXPECT_THAT(carried("rotated-binomial"), ElementsAre("allreduce", "reduce_scatter"));
   EXPECT_THAT(carried("pairwise"), ElementsAre("alltoall"));
   const auto ring = BuildStructure("ring", {3, 1, 0, 2});
-  EXPECT_EQ(ring->root_node, 3u);
+  EXPECT_EQ(ring->root_node, NodeIndex(3));
   EXPECT_EQ(MostNeighbours(*ring), 2u);
-  EXPECT_THAT(EdgesOf(*ring), ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
+  EXPECT_THAT(UndirectedEdges(*ring), ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
   EXPECT_EQ(MostNeighbours(*BuildStructure("pairwise", Identity(5))), 8u);
   EXPECT_FALSE(BuildStructure("ring", {0, 0}).ok());
 }
@@ -88,8 +88,8 @@ TEST(BuildByCostTest, HierarchicalIsAnExchangeForWhatHasNoRoot) {
   const auto structure = BuildByCost("hierarchical", *costs, 3);
   ASSERT_TRUE(structure.ok()) << structure.status();
   EXPECT_EQ(structure->kind, schedule::PlanKind::kExchange);
-  EXPECT_EQ(structure->root_node, 3u);
-  EXPECT_EQ(EdgesOf(*structure).size(), 4u);
+  EXPECT_EQ(structure->root_node, NodeIndex(3));
+  EXPECT_EQ(UndirectedEdges(*structure).size(), 4u);
   for (const Collective collective :
        {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
     EXPECT_EQ(CanCarry(*structure, collective), !HasRoot(collective));
@@ -115,8 +115,8 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
     const auto structure = BuildByCost(name, *costs, 3);
     ASSERT_TRUE(structure.ok()) << structure.status();
     EXPECT_EQ(structure->algorithm, name);
-    EXPECT_EQ(structure->root_node, 3u);
-    EXPECT_EQ(EdgesOf(*structure).size(), 11u);
+    EXPECT_EQ(structure->root_node, NodeIndex(3));
+    EXPECT_EQ(UndirectedEdges(*structure).size(), 11u);
     EXPECT_LE(best, TreeOfNeighbours(*costs, 3, structure->neighbours).completion_ns) << name;
   }
   for (const std::string name : {"flat", "MGO", "pipeline-0", "pipeline", "bush"}) {
@@ -150,18 +150,16 @@ TEST(BuildStructureTest, RefusesOtherNamesAndWhatTheAlgorithmRefuses) {
               FailsWith(kInvalid, "dissemination", "nodes=4097", "limit=4096"));
 }
 
-TEST(EdgesOfTest, NamesEachPairOnce) {
-  EXPECT_THAT(EdgesOf(*BuildStructure("flat", {1, 0, 2})), ElementsAre(Pair(0, 1), Pair(1, 2)));
-  EXPECT_THAT(EdgesOf(*BuildStructure("recursive-doubling", Identity(4))),
+TEST(UndirectedEdgesTest, NamesEachPairOnce) {
+  EXPECT_THAT(UndirectedEdges(*BuildStructure("flat", {1, 0, 2})), ElementsAre(Pair(0, 1), Pair(1, 2)));
+  EXPECT_THAT(UndirectedEdges(*BuildStructure("recursive-doubling", Identity(4))),
               ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
-  EXPECT_THAT(EdgesOf(*BuildStructure("dissemination", Identity(2))), ElementsAre(Pair(0, 1)));
-  EXPECT_THAT(EdgesOf(*BuildStructure("flat", {0})), ElementsAre());
+  EXPECT_THAT(UndirectedEdges(*BuildStructure("dissemination", Identity(2))), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(UndirectedEdges(*BuildStructure("flat", {0})), ElementsAre());
 }
 
 TEST(PlanEdgesTest, DirectsTreesFromTheirRoot) {
-  schedule::Plan plan;
-  plan.neighbours = BuildStructure("binomial", Identity(4))->neighbours;
-  plan.node_count = 4;
+  Structure plan = *BuildStructure("binomial", Identity(4));
   EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(0, 2), Pair(0, 1), Pair(2, 3)));
   plan.root_node = NodeIndex(3);
   EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(3, 2), Pair(2, 0), Pair(0, 1)));
@@ -169,11 +167,8 @@ TEST(PlanEdgesTest, DirectsTreesFromTheirRoot) {
 }
 
 TEST(PlanEdgesTest, ListsWhatExchangesSend) {
-  schedule::Plan plan;
-  plan.kind = schedule::PlanKind::kExchange;
-  plan.steps = BuildStructure("recursive-doubling", Identity(3))->steps;
-  plan.node_count = 3;
-  EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(0, 1), Pair(1, 2), Pair(1, 0), Pair(2, 1)));
+  EXPECT_THAT(PlanEdges(*BuildStructure("recursive-doubling", Identity(3))),
+              ElementsAre(Pair(0, 1), Pair(1, 2), Pair(1, 0), Pair(2, 1)));
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
   ASSIGN_OR_RETURN(const planner::BroadcastTree tree, BuildTree(algorithm, costs, root_node));
   planner::Structure structure;
   structure.algorithm = algorithm;
-  structure.root_node = root_node;
+  structure.root_node = NodeIndex(root_node);
+  structure.node_count = costs.node_count();
   structure.neighbours = planner::NeighboursOf(tree);
   return structure;
 }

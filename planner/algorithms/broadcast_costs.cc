@@ -22,14 +22,14 @@ absl::Status CheckBytes(uint64_t bytes) {
   return absl::InvalidArgumentError(absl::StrCat("message: too long (bytes=", bytes, ", limit=", kBytesMax, ")"));
 }
 
-absl::Status CheckLink(absl::string_view what, size_t index, int64_t latency_ns, int64_t bandwidth) {
+absl::Status CheckLink(size_t index, int64_t latency_ns, int64_t bandwidth) {
   if (latency_ns < 0 || latency_ns > topology::kTimeNsMax) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " ", index, ": latency out of range (latency_ns=", latency_ns,
+    return absl::InvalidArgumentError(absl::StrCat("link ", index, ": latency out of range (latency_ns=", latency_ns,
                                                    ", limit=", topology::kTimeNsMax, ")"));
   }
   if (bandwidth <= 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(what, " ", index, ": bandwidth must be positive (bandwidth=", bandwidth, ", least=1)"));
+        absl::StrCat("link ", index, ": bandwidth must be positive (bandwidth=", bandwidth, ", least=1)"));
   }
   return absl::OkStatus();
 }
@@ -123,7 +123,7 @@ absl::StatusOr<BroadcastCosts> BroadcastCosts::FromTree(const CostTree& tree, ab
   ASSIGN_OR_RETURN(const std::vector<uint32_t> kept, OrderVertices(tree, n));
   for (size_t v = 0; v < count; ++v) {
     if (tree.parent[v] == kNoParent) continue;
-    RETURN_IF_ERROR(CheckLink("link", v, tree.latency_ns[v], tree.bandwidth_bytes_per_s[v]));
+    RETURN_IF_ERROR(CheckLink(v, tree.latency_ns[v], tree.bandwidth_bytes_per_s[v]));
   }
 
   std::vector<uint32_t> number(count, kNoParent);
@@ -193,36 +193,6 @@ absl::StatusOr<BroadcastCosts> BroadcastCosts::FromTopology(const topology::Topo
   return FromTopology(topology, places, bytes);
 }
 
-absl::StatusOr<BroadcastCosts> BroadcastCosts::FromMatrices(absl::Span<const int64_t> latency_ns,
-                                                            absl::Span<const int64_t> bandwidth_bytes_per_s,
-                                                            absl::Span<const int64_t> send_ns,
-                                                            absl::Span<const int64_t> receive_ns, uint64_t bytes) {
-  BroadcastCosts costs;
-  RETURN_IF_ERROR(CheckBytes(bytes));
-  RETURN_IF_ERROR(costs.SetOverheads(send_ns, receive_ns));
-  const size_t n = costs.node_count();
-  if (n > kMatrixNodesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("matrix: too many nodes (nodes=", n, ", limit=", kMatrixNodesMax, ")"));
-  }
-  if (latency_ns.size() != n * n || bandwidth_bytes_per_s.size() != n * n) {
-    return absl::InvalidArgumentError(absl::StrCat("matrix: sizes differ (latencies=", latency_ns.size(),
-                                                   ", bandwidths=", bandwidth_bytes_per_s.size(), ", pairs=", n * n,
-                                                   ")"));
-  }
-  costs.pairs_.resize(n * n);
-  int64_t pair_ns_max = 0;
-  for (size_t at = 0; at < n * n; ++at) {
-    if (at / n == at % n) continue;
-    RETURN_IF_ERROR(CheckLink("pair", at, latency_ns[at], bandwidth_bytes_per_s[at]));
-    costs.pairs_[at] = {latency_ns[at], topology::StreamNs(bytes, bandwidth_bytes_per_s[at])};
-    const int64_t stream_ns = std::min(costs.pairs_[at].stream_ns, kBroadcastNsMax);
-    pair_ns_max = std::max(pair_ns_max, latency_ns[at] + stream_ns);
-  }
-  RETURN_IF_ERROR(costs.CheckRange(pair_ns_max));
-  return costs;
-}
-
 void BroadcastCosts::FillMatrix() {
   const uint32_t n = node_count();
   if (has_matrix() || n > kMatrixNodesMax) return;
@@ -237,16 +207,11 @@ void BroadcastCosts::FillMatrix() {
 
 BroadcastCosts BroadcastCosts::Mirrored() const {
   BroadcastCosts mirror = *this;
-  std::swap(mirror.send_ns_, mirror.receive_ns_);
-  const size_t n = node_count();
-  for (size_t i = 0; has_matrix() && i < n; ++i) {
-    for (size_t j = 0; j < i; ++j) std::swap(mirror.pairs_[i * n + j], mirror.pairs_[j * n + i]);
-  }
+  std::swap(mirror.send_ns_, mirror.receive_ns_);  // the links are the same in both directions
   return mirror;
 }
 
 BroadcastCosts BroadcastCosts::Restricted(absl::Span<const uint32_t> nodes) const {
-  CHECK(has_tree());
   CHECK(!nodes.empty());
   std::vector<bool> above(vertex_count(), false);
   for (const uint32_t node : nodes) {

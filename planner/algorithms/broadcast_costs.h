@@ -27,8 +27,8 @@ struct CostTree {
 // i sends to j by being busy for Send(i) + Stream(i, j); Latency(i, j) + Receive(j) later j has the message. Stream is
 // the time by which the tail follows the head, floor((bytes - 1) * 10^9 / bandwidth).
 //
-// Built from a tree, it takes memory linear in the vertices: latencies add up along the path, and the slowest link
-// determines Stream. Measured figures are given as matrices. Immutable except for FillMatrix; thread-safe.
+// It takes memory linear in the vertices: latencies add up along the path, and the slowest link determines Stream.
+// Immutable except for FillMatrix; thread-safe.
 class BroadcastCosts {
  public:
   // Limit for matrices; this many nodes need 64 MB.
@@ -45,12 +45,6 @@ class BroadcastCosts {
                                                      absl::Span<const uint32_t> places, uint64_t bytes);
   // Uses all nodes of the topology.
   static absl::StatusOr<BroadcastCosts> FromTopology(const topology::Topology& topology, uint64_t bytes);
-  // latency_ns[i * n + j] and bandwidth_bytes_per_s[i * n + j] describe the path from i to j; the diagonals are unused.
-  // n <= kMatrixNodesMax.
-  static absl::StatusOr<BroadcastCosts> FromMatrices(absl::Span<const int64_t> latency_ns,
-                                                     absl::Span<const int64_t> bandwidth_bytes_per_s,
-                                                     absl::Span<const int64_t> send_ns,
-                                                     absl::Span<const int64_t> receive_ns, uint64_t bytes);
 
   uint32_t node_count() const { return static_cast<uint32_t>(send_ns_.size()); }
   int64_t Send(uint32_t i) const { return send_ns_[i]; }
@@ -79,9 +73,8 @@ class BroadcastCosts {
     return send_ns_[i] + pair.latency_ns + pair.stream_ns + receive_ns_[j];
   }
 
-  // The tree, present if has_tree(). Vertices beyond the nodes are switches, parents before children; every switch has
-  // nodes below it. stream_ns_of and latency_ns_of describe the link to the parent.
-  bool has_tree() const { return !parent_.empty(); }
+  // The tree. Vertices beyond the nodes are switches, parents before children; every switch has nodes below it.
+  // LinkLatency and LinkStream describe the link to the parent.
   uint32_t vertex_count() const { return static_cast<uint32_t>(parent_.size()); }
   uint32_t ParentOf(uint32_t vertex) const { return parent_[vertex]; }
   int64_t LinkLatency(uint32_t vertex) const { return link_latency_ns_[vertex]; }
@@ -98,7 +91,6 @@ class BroadcastCosts {
   // overheads are swapped, and so are the directions of the links.
   BroadcastCosts Mirrored() const;
   // Returns the costs among these nodes alone, renumbered by their place in `nodes`: not empty, without duplicates.
-  // Requires has_tree().
   BroadcastCosts Restricted(absl::Span<const uint32_t> nodes) const;
 
  private:

@@ -139,20 +139,5 @@ TEST(BroadcastCostsTest, RefusesBadFigures) {
               FailsWith(kInvalid, "costs", "ns=2305843009213693994", "nodes=3"));
 }
 
-TEST(BroadcastCostsTest, RefusesBadMatrices) {
-  const std::vector<int64_t> two = {1, 1}, four = {1, 1, 1, 1};
-  const auto error = [&](const std::vector<int64_t>& latency, const std::vector<int64_t>& bandwidth) {
-    return BroadcastCosts::FromMatrices(latency, bandwidth, two, two, 10).status();
-  };
-  EXPECT_EQ(error(four, four), absl::OkStatus());
-  EXPECT_EQ(error({-1, 1, 1, 0}, {0, 1, 1, -7}), absl::OkStatus()) << "the diagonal has no meaning";
-  EXPECT_THAT(error(two, four), FailsWith(kInvalid, "matrix", "latencies=2", "bandwidths=4"));
-  EXPECT_THAT(error({1, -1, 1, 1}, four), FailsWith(kInvalid, "pair 1", "latency_ns=-1"));
-  EXPECT_THAT(error(four, {1, 1, 0, 1}), FailsWith(kInvalid, "pair 2"));
-  const std::vector<int64_t> many(BroadcastCosts::kMatrixNodesMax + 1, 1);
-  EXPECT_THAT(BroadcastCosts::FromMatrices(four, four, many, many, 10),
-              FailsWith(kInvalid, "matrix", "nodes=2001", "limit=2000"));
-}
-
 }  // namespace
 }  // namespace copse::planner

@@ -78,10 +78,7 @@ BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const
 
 Neighbours NeighboursOf(const BroadcastTree& tree) {
   Neighbours neighbours(tree.edges.size() + 1);
-  for (const BroadcastEdge& edge : tree.edges) {
-    neighbours[edge.to].push_back(edge.from);  // the parent comes first: a node receives before it sends
-    neighbours[edge.from].push_back(edge.to);
-  }
+  for (const BroadcastEdge& edge : tree.edges) Connect(edge.from, edge.to, &neighbours);
   return neighbours;
 }
 

@@ -12,31 +12,10 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-int64_t FarthestOnTree(const BroadcastCosts& costs, uint32_t root) {
+int64_t Farthest(const BroadcastCosts& costs, uint32_t root) {
   int64_t farthest = 0;
   for (uint32_t v = 0; v < costs.node_count(); ++v) {
     if (v != root) farthest = std::max(farthest, costs.Cost(root, v));
-  }
-  return farthest;
-}
-
-// Dijkstra's algorithm on the matrix gives the distance of the farthest node.
-int64_t FarthestOnMatrix(const BroadcastCosts& costs, uint32_t root) {
-  const uint32_t n = costs.node_count();
-  std::vector<int64_t> distance(n, kNever);
-  std::vector<bool> settled(n, false);
-  distance[root] = 0;
-  int64_t farthest = 0;
-  for (uint32_t round = 0; round < n; ++round) {
-    uint32_t nearest = n;
-    for (uint32_t v = 0; v < n; ++v) {
-      if (!settled[v] && (nearest == n || distance[v] < distance[nearest])) nearest = v;
-    }
-    settled[nearest] = true;
-    farthest = distance[nearest];
-    for (uint32_t v = 0; v < n; ++v) {
-      if (!settled[v]) distance[v] = std::min(distance[v], distance[nearest] + costs.Cost(nearest, v));
-    }
   }
   return farthest;
 }
@@ -46,7 +25,7 @@ int64_t FarthestOnMatrix(const BroadcastCosts& costs, uint32_t root) {
 int64_t LowerBoundNs(const BroadcastCosts& costs, uint32_t root) {
   const uint32_t n = costs.node_count();
   if (n == 1) return 0;
-  const int64_t distance = costs.has_tree() ? FarthestOnTree(costs, root) : FarthestOnMatrix(costs, root);
+  const int64_t distance = Farthest(costs, root);
 
   // By node: the cheapest send from it, and the shortest travel of a message to it.
   std::vector<int64_t> busy(n, kNever), travel(n, kNever);

@@ -34,11 +34,9 @@ absl::Status CheckFanout(std::string_view algorithm, uint32_t k) {
       absl::StrCat(AbslView(algorithm), ": k out of range (k=", k, ", least=2, limit=", schedule::kNodeCountMax, ")"));
 }
 
-void TreeBuilder::Connect(uint32_t parent_position, uint32_t child_position) {
-  const uint32_t parent = order_[parent_position];
-  const uint32_t child = order_[child_position];
-  neighbours_[parent].push_back(child);
-  neighbours_[child].push_back(parent);
+void Connect(uint32_t parent, uint32_t child, Neighbours* neighbours) {
+  (*neighbours)[parent].push_back(child);
+  (*neighbours)[child].push_back(parent);
 }
 
 std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root) {

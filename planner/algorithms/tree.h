@@ -29,19 +29,8 @@ absl::Status CheckOrder(std::string_view algorithm, absl::Span<const uint32_t> o
 // Errors: INVALID_ARGUMENT if k < 2 or k > schedule::kNodeCountMax.
 absl::Status CheckFanout(std::string_view algorithm, uint32_t k);
 
-// Collects the edges of a tree. Calls: Connect for every edge, a position's parent before its children; then Take.
-class TreeBuilder {
- public:
-  // `order` must have passed CheckOrder, and outlive this object.
-  explicit TreeBuilder(absl::Span<const uint32_t> order) : order_(order), neighbours_(order.size()) {}
-
-  void Connect(uint32_t parent_position, uint32_t child_position);
-  Neighbours Take() && { return std::move(neighbours_); }
-
- private:
-  absl::Span<const uint32_t> order_;
-  Neighbours neighbours_;
-};
+// Adds an edge. A node's parent is connected before its children.
+void Connect(uint32_t parent, uint32_t child, Neighbours* neighbours);
 
 // Returns parent[v] of the tree directed from `root`; kNoTreeParent at the root and at unreachable nodes.
 inline constexpr uint32_t kNoTreeParent = 0xffffffff;

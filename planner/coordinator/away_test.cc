@@ -13,28 +13,7 @@ namespace {
 
 using schedule::Failure;
 
-class AwayTest : public CoordinatorTest {
- protected:
-  // Registers a daemon that is on another machine, or that knows a term.
-  schedule::Registered RegisterFrom(SessionId session, const std::string& name, uint64_t incarnation,
-                                    const std::string& machine, std::vector<schedule::RunningTeam> teams = {},
-                                    uint64_t term = 0) {
-    coordinator->OnConnected(session, absl::StrCat("10.0.0.", session, ":1"));
-    schedule::Register message{Announce(name, incarnation), std::move(teams), term};
-    message.node.machine = machine;
-    coordinator->OnMessage(session, message);
-    return sink.Take<schedule::Registered>(session);
-  }
-  // Ends the planner's process and loses its store.
-  void LoseStore() {
-    store = FailingStore();
-    Restart();
-  }
-};
-
-TEST_F(AwayTest, NodesMayBeAwayForAsLongAsTheyLike) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, NodesMayBeAwayForAsLongAsTheyLike) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
   EXPECT_EQ(coordinator->Node("n2")->state, "away");
@@ -49,9 +28,7 @@ TEST_F(AwayTest, NodesMayBeAwayForAsLongAsTheyLike) {
   EXPECT_EQ(coordinator->Node("n2")->state, "ready");
 }
 
-TEST_F(AwayTest, OneThatStaysAwayAfterARestartKeepsItsTeams) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, OneThatStaysAwayAfterARestartKeepsItsTeams) {
   Restart();
   Register(1, "n1", 1, {Running(team, 1)});
   for (int minute = 0; minute < 180; ++minute) Advance(absl::Minutes(1));
@@ -59,9 +36,7 @@ TEST_F(AwayTest, OneThatStaysAwayAfterARestartKeepsItsTeams) {
   EXPECT_EQ(State(team.layout.id), "ready");
 }
 
-TEST_F(AwayTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
   coordinator->OnDisconnected(1);
   Advance(absl::Minutes(30));
   coordinator->OnDisconnected(2);
@@ -76,7 +51,7 @@ TEST_F(AwayTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
   EXPECT_TRUE(Silent());
 }
 
-TEST_F(AwayTest, NodesThatNeverComeBackAreForgotten) {
+TEST_F(CoordinatorTest, NodesThatNeverComeBackAreForgotten) {
   RegisterTwo();
   coordinator->OnDisconnected(2);
   for (int hour = 0; hour < 29 * 24; ++hour) Advance(absl::Hours(1));
@@ -85,9 +60,7 @@ TEST_F(AwayTest, NodesThatNeverComeBackAreForgotten) {
   EXPECT_FALSE(coordinator->Node("n2").ok());
 }
 
-TEST_F(AwayTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
   EXPECT_EQ(coordinator->RemoveNode("n3").code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(coordinator->RemoveNode("n2").code(), absl::StatusCode::kFailedPrecondition);
   coordinator->OnDisconnected(2);
@@ -102,9 +75,7 @@ TEST_F(AwayTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
   EXPECT_TRUE(store.Load()->teams.empty());
 }
 
-TEST_F(AwayTest, ADaemonThatStopsUnregisters) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, ADaemonThatStopsUnregisters) {
   coordinator->OnMessage(2, schedule::Stopping{});
   EXPECT_EQ(coordinator->Node("n2")->state, "draining");
   Join(2, 0, 1, ++request, "late");
@@ -117,9 +88,7 @@ TEST_F(AwayTest, ADaemonThatStopsUnregisters) {
   EXPECT_TRUE(Register(3, "n2", 2).accepted);
 }
 
-TEST_F(AwayTest, WhatOthersSayIsGoneIsLost) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, WhatOthersSayIsGoneIsLost) {
   const schedule::FailureReport why{Failure::kMemberLost, "reset", FailureCause::kConnectionLost, "n2"};
   coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, why});
   EXPECT_EQ(coordinator->Node("n2")->state, "ready");
@@ -132,9 +101,7 @@ TEST_F(AwayTest, WhatOthersSayIsGoneIsLost) {
 
 // --- Equal names ---
 
-TEST_F(AwayTest, ANewcomerWaitsWhileANeighborHearsTheOneThatHasTheName) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, ANewcomerWaitsWhileANeighborHearsTheOneThatHasTheName) {
   auto refused = RegisterFrom(3, "n2", 7, "other");
   EXPECT_FALSE(refused.accepted) << "connected";
   EXPECT_NE(refused.why.text.find("10.0.0.3:1"), std::string::npos) << refused.why.text;
@@ -152,9 +119,7 @@ TEST_F(AwayTest, ANewcomerWaitsWhileANeighborHearsTheOneThatHasTheName) {
   EXPECT_TRUE(RegisterFrom(6, "n2", 7, "other").accepted) << "nobody hears the older one";
 }
 
-TEST_F(AwayTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
   EXPECT_TRUE(RegisterFrom(3, "n2", 7, "other").accepted);
@@ -167,7 +132,7 @@ TEST_F(AwayTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
   EXPECT_TRUE(Silent());
 }
 
-TEST_F(AwayTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
+TEST_F(CoordinatorTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
   Register(2, "n2");
   Join(2, 0, 1, ++request);
   const auto team = sink.Take<schedule::Prepare>(2);
@@ -182,7 +147,7 @@ TEST_F(AwayTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
   EXPECT_TRUE(store.Load()->teams.empty());
 }
 
-TEST_F(AwayTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
+TEST_F(CoordinatorTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
   RegisterTwo();
   const auto first = FormTeam("a");
   coordinator->OnDisconnected(1);
@@ -198,7 +163,7 @@ TEST_F(AwayTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
 
 // --- Lost stores ---
 
-TEST_F(AwayTest, IdsOfALostStoreDoNotComeAgain) {
+TEST_F(CoordinatorTest, IdsOfALostStoreDoNotComeAgain) {
   Register(1, "n1");
   const auto old_term = Register(2, "n2").term;
   const auto team = FormTeam();
@@ -216,7 +181,7 @@ TEST_F(AwayTest, IdsOfALostStoreDoNotComeAgain) {
   EXPECT_LT(prepare.layout.id.value(), uint64_t{1} << 53);
 }
 
-TEST_F(AwayTest, EveryStartHasATermOfItsOwn) {
+TEST_F(CoordinatorTest, EveryStartHasATermOfItsOwn) {
   const auto first = Register(1, "n1").term;
   Restart();
   const auto second = RegisterFrom(1, "n1", 1, "machine of n1", {}, first);
@@ -225,14 +190,12 @@ TEST_F(AwayTest, EveryStartHasATermOfItsOwn) {
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id.value() / 1'000'000, first + 1) << "without a pause";
 }
 
-TEST_F(AwayTest, TermsBeyondReasonAreNotBelieved) {
+TEST_F(CoordinatorTest, TermsBeyondReasonAreNotBelieved) {
   const auto registered = RegisterFrom(1, "n1", 1, "m", {}, ~uint64_t{0} - 1);
   EXPECT_LT(registered.term, 10u);
 }
 
-TEST_F(AwayTest, AnEpochThatALostStoreDecidedIsNotAborted) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, AnEpochThatALostStoreDecidedIsNotAborted) {
   const uint64_t term = 1;
   LoseStore();
   // n2 has prepared epoch 2 without learning its outcome; n1 may know it.
@@ -245,9 +208,7 @@ TEST_F(AwayTest, AnEpochThatALostStoreDecidedIsNotAborted) {
   EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{2});
 }
 
-TEST_F(AwayTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
   LoseStore();
   RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1, 2)}, 1);
   EXPECT_TRUE(Silent());
@@ -256,9 +217,7 @@ TEST_F(AwayTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
   EXPECT_EQ(State(team.layout.id), "ready");
 }
 
-TEST_F(AwayTest, PlansThatADaemonBringsBackAreVerified) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
   const size_t plans = coordinator->Plans().size();
   ASSERT_GT(plans, 0u);
   LoseStore();
@@ -289,12 +248,9 @@ TEST_F(AwayTest, PlansThatADaemonBringsBackAreVerified) {
 
 // --- Stalls and blips ---
 
-TEST_F(AwayTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
+TEST_F(CoordinatorTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
   RegisterTwo();
-  Join(1, 0, 2, 11);
-  Join(2, 1, 2, 21);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(2);
+  const auto p1 = StartTeam();
   coordinator->OnDisconnected(2);
   const auto abort = sink.Take<schedule::Abort>(1);
   EXPECT_EQ(abort.team, p1.layout.id);
@@ -308,16 +264,13 @@ TEST_F(AwayTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
   EXPECT_EQ(sink.Take<schedule::Prepare>(3).requests.size(), 1u);
 }
 
-TEST_F(AwayTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
+TEST_F(CoordinatorTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
   RegisterTwo();
-  Join(1, 0, 2, 11);
-  Join(2, 1, 2, 21);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
-  const auto p2 = sink.Take<schedule::Prepare>(2);
+  const auto p1 = StartTeam();
   Stall(options.prepare_timeout + absl::Seconds(50));
   EXPECT_TRUE(Silent());
   coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(p2, 1));
+  coordinator->OnMessage(2, Accept(p1, 1));
   sink.Take<schedule::Commit>(1);
   sink.Take<schedule::Commit>(2);
   Join(1, 0, 2, 12, "late");
@@ -327,7 +280,7 @@ TEST_F(AwayTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
 
 // --- Draining ---
 
-TEST_F(AwayTest, AnUndrainReachesANodeThatWasAway) {
+TEST_F(CoordinatorTest, AnUndrainReachesANodeThatWasAway) {
   Register(1, "n1");
   ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
   sink.Take<schedule::Drain>(1);

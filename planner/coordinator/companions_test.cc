@@ -19,7 +19,7 @@ using testing::FailsWith;
 using testing::Names;
 using ::testing::Pair;
 
-class CompanionTest : public CoordinatorTest {
+class CompanionTest : public TeamTest {
  protected:
   // Sends the request of the daemon of `rank` when that rank is the first there to call such a collective.
   void Ask(SessionId session, uint32_t rank, uint64_t request, const schedule::TeamLayout& team,
@@ -55,8 +55,6 @@ class CompanionTest : public CoordinatorTest {
 };
 
 TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
-  RegisterTwo();
-  const auto team = FormTeam();
   Ask(2, 1, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   const auto p2 = sink.Take<schedule::Prepare>(2);
@@ -82,16 +80,12 @@ TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
 }
 
 TEST_F(CompanionTest, SubTeamsHaveTheirOwn) {
-  RegisterTwo();
-  const auto team = FormTeam();
   const auto sub = FormTeam("s", team.layout.id.value());
   EXPECT_EQ(FormCompanion(team.layout).layout.parent, team.layout.id);
   EXPECT_EQ(FormCompanion(sub.layout).layout.parent, sub.layout.id);
 }
 
 TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
-  RegisterTwo();
-  const auto team = FormTeam();
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   EXPECT_EQ(p1.layout.identity.nonce, 0u);
@@ -117,8 +111,6 @@ TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
 }
 
 TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
-  RegisterTwo();
-  const auto team = FormTeam();
   plan_maker.error = absl::InvalidArgumentError("the rule says flat");
   Ask(1, 0, 70, team.layout);
   EXPECT_EQ(Brief(sink.Take<schedule::Abort>(1).why), Brief({Failure::kInvalidArgument, "the rule says flat"}));
@@ -128,8 +120,6 @@ TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
 }
 
 TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
-  RegisterTwo();
-  const auto team = FormTeam();
   Restart();  // the planner forgets the attempt
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1)});
@@ -140,8 +130,6 @@ TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
 }
 
 TEST_F(CompanionTest, WaitsForANodeThatIsAway) {
-  RegisterTwo();
-  const auto team = FormTeam();
   coordinator->OnDisconnected(2);
   Ask(1, 0, 70, team.layout);
   EXPECT_TRUE(Silent());
@@ -154,8 +142,6 @@ TEST_F(CompanionTest, WaitsForANodeThatIsAway) {
 }
 
 TEST_F(CompanionTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
-  RegisterTwo();
-  const auto team = FormTeam();
   coordinator->OnDisconnected(2);
   Ask(1, 0, 70, team.layout);
   for (int minute = 0; minute < 30; ++minute) Advance(absl::Minutes(1));
@@ -166,8 +152,6 @@ TEST_F(CompanionTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
 }
 
 TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
-  RegisterTwo();
-  const auto team = FormTeam();
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   sink.Take<schedule::Prepare>(2);
@@ -185,8 +169,6 @@ TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
 }
 
 TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
-  RegisterTwo();
-  const auto team = FormTeam();
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   coordinator->OnMessage(1, Accept(p1, 0));
@@ -201,8 +183,6 @@ TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
 }
 
 TEST_F(CompanionTest, BreakTogether) {
-  RegisterTwo();
-  const auto team = FormTeam();
   const auto companion = FormCompanion(team.layout);
   coordinator->OnMessage(2, schedule::TeamBroken{companion.layout.id, {Failure::kMismatch, "arguments differ"}});
   EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).team, companion.layout.id);
@@ -220,8 +200,6 @@ TEST_F(CompanionTest, BreakTogether) {
 }
 
 TEST_F(CompanionTest, EndTogether) {
-  RegisterTwo();
-  const auto team = FormTeam();
   const auto companion = FormCompanion(team.layout);
   coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
   EXPECT_EQ(State(companion.layout.id), "ready");
@@ -232,42 +210,32 @@ TEST_F(CompanionTest, EndTogether) {
 }
 
 TEST_F(CompanionTest, NodeThatHasLeftFailsTheAttempt) {
-  RegisterTwo();
-  const auto team = FormTeam();
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   Ask(1, 0, 70, team.layout);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
 }
 
 TEST_F(CompanionTest, DrainingNodesServeTheTeamsTheyHave) {
-  RegisterTwo();
-  const auto team = FormTeam();
   EXPECT_TRUE(coordinator->SetDraining("n2", true).ok());
   sink.Take<schedule::Drain>(2);
   FormCompanion(team.layout);
 }
 
 TEST_F(CompanionTest, DaemonsThatKnowNoneAreNamed) {
-  RegisterTwo();
-  coordinator->OnConnected(3);
   schedule::NodeAnnouncement old = Announce("n3", 1);
   old.features.clear();
-  coordinator->OnMessage(3, schedule::Register{old, {}});
-  sink.Take<schedule::Registered>(3);
-  Join(1, 0, 2, 10);
-  Join(3, 1, 2, 11);
-  const auto team = sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(3);
-  coordinator->OnMessage(1, Accept(team, 0));
-  coordinator->OnMessage(3, Accept(team, 1));
+  RegisterAs(3, {old, {}});
+  Join(1, 0, 2, ++request, "mixed");
+  Join(3, 1, 2, ++request, "mixed");
+  const auto mixed = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(mixed, 0));
+  coordinator->OnMessage(3, Accept(mixed, 1));
   sink.sent.clear();
-  Ask(1, 0, 70, team.layout);
+  Ask(1, 0, 70, mixed.layout);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kVersion, Names("node n3")));
 }
 
 TEST_F(CompanionTest, StrangersAreRefused) {
-  RegisterTwo();
-  const auto team = FormTeam();
   const auto refused = [&](SessionId session, uint32_t rank, const schedule::TeamLayout& layout) {
     Ask(session, rank, ++request, layout);
     return sink.Take<schedule::Abort>(session).why.text;
@@ -286,8 +254,6 @@ TEST_F(CompanionTest, StrangersAreRefused) {
 }
 
 TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
-  RegisterTwo();
-  const auto team = FormTeam();
   const auto companion = FormCompanion(team.layout);
   absl::Status replanned = absl::UnknownError("not yet");
   coordinator->ReplanTeam(companion.layout.id, {}, [&](const absl::Status& status) { replanned = status; });

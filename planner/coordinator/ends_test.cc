@@ -18,9 +18,7 @@ using testing::FailsWith;
 using testing::Names;
 using ::testing::Pair;
 
-TEST_F(CoordinatorTest, TeamEndsWhenAllHaveLeft) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, TeamEndsWhenAllHaveLeft) {
   coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
   EXPECT_TRUE(Silent());
   EXPECT_EQ(store.Load()->teams.size(), 1u);
@@ -34,9 +32,7 @@ TEST_F(CoordinatorTest, TeamEndsWhenAllHaveLeft) {
   EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
 }
 
-TEST_F(CoordinatorTest, BrokenIsPassedOnAndRecorded) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, BrokenIsPassedOnAndRecorded) {
   coordinator->OnMessage(2,
                          schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "rank 1: process 7 was killed"}});
   EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "rank 1: process 7 was killed");
@@ -56,18 +52,14 @@ TEST_F(CoordinatorTest, BrokenIsPassedOnAndRecorded) {
       FailsWith(absl::StatusCode::kFailedPrecondition, absl::StrCat("team ", team.layout.id.value()), "process 7"));
 }
 
-TEST_F(CoordinatorTest, AdministratorBreaks) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, AdministratorBreaks) {
   EXPECT_EQ(coordinator->BreakTeam(TeamId{99}, "").code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "enough").ok());
   EXPECT_THAT(Brief(sink.Take<schedule::BreakTeam>(1).why), Pair(Failure::kCanceled, Names("enough")));
   sink.Take<schedule::BreakTeam>(2);
 }
 
-TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, NewIncarnationBreaksTheOldOnesTeams) {
   coordinator->OnDisconnected(2);
   EXPECT_TRUE(Register(3, "n2", 5).accepted);
   EXPECT_THAT(Brief(sink.Take<schedule::BreakTeam>(1).why),
@@ -77,9 +69,7 @@ TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
   sink.Take<schedule::EndTeam>(3);
 }
 
-TEST_F(CoordinatorTest, NotListedMeansLeft) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, NotListedMeansLeft) {
   coordinator->OnDisconnected(2);
   Register(3, "n2", 1);
   EXPECT_EQ(State(team.layout.id), "ready");
@@ -89,11 +79,9 @@ TEST_F(CoordinatorTest, NotListedMeansLeft) {
 
 TEST_F(CoordinatorTest, AcceptedAndNotListedBreaks) {
   RegisterTwo();
-  Join(1, 0, 2, 11);
-  Join(2, 1, 2, 21);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p1 = StartTeam();
   coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  coordinator->OnMessage(2, Accept(p1, 1));
   sink.Take<schedule::Commit>(1);
   coordinator->OnDisconnected(2);  // the Commit is lost with the stream
   Register(3, "n2", 1);
@@ -101,9 +89,7 @@ TEST_F(CoordinatorTest, AcceptedAndNotListedBreaks) {
               Names("node n2", absl::StrCat("team ", p1.layout.id.value()), "epoch 1"));
 }
 
-TEST_F(CoordinatorTest, DaemonThatComesBackBrokenBreaksTheTeam) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, DaemonThatComesBackBrokenBreaksTheTeam) {
   coordinator->OnDisconnected(2);
   auto running = Running(team, 1);
   running.broken = true;

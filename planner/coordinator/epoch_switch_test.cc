@@ -17,12 +17,8 @@ using schedule::Failure;
 using testing::FailsWith;
 using testing::Names;
 
-class EpochSwitchTest : public CoordinatorTest {
+class EpochSwitchTest : public TeamTest {
  protected:
-  EpochSwitchTest() {
-    RegisterTwo();
-    team = FormTeam();
-  }
   void Replan(PlanOptions plan_options = {}) {
     result.reset();
     coordinator->ReplanTeam(team.layout.id, plan_options, [this](const absl::Status& status) { result = status; });
@@ -33,7 +29,6 @@ class EpochSwitchTest : public CoordinatorTest {
   }
   std::string Name() const { return absl::StrCat("team ", team.layout.id.value()); }
 
-  schedule::Prepare team;
   std::optional<absl::Status> result;
 };
 

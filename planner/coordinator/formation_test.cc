@@ -192,10 +192,7 @@ TEST_F(CoordinatorTest, PlanMakersErrorReachesMembers) {
 
 TEST_F(CoordinatorTest, RefusalAbortsForAll) {
   RegisterTwo();
-  Join(1, 0, 2, 10);
-  Join(2, 1, 2, 20);
-  const auto prepare = sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(2);
+  const auto prepare = StartTeam();
   coordinator->OnMessage(1, Accept(prepare, 0));
   schedule::PrepareReply refusal;
   refusal.team = prepare.layout.id;
@@ -206,7 +203,7 @@ TEST_F(CoordinatorTest, RefusalAbortsForAll) {
     const auto abort = sink.Take<schedule::Abort>(session);
     EXPECT_THAT(Brief(abort.why), Pair(Failure::kNoMemory, Names("node n2", "9 MiB", "limit 8")));
     EXPECT_EQ(abort.team, prepare.layout.id);
-    EXPECT_EQ(abort.requests, (std::vector<uint64_t>{session * 10}));
+    EXPECT_EQ(abort.requests, (std::vector<uint64_t>{10 * session + 1}));
   }
   EXPECT_TRUE(store.Load()->teams.empty());
   coordinator->OnMessage(2, Accept(prepare, 1));  // for an aborted team
@@ -216,10 +213,7 @@ TEST_F(CoordinatorTest, RefusalAbortsForAll) {
 TEST_F(CoordinatorTest, BadLabelsAbort) {
   RegisterTwo();
   const auto attempt = [&](std::vector<schedule::EdgeLabel> labels) {
-    Join(1, 0, 2, 10);
-    Join(2, 1, 2, 20);
-    const auto prepare = sink.Take<schedule::Prepare>(1);
-    sink.Take<schedule::Prepare>(2);
+    const auto prepare = StartTeam();
     schedule::PrepareReply reply = Accept(prepare, 0);
     reply.incoming = std::move(labels);
     coordinator->OnMessage(1, reply);
@@ -236,9 +230,7 @@ TEST_F(CoordinatorTest, BadLabelsAbort) {
 
 TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
   RegisterTwo();
-  Join(1, 0, 2, 10);
-  Join(2, 1, 2, 20);
-  const auto prepare = sink.Take<schedule::Prepare>(1);
+  const auto prepare = StartTeam();
   coordinator->OnDisconnected(2);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
   // The node comes back with its prepared epoch.
@@ -250,10 +242,7 @@ TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
 
 TEST_F(CoordinatorTest, SilenceWhilePreparingAborts) {
   RegisterTwo();
-  Join(1, 0, 2, 10);
-  Join(2, 1, 2, 20);
-  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
-  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Accept(StartTeam(), 0));
   Advance(absl::Seconds(10));
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kTimedOut, Names("10s", "node n2")));
   sink.Take<schedule::Abort>(2);
@@ -261,11 +250,8 @@ TEST_F(CoordinatorTest, SilenceWhilePreparingAborts) {
 
 TEST_F(CoordinatorTest, CancelWhilePreparingAborts) {
   RegisterTwo();
-  Join(1, 0, 2, 10);
-  Join(2, 1, 2, 20);
-  sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(2);
-  coordinator->OnMessage(2, schedule::CancelJoin{20, {Failure::kTimedOut, "gave up"}});
+  StartTeam();
+  coordinator->OnMessage(2, schedule::CancelJoin{21, {Failure::kTimedOut, "gave up"}});
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why),
               Pair(Failure::kTimedOut, Names("rank 1", "node n2", "gave up")));
   sink.Take<schedule::Abort>(2);
@@ -273,10 +259,7 @@ TEST_F(CoordinatorTest, CancelWhilePreparingAborts) {
 
 TEST_F(CoordinatorTest, UnrecordableDecisionAborts) {
   RegisterTwo();
-  Join(1, 0, 2, 10);
-  Join(2, 1, 2, 20);
-  const auto prepare = sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(2);
+  const auto prepare = StartTeam();
   coordinator->OnMessage(1, Accept(prepare, 0));
   store.error = absl::UnavailableError("disk full");
   coordinator->OnMessage(2, Accept(prepare, 1));
@@ -293,43 +276,36 @@ TEST_F(CoordinatorTest, UnrecordableDecisionAborts) {
   sink.Take<schedule::Prepare>(1);
 }
 
-TEST_F(CoordinatorTest, SubTeamsAreNotRecorded) {
-  RegisterTwo();
-  const auto parent = FormTeam();
-  const auto child = FormTeam("child", parent.layout.id.value());
-  EXPECT_EQ(child.layout.parent, parent.layout.id);
+TEST_F(TeamTest, SubTeamsAreNotRecorded) {
+  const auto child = FormTeam("child", team.layout.id.value());
+  EXPECT_EQ(child.layout.parent, team.layout.id);
   EXPECT_EQ(store.Load()->teams.size(), 1u);
   EXPECT_EQ(State(child.layout.id), "ready");
   absl::Status result;
   coordinator->ReplanTeam(child.layout.id, {}, [&](const absl::Status& status) { result = status; });
   EXPECT_THAT(result, FailsWith(absl::StatusCode::kFailedPrecondition, absl::StrCat("team ", child.layout.id.value()),
-                                absl::StrCat("team ", parent.layout.id.value())));
+                                absl::StrCat("team ", team.layout.id.value())));
 }
 
-TEST_F(CoordinatorTest, ParentMustBeKnownWholeAndHere) {
-  RegisterTwo();
+TEST_F(TeamTest, ParentMustBeKnownWholeAndHere) {
   Register(3, "n3");
-  const auto parent = FormTeam();
   Join(1, 0, 2, 10, "t", 99);
   EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names("team 99", "team='t'"));
-  Join(3, 0, 2, 30, "t", parent.layout.id.value());
+  Join(3, 0, 2, 30, "t", team.layout.id.value());
   EXPECT_THAT(sink.Take<schedule::Abort>(3).why.text,
-              Names(absl::StrCat("team ", parent.layout.id.value()), "node n3", "team='t'"));
-  coordinator->OnMessage(1, schedule::TeamBroken{parent.layout.id, {Failure::kMemberLost, "x"}});
+              Names(absl::StrCat("team ", team.layout.id.value()), "node n3", "team='t'"));
+  coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "x"}});
   sink.Take<schedule::BreakTeam>(2);
-  Join(1, 0, 2, 10, "t", parent.layout.id.value());
-  EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text,
-              Names(absl::StrCat("team ", parent.layout.id.value()), "team='t'"));
+  Join(1, 0, 2, 10, "t", team.layout.id.value());
+  EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names(absl::StrCat("team ", team.layout.id.value()), "team='t'"));
 }
 
-TEST_F(CoordinatorTest, SubTeamThatThePlannerLostIsAdopted) {
-  RegisterTwo();
-  const auto parent = FormTeam();
-  const auto child = FormTeam("child", parent.layout.id.value());
+TEST_F(TeamTest, SubTeamThatThePlannerLostIsAdopted) {
+  const auto child = FormTeam("child", team.layout.id.value());
   Restart();
-  EXPECT_TRUE(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  EXPECT_TRUE(Register(1, "n1", 1, {Running(team, 1), Running(child, 1)}).forgotten.empty());
   EXPECT_EQ(State(child.layout.id), "ready");
-  EXPECT_TRUE(Register(2, "n2", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), Running(child, 1)}).forgotten.empty());
   EXPECT_TRUE(Silent());
   EXPECT_EQ(store.Load()->teams.size(), 1u);
   coordinator->OnMessage(1, schedule::LeaveTeam{child.layout.id});
@@ -340,46 +316,42 @@ TEST_F(CoordinatorTest, SubTeamThatThePlannerLostIsAdopted) {
               FailsWith(absl::StatusCode::kNotFound, absl::StrCat("team ", child.layout.id.value())));
 }
 
-TEST_F(CoordinatorTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
-  RegisterTwo();
-  const auto parent = FormTeam();
-  const auto child = FormTeam("child", parent.layout.id.value());  // assume that no daemon received its Commit
+TEST_F(TeamTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
+  const auto child = FormTeam("child", team.layout.id.value());  // assume that no daemon received its Commit
   Restart();
   store.error = absl::UnavailableError("disk full");
-  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
-  Register(1, "n1", 1, {Running(parent, 1)});
+  Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
+  Register(1, "n1", 1, {Running(team, 1)});
   Advance(absl::Seconds(3));
   EXPECT_TRUE(Silent());
   store.error = absl::OkStatus();
   Advance(absl::Seconds(3));
   EXPECT_EQ(sink.Take<schedule::Abort>(2).team, child.layout.id);
   Restart();
-  EXPECT_EQ(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten,
+  EXPECT_EQ(Register(1, "n1", 1, {Running(team, 1), Running(child, 1)}).forgotten,
             (std::vector<TeamId>{child.layout.id}));
 }
 
-TEST_F(CoordinatorTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
-  RegisterTwo();
-  const auto parent = FormTeam();
+TEST_F(TeamTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
   // Only n1 received its Commits.
-  const auto child = FormTeam("child", parent.layout.id.value());
+  const auto child = FormTeam("child", team.layout.id.value());
   Restart();
-  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
+  Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
   EXPECT_TRUE(Silent()) << "n1 may run it";
   coordinator->OnMessage(2, schedule::CommitReply{child.layout.id, EpochId{1}});  // after n1 has notified it
-  EXPECT_TRUE(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  EXPECT_TRUE(Register(1, "n1", 1, {Running(team, 1), Running(child, 1)}).forgotten.empty());
   EXPECT_EQ(State(child.layout.id), "ready");
   EXPECT_TRUE(Silent());
   // The daemons come back in the other order.
   Restart();
-  Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)});
-  EXPECT_TRUE(Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)}).forgotten.empty());
+  Register(1, "n1", 1, {Running(team, 1), Running(child, 1)});
+  EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)}).forgotten.empty());
   EXPECT_EQ(State(child.layout.id), "ready");
   EXPECT_TRUE(Silent());
   // No daemon runs the team.
   Restart();
-  Register(1, "n1", 1, {Running(parent, 1)});
-  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
+  Register(1, "n1", 1, {Running(team, 1)});
+  Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{1});
   EXPECT_FALSE(coordinator->Team(child.layout.id).ok());
 }

@@ -178,9 +178,7 @@ TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
   EXPECT_EQ(coordinator->MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
 }
 
-TEST_F(CoordinatorTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
   StatusAnswer answer;
   answer.nodes.resize(2);
   answer.nodes[0].node = "n1";

@@ -40,26 +40,18 @@ TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
   Restart();
   auto refused = Register(1, "n1");
   EXPECT_THAT(Brief(refused.why), Pair(Failure::kPermission, Names("node n1")));
-  coordinator->OnConnected(2);
   schedule::NodeAnnouncement node = Announce("n1", 1);
   node.join_token = "Secret";
-  coordinator->OnMessage(2, schedule::Register{node, {}});
-  EXPECT_THAT(sink.Take<schedule::Registered>(2).why.text, Names("node n1"));
-  coordinator->OnConnected(3);
+  EXPECT_THAT(RegisterAs(2, {node, {}}).why.text, Names("node n1"));
   node.join_token = "secret";
   node.formats.plan = 7;
-  coordinator->OnMessage(3, schedule::Register{node, {}});
-  refused = sink.Take<schedule::Registered>(3);
+  refused = RegisterAs(3, {node, {}});
   EXPECT_EQ(refused.why.failure, Failure::kVersion);
   EXPECT_THAT(refused.why.text, Names("node n1", "format 7", "side 1"));
   node.formats.plan = kPlanFormatVersion + 1;  // a difference of one is accepted
-  coordinator->OnConnected(4);
-  coordinator->OnMessage(4, schedule::Register{node, {}});
-  EXPECT_TRUE(sink.Take<schedule::Registered>(4).accepted);
-  coordinator->OnConnected(5);
+  EXPECT_TRUE(RegisterAs(4, {node, {}}).accepted);
   node.incarnation = Incarnation{2};
-  coordinator->OnMessage(5, schedule::Register{node, {}});
-  refused = sink.Take<schedule::Registered>(5);
+  refused = RegisterAs(5, {node, {}});
   EXPECT_EQ(refused.why.failure, Failure::kPermission);
   EXPECT_EQ(refused.why.node, "n1");
   EXPECT_EQ(sink.closed.count(4), 0u);
@@ -69,9 +61,7 @@ TEST_F(CoordinatorTest, TakesTwoTokensWhileTheyAreReplaced) {
   auto accepts = [&, session = SessionId{0}](const std::string& token) mutable {
     schedule::NodeAnnouncement node = Announce("n1", 1);
     node.join_token = token;
-    coordinator->OnConnected(++session);
-    coordinator->OnMessage(session, schedule::Register{node, {}});
-    return sink.Take<schedule::Registered>(session).accepted;
+    return RegisterAs(++session, {node, {}}).accepted;
   };
   options.join_tokens = {"old"};
   Restart();

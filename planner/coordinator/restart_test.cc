@@ -14,9 +14,7 @@ namespace {
 using schedule::Failure;
 using testing::Names;
 
-TEST_F(CoordinatorTest, RestartKeepsTeamsAndIds) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
   ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
   Restart();
   EXPECT_EQ(State(team.layout.id), "ready");
@@ -35,11 +33,9 @@ TEST_F(CoordinatorTest, RestartKeepsTeamsAndIds) {
 
 TEST_F(CoordinatorTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
   RegisterTwo();
-  Join(1, 0, 2, 11);
-  Join(2, 1, 2, 21);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p1 = StartTeam();
   coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  coordinator->OnMessage(2, Accept(p1, 1));
   Restart();  // the Commits are lost
   Register(1, "n1", 1, {Running(p1, 0, 1)});
   const auto commit = sink.Take<schedule::Commit>(1);
@@ -50,9 +46,7 @@ TEST_F(CoordinatorTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
   sink.Take<schedule::Commit>(2);
 }
 
-TEST_F(CoordinatorTest, ATeamThatBrokeBeforeItsCommitCameIsReportedBroken) {
-  RegisterTwo();
-  const auto team = FormTeam();
+TEST_F(TeamTest, ATeamThatBrokeBeforeItsCommitCameIsReportedBroken) {
   Restart();
   Register(1, "n1", 1, {Running(team, 1)});
   auto broken = Running(team, 0);
@@ -65,20 +59,15 @@ TEST_F(CoordinatorTest, ATeamThatBrokeBeforeItsCommitCameIsReportedBroken) {
 
 TEST_F(CoordinatorTest, RestartBeforeRecordAborts) {
   RegisterTwo();
-  Join(1, 0, 2, 11);
-  Join(2, 1, 2, 21);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p1 = StartTeam();
   coordinator->OnMessage(1, Accept(p1, 0));
   Restart();
   Register(1, "n1", 1, {Running(p1, 0, 1)});
   EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names(absl::StrCat("team ", p1.layout.id.value())));
 }
 
-TEST_F(CoordinatorTest, TeamsOfALostStoreAreAdopted) {
-  RegisterTwo();
-  const auto team = FormTeam();
-  store = FailingStore();
-  Restart();
+TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
+  LoseStore();
   Register(1, "n1", 1, {Running(team, 1)});
   EXPECT_EQ(State(team.layout.id), "ready");
   EXPECT_EQ(store.Load()->teams.size(), 1u);

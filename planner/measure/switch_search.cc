@@ -205,7 +205,6 @@ class Search {
   }
 
   absl::StatusOr<topology::Topology> Rooted(uint32_t root) const {
-    const topology::FlatCosts costs;
     std::vector<topology::Switch> switches;
     std::vector<topology::Node> nodes(leaves_);
     struct Visit {
@@ -218,21 +217,14 @@ class Search {
       stack.pop_back();
       const int64_t latency_ns = std::max<int64_t>(1, std::llround(visit.latency_ns));  // must be positive
       if (visit.at < leaves_) {
-        nodes[visit.at] = {.name = names_[visit.at],
-                           .parent = visit.parent,
-                           .overhead_ns = costs.overhead_ns,
-                           .receive_overhead_ns = costs.receive_overhead_ns,
-                           .latency_ns = latency_ns,
-                           .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s,
-                           .cores = costs.cores,
-                           .host = costs.host};
+        nodes[visit.at] = topology::MakeNode(names_[visit.at], visit.parent, {.latency_ns = latency_ns});
         continue;
       }
       const auto index = static_cast<uint32_t>(switches.size());
       switches.push_back({.name = index == 0 ? "core" : absl::StrCat("sw", index),
                           .parent = visit.parent,
                           .latency_ns = latency_ns,
-                          .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s});
+                          .bandwidth_bytes_per_s = topology::FlatCosts().bandwidth_bytes_per_s});
       // Children are ordered by the first node below, so that names follow the nodes' order.
       std::vector<std::pair<uint32_t, Visit>> below;
       for (const Link& link : graph_[visit.at]) {

@@ -342,29 +342,13 @@ absl::Status CheckMeasurements(const topology::Topology& tree, absl::Span<const 
 }  // namespace
 
 const char* LatencyDoubtName(LatencyDoubt doubt) {
-  switch (doubt) {
-    case LatencyDoubt::kMeasured:
-      return "measured";
-    case LatencyDoubt::kShared:
-      return "shared";
-    case LatencyDoubt::kUnmeasured:
-      return "unmeasured";
-  }
-  return "";
+  constexpr const char* kNames[] = {"measured", "shared", "unmeasured"};
+  return kNames[static_cast<size_t>(doubt)];
 }
 
 const char* RateDoubtName(RateDoubt doubt) {
-  switch (doubt) {
-    case RateDoubt::kBottleneck:
-      return "bottleneck";
-    case RateDoubt::kTied:
-      return "tied";
-    case RateDoubt::kAtLeast:
-      return "at-least";
-    case RateDoubt::kUnmeasured:
-      return "unmeasured";
-  }
-  return "";
+  constexpr const char* kNames[] = {"bottleneck", "tied", "at-least", "unmeasured"};
+  return kNames[static_cast<size_t>(doubt)];
 }
 
 absl::StatusOr<TreeFit> FitTree(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements) {

@@ -17,6 +17,11 @@ using Matrix = std::vector<Vector>;
 constexpr double kStep = 0.02;  // step of a logarithm, for differences: times are whole nanoseconds, with kinks
 constexpr double kDampingFirst = 1e-2;
 constexpr double kDampingMax = 1e6;
+constexpr uint32_t kIterationsMax = 60;
+// A value is expected within this factor of its start, up or down.
+const double kPriorWidth = std::log(4.0);
+// Error of a measurement, or of the model; larger residuals than twice that count less.
+constexpr double kNoiseShare = 0.1;
 constexpr double kGainMin = 1e-4;  // share of the sum of squares below which an iteration is the last
 
 // Slot locates a parameter, and has its limits.
@@ -69,15 +74,14 @@ bool Solve(Matrix a, Vector b, Vector* x) {
 // Problem has the sum that the fit minimizes, and its terms. A point holds log(value / start) for each free parameter.
 class Problem {
  public:
-  Problem(absl::Span<const Observation> observations, const ClusterCosts& start, const CalibrationOptions& options)
-      : observations_(observations), start_(start), options_(options) {
+  Problem(absl::Span<const Observation> observations, const ClusterCosts& start)
+      : observations_(observations), start_(start) {
     for (const Slot& slot : kSlots) {
       if (*slot.in(start_) > 0) free_.push_back(&slot);
     }
   }
 
   const std::vector<const Slot*>& free() const { return free_; }
-  double prior_width() const { return std::log(options_.prior_factor); }
 
   ClusterCosts CostsAt(const Vector& point) const {
     ClusterCosts costs = start_;
@@ -104,15 +108,15 @@ class Problem {
   double SumAt(const Vector& point, const Vector& residuals) const {
     double sum = 0;
     for (const double r : residuals) {
-      const double share = std::abs(r) / options_.noise_share;
+      const double share = std::abs(r) / kNoiseShare;
       sum += share <= kHuber ? share * share : kHuber * (2 * share - kHuber);
     }
-    for (const double x : point) sum += x * x / (prior_width() * prior_width());
+    for (const double x : point) sum += x * x / (kPriorWidth * kPriorWidth);
     return sum;
   }
   double WeightOf(double residual) const {
-    const double share = std::abs(residual) / options_.noise_share;
-    return std::min(1.0, kHuber / std::max(share, kHuber)) / (options_.noise_share * options_.noise_share);
+    const double share = std::abs(residual) / kNoiseShare;
+    return std::min(1.0, kHuber / std::max(share, kHuber)) / (kNoiseShare * kNoiseShare);
   }
 
   // Computes the normal equations at a point: half the Hessian of the sum (the posterior's precision), and minus half
@@ -129,7 +133,7 @@ class Problem {
       for (size_t i = 0; i < slope.size(); ++i) slope[i] = (slope[i] - low[i]) / (2 * kStep);
       slopes.push_back(std::move(slope));
     }
-    const double prior = 1 / (prior_width() * prior_width());
+    const double prior = 1 / (kPriorWidth * kPriorWidth);
     precision->assign(n, Vector(n, 0));
     descent->assign(n, 0);
     for (size_t p = 0; p < n; ++p) {
@@ -152,11 +156,10 @@ class Problem {
 
   absl::Span<const Observation> observations_;
   ClusterCosts start_;
-  CalibrationOptions options_;
   std::vector<const Slot*> free_;
 };
 
-absl::Status CheckInput(absl::Span<const Observation> observations, const CalibrationOptions& options) {
+absl::Status CheckInput(absl::Span<const Observation> observations) {
   if (observations.empty()) return absl::InvalidArgumentError("calibration: no observations (count=0, least=1)");
   for (size_t i = 0; i < observations.size(); ++i) {
     const double ns = observations[i].measured_ns;
@@ -164,14 +167,6 @@ absl::Status CheckInput(absl::Span<const Observation> observations, const Calibr
       return absl::InvalidArgumentError(
           absl::StrCat("calibration: observation ", i, ": no time that a call takes (ns=", ns, ")"));
     }
-  }
-  if (!(options.prior_factor > 1) || !std::isfinite(options.prior_factor)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("calibration: prior_factor: out of range (prior_factor=", options.prior_factor, ", above=1)"));
-  }
-  if (!(options.noise_share > 0) || !std::isfinite(options.noise_share)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("calibration: noise_share: out of range (noise_share=", options.noise_share, ", above=0)"));
   }
   return absl::OkStatus();
 }
@@ -195,7 +190,7 @@ std::vector<FittedParameter> Describe(const Problem& problem, const Matrix& prec
     one.start = *slot.in(start);
     one.value = *slot.in(fitted);
     one.doubt = std::exp(width);
-    one.determined = width < problem.prior_width() / 2;
+    one.determined = width < kPriorWidth / 2;
     for (size_t q = 0; q < n; ++q) {
       const double correlation = covariance[p][q] / std::sqrt(covariance[p][p] * covariance[q][q]);
       if (q != p && std::abs(correlation) > kConfusedCorrelation) one.confused_with.push_back(problem.free()[q]->name);
@@ -211,7 +206,7 @@ double Median(Vector values) {
 }
 
 // Fits from one start, with its spin_ns.
-absl::StatusOr<Calibration> Fit(const Problem& problem, const ClusterCosts& start, uint32_t iterations_max) {
+absl::StatusOr<Calibration> Fit(const Problem& problem, const ClusterCosts& start) {
   Calibration result;
   Vector point(problem.free().size(), 0);
   ASSIGN_OR_RETURN(Vector residuals, problem.Residuals(point));
@@ -220,7 +215,7 @@ absl::StatusOr<Calibration> Fit(const Problem& problem, const ClusterCosts& star
   Matrix precision;
   Vector descent;
   RETURN_IF_ERROR(problem.Linearize(point, residuals, &precision, &descent));
-  while (result.iterations < iterations_max && damping < kDampingMax) {
+  while (result.iterations < kIterationsMax && damping < kDampingMax) {
     ++result.iterations;
     Matrix damped = precision;
     for (size_t p = 0; p < point.size(); ++p) damped[p][p] *= 1 + damping;
@@ -280,10 +275,9 @@ absl::StatusOr<double> PredictNs(const Observation& observation, const ClusterCo
 }
 
 absl::StatusOr<Calibration> Calibrate(absl::Span<const Observation> observations, const ClusterCosts& start,
-                                      const CalibrationOptions& options) {
-  RETURN_IF_ERROR(CheckInput(observations, options));
+                                      std::vector<int64_t> spins_ns) {
+  RETURN_IF_ERROR(CheckInput(observations));
   RETURN_IF_ERROR(CheckCostParameters(start.parameters));
-  std::vector<int64_t> spins_ns = options.spins_ns;
   if (spins_ns.empty()) spins_ns.push_back(start.parameters.spin_ns);
   std::optional<Calibration> best;
   for (const int64_t spin_ns : spins_ns) {
@@ -291,11 +285,11 @@ absl::StatusOr<Calibration> Calibrate(absl::Span<const Observation> observations
     from.parameters.spin_ns = spin_ns;
     RETURN_IF_ERROR(CheckCostParameters(from.parameters));
     if (from.nodes.receive_overhead_ns == 0) from.nodes.receive_overhead_ns = from.nodes.overhead_ns;
-    const Problem problem(observations, from, options);
+    const Problem problem(observations, from);
     if (problem.free().empty()) {
       return absl::InvalidArgumentError("calibration: all parameters start at 0 (free=0, least=1)");
     }
-    ASSIGN_OR_RETURN(Calibration fit, Fit(problem, from, options.iterations_max));
+    ASSIGN_OR_RETURN(Calibration fit, Fit(problem, from));
     if (!best.has_value() || fit.loss < best->loss) best = std::move(fit);
   }
   return *std::move(best);

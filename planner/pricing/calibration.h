@@ -62,27 +62,20 @@ struct Calibration {
 
 inline constexpr double kConfusedCorrelation = 0.8;
 
-struct CalibrationOptions {
-  double prior_factor = 4;   // expected ratio, up or down, to the start
-  double noise_share = 0.1;  // error of a measurement, or the model; larger residuals than twice that count less
-  uint32_t iterations_max = 60;
-  // Values of spin_ns to try, each with a fit of its own; the best is kept. It is a threshold, which has no slope to
-  // follow. Empty: the start's value.
-  std::vector<int64_t> spins_ns;
-};
-
 // Finds the costs with which the model explains the observations best: least squares of log(predicted / measured) over
-// noise_share and log(value / start) over log(prior_factor). Parameters that start at 0 stay 0; host and cores are
-// unchanged. A parameter that no observation depends on stays at its start.
+// a measurement's usual error, a tenth, and log(value / start) over log(4), the expected ratio to the start. Parameters
+// that start at 0 stay 0; host and cores are unchanged. A parameter that no observation depends on stays at its start.
+// `spins_ns` are values of spin_ns to try, each with a fit of its own, of which the best is kept: spin_ns is a
+// threshold, which has no slope to follow. Empty: the start's value.
 //
 // Method:  Levenberg-Marquardt on logarithms; Price is the forward model, derivatives are differences; Huber's weights.
 //          Deterministic.
 // Cost:    some 25 predictions per observation and iteration.
-// Errors:  INVALID_ARGUMENT without observations, for a measured time that is not positive and finite, for options out
-//          of range, if no parameter may change, and for a start that is out of range; those of PredictNs.
+// Errors:  INVALID_ARGUMENT without observations, for a measured time that is not positive and finite, if no
+//          parameter may change, and for a start that is out of range; those of PredictNs.
 // Source:  Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", J. SIAM 11 (1963).
 absl::StatusOr<Calibration> Calibrate(absl::Span<const Observation> observations, const ClusterCosts& start,
-                                      const CalibrationOptions& options = {});
+                                      std::vector<int64_t> spins_ns = {});
 
 }  // namespace copse::planner
 

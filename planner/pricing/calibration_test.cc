@@ -184,7 +184,7 @@ TEST(CalibrateTest, NamesParametersThatCannotBeToldApart) {
   start.nodes.latency_ns = 1;
   Observation call = Call("flat", 2, Collective::kBarrier, 0);
   call.barrier.reset();
-  const auto calibration = Calibrate(Measured({call}, start, 0, 1), start, {.noise_share = 0.01});
+  const auto calibration = Calibrate(Measured({call}, start, 0, 1), start);
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_EQ(calibration->parameters.size(), 4u);  // parameters that start at 0 are fixed
   const FittedParameter& sending = Find(*calibration, "overhead_ns");
@@ -196,7 +196,7 @@ TEST(CalibrateTest, NamesParametersThatCannotBeToldApart) {
 TEST(CalibrateTest, TriesSpins) {
   ClusterCosts truth = Truth(4);
   truth.parameters.spin_ns = 50'000;
-  const auto calibration = Calibrate(Measured(Calls(), truth, 0.02, 3), Start(4), {.spins_ns = {0, 50'000}});
+  const auto calibration = Calibrate(Measured(Calls(), truth, 0.02, 3), Start(4), {0, 50'000});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_EQ(calibration->costs.parameters.spin_ns, 50'000);
   EXPECT_LT(calibration->median_residual, 0.05);
@@ -214,7 +214,7 @@ TEST(CalibrateTest, OneWildMeasurementDoesNotDecide) {
 struct Bad {
   const char* name;
   std::vector<double> measured_ns;
-  CalibrationOptions options;
+  std::vector<int64_t> spins_ns;
   const char* thing;
 };
 class BadCalibrationTest : public ::testing::TestWithParam<Bad> {};
@@ -224,16 +224,14 @@ TEST_P(BadCalibrationTest, IsRefused) {
     calls.push_back(Call("flat", 2, Collective::kBarrier, 0));
     calls.back().measured_ns = ns;
   }
-  const absl::Status refused = Calibrate(calls, Start(0), GetParam().options).status();
+  const absl::Status refused = Calibrate(calls, Start(0), GetParam().spins_ns).status();
   EXPECT_THAT(refused, FailsWith(kInvalid, GetParam().thing));
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, BadCalibrationTest,
                          ::testing::Values(Bad{"None", {}, {}, "count=0"}, Bad{"Zero", {0}, {}, "observation 0"},
                                            Bad{"Negative", {5, -3}, {}, "observation 1"},
                                            Bad{"Infinite", {std::numeric_limits<double>::infinity()}, {}, "ns=inf"},
-                                           Bad{"NoPrior", {5}, {.prior_factor = 1}, "prior_factor=1"},
-                                           Bad{"NoNoise", {5}, {.noise_share = 0}, "noise_share=0"},
-                                           Bad{"Spin", {5}, {.spins_ns = {-1}}, "spin_ns"}),
+                                           Bad{"Spin", {5}, {-1}, "spin_ns"}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(CalibrateTest, RefusesToFitNothing) {

@@ -6,23 +6,11 @@
 
 #include "base/status_macros.h"
 #include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/center.h"
 #include "planner/algorithms/lower_bound.h"
 #include "planner/pricing/message_costs.h"
 
 namespace copse::planner {
-namespace {
-
-// Returns the farthest node from `from`; `from` itself if it is alone.
-uint32_t FarthestFrom(const BroadcastCosts& costs, uint32_t from) {
-  uint32_t farthest = from;
-  for (uint32_t v = 0; v < costs.node_count(); ++v) {
-    if (v != from && (farthest == from || costs.Cost(from, v) > costs.Cost(from, farthest))) farthest = v;
-  }
-  return farthest;
-}
-
-}  // namespace
-
 absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule::TeamShape& shape,
                                          const CallArguments& arguments) {
   const CostParameters& parameters = costs.parameters();

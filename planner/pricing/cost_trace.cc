@@ -8,55 +8,31 @@
 
 namespace copse::planner {
 
+namespace {
+
+enum class Peer { kNone, kNode, kRank };
+// By Doing: its name in a step, and what its span's peer is.
+constexpr struct {
+  const char* what;
+  Peer peer;
+} kDoings[] = {
+    {"post", Peer::kNone}, {"pick up", Peer::kNone},          {"wake", Peer::kNone},    {"take rank ", Peer::kRank},
+    {"arm", Peer::kNone},  {"receive", Peer::kNode},          {"reduce", Peer::kNone},  {"copy", Peer::kNone},
+    {"send", Peer::kNode}, {"deliver to rank ", Peer::kRank}, {"transfer", Peer::kNode}};
+
+}  // namespace
+
 PathStep CostTrace::StepOf(const Span& span) const {
-  PathStep step;
-  step.start_ns = span.start;
-  step.end_ns = span.end;
+  const auto& [what, peer] = kDoings[static_cast<size_t>(span.doing)];
+  PathStep step{.what = what, .start_ns = span.start, .end_ns = span.end};
   if (span.actor >= shape_.node_count()) {
     step.rank = Rank(span.actor - shape_.node_count());
     step.node = shape_.NodeOf(*step.rank);
   } else {
     step.node = NodeIndex(span.actor);
   }
-  const auto rank_here = [&] { return shape_.RanksOf(step.node)[span.peer].value(); };
-  switch (span.doing) {
-    case Doing::kPost:
-      step.what = "post";
-      break;
-    case Doing::kPickUp:
-      step.what = "pick up";
-      break;
-    case Doing::kWake:
-      step.what = "wake";
-      break;
-    case Doing::kTakeRank:
-      step.what = absl::StrCat("take rank ", rank_here());
-      break;
-    case Doing::kArm:
-      step.what = "arm";
-      break;
-    case Doing::kReceive:
-      step.what = "receive";
-      step.peer = NodeIndex(span.peer);
-      break;
-    case Doing::kReduce:
-      step.what = "reduce";
-      break;
-    case Doing::kCopy:
-      step.what = "copy";
-      break;
-    case Doing::kSend:
-      step.what = "send";
-      step.peer = NodeIndex(span.peer);
-      break;
-    case Doing::kDeliver:
-      step.what = absl::StrCat("deliver to rank ", rank_here());
-      break;
-    case Doing::kTransfer:
-      step.what = "transfer";
-      step.peer = NodeIndex(span.peer);
-      break;
-  }
+  if (peer == Peer::kNode) step.peer = NodeIndex(span.peer);
+  if (peer == Peer::kRank) absl::StrAppend(&step.what, shape_.RanksOf(step.node)[span.peer].value());
   return step;
 }
 

@@ -12,6 +12,7 @@
 
 namespace copse::planner {
 
+// cost_trace.cc names them in this order.
 enum class Doing : uint8_t {
   kPost,
   kPickUp,

@@ -21,7 +21,7 @@ namespace copse::planner {
 //   also combines;
 // - barrier, allreduce: the mean of both, since one tree is used both ways.
 //
-// Output:  vertices 0..n-1 are the team's nodes; has_tree().
+// Output:  vertices 0..n-1 are the team's nodes.
 // Errors:  INVALID_ARGUMENT if a broadcast could take longer than the algorithms can count. Nothing else.
 // Cost:    O(nodes + switches above them).
 absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective collective, uint64_t bytes);

@@ -87,7 +87,7 @@ TeamId ShownTeam(const schedule::TeamLayout& layout) {
   return schedule::IsCompanion(layout.identity) ? layout.parent : layout.id;
 }
 
-void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
+void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row) {
   row->set_id(info.plan.id.value());
   row->set_team(ShownTeam(info.layout).value());
   row->set_collective(std::string(CollectiveName(info.plan.collective)));
@@ -102,6 +102,7 @@ void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
     edge->set_from(rpc::ToUtf8(info.layout.nodes[from].name));
     edge->set_to(rpc::ToUtf8(info.layout.nodes[to].name));
   }
+  for (const std::string& node : critical_path) row->add_critical_path(rpc::ToUtf8(node));
 }
 
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,

@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "planner/coordinator/coordinator.h"
@@ -24,8 +25,7 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
 // Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
-// Leaves out the critical path, which costs a prediction.
-void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
+void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row);
 void FillProbe(const ProbeReport& report, const std::optional<topology::Topology>& before,

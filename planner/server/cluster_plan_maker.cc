@@ -111,8 +111,7 @@ std::string ExplanationJson(const Explanation& explanation, const schedule::Team
 
 }  // namespace
 
-absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
-                                                   std::vector<std::string>* added) {
+absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names) {
   topology::FlatCosts costs;
   if (model.shared_cores > 0) {
     costs.cores = model.shared_cores;
@@ -128,15 +127,7 @@ absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, co
   }
   for (const std::string& name : names) {
     if (model.topology && model.topology->FindNode(name)) continue;
-    if (added != nullptr) added->push_back(name);
-    nodes.push_back({.name = name,
-                     .parent = model.topology ? model.topology->root_switch() : 0,
-                     .overhead_ns = costs.overhead_ns,
-                     .receive_overhead_ns = costs.receive_overhead_ns,
-                     .latency_ns = costs.latency_ns,
-                     .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s,
-                     .cores = costs.cores,
-                     .host = costs.host});
+    nodes.push_back(topology::MakeNode(name, model.topology ? model.topology->root_switch() : 0, costs));
   }
   if (!model.announced_cores.empty() && model.shared_cores == 0) {
     for (topology::Node& node : nodes) {

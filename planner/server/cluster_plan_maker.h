@@ -41,9 +41,8 @@ struct ClusterModel {
 inline constexpr int64_t kDrainingWeight = 8;
 
 // Returns `model`'s topology with `names` added to it, from which plans for these nodes are made. A node that it does
-// not name is added to its root switch, with default costs; `added`, if not null, gets the names of such nodes.
-absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
-                                                   std::vector<std::string>* added = nullptr);
+// not name is added to its root switch, with default costs.
+absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names);
 
 // ClusterTopologies caches the last result of ClusterTopology, which is a copy of the cluster. Teams whose nodes the
 // topology names, the usual case, all have the same result. Single-threaded.
@@ -52,7 +51,8 @@ class ClusterTopologies {
   // Shared keeps the topology alive for plans in progress when a later call makes another.
   using Shared = std::shared_ptr<const topology::Topology>;
 
-  // Returns ClusterTopology's result; the model must not change until Forget is called.
+  // Returns ClusterTopology's result; the model must not change until Forget is called. `added`, if not null, gets the
+  // names that the model's topology has not.
   absl::StatusOr<Shared> With(const ClusterModel& model, const std::vector<std::string>& names,
                               std::vector<std::string>* added = nullptr);
   void Forget() { kept_ = nullptr; }

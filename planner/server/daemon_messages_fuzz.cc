@@ -129,7 +129,7 @@ class Target : public coordinator::SessionSink {
     }
     for (const coordinator::PlanInfo& plan : coordinator_->Plans()) {
       v1::PlanRow row;
-      planner::FillPlan(plan, &row);
+      planner::FillPlan(plan, {}, &row);
       (void)coordinator_->Explain(plan.plan.id).ok();
       (void)coordinator_->CriticalPath(plan.plan.id).ok();
     }

@@ -120,8 +120,7 @@ absl::Status PlannerProcess::Open() {
   RETURN_IF_ERROR(coordinator_->Start());
   topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
   RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
-  admin_service_ =
-      std::make_unique<AdminService>(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), authorizer_.get());
+  admin_service_ = MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), authorizer_.get());
   RETURN_IF_ERROR(Listen());
   signals_ = std::thread([this] { WaitForSignals(); });
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
@@ -152,7 +151,7 @@ absl::Status PlannerProcess::Listen() {
   builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
   builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
   builder.RegisterService(daemon_service_.get());
-  builder.RegisterService(admin_service_.get());
+  builder.RegisterService(admin_service_->service());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));

@@ -56,7 +56,7 @@ bool TopologyHistory::IsKnownFile(const std::optional<topology::Topology>& topol
 
 absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& topology, const std::string& source,
                                     bool from_file) {
-  TopologyVersion version{.version = versions_.empty() ? 1 : versions_.back().version + 1,
+  TopologyVersion version{.version = newest_version() + 1,
                           .applied = absl::Now(),
                           .source = source,
                           .from_file = from_file,
@@ -89,7 +89,7 @@ absl::Status TopologyHistory::ApplyFile(const std::string& path, const std::opti
 void TopologyHistory::Apply(topology::Topology topology, const std::string& source,
                             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min) {
   if (in_force().has_value() && *in_force() == topology) {
-    return done(TopologyOutcome{.version = versions_.empty() ? 0 : versions_.back().version});
+    return done(TopologyOutcome{.version = newest_version()});
   }
   std::optional<topology::Topology> next(std::move(topology));
   if (const absl::Status stored = Store(next, source, false); !stored.ok()) return done(stored);

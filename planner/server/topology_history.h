@@ -80,6 +80,7 @@ class TopologyHistory {
 
   // The newest version is the last.
   const std::vector<TopologyVersion>& versions() const { return versions_; }
+  uint64_t newest_version() const { return versions_.empty() ? 0 : versions_.back().version; }  // 0: none ever was
   const std::optional<topology::Topology>& in_force() const { return plan_maker_->topology(); }
   // Errors: NOT_FOUND: the version never was or is no longer kept. FAILED_PRECONDITION: it cannot be read.
   absl::StatusOr<std::optional<topology::Topology>> Version(uint64_t version) const;

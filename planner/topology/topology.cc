@@ -208,6 +208,17 @@ Path Topology::PathBetween(uint32_t node_a, uint32_t node_b) const {
   return path;
 }
 
+Node MakeNode(std::string name, uint32_t parent, const FlatCosts& costs) {
+  return {.name = std::move(name),
+          .parent = parent,
+          .overhead_ns = costs.overhead_ns,
+          .receive_overhead_ns = costs.receive_overhead_ns,
+          .latency_ns = costs.latency_ns,
+          .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s,
+          .cores = costs.cores,
+          .host = costs.host};
+}
+
 absl::StatusOr<Topology> FlatTopology(absl::Span<const std::string> names, const FlatCosts& costs) {
   if (names.size() > kNodeCountMax) {
     return absl::InvalidArgumentError(
@@ -215,16 +226,7 @@ absl::StatusOr<Topology> FlatTopology(absl::Span<const std::string> names, const
   }
   std::vector<Node> nodes;
   nodes.reserve(names.size());
-  for (const std::string& name : names) {
-    nodes.push_back(Node{.name = name,
-                         .parent = 0,
-                         .overhead_ns = costs.overhead_ns,
-                         .receive_overhead_ns = costs.receive_overhead_ns,
-                         .latency_ns = costs.latency_ns,
-                         .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s,
-                         .cores = costs.cores,
-                         .host = costs.host});
-  }
+  for (const std::string& name : names) nodes.push_back(MakeNode(name, 0, costs));
   return Topology::Create({Switch{.name = "core"}}, std::move(nodes));
 }
 

@@ -120,6 +120,8 @@ struct FlatCosts {
   std::string host;  // not empty: all nodes share its cores
 };
 
+Node MakeNode(std::string name, uint32_t parent, const FlatCosts& costs = {});
+
 // Makes a topology with all nodes on one switch named "core", each with the same costs. Errors: those of
 // Topology::Create.
 absl::StatusOr<Topology> FlatTopology(absl::Span<const std::string> names, const FlatCosts& costs = {});

@@ -63,14 +63,6 @@ size_t LongestName(std::string_view hostlist) {
   return std::max({longest, name, number});
 }
 
-struct Figures {
-  int64_t overhead_ns;
-  int64_t receive_overhead_ns;
-  int64_t latency_ns;
-  int64_t bandwidth_bytes_per_s;
-  uint32_t cores;
-};
-
 class Parser {
  public:
   Parser(std::string_view filename, const ParseOptions& options) : filename_(filename), options_(options) {}
@@ -104,7 +96,7 @@ class Parser {
   absl::Status ReadCosts(const YAML::Node& node);
   absl::StatusOr<uint32_t> ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const;
   // Overwrites the figures that `fields` has.
-  absl::Status ReadFigures(const Fields& fields, const std::string& what, Figures& figures) const;
+  absl::Status ReadFigures(const Fields& fields, const std::string& what, Node& node) const;
 
   absl::Status ReadVersion(const Fields& fields, const YAML::Node& document) const;
   absl::Status ReadSwitches(const YAML::Node& list);
@@ -114,7 +106,7 @@ class Parser {
 
   const std::string_view filename_;
   const ParseOptions options_;
-  Figures defaults_{};
+  Node defaults_ = MakeNode("", 0);  // figures of nodes, and of links
   CostParameters costs_;
   std::vector<Switch> switches_;
   std::vector<std::pair<std::string, YAML::Node>> parents_;  // by switch: the parent's name, empty for none
@@ -212,19 +204,19 @@ absl::StatusOr<uint32_t> Parser::ReadCount(const YAML::Node& node, const std::st
   return count;
 }
 
-absl::Status Parser::ReadFigures(const Fields& fields, const std::string& what, Figures& figures) const {
+absl::Status Parser::ReadFigures(const Fields& fields, const std::string& what, Node& node) const {
   for (const auto& [key, value] : fields) {
     const std::string item = absl::StrCat(what, ": ", key);
     if (key == "overhead") {
-      ASSIGN_OR_RETURN(figures.overhead_ns, ReadTime(value, item));
+      ASSIGN_OR_RETURN(node.overhead_ns, ReadTime(value, item));
     } else if (key == "receive_overhead") {
-      ASSIGN_OR_RETURN(figures.receive_overhead_ns, ReadTime(value, item));
+      ASSIGN_OR_RETURN(node.receive_overhead_ns, ReadTime(value, item));
     } else if (key == "latency") {
-      ASSIGN_OR_RETURN(figures.latency_ns, ReadTime(value, item));
+      ASSIGN_OR_RETURN(node.latency_ns, ReadTime(value, item));
     } else if (key == "bandwidth") {
-      ASSIGN_OR_RETURN(figures.bandwidth_bytes_per_s, ReadBandwidth(value, item));
+      ASSIGN_OR_RETURN(node.bandwidth_bytes_per_s, ReadBandwidth(value, item));
     } else if (key == "cores") {
-      ASSIGN_OR_RETURN(figures.cores, ReadCount(value, item, kCoreCountMax));
+      ASSIGN_OR_RETURN(node.cores, ReadCount(value, item, kCoreCountMax));
     }
   }
   return absl::OkStatus();
@@ -256,10 +248,10 @@ absl::Status Parser::ReadSwitch(const YAML::Node& entry) {
     ASSIGN_OR_RETURN(parent_name, ReadName(parent->second, what + ": parent"));
   }
   // A root has no link, so no defaults apply to it.
-  Figures figures = parent != fields.end() ? defaults_ : Figures{};
-  RETURN_IF_ERROR(ReadFigures(fields, what, figures));
-  item.latency_ns = figures.latency_ns;
-  item.bandwidth_bytes_per_s = figures.bandwidth_bytes_per_s;
+  Node link = parent != fields.end() ? defaults_ : Node{};
+  RETURN_IF_ERROR(ReadFigures(fields, what, link));
+  item.latency_ns = link.latency_ns;
+  item.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
   switch_by_name_.emplace(item.name, static_cast<uint32_t>(switches_.size()));  // FindDefect reports a duplicate
   switches_.push_back(std::move(item));
   parents_.emplace_back(std::move(parent_name), parent != fields.end() ? parent->second : entry);
@@ -294,7 +286,7 @@ absl::Status Parser::ReadNodeEntry(const YAML::Node& entry) {
   if (LongestName(list) > kNameBytesMax) {
     return Error(name->second, what, ": name too long (length=", LongestName(list), ", limit=", kNameBytesMax, ")");
   }
-  Node node;
+  Node node = defaults_;
   const auto parent = fields.find("switch");
   if (parent == fields.end()) return Error(entry, what, ": is on no switch (key=switch)");
   ASSIGN_OR_RETURN(const std::string parent_name, ReadName(parent->second, what + ": switch"));
@@ -306,13 +298,7 @@ absl::Status Parser::ReadNodeEntry(const YAML::Node& entry) {
   if (const auto host = fields.find("host"); host != fields.end()) {
     ASSIGN_OR_RETURN(node.host, ReadName(host->second, what + ": host"));
   }
-  Figures figures = defaults_;
-  RETURN_IF_ERROR(ReadFigures(fields, what, figures));
-  node.overhead_ns = figures.overhead_ns;
-  node.receive_overhead_ns = figures.receive_overhead_ns;
-  node.latency_ns = figures.latency_ns;
-  node.bandwidth_bytes_per_s = figures.bandwidth_bytes_per_s;
-  node.cores = figures.cores;
+  RETURN_IF_ERROR(ReadFigures(fields, what, node));
 
   const uint64_t room = options_.nodes_max - nodes_.size();
   absl::StatusOr<std::vector<std::string>> names = ExpandHostlist(list, room);
@@ -341,8 +327,6 @@ absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
   ASSIGN_OR_RETURN(const Fields fields,
                    ReadFields(document, "topology", {"version", "costs", "defaults", "switches", "nodes", "fabric"}));
   RETURN_IF_ERROR(ReadVersion(fields, document));
-  const FlatCosts flat;
-  defaults_ = {flat.overhead_ns, flat.receive_overhead_ns, flat.latency_ns, flat.bandwidth_bytes_per_s, flat.cores};
   if (const auto defaults = fields.find("defaults"); defaults != fields.end()) {
     ASSIGN_OR_RETURN(
         const Fields figures,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "planner/algorithms/broadcast_tree.h"
+#include "planner/algorithms/center.h"
 #include "planner/algorithms/exchanges/recursive_doubling.h"
 #include "planner/algorithms/search/best_tree.h"
 #include "planner/topology/topology.h"
@@ -24,33 +25,13 @@ struct Forest {
   std::vector<uint32_t> leaders;  // by group
 };
 
-// Picks a node whose farthest node is nearest. On a tree one end of a longest path is the farthest node from any other;
-// with overheads this holds approximately.
-uint32_t LeaderOf(const BroadcastCosts& costs) {
-  const uint32_t n = costs.node_count();
-  const auto farthest = [&](uint32_t from) {
-    uint32_t found = from;
-    for (uint32_t v = 0; v < n; ++v) {
-      if (v != from && (found == from || costs.Cost(from, v) > costs.Cost(from, found))) found = v;
-    }
-    return found;
-  };
-  const uint32_t a = farthest(0), b = farthest(a);
-  const auto reach = [&](uint32_t v) { return std::max(v == a ? 0 : costs.Cost(v, a), v == b ? 0 : costs.Cost(v, b)); };
-  uint32_t leader = 0;
-  for (uint32_t v = 1; v < n; ++v) {
-    if (reach(v) < reach(leader)) leader = v;
-  }
-  return leader;
-}
-
 void AddGroup(const BroadcastCosts& costs, const std::vector<uint32_t>& group, Forest& forest) {
   if (group.size() == 1) {
     forest.leaders.push_back(group[0]);
     return;
   }
   const BroadcastCosts its = costs.Restricted(group);
-  const uint32_t leader = LeaderOf(its);
+  const uint32_t leader = CenterOf(its, 0);
   forest.leaders.push_back(group[leader]);
   const BroadcastTree tree = BuildBest(its, leader, {.steps = 0});
   for (const BroadcastEdge& edge : tree.edges) {  // every node receives before it sends
@@ -123,7 +104,6 @@ absl::StatusOr<ExchangeSteps> BuildHierarchicalExchange(const BroadcastCosts& co
     return absl::InvalidArgumentError(absl::StrCat("hierarchical: too many nodes for an exchange (nodes=", n,
                                                    ", limit=", schedule::kExchangeNodesMax, ")"));
   }
-  if (!costs.has_tree()) return absl::InvalidArgumentError("hierarchical: needs the cluster as a tree (tree=none)");
   Forest forest = {.parent = std::vector<uint32_t>(n, schedule::kNobody),
                    .children = std::vector<std::vector<uint32_t>>(n),
                    .height = std::vector<uint32_t>(n, 0),

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/testing/tree_properties.h"
@@ -12,8 +11,6 @@
 
 namespace copse::planner {
 namespace {
-
-using testing::FailsWith;
 
 // The test runs the rounds; a node's value counts how often it contains each contribution.
 TEST(BuildRecursiveDoublingTest, EverybodyGetsEachContributionOnce) {
@@ -69,13 +66,7 @@ TEST(BuildRecursiveDoublingTest, FoldsOutTheEvenOnesOfTheFirst) {
 }
 
 TEST(BuildRecursiveDoublingTest, RefusesBadOrders) {
-  EXPECT_THAT(BuildRecursiveDoubling({}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "recursive-doubling", "nodes=0", "least=1"));
-  EXPECT_THAT(BuildRecursiveDoubling({3}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "recursive-doubling", "node=3", "nodes=1"));
-  const std::vector<uint32_t> many(schedule::kNodeCountMax + 1, 0);
-  EXPECT_THAT(BuildRecursiveDoubling(many),
-              FailsWith(absl::StatusCode::kInvalidArgument, "recursive-doubling", "nodes=1048577", "limit=1048576"));
+  ExpectRefusesBadOrders("recursive-doubling", BuildRecursiveDoubling);
 }
 
 }  // namespace

@@ -11,11 +11,9 @@
 #include "planner/algorithms/search/falling_tail.h"
 #include "planner/algorithms/search/tree_greedy.h"
 #include "planner/algorithms/search/tree_search.h"
-#include "planner/algorithms/trees/binomial_tree.h"
 #include "planner/algorithms/trees/earliest_completion_first.h"
 #include "planner/algorithms/trees/fastest_edge_first.h"
 #include "planner/algorithms/trees/fastest_node_first.h"
-#include "planner/algorithms/trees/flat_tree.h"
 #include "planner/algorithms/trees/kary_tree.h"
 #include "planner/algorithms/trees/knomial_tree.h"
 #include "planner/algorithms/trees/look_ahead.h"
@@ -58,15 +56,13 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
     CHECK(neighbours.ok());  // the order is a permutation, and the fan-outs are in range
     add(TreeOfNeighbours(costs, root, *neighbours));
   };
-  if (costs.has_tree()) {
-    add(BuildMgo(costs, root));
-    add(BuildEarliestCompletionOnTree(costs, root));
-    // A node that sends fast should receive early, even if another one is nearer.
-    std::vector<int64_t> bias(n);
-    for (uint32_t v = 0; v < n; ++v) bias[v] = costs.Send(v);
-    add(BuildEarliestCompletionOnTree(costs, root, bias));
-    if (n <= kBestThoroughNodesMax) AddUrgent(costs, root, bias, &trees);
-  }
+  add(BuildMgo(costs, root));
+  add(BuildEarliestCompletionOnTree(costs, root));
+  // A node that sends fast should receive early, even if another one is nearer.
+  std::vector<int64_t> bias(n);
+  for (uint32_t v = 0; v < n; ++v) bias[v] = costs.Send(v);
+  add(BuildEarliestCompletionOnTree(costs, root, bias));
+  if (n <= kBestThoroughNodesMax) AddUrgent(costs, root, bias, &trees);
   NodeOrder order(n);
   for (uint32_t p = 0; p < n; ++p) order[p] = (root + p) % n;
   add_by_number(BuildFlatTree(order));
@@ -95,7 +91,6 @@ int64_t BestSteps(uint32_t node_count) {
 
 BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOptions& options) {
   const uint32_t n = given.node_count();
-  CHECK(n <= kBestThoroughNodesMax || given.has_tree());
   std::optional<BroadcastCosts> filled;
   if (!given.has_matrix() && n <= kBestThoroughNodesMax) {
     filled = given;

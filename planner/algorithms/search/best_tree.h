@@ -24,7 +24,7 @@ int64_t BestSteps(uint32_t node_count);
 // moves that make it faster, and perturbs and searches it again until the budget is used up or no attempt has helped
 // for long.
 //
-// Input:   root < n. Above kBestThoroughNodesMax nodes, costs.has_tree().
+// Input:   root < n.
 // Output:  edges breadth first. Never slower than any algorithm of broadcast_algorithms.h; above kBestThoroughNodesMax
 //          nodes, than FT, BT, FCEF, MGO and MGO_jackson. The same on every machine.
 // Cost:    that of its candidates, and the steps.     Errors: none.

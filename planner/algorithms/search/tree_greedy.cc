@@ -240,8 +240,6 @@ BroadcastTree BuildMgo(const BroadcastCosts& costs, uint32_t root) {
   return std::move(greedy).ServeTheRest();
 }
 
-BroadcastTree BuildMgoManyToOne(const BroadcastCosts& costs, uint32_t root) { return BuildMgo(costs.Mirrored(), root); }
-
 BroadcastTree BuildEarliestCompletionOnTree(const BroadcastCosts& costs, uint32_t root,
                                             absl::Span<const int64_t> receiver_bias_ns,
                                             absl::Span<const int64_t> urgency_ns) {

@@ -15,7 +15,7 @@ namespace copse::planner {
 
 // Builds one-to-many MGO: exactly BuildMgoPlainly's edges.
 //
-// Input:   costs.has_tree(); root < n.
+// Input:   root < n.
 // Output:  edges in the order of choice; phase1_edges.
 // Ties:    those of BuildMgoPlainly.
 // Cost:    O(n * depth * log n) time, O(n + switches) memory (pair_tournament.h), when helpers are lost at the pace of
@@ -25,21 +25,12 @@ namespace copse::planner {
 //          to win, since losing a helper makes a sender more expensive, except when it was the last.
 BroadcastTree BuildMgo(const BroadcastCosts& costs, uint32_t root);
 
-// Builds many-to-one MGO, the mirror image: A holds the nodes that still receive, B1 and B2 candidate senders, and
-// times run backwards from the end. Occupancy, mirrored: a receiver is busy for receive_r + T for each message, and not
-// for the time between; a sender is busy for send_s, and its message's head is at the receiver L later. So the receiver
-// has the occupancy o_s + T that the paper gives the sender, and the edges of the broadcast with overheads exchanged
-// are those of the many-to-one, each turned round and in reverse order (ManyToOneCompletion).
-//
-// Output:  a broadcast's edges: `from` receives from `to`. completion_ns is ManyToOneCompletion's.
-BroadcastTree BuildMgoManyToOne(const BroadcastCosts& costs, uint32_t root);
-
 // Builds FCEF with sound accounting: exactly BuildEarliestCompletionFirst's edges. `receiver_bias_ns`, if not empty,
 // has n figures, 0 or more, that are added to a receiver's score. `urgency_ns`, if not empty, has a figure for each
 // vertex, 0 or more; a switch's figure is subtracted from the score of the first message below that switch; the figures
 // on the way to any node add up to no more than a broadcast may take.
 //
-// Input:   costs.has_tree(); root < n.
+// Input:   root < n.
 // Cost:    O(n * depth * log n) time, O(n + switches) memory.
 BroadcastTree BuildEarliestCompletionOnTree(const BroadcastCosts& costs, uint32_t root,
                                             absl::Span<const int64_t> receiver_bias_ns = {},

@@ -40,25 +40,6 @@ inline BroadcastCosts RandomTreeCosts(Prng& prng, uint32_t nodes_max) {
   return *std::move(costs);
 }
 
-// Makes matrices for up to `nodes_max` nodes; all pairs differ, also in their two directions.
-inline BroadcastCosts RandomMatrixCosts(Prng& prng, uint32_t nodes_max) {
-  const uint32_t nodes = 1 + static_cast<uint32_t>(prng.Below(nodes_max));
-  const bool ties = prng.Below(3) == 0;
-  const auto figure = [&](uint64_t limit) { return static_cast<int64_t>(1 + prng.Below(ties ? 3 : limit)); };
-  std::vector<int64_t> latency, bandwidth, send, receive;
-  for (uint32_t v = 0; v < nodes; ++v) {
-    send.push_back(figure(100));
-    receive.push_back(figure(100));
-  }
-  for (uint32_t pair = 0; pair < nodes * nodes; ++pair) {
-    latency.push_back(figure(1000));
-    bandwidth.push_back(1'000'000'000 / figure(50));
-  }
-  auto costs = BroadcastCosts::FromMatrices(latency, bandwidth, send, receive, 11);
-  CHECK(costs.ok());
-  return *std::move(costs);
-}
-
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_ALGORITHMS_TESTING_RANDOM_COSTS_H_

@@ -9,8 +9,12 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/tree.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 
@@ -79,6 +83,29 @@ inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, con
   }
   const std::vector<uint32_t> directed = DirectFrom(neighbours, order[0]);
   for (uint32_t p = 0; p < n; ++p) ASSERT_EQ(directed[order[p]], p == 0 ? kNoTreeParent : neighbours[order[p]][0]);
+}
+
+// Checks the trees of all sizes up to 64 and all roots. `bounds` gives those of n nodes.
+template <typename Build, typename Bounds>
+void ExpectTrees(const Build& build, const Bounds& bounds) {
+  for (uint32_t n = 1; n <= 64; ++n) {
+    for (const NodeOrder& order : OrdersOf(n)) {
+      const auto tree = build(order);
+      ASSERT_TRUE(tree.ok()) << tree.status();
+      ExpectTree(*tree, order, bounds(n));
+    }
+  }
+}
+
+// Checks that `build` refuses orders that are empty, too long, or no permutations.
+template <typename Build>
+void ExpectRefusesBadOrders(const char* algorithm, const Build& build) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(build({}), testing::FailsWith(kInvalid, algorithm, "nodes=0", "least=1"));
+  EXPECT_THAT(build({1, 1}), testing::FailsWith(kInvalid, algorithm, "node=1", "nodes=2"));
+  EXPECT_THAT(build({0, 2}), testing::FailsWith(kInvalid, algorithm, "node=2", "nodes=2"));
+  const NodeOrder many(schedule::kNodeCountMax + 1, 0);
+  EXPECT_THAT(build(many), testing::FailsWith(kInvalid, algorithm, "nodes=1048577", "limit=1048576"));
 }
 
 }  // namespace copse::planner

@@ -11,11 +11,9 @@
 #include "planner/algorithms/search/best_tree.h"
 #include "planner/algorithms/search/falling_tail.h"
 #include "planner/algorithms/search/tree_greedy.h"
-#include "planner/algorithms/trees/binomial_tree.h"
 #include "planner/algorithms/trees/earliest_completion_first.h"
 #include "planner/algorithms/trees/fastest_edge_first.h"
 #include "planner/algorithms/trees/fastest_node_first.h"
-#include "planner/algorithms/trees/flat_tree.h"
 #include "planner/algorithms/trees/kary_tree.h"
 #include "planner/algorithms/trees/knomial_tree.h"
 #include "planner/algorithms/trees/look_ahead.h"
@@ -41,20 +39,14 @@ absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const B
   if (name == "fnf") return BuildFastestNodeFirst(costs, root);
   if (name == "fef_latency") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kLatency);
   if (name == "fef_cost") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kCost);
-  if (name == "fcef" && costs.has_tree()) return BuildEarliestCompletionOnTree(costs, root);
-  if (name == "fcef") return BuildEarliestCompletionFirst(costs, root, Accounting::kSound);
+  if (name == "fcef") return BuildEarliestCompletionOnTree(costs, root);
   if (name == "fcef_bhat") return BuildEarliestCompletionFirst(costs, root, Accounting::kBhat);
   if (name == "la") return BuildLookAhead(costs, root, Accounting::kSound);
   if (name == "la_bhat") return BuildLookAhead(costs, root, Accounting::kBhat);
   if (name == "optimal") return BuildOptimal(costs, root);
   if (name == "best") return BuildBest(costs, root);
-  if (name == "mgo" || name == "mgo_jackson") {
-    if (!costs.has_tree()) {
-      return absl::InvalidArgumentError("mgo: needs the cluster's tree, not measured pairs alone (tree=none)");
-    }
-    const BroadcastTree tree = BuildMgo(costs, root);
-    return name == "mgo" ? tree : WithFallingTails(costs, tree);
-  }
+  if (name == "mgo") return BuildMgo(costs, root);
+  if (name == "mgo_jackson") return WithFallingTails(costs, BuildMgo(costs, root));
   Neighbours neighbours;
   absl::string_view digits = name;
   uint32_t k = 0;

@@ -19,7 +19,7 @@ namespace copse::planner {
 // "FCEF_bhat", "LA", "LA_bhat", "MGO", "MGO_jackson", "OPTIMAL", "best"; letters of either case, "-" for "_". Trees by
 // number take the nodes in order root, root + 1, ... modulo n; their edges are breadth first.
 //
-// Errors:  INVALID_ARGUMENT for another name, a K out of range, MGO without a tree, or from the algorithm.
+// Errors:  INVALID_ARGUMENT for another name, a K out of range, or from the algorithm.
 absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root);
 
 // Returns all names, with these K.

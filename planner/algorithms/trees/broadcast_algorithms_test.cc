@@ -28,7 +28,6 @@ std::vector<std::string> NamesFor(const BroadcastCosts& costs) {
   std::vector<std::string> names;
   for (const std::string& name : BroadcastAlgorithms({2, 3, 5})) {
     if (name == "OPTIMAL" && costs.node_count() > 6) continue;
-    if (name.substr(0, 3) == "MGO" && !costs.has_tree()) continue;
     names.push_back(name);
   }
   return names;
@@ -76,16 +75,6 @@ TEST(BroadcastAlgorithmsTest, AreSoundOnRandomTrees) {
   }
 }
 
-TEST(BroadcastAlgorithmsTest, AreSoundOnRandomMatrices) {
-  Prng prng(2);
-  for (int round = 0; round < 40; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomMatrixCosts(prng, round % 4 > 0 ? 7 : 40);
-    ExpectAllSound(costs, static_cast<uint32_t>(prng.Below(costs.node_count())));
-    if (HasFatalFailure()) return;
-  }
-}
-
 TEST(BuildMgoTest, GivesTheSameEdgesAsThePaperStepByStep) {
   Prng prng(3);
   for (int round = 0; round < 1500; ++round) {
@@ -96,18 +85,6 @@ TEST(BuildMgoTest, GivesTheSameEdgesAsThePaperStepByStep) {
     ASSERT_EQ(plain.edges, fast.edges);
     ASSERT_EQ(plain.phase1_edges, fast.phase1_edges);
     ASSERT_EQ(plain.completion_ns, fast.completion_ns);
-  }
-}
-
-TEST(BuildMgoTest, ManyToOneIsTheMirrorImage) {
-  Prng prng(4);
-  for (int round = 0; round < 200; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
-    const BroadcastTree tree = BuildMgoManyToOne(costs, root);
-    ASSERT_TRUE(CheckBroadcastTree(tree, costs.node_count()).ok());
-    ASSERT_EQ(tree.completion_ns, ManyToOneCompletion(costs, tree.edges, root));
   }
 }
 
@@ -221,7 +198,7 @@ TEST(BuildLookAheadTest, GivesTheEdgesOfItsListing) {
   Prng prng(6);
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
-    const BroadcastCosts costs = round % 2 == 0 ? RandomTreeCosts(prng, 24) : RandomMatrixCosts(prng, 24);
+    const BroadcastCosts costs = RandomTreeCosts(prng, 24);
     const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
     ASSERT_EQ(BuildBroadcast("LA", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kSound));
     ASSERT_EQ(BuildBroadcast("LA_bhat", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kBhat));
@@ -237,15 +214,12 @@ TEST(BroadcastAlgorithmsTest, NamesAreForgiving) {
 
 TEST(BroadcastAlgorithmsTest, RefusesBadInput) {
   Prng prng(8);
-  const BroadcastCosts matrix = RandomMatrixCosts(prng, 1);
-  const auto error = [&](const std::string& name, uint32_t root) {
-    return BuildBroadcast(name, matrix, root).status();
-  };
+  const BroadcastCosts one = RandomTreeCosts(prng, 1);
+  const auto error = [&](const std::string& name, uint32_t root) { return BuildBroadcast(name, one, root).status(); };
   EXPECT_THAT(error("FT", 1), FailsWith(kInvalid, "root", "root=1", "nodes=1"));
   EXPECT_THAT(error("FTX", 0), FailsWith(kInvalid, "algorithm", "name=FTX"));
   EXPECT_THAT(error("knomial-", 0), FailsWith(kInvalid, "algorithm", "name=knomial-"));
   EXPECT_THAT(error("knomial-1", 0), FailsWith(kInvalid, "knomial", "k=1"));
-  EXPECT_THAT(error("MGO", 0), FailsWith(kInvalid, "mgo", "tree=none"));
   Prng again(3);
   BroadcastCosts nine = RandomTreeCosts(again, 40);
   while (nine.node_count() < 9) nine = RandomTreeCosts(again, 40);

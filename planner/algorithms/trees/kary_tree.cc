@@ -4,29 +4,47 @@
 #include "base/status_macros.h"
 
 namespace copse::planner {
+namespace {
 
-absl::StatusOr<Neighbours> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k) {
-  RETURN_IF_ERROR(CheckOrder("kary", order));
-  RETURN_IF_ERROR(CheckFanout("kary", k));
-  struct Range {
-    uint32_t begin, end;  // begin is the subtree's root
+// Cuts the positions after each root into at most k ranges. Requires k > 0.
+Neighbours CutIntoRanges(absl::Span<const uint32_t> order, uint32_t k) {
+  struct Subtree {
+    uint32_t begin, end;  // begin is its root
   };
-  TreeBuilder builder(order);
-  std::vector<Range> todo = {{0, static_cast<uint32_t>(order.size())}};
+  Neighbours neighbours(order.size());
+  std::vector<Subtree> todo = {{0, static_cast<uint32_t>(order.size())}};
   while (!todo.empty()) {
-    const Range range = todo.back();
+    const Subtree tree = todo.back();
     todo.pop_back();
-    uint32_t rest = range.end - range.begin - 1;
-    uint32_t begin = range.begin + 1;
+    uint32_t rest = tree.end - tree.begin - 1;
+    uint32_t begin = tree.begin + 1;
     for (uint32_t parts = k; rest > 0; --parts) {
       const uint32_t size = (rest - 1) / parts + 1;
-      builder.Connect(range.begin, begin);
+      Connect(order[tree.begin], order[begin], &neighbours);
       todo.push_back({begin, begin + size});
       begin += size;
       rest -= size;
     }
   }
-  return std::move(builder).Take();
+  return neighbours;
+}
+
+}  // namespace
+
+absl::StatusOr<Neighbours> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k) {
+  RETURN_IF_ERROR(CheckOrder("kary", order));
+  RETURN_IF_ERROR(CheckFanout("kary", k));
+  return CutIntoRanges(order, k);
+}
+
+absl::StatusOr<Neighbours> BuildChainTree(absl::Span<const uint32_t> order) {
+  RETURN_IF_ERROR(CheckOrder("chain", order));
+  return CutIntoRanges(order, 1);
+}
+
+absl::StatusOr<Neighbours> BuildFlatTree(absl::Span<const uint32_t> order) {
+  RETURN_IF_ERROR(CheckOrder("flat", order));
+  return CutIntoRanges(order, static_cast<uint32_t>(order.size()));
 }
 
 }  // namespace copse::planner

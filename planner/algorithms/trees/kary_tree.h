@@ -23,6 +23,15 @@ namespace copse::planner {
 //          numbered depth first, not level by level, and the levels below the last full one are spread evenly.
 absl::StatusOr<Neighbours> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k);
 
+// Builds the chain, the k-ary tree of k = 1: every node has one child, the next in the order. It is slow for a short
+// message; a long one, in segments, crosses every link only once. Errors: INVALID_ARGUMENT from CheckOrder.
+absl::StatusOr<Neighbours> BuildChainTree(absl::Span<const uint32_t> order);
+
+// Builds the flat tree, the k-ary tree of k = n: the root is the parent of every other node, and serves in the order of
+// positions. Errors: INVALID_ARGUMENT from CheckOrder.
+// Source:  Li Chunhua, MGO, section 3.4 ("FT", the flat tree). Differs: nothing.
+absl::StatusOr<Neighbours> BuildFlatTree(absl::Span<const uint32_t> order);
+
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_ALGORITHMS_TREES_KARY_TREE_H_

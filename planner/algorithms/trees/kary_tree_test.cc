@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/algorithms/trees/kary_tree.h"
 
+#include <numeric>
+
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,14 +28,11 @@ uint32_t CompleteDepth(uint64_t k, uint64_t n) {
 
 TEST(BuildKaryTreeTest, IsATreeForAllSizesAndRoots) {
   for (const uint32_t k : {2u, 3u, 4u, 5u, 8u, 16u, 63u, 64u, 100u}) {
-    for (uint32_t n = 1; n <= 64; ++n) {
-      for (const NodeOrder& order : OrdersOf(n)) {
-        const auto tree = BuildKaryTree(order, k);
-        ASSERT_TRUE(tree.ok()) << tree.status();
-        ExpectTree(*tree, order, {.depth = CompleteDepth(k, n), .fanout = k});
-      }
-    }
+    ExpectTrees([k](const NodeOrder& order) { return BuildKaryTree(order, k); },
+                [k](uint32_t n) { return TreeBounds{.depth = CompleteDepth(k, n), .fanout = k}; });
   }
+  ExpectTrees(BuildChainTree, [](uint32_t n) { return TreeBounds{.depth = n - 1, .fanout = 1}; });
+  ExpectTrees(BuildFlatTree, [](uint32_t n) { return TreeBounds{.depth = 1, .fanout = n - 1}; });
 }
 
 TEST(BuildKaryTreeTest, CutsIntoEvenRanges) {
@@ -44,6 +43,11 @@ TEST(BuildKaryTreeTest, CutsIntoEvenRanges) {
   EXPECT_EQ((*tree)[0], (std::vector<uint32_t>{1, 9}));     // 15 nodes: 8 and 7
   EXPECT_EQ((*tree)[1], (std::vector<uint32_t>{0, 2, 6}));  // 7 nodes: 4 and 3
   EXPECT_EQ((*tree)[9], (std::vector<uint32_t>{0, 10, 13}));
+}
+
+TEST(BuildKaryTreeTest, ChainAndFlatTreeFollowTheOrder) {
+  EXPECT_EQ(*BuildChainTree({2, 3, 0, 1}), (Neighbours{{3, 1}, {0}, {3}, {2, 0}}));
+  EXPECT_EQ(*BuildFlatTree({2, 3, 0, 1}), (Neighbours{{2}, {2}, {3, 0, 1}, {2}}));
 }
 
 TEST(BuildKaryTreeTest, ReachesTheLargestTeams) {
@@ -57,13 +61,12 @@ TEST(BuildKaryTreeTest, ReachesTheLargestTeams) {
 }
 
 TEST(BuildKaryTreeTest, RefusesBadInput) {
-  EXPECT_THAT(BuildKaryTree({}, 4), FailsWith(kInvalid, "kary", "nodes=0", "least=1"));
-  EXPECT_THAT(BuildKaryTree({2, 0}, 4), FailsWith(kInvalid, "kary", "node=2", "nodes=2"));
+  ExpectRefusesBadOrders("kary", [](const NodeOrder& order) { return BuildKaryTree(order, 2); });
+  ExpectRefusesBadOrders("chain", BuildChainTree);
+  ExpectRefusesBadOrders("flat", BuildFlatTree);
   EXPECT_THAT(BuildKaryTree({0}, 0), FailsWith(kInvalid, "kary", "k=0", "least=2"));
   EXPECT_THAT(BuildKaryTree({0}, 1), FailsWith(kInvalid, "kary", "k=1", "least=2"));
   EXPECT_THAT(BuildKaryTree({0}, schedule::kNodeCountMax + 1), FailsWith(kInvalid, "kary", "k=1048577", "least=2"));
-  const NodeOrder many(schedule::kNodeCountMax + 1, 0);
-  EXPECT_THAT(BuildKaryTree(many, 2), FailsWith(kInvalid, "kary", "nodes=1048577", "limit=1048576"));
 }
 
 }  // namespace

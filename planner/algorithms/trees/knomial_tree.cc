@@ -4,12 +4,11 @@
 #include "base/status_macros.h"
 
 namespace copse::planner {
+namespace {
 
-absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k) {
-  RETURN_IF_ERROR(CheckOrder("knomial", order));
-  RETURN_IF_ERROR(CheckFanout("knomial", k));
+Neighbours ClearLowestDigits(absl::Span<const uint32_t> order, uint32_t k) {
   const uint64_t n = order.size();
-  TreeBuilder builder(order);
+  Neighbours neighbours(n);
   uint64_t span_of_root = 1;  // k^j, the least that reaches n
   while (span_of_root < n) span_of_root *= k;
   for (uint64_t p = 0; p < n; ++p) {
@@ -21,11 +20,24 @@ absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, ui
     }
     for (uint64_t step = span / k; step > 0; step /= k) {
       for (uint64_t digit = 1; digit < k && p + digit * step < n; ++digit) {
-        builder.Connect(static_cast<uint32_t>(p), static_cast<uint32_t>(p + digit * step));
+        Connect(order[p], order[p + digit * step], &neighbours);
       }
     }
   }
-  return std::move(builder).Take();
+  return neighbours;
+}
+
+}  // namespace
+
+absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k) {
+  RETURN_IF_ERROR(CheckOrder("knomial", order));
+  RETURN_IF_ERROR(CheckFanout("knomial", k));
+  return ClearLowestDigits(order, k);
+}
+
+absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order) {
+  RETURN_IF_ERROR(CheckOrder("binomial", order));
+  return ClearLowestDigits(order, 2);
 }
 
 }  // namespace copse::planner

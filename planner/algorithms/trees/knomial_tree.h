@@ -23,6 +23,12 @@ namespace copse::planner {
 //          barrier model's example is the 4-nomial one. Differs: any n, where they draw powers of k.
 absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k);
 
+// Builds the binomial tree, the k-nomial tree of k = 2: position p hangs under p with its lowest set bit cleared; depth
+// and fan-out are at most ceil(log2 n). Errors: INVALID_ARGUMENT from CheckOrder.
+// Source:  Li Chunhua, MGO, section 3.4 ("BT", as MPICH's: relative numbers, largest distance first). Differs: relative
+//          numbers are positions in `order`.
+absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order);
+
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_ALGORITHMS_TREES_KNOMIAL_TREE_H_

@@ -126,9 +126,6 @@ class Run {
 
 }  // namespace
 
-BroadcastTree BuildMgoPlainly(const BroadcastCosts& costs, uint32_t root) {
-  CHECK(costs.has_tree());
-  return Run(costs, root).Build();
-}
+BroadcastTree BuildMgoPlainly(const BroadcastCosts& costs, uint32_t root) { return Run(costs, root).Build(); }
 
 }  // namespace copse::planner

@@ -17,7 +17,7 @@ namespace copse::planner {
 // sub-cluster of that level, if a node there is without the message, then to r1 in an unmarked sub-cluster of that
 // level; the pair is chosen for which r1 has it earliest. The remaining nodes are served by earliest completion.
 //
-// Input:   costs.has_tree(); root < n.
+// Input:   root < n.
 // Output:  edges in the order of choice; phase1_edges of them from lines [3]-[20].
 // Ties:    r2 of a sender by (T, L + receive, index), else (arrival at r1, sender, r1).
 // Cost:    O(n^3) queries of the costs.          Errors: none.

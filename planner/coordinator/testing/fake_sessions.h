@@ -107,11 +107,28 @@ class CoordinatorTest : public ::testing::Test {
     coordinator->Tick(clock.Now());
   }
 
+  // Ends the planner's process and loses its store.
+  void LoseStore() {
+    store = FailingStore();
+    Restart();
+  }
+
   // Connects and registers `name`; the Registered message is taken.
   schedule::Registered Register(SessionId session, const std::string& name, uint64_t incarnation = 1,
                                 std::vector<schedule::RunningTeam> teams = {}) {
-    coordinator->OnConnected(session);
-    coordinator->OnMessage(session, schedule::Register{Announce(name, incarnation), std::move(teams)});
+    return RegisterFrom(session, name, incarnation, absl::StrCat("machine of ", name), std::move(teams));
+  }
+  // Registers a daemon that may be on another machine, or know a term.
+  schedule::Registered RegisterFrom(SessionId session, const std::string& name, uint64_t incarnation,
+                                    const std::string& machine, std::vector<schedule::RunningTeam> teams = {},
+                                    uint64_t term = 0) {
+    schedule::Register message{Announce(name, incarnation), std::move(teams), term};
+    message.node.machine = machine;
+    return RegisterAs(session, message);
+  }
+  schedule::Registered RegisterAs(SessionId session, const schedule::Register& message) {
+    coordinator->OnConnected(session, absl::StrCat("10.0.0.", session, ":1"));
+    coordinator->OnMessage(session, message);
     return sink.Take<schedule::Registered>(session);
   }
 
@@ -152,6 +169,14 @@ class CoordinatorTest : public ::testing::Test {
     coordinator->OnMessage(2, schedule::CommitReply{p1.layout.id, p1.epoch});
     return p1;
   }
+  // Starts a team like FormTeam, by the requests 11 and 21; returns the Prepare of n1.
+  schedule::Prepare StartTeam() {
+    Join(1, 0, 2, 11);
+    Join(2, 1, 2, 21);
+    EXPECT_EQ(sink.sent[2].size(), 1u);
+    sink.sent[2].clear();
+    return sink.Take<schedule::Prepare>(1);
+  }
   void RegisterTwo() {
     EXPECT_TRUE(Register(1, "n1").accepted);
     EXPECT_TRUE(Register(2, "n2").accepted);
@@ -182,6 +207,17 @@ class CoordinatorTest : public ::testing::Test {
   RecordingSink sink;
   CoordinatorOptions options;
   std::unique_ptr<Coordinator> coordinator;
+};
+
+// TeamTest begins with a team on n1 and n2.
+class TeamTest : public CoordinatorTest {
+ protected:
+  TeamTest() {
+    RegisterTwo();
+    team = FormTeam();
+  }
+
+  schedule::Prepare team;
 };
 
 }  // namespace copse::coordinator
