@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "situation.h"
+#include "integration_tests/mpi/situation.h"
 
 enum { MANY = 2000, MANY_BYTES = 4096, SOME = 20, THREADS = 3, THREAD_CALLS = 50 };
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "situation.h"
+#include "integration_tests/mpi/situation.h"
 
 enum {
   FIRST_CALLS = 8,
