@@ -22,11 +22,7 @@ static void use_file(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-static char* new_pages(void) {
-  char* at = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(at != MAP_FAILED);
-  return at;
-}
+static char* new_pages(void) { return map_pages(BYTES + PAGE); }
 
 /* --- A daemon dies while all but rank 0 are in a broadcast or have returned from it --- */
 
@@ -56,21 +52,18 @@ static void touch(char* at) {
   at[0] = at[BYTES / 2];
 }
 
-static void daemon_dies(void) {
-  char* at = new_pages() + BESIDE;
-  broadcast(at);
-  touch(at);
+static void go_on(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   printf("rank %d went on\n", rank);
 }
-/* Of whole pages nobody waits in the call, even for the edges. */
-static void daemon_dies_and_data_is_touched(void) {
-  char* at = new_pages();
+static void broadcast_and_touch(char* at) {
   broadcast(at);
   touch(at);
-  MPI_Barrier(MPI_COMM_WORLD);
-  printf("rank %d went on\n", rank);
+  go_on();
 }
+static void daemon_dies(void) { broadcast_and_touch(new_pages() + BESIDE); }
+/* Whole pages: no rank waits in the call, even for the edges. */
+static void daemon_dies_and_data_is_touched(void) { broadcast_and_touch(new_pages()); }
 /* Nobody touches what did not come, but calls MPI. The first barrier may be over on ranks 0 and 1: the others have come
  * to it before their daemon died. */
 static void daemon_dies_and_errors_return(void) {
@@ -100,7 +93,7 @@ static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MP
   MPI_Request request;
   const int n = LONG_BYTES;
   int flag = 0;
-  char* sum = malloc(LONG_BYTES);
+  SCOPED char* sum = malloc(LONG_BYTES);
   expect_lost("MPI_Send", MPI_Send(at, n, MPI_BYTE, rank, 0, other));
   expect_lost("MPI_Isend", MPI_Isend(at + MIDDLE, 1, MPI_BYTE, rank, 0, other, &request));
   expect_lost("MPI_Irecv", MPI_Irecv(at, n, MPI_BYTE, rank, 0, other, &request));
@@ -118,14 +111,14 @@ static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MP
   if (MPI_Iallreduce(at, sum, n, MPI_BYTE, MPI_BOR, another, &request) == MPI_SUCCESS) {
     expect_lost("MPI_Iallreduce", MPI_Wait(&request, MPI_STATUS_IGNORE));
   }
-  free(sum);
 }
 
 /* By calls that others have no part in. `few`: of the ranks that make them. */
 static void give_lost_data_to_own_calls(char* at, MPI_Comm other, MPI_Comm few) {
   const int n = LONG_BYTES, own = rank - 1;
   int place = 0;
-  char *room = malloc(LONG_BYTES), *lost = at + MIDDLE;
+  SCOPED char* room = malloc(LONG_BYTES);
+  char* const lost = at + MIDDLE;
   MPI_Comm ring;
   MPI_Win window;
   expect_lost("MPI_Pack", MPI_Pack(at, n, MPI_BYTE, room, n, &place, other));
@@ -149,7 +142,6 @@ static void give_lost_data_to_own_calls(char* at, MPI_Comm other, MPI_Comm few) 
   EXPECT(MPI_Put(at, 1, MPI_BYTE, own, 0, 1, MPI_BYTE, window) == MPI_SUCCESS);
   MPI_Win_fence(0, window);
   MPI_Win_free(&window);
-  free(room);
 }
 
 /* Requests that were made before; the first one's data has come. */
@@ -169,9 +161,8 @@ static void data_is_lost(void) {
   MPI_Comm other, another;
   MPI_File file;
   int pids[64], mine = getpid();
-  char path[4096], *at = mmap(NULL, LONG_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(at != MAP_FAILED && size <= 64);
-  at += BESIDE;
+  char path[4096], *const at = map_pages(LONG_BYTES + PAGE) + BESIDE;
+  EXPECT(size <= 64);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_dup(MPI_COMM_WORLD, &other); /* with the handler */
   MPI_Comm_dup(MPI_COMM_WORLD, &another);
@@ -220,8 +211,7 @@ static void leave(void (*how)(void)) {
   if (rank == 0) be_late(), memset(at, 3, BYTES);
   MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
   if (rank == size - 1) how();
-  MPI_Barrier(MPI_COMM_WORLD);
-  printf("rank %d went on\n", rank);
+  go_on();
 }
 static void exit_now(void) { _exit(3); }
 static void exit_in_order(void) { exit(3); }
@@ -249,18 +239,6 @@ static void execs(void) { leave(become_another); }
 static void null_dereference(void) { leave(dereference_null); }
 static void own_protected_page(void) { leave(touch_own_protected_page); }
 
-static const struct early_case kCases[] = {
-    {.name = "daemon_dies", .run = daemon_dies},
-    {.name = "daemon_dies_and_data_is_touched", .run = daemon_dies_and_data_is_touched},
-    {.name = "daemon_dies_and_errors_return", .run = daemon_dies_and_errors_return},
-    {.name = "data_is_lost", .run = data_is_lost},
-    {.name = "exits", .run = exits},
-    {.name = "exits_in_order", .run = exits_in_order},
-    {.name = "aborts", .run = aborts},
-    {.name = "aborts_alone", .run = aborts_alone},
-    {.name = "is_killed", .run = is_killed},
-    {.name = "execs", .run = execs},
-    {.name = "null_dereference", .run = null_dereference},
-    {.name = "own_protected_page", .run = own_protected_page},
-};
-EARLY_GROUP(early_accidents, "accidents", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_accidents, "accidents", MPI_THREAD_SINGLE, RUN(daemon_dies), RUN(daemon_dies_and_data_is_touched),
+            RUN(daemon_dies_and_errors_return), RUN(data_is_lost), RUN(exits), RUN(exits_in_order), RUN(aborts),
+            RUN(aborts_alone), RUN(is_killed), RUN(execs), RUN(null_dereference), RUN(own_protected_page));

@@ -34,9 +34,13 @@ static void begin(struct exchange* e) {
   check(e);
 }
 
+static void expect_bytes(const char* from, const char* to, char value) {
+  for (; from < to; ++from) EXPECT(*from == value);
+}
+
 /* Of every kind of call, in one memory, whether its parts come there by themselves or not. */
 static void many_kinds(void) {
-  char* const memory = aligned_alloc(PAGE, 4 * BYTES);
+  SCOPED char* memory = aligned_alloc(PAGE, 4 * BYTES);
   for (int round = 0; round < 3; ++round) {
     for (enum kind kind = 0; kind < KINDS; ++kind) {
       struct exchange e = {.kind = kind, .block = BYTES / (size_t)size, .round = round + 1, .late = 1 + round % size};
@@ -44,32 +48,26 @@ static void many_kinds(void) {
       EXPECT(e.receive_bytes <= 4 * BYTES);
       receive_at(&e, memory);
       perform(&e);
-      check(&e);
-      release(&e);
+      finish(&e);
     }
   }
-  free(memory);
 }
 
 /* Parts of it, and more than it. */
 static void other_lengths(void) {
-  char* const memory = aligned_alloc(PAGE, 4 * BYTES);
+  SCOPED char* memory = aligned_alloc(PAGE, 4 * BYTES);
   const size_t lengths[] = {BYTES, BYTES / 2, 2 * BYTES, 3 * PAGE, 4 * BYTES - 100, BYTES};
   for (int i = 0; i < 12; ++i) {
     const size_t at = i % 4 * 1000;
     struct exchange e = reduction(i + 1);
     e.block = lengths[i % 6] - at;
-    plan(&e, 0);
-    receive_at(&e, memory + at);
-    begin(&e);
-    release(&e);
+    run_at(e, memory + at);
   }
-  free(memory);
 }
 
 /* What is received is sent, and lies beside what is the program's. */
 static void sent_on(void) {
-  char* const memory = aligned_alloc(PAGE, 2 * BYTES);
+  SCOPED char* memory = aligned_alloc(PAGE, 2 * BYTES);
   for (int i = 0; i < 6; ++i) {
     struct exchange e = reduction(i + 1);
     plan(&e, 0);
@@ -77,23 +75,20 @@ static void sent_on(void) {
     receive_at(&e, memory + 100);
     begin(&e);
     expect_adopted(&e, 1);
-    for (size_t at = 0; at < 100; ++at) EXPECT(memory[at] == i);
-    for (size_t at = 100 + BYTES; at < 2 * BYTES; ++at) EXPECT(memory[at] == i);
-    char* const other = malloc(BYTES);
+    expect_bytes(memory, memory + 100, (char)i);
+    expect_bytes(memory + 100 + BYTES, memory + 2 * BYTES, (char)i);
+    SCOPED char* other = malloc(BYTES);
     EXPECT(MPI_Allreduce(memory + 100, other, BYTES, MPI_BYTE, MPI_BAND, MPI_COMM_WORLD) == MPI_SUCCESS);
     memset(memory + 100, 0, BYTES);
     expect_same("the same of all", other, e.wanted, BYTES);
-    free(other);
     release(&e);
   }
-  free(memory);
 }
 
 static char static_memory[STATIC_BYTES];
 static void of_the_program(void) {
   struct exchange e = reduction(1);
-  plan(&e, 0);
-  receive_at(&e, static_memory + 50);
+  plan_at(&e, static_memory + 50);
   begin(&e);
   expect_adopted(&e, 1);
   for (int at = 0; at < 50; ++at) EXPECT(static_memory[at] == 0 && static_memory[STATIC_BYTES - 1 - at] == 0);
@@ -117,9 +112,8 @@ static void of_malloc(void) {
       memset(e.base + BYTES, 1, BYTES);
     }
     free(e.base);
-    char* const other = calloc(1, BYTES);
-    for (size_t at = 0; at < BYTES; ++at) EXPECT(other[at] == 0);
-    free(other);
+    SCOPED char* other = calloc(1, BYTES);
+    expect_bytes(other, other + BYTES, 0);
     e.base = e.receive = NULL;
     release(&e);
   }
@@ -130,8 +124,7 @@ static void in_heap(void* (*take)(size_t bytes), void* (*take_zeros)(size_t byte
   EXPECT(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, 64 << 10) == 1);
   for (int i = 0; i < 4; ++i) {
     struct exchange e = reduction(i + 1);
-    plan(&e, 0);
-    receive_at(&e, take(BYTES));
+    plan_at(&e, take(BYTES));
     begin(&e);
     expect_adopted(&e, 1);
     char* memory = e.receive;
@@ -142,10 +135,9 @@ static void in_heap(void* (*take)(size_t bytes), void* (*take_zeros)(size_t byte
     free(memory);
     e.receive = NULL;
     release(&e);
-    char* const zeros = take_zeros(2 * BYTES);
-    for (size_t at = 0; at < 2 * BYTES; ++at) EXPECT(zeros[at] == 0);
+    SCOPED char* zeros = take_zeros(2 * BYTES);
+    expect_bytes(zeros, zeros + 2 * BYTES, 0);
     memset(zeros, 1, 2 * BYTES);
-    free(zeros);
   }
 }
 static void* take(size_t bytes) { return malloc(bytes); }
@@ -173,15 +165,23 @@ static void* take_of_arena(size_t bytes) { return take_elsewhere((struct order){
 static void* take_zeros_of_arena(size_t bytes) { return take_elsewhere((struct order){bytes, take_zeros}); }
 static void of_an_arena(void) { in_heap(take_of_arena, take_zeros_of_arena); }
 
+/* Memory that is the program's own again is adopted again. */
+static void come_again(int round, char* memory) {
+  struct exchange later = reduction(round);
+  plan_at(&later, memory);
+  for (int i = 0; i < 3; ++i) begin(&later);
+  expect_adopted(&later, 1);
+  release(&later);
+}
+
 /* Neither sees what the other writes, nor what comes later. */
 static void fork_by(pid_t (*call)(void), int is_known, int place) {
   static char* memory[4];
-  int turns[2], done = 0;
+  int turns[2];
   char turn = 0;
   memory[place] = aligned_alloc(PAGE, BYTES);
   struct exchange e = reduction(place + 1);
-  plan(&e, 0);
-  receive_at(&e, memory[place]);
+  plan_at(&e, memory[place]);
   begin(&e);
   expect_adopted(&e, 1);
   EXPECT(pipe(turns) == 0);
@@ -197,15 +197,11 @@ static void fork_by(pid_t (*call)(void), int is_known, int place) {
   }
   if (is_known) expect_adopted(&e, 0);
   check(&e);
-  struct exchange later = reduction(place + 10);
-  plan(&later, 0);
-  receive_at(&later, memory[place]);
-  for (int i = 0; i < 3; ++i) begin(&later);
-  expect_adopted(&later, 1);
-  EXPECT(write(turns[1], &turn, 1) == 1 && waitpid(child, &done, 0) == child && done == 0);
+  come_again(place + 10, memory[place]);
+  EXPECT(write(turns[1], &turn, 1) == 1);
+  expect_ends(child, 0);
   close(turns[0]);
   close(turns[1]);
-  release(&later);
   release(&e);
 }
 static void forked(void) { fork_by(fork, 1, 0); }
@@ -215,38 +211,30 @@ static void forked_without_handlers(void) { fork_by(_Fork, 1, 1); }
 /* Past libc, so that nobody was told. */
 static void mapped_over_unseen(void) {
   struct exchange e = reduction(1);
-  plan(&e, 0);
-  receive_in_pages(&e, 0);
+  plan_in_pages(&e);
   begin(&e);
   expect_adopted(&e, 1);
   EXPECT(syscall(SYS_mmap, e.receive, e.receive_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                  -1, 0) == (long)e.receive);
-  for (size_t at = 0; at < e.receive_bytes; ++at) EXPECT(e.receive[at] == 0);
-  struct exchange later = reduction(2);
-  plan(&later, 0);
-  receive_at(&later, e.receive);
-  for (int i = 0; i < 3; ++i) begin(&later);
-  expect_adopted(&later, 1);
-  release(&later);
+  expect_bytes(e.receive, e.receive + e.receive_bytes, 0);
+  come_again(2, e.receive);
   release(&e);
 }
 /* Half of it; the other half is still looked after. */
 static void partly_mapped_over_unseen(void) {
   struct exchange e = reduction(1);
   const size_t half = BYTES / 2 / PAGE * PAGE;
-  plan(&e, 0);
-  receive_in_pages(&e, 0);
+  plan_in_pages(&e);
   begin(&e);
   expect_adopted(&e, 1);
   EXPECT(syscall(SYS_mmap, e.receive, half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
          (long)e.receive);
   memset(e.receive, CHILDS_BYTE, half);
   const pid_t child = fork();
-  EXPECT(child >= 0);
   if (child == 0) _exit(0);
-  EXPECT(waitpid(child, NULL, 0) == child);
+  expect_ends(child, 0);
   if (repeats) EXPECT(!is_adopted(e.receive + half + PAGE));
-  for (size_t at = 0; at < half; ++at) EXPECT(e.receive[at] == CHILDS_BYTE);
+  expect_bytes(e.receive, e.receive + half, CHILDS_BYTE);
   expect_same("the other half", e.receive + half, e.wanted + half, BYTES - half);
   release(&e);
 }
@@ -254,8 +242,7 @@ static void partly_mapped_over_unseen(void) {
 /* Rights that the program changes stay. */
 static void read_only_at_fork(void) {
   struct exchange e = reduction(1);
-  plan(&e, 0);
-  receive_in_pages(&e, 0);
+  plan_in_pages(&e);
   begin(&e);
   EXPECT(mprotect(e.receive, BYTES, PROT_READ) == 0);
   const pid_t child = fork();
@@ -272,8 +259,7 @@ static void read_only_at_fork(void) {
   EXPECT(mprotect(e.receive, BYTES, PROT_READ | PROT_WRITE) == 0);
   memset(e.receive, 0, BYTES);
   memset(e.wanted, 0, BYTES);
-  check(&e);
-  release(&e);
+  finish(&e);
 }
 
 static struct exchange kept;
@@ -285,8 +271,7 @@ static int check_kept(void) {
 }
 static void after_the_end(void) {
   kept = reduction(7);
-  plan(&kept, 0);
-  receive_at(&kept, aligned_alloc(PAGE, BYTES));
+  plan_at(&kept, aligned_alloc(PAGE, BYTES));
   begin(&kept);
   expect_adopted(&kept, 1);
   after_finalize = check_kept;
@@ -295,16 +280,12 @@ static void after_the_end(void) {
 /* More than there may be at a time. */
 static void many_buffers(void) {
   enum { COUNT = 80, LENGTH = 256 << 10 };
-  char* const memory = aligned_alloc(PAGE, (size_t)COUNT * LENGTH);
+  SCOPED char* memory = aligned_alloc(PAGE, (size_t)COUNT * LENGTH);
   for (int i = 0; i < 2 * COUNT; ++i) {
     struct exchange e = reduction(i + 1);
     e.block = LENGTH;
-    plan(&e, 0);
-    receive_at(&e, memory + (size_t)(i % COUNT) * LENGTH);
-    begin(&e);
-    release(&e);
+    run_at(e, memory + (size_t)(i % COUNT) * LENGTH);
   }
-  free(memory);
 }
 
 /* --- UCX, which keeps what it has registered until it hears that memory is unmapped --- */
@@ -328,17 +309,12 @@ static void exchanges_are_told(void) {
   *(void**)&set = dlsym(ucm, "ucm_set_event_handler");
   *(void**)&unset = dlsym(ucm, "ucm_unset_event_handler");
   EXPECT(set != NULL && unset != NULL);
-  char* const memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(memory != MAP_FAILED && set(UNMAPPED | NO_INSTALL, LAST, on_unmapped, NULL) == 0);
+  char* const memory = map_pages(BYTES);
+  EXPECT(set(UNMAPPED | NO_INSTALL, LAST, on_unmapped, NULL) == 0);
   memset(memory, 0, BYTES);
   watched = memory + BYTES / 2;
   for (int round = 0; round < 4; ++round) {
-    struct exchange e = {.kind = BCAST, .block = BYTES, .round = round};
-    plan(&e, 0);
-    receive_at(&e, memory);
-    perform(&e);
-    check(&e);
-    release(&e);
+    run_at((struct exchange){.kind = BCAST, .block = BYTES, .round = round}, memory);
   }
   if (is_adopted(watched)) {
     const int before = told;
@@ -351,21 +327,7 @@ static void exchanges_are_told(void) {
   munmap(memory, BYTES);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "exchanges_are_told", .run = exchanges_are_told},
-    {.name = "many_kinds", .run = many_kinds},
-    {.name = "other_lengths", .run = other_lengths},
-    {.name = "sent_on", .run = sent_on},
-    {.name = "of_the_program", .run = of_the_program},
-    {.name = "of_malloc", .run = of_malloc},
-    {.name = "of_the_heap", .run = of_the_heap},
-    {.name = "of_an_arena", .run = of_an_arena},
-    {.name = "forked", .run = forked},
-    {.name = "forked_without_handlers", .run = forked_without_handlers},
-    {.name = "mapped_over_unseen", .run = mapped_over_unseen},
-    {.name = "partly_mapped_over_unseen", .run = partly_mapped_over_unseen},
-    {.name = "read_only_at_fork", .run = read_only_at_fork},
-    {.name = "many_buffers", .run = many_buffers},
-    {.name = "after_the_end", .run = after_the_end},
-};
-EARLY_GROUP(early_adoption, "adoption", kCases, MPI_THREAD_FUNNELED);
+EARLY_GROUP(early_adoption, "adoption", MPI_THREAD_FUNNELED, RUN(exchanges_are_told), RUN(many_kinds),
+            RUN(other_lengths), RUN(sent_on), RUN(of_the_program), RUN(of_malloc), RUN(of_the_heap), RUN(of_an_arena),
+            RUN(forked), RUN(forked_without_handlers), RUN(mapped_over_unseen), RUN(partly_mapped_over_unseen),
+            RUN(read_only_at_fork), RUN(many_buffers), RUN(after_the_end));

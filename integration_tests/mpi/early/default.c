@@ -16,10 +16,9 @@
 
 enum { BYTES = 1 << 20, ROUNDS = 5 };
 
-static void broadcast(struct exchange* e, int round) {
-  *e = (struct exchange){.kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
-  plan(e, 0);
-  receive_in_pages(e, 0);
+static struct exchange broadcast(int round) {
+  return (struct exchange){
+      .kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
 }
 
 /* --- io_uring, whose registered buffers are pinned --- */
@@ -30,10 +29,11 @@ struct ring {
   char *submissions, *completions;
   struct io_uring_sqe* entries;
 };
-/* False if that is not allowed here. */
+/* Returns false, and rank 0 says so, if that is not allowed here. */
 static int open_ring(struct ring* ring) {
   memset(ring, 0, sizeof(*ring));
   ring->fd = (int)syscall(SYS_io_uring_setup, 1, &ring->params);
+  if (ring->fd < 0 && rank == 0) fprintf(stderr, "io_uring is not allowed here\n");
   if (ring->fd < 0) return 0;
   const struct io_uring_params* const p = &ring->params;
   const int rights = PROT_READ | PROT_WRITE, how = MAP_SHARED | MAP_POPULATE;
@@ -76,16 +76,13 @@ static void write_pinned(struct ring* ring, int file, const char* from, size_t b
 
 static void pinned(void) {
   struct ring ring;
-  if (!open_ring(&ring)) {
-    if (rank == 0) fprintf(stderr, "io_uring is not allowed here\n");
-    return;
-  }
+  if (!open_ring(&ring)) return;
   const int file = memfd_create("written", MFD_CLOEXEC);
-  char* const found = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(file >= 0 && found != MAP_FAILED);
+  char* const found = map_pages(BYTES);
+  EXPECT(file >= 0);
   for (int round = 0; round < ROUNDS; ++round) {
-    struct exchange e;
-    broadcast(&e, round);
+    struct exchange e = broadcast(round);
+    plan_in_pages(&e);
     const struct iovec buffer = {e.receive, BYTES};
     EXPECT(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &buffer, 1) == 0);
     perform(&e);
@@ -93,8 +90,7 @@ static void pinned(void) {
     EXPECT(pread(file, found, BYTES, 0) == BYTES);
     expect_same("what the kernel wrote", found, e.wanted, BYTES);
     EXPECT(syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0);
-    check(&e);
-    release(&e);
+    finish(&e);
   }
   munmap(found, BYTES);
   close(file);
@@ -102,25 +98,16 @@ static void pinned(void) {
 }
 
 static void broadcast_to(char* to, size_t bytes, int round) {
-  struct exchange e = {.kind = BCAST, .block = bytes, .round = round};
-  plan(&e, 0);
-  receive_at(&e, to);
-  perform(&e);
-  check(&e);
-  release(&e);
+  run_at((struct exchange){.kind = BCAST, .block = bytes, .round = round}, to);
 }
 /* Its first half is adopted when it is pinned, and the second is not from there on: the kernel would know the pages
  * that it had. */
 static void pinned_later(void) {
   struct ring ring;
-  if (!open_ring(&ring)) {
-    if (rank == 0) fprintf(stderr, "io_uring is not allowed here\n");
-    return;
-  }
+  if (!open_ring(&ring)) return;
   const int file = memfd_create("written", MFD_CLOEXEC);
-  char* const memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  char* const found = memory + BYTES;
-  EXPECT(file >= 0 && memory != MAP_FAILED);
+  char *const memory = map_pages(2 * BYTES), *const found = memory + BYTES;
+  EXPECT(file >= 0);
   memset(memory, 0, 2 * BYTES);
   broadcast_to(memory, BYTES, 1);
   broadcast_to(memory, BYTES / 2, 2);
@@ -142,19 +129,8 @@ static void pinned_later(void) {
 
 static void errors_return(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  for (int round = 0; round < ROUNDS; ++round) {
-    struct exchange e;
-    broadcast(&e, round);
-    perform(&e);
-    check(&e);
-    release(&e);
-  }
+  for (int round = 0; round < ROUNDS; ++round) run_in_pages(broadcast(round));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "pinned", .run = pinned},
-    {.name = "pinned_later", .run = pinned_later},
-    {.name = "errors_return", .run = errors_return},
-};
-EARLY_GROUP(early_default, "default", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_default, "default", MPI_THREAD_SINGLE, RUN(pinned), RUN(pinned_later), RUN(errors_return));

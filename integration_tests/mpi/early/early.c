@@ -7,6 +7,8 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "integration_tests/mpi/early/exchange.h"
@@ -54,6 +56,24 @@ int is_adopted(const void* address) {
   return found;
 }
 
+void shift(const void* from, void* to, size_t bytes) {
+  enum { TAG = 7 };
+  MPI_Sendrecv(from, (int)bytes, MPI_BYTE, next_rank(), TAG, to, (int)bytes, MPI_BYTE, previous_rank(), TAG,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+char* map_pages(size_t bytes) {
+  char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(at != MAP_FAILED);
+  return at;
+}
+
+void expect_ends(pid_t child, int code) {
+  int status = -1;
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != code) fail("a child ended with status %x", (unsigned)status);
+}
+
 static int64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -83,6 +103,12 @@ void fill(void* to, size_t bytes, struct data data) {
     memcpy(out + done, (const char*)&word + skip, some);
     done += some;
   }
+}
+
+void broadcast_round(void* at, void* wanted, size_t bytes, int round) {
+  fill(wanted, bytes, (struct data){0, 1, round, 0});
+  if (rank == 0) be_late(), memcpy(at, wanted, bytes);
+  EXPECT(MPI_Bcast(at, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 
 size_t first_difference(const void* found, const void* expected, size_t bytes) {

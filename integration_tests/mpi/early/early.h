@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "integration_tests/mpi/chance.h"
 
@@ -42,8 +44,19 @@ struct early_group {
   int level; /* of threads, for MPI_Init_thread */
 };
 
-#define EARLY_GROUP(symbol, title, list, wanted_level) \
-  const struct early_group symbol = {title, list, sizeof(list) / sizeof((list)[0]), wanted_level}
+/* A case that is named for its function. */
+#define RUN(function) \
+  { .name = #function, .run = function }
+#define PENDING(function) \
+  { .name = #function, .pending = function }
+#define PENDING_HEAP(function) \
+  { .name = #function, .pending_heap = function }
+
+/* Defines a group of cases. */
+#define EARLY_GROUP(symbol, title, wanted_level, ...)                                                           \
+  static const struct early_case symbol##_cases[] = {__VA_ARGS__};                                              \
+  const struct early_group symbol = {title, symbol##_cases, sizeof(symbol##_cases) / sizeof(symbol##_cases[0]), \
+                                     wanted_level}
 
 extern const struct early_group early_sizes, early_memory, early_touching, early_transfers, early_memory_calls,
     early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_threads_crossing,
@@ -57,6 +70,26 @@ void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn
     if (!(condition)) fail("%s:%d: %s", __FILE__, __LINE__, #condition); \
   } while (0)
 
+/* A pointer of malloc() that is freed at the end of its block. */
+#define SCOPED __attribute__((cleanup(free_scoped)))
+static inline void free_scoped(void* variable) {
+  void* memory;
+  memcpy(&memory, variable, sizeof(memory));
+  free(memory);
+}
+
+static inline int next_rank(void) { return (rank + 1) % size; }
+static inline int previous_rank(void) { return (rank + size - 1) % size; }
+
+/* Sends a message to the next rank and receives the previous one's. */
+void shift(const void* from, void* to, size_t bytes);
+
+/* Maps fresh pages that may be read and written. */
+char* map_pages(size_t bytes);
+
+/* Waits for a child, which has to end with that code. */
+void expect_ends(pid_t child, int code);
+
 /* Whether the page is one that the daemon reaches. */
 int is_adopted(const void* address);
 
@@ -69,6 +102,9 @@ struct data {
   uint64_t at;
 };
 void fill(void* to, size_t bytes, struct data data);
+
+/* Broadcasts data of that round from rank 0 of the world, which is late, to `at`; `wanted` has it, too. */
+void broadcast_round(void* at, void* wanted, size_t bytes, int round);
 
 /* Fails if bytes differ. `what` says whose they are. */
 void expect_same(const char* what, const void* found, const void* expected, size_t bytes);

@@ -86,12 +86,6 @@ static size_t lay_out(const struct exchange* e, int sends, int** counts, int** a
 
 static size_t round_up(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-static char* map(size_t bytes) {
-  char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(at != MAP_FAILED);
-  return at;
-}
-
 static void plan_regular(struct exchange* e) {
   const size_t n = (size_t)e->comm_size;
   const int sends_all = e->kind == ALLTOALL || e->kind == REDUCE_SCATTER_BLOCK || (e->kind == SCATTER && is_root(e));
@@ -150,7 +144,7 @@ void receive_at(struct exchange* e, char* to) {
 void receive_in_pages(struct exchange* e, size_t offset) {
   e->is_mapped = 1;
   e->base_bytes = round_up(offset + e->receive_bytes) + 2 * PAGE;
-  e->base = map(e->base_bytes);
+  e->base = map_pages(e->base_bytes);
   memset(e->base, GUARD_BYTE, e->base_bytes);
   receive_at(e, e->base + PAGE + offset);
 }
@@ -160,6 +154,15 @@ void receive_in_heap(struct exchange* e) {
   e->base = malloc(e->base_bytes + 1);
   EXPECT(e->base != NULL);
   receive_at(e, e->base);
+}
+
+void plan_in_pages(struct exchange* e) {
+  plan(e, 0);
+  receive_in_pages(e, 0);
+}
+void plan_at(struct exchange* e, char* to) {
+  plan(e, 0);
+  receive_at(e, to);
 }
 
 /* Part `i` of a buffer of blocks. */
@@ -343,6 +346,22 @@ void release(struct exchange* e) {
   }
 }
 
+void finish(struct exchange* e) {
+  check(e);
+  release(e);
+}
+
+void run_in_pages(struct exchange e) {
+  plan_in_pages(&e);
+  perform(&e);
+  finish(&e);
+}
+void run_at(struct exchange e, char* to) {
+  plan_at(&e, to);
+  perform(&e);
+  finish(&e);
+}
+
 static void on_pending_in(void (*take)(struct exchange*), size_t bytes, void (*body)(struct exchange* e)) {
   static int rounds = 0;
   const struct exchange kinds[] = {{.kind = BCAST, .root = size - 1, .block = bytes, .late = size},
@@ -356,8 +375,7 @@ static void on_pending_in(void (*take)(struct exchange*), size_t bytes, void (*b
     take(&e);
     perform(&e);
     body(&e);
-    check(&e);
-    release(&e);
+    finish(&e);
   }
 }
 

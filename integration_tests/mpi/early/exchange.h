@@ -50,6 +50,10 @@ void receive_in_pages(struct exchange* e, size_t offset);
 /* The same by malloc(), without guards. */
 void receive_in_heap(struct exchange* e);
 
+/* Plans with a send buffer of whole pages, and receives in such pages of its own, or at `to`. */
+void plan_in_pages(struct exchange* e);
+void plan_at(struct exchange* e, char* to);
+
 /* Fills the buffers, calls MPI, and writes over what was sent and over lists at once. */
 void perform(struct exchange* e);
 /* The two halves of it. */
@@ -62,6 +66,12 @@ void check(const struct exchange* e);
 int is_right(const struct exchange* e);
 
 void release(struct exchange* e);
+
+/* Checks and releases it. */
+void finish(struct exchange* e);
+/* All of it, in pages of its own, or at `to`. */
+void run_in_pages(struct exchange e);
+void run_at(struct exchange e, char* to);
 
 /* Calls `body` with buffers of some `bytes` that data may be on its way to: of a broadcast, a reduction, and an
  * exchange between all, each with a rank that is late. Then they are checked. A body that does away with the buffer

@@ -53,36 +53,30 @@ static void use_and_show(char* at, size_t bytes, seen_by_others seen, void* who)
     const enum kind kind = kKinds[i % 4];
     const size_t block = kind == ALLTOALL ? bytes / (size_t)size : bytes;
     struct exchange e = {.kind = kind, .block = block, .round = 2 * i, .root = i, .late = 1 + i % size};
-    plan(&e, 0);
-    receive_at(&e, at);
+    plan_at(&e, at);
     perform(&e);
     if (seen != NULL) seen(e.wanted, e.receive_bytes, who);
-    check(&e);
-    release(&e);
+    finish(&e);
   }
 }
 static void use(char* at, size_t bytes) { use_and_show(at, bytes, NULL, NULL); }
 
-static void malloc_short(void) {
-  char* at = malloc(SHORT_BYTES);
-  use(at, SHORT_BYTES);
+static void use_and_free(void* at, size_t bytes) {
+  use(at, bytes);
   free(at);
 }
-static void malloc_long(void) {
-  char* at = malloc(LONG_BYTES);
-  use(at, LONG_BYTES);
-  free(at);
+static void use_and_unmap(char* at, size_t bytes) {
+  use(at, bytes);
+  munmap(at, bytes);
 }
-static void calloc_long(void) {
-  char* at = calloc(1, LONG_BYTES);
-  use(at, LONG_BYTES);
-  free(at);
-}
+
+static void malloc_short(void) { use_and_free(malloc(SHORT_BYTES), SHORT_BYTES); }
+static void malloc_long(void) { use_and_free(malloc(LONG_BYTES), LONG_BYTES); }
+static void calloc_long(void) { use_and_free(calloc(1, LONG_BYTES), LONG_BYTES); }
 static void posix_memalign_huge(void) {
   void* at = NULL;
   EXPECT(posix_memalign(&at, HUGE_BYTES, HUGE_BYTES) == 0);
-  use(at, HUGE_BYTES);
-  free(at);
+  use_and_free(at, HUGE_BYTES);
 }
 static void bss(void) { use(in_bss, sizeof(in_bss)); }
 static void data(void) { use(in_data, sizeof(in_data)); }
@@ -92,22 +86,15 @@ static void stack(void) {
   use(at, sizeof(at));
 }
 
-static void map_private(void) {
-  char* at = map(LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  use(at, LONG_BYTES);
-  munmap(at, LONG_BYTES);
-}
+static void map_private(void) { use_and_unmap(map_pages(LONG_BYTES), LONG_BYTES); }
 
 /* Pages that nobody has touched before. */
 static void map_fresh(void) {
   for (int round = 0; round < 3; ++round) {
     char* at = map(LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    char* wanted = malloc(LONG_BYTES);
-    fill(wanted, LONG_BYTES, (struct data){0, 1, round, 0});
-    if (rank == 0) be_late(), memcpy(at, wanted, LONG_BYTES);
-    EXPECT(MPI_Bcast(at, LONG_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+    SCOPED char* wanted = malloc(LONG_BYTES);
+    broadcast_round(at, wanted, LONG_BYTES, round);
     expect_same("bcast to fresh pages", at, wanted, LONG_BYTES);
-    free(wanted);
     munmap(at, LONG_BYTES);
   }
 }
@@ -150,7 +137,7 @@ static void ask_child(const void* wanted, size_t bytes, void* who) {
 /* A child that was there before. */
 static void map_shared(void) {
   char* at = map(LONG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
-  int ask[2], answer[2], status = -1;
+  int ask[2], answer[2];
   EXPECT(pipe(ask) == 0 && pipe(answer) == 0);
   const pid_t child = fork();
   if (child == 0) {
@@ -163,16 +150,15 @@ static void map_shared(void) {
   }
   use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){at, ask[1], answer[0]});
   close(ask[1]);
-  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  expect_ends(child, 0);
   close(ask[0]), close(answer[0]), close(answer[1]);
   munmap(at, LONG_BYTES);
 }
 
 static void compare_file(const void* wanted, size_t bytes, void* file) {
-  char* found = malloc(bytes + 1);
+  SCOPED char* found = malloc(bytes + 1);
   EXPECT(pread(*(int*)file, found, bytes, 0) == (ssize_t)bytes);
   expect_same("as the file has it", found, wanted, bytes);
-  free(found);
 }
 static void file_shared(void) {
   int file = new_file(LONG_BYTES);
@@ -183,9 +169,7 @@ static void file_shared(void) {
 }
 static void file_private(void) {
   const int file = new_file(LONG_BYTES);
-  char* at = map(LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
-  use(at, LONG_BYTES);
-  munmap(at, LONG_BYTES);
+  use_and_unmap(map(LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file), LONG_BYTES);
   close(file);
 }
 
@@ -217,22 +201,19 @@ static void expect_open(const char* memory, size_t bytes) {
 }
 static void broadcast_into(char* to, size_t bytes, int round, const char* beside, size_t beside_bytes) {
   struct exchange e = {.kind = BCAST, .block = bytes, .round = round, .root = round % size, .late = 1 + round % size};
-  plan(&e, 0);
-  receive_at(&e, to);
+  plan_at(&e, to);
   perform(&e);
   expect_open(beside, beside_bytes);
-  check(&e);
-  release(&e);
+  finish(&e);
 }
 /* Results that are the front of a block which malloc has mapped. */
 static void front_of_block(void) {
   enum { BYTES = 1 << 20, SOME = 100 };
   mallopt(M_MMAP_THRESHOLD, 128 << 10); /* which rises else, as such memory is freed */
   for (int round = 0; round < 2 * size; ++round) {
-    char* const block = malloc(2 * BYTES);
+    SCOPED char* block = malloc(2 * BYTES);
     memset(block, round, 2 * BYTES);
     broadcast_into(block, BYTES, round, block + BYTES, SOME);
-    free(block);
   }
 }
 /* The same, with a message that comes to the rest of its last page. */
@@ -242,23 +223,23 @@ static void message_behind_result(void) {
   for (int round = 0; round < 2 * size; ++round) {
     MPI_Request requests[2];
     char sent[SOME], expected[SOME];
-    char* const block = malloc(BYTES + SOME);
+    SCOPED char* block = malloc(BYTES + SOME);
     memset(block, round, BYTES + SOME);
     memset(sent, rank + round + 1, SOME);
-    memset(expected, (rank + size - 1) % size + round + 1, SOME);
-    MPI_Irecv(block + BYTES, SOME, MPI_BYTE, (rank + size - 1) % size, TAG, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend(sent, SOME, MPI_BYTE, (rank + 1) % size, TAG, MPI_COMM_WORLD, &requests[1]);
+    memset(expected, previous_rank() + round + 1, SOME);
+    MPI_Irecv(block + BYTES, SOME, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(sent, SOME, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
     broadcast_into(block, BYTES, round, block + BYTES, SOME);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     expect_same("message", block + BYTES, expected, SOME);
-    free(block);
   }
 }
 
 static void alloc_mem_both(void) {
   const size_t all = 2 * LONG_BYTES / (size_t)size / 8 * (size_t)size * 8, part = all / (size_t)size;
   for (int round = 0; round < 2 * size; ++round) {
-    char *send = NULL, *receive = NULL, *wanted = malloc(all);
+    SCOPED char* wanted = malloc(all);
+    char *send = NULL, *receive = NULL;
     MPI_Win window;
     EXPECT(MPI_Alloc_mem((MPI_Aint)all + PAGE, MPI_INFO_NULL, &send) == MPI_SUCCESS);
     EXPECT(MPI_Alloc_mem((MPI_Aint)all + PAGE, MPI_INFO_NULL, &receive) == MPI_SUCCESS);
@@ -274,18 +255,16 @@ static void alloc_mem_both(void) {
     MPI_Allreduce(send, to, (int)all, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     memset(send, 0, all);
     memset(wanted, size % 2 == 1 ? round : 0, all);
-    MPI_Sendrecv(to, (int)all, MPI_BYTE, (rank + 1) % size, 1, send, (int)all, MPI_BYTE, (rank + size - 1) % size, 1,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    shift(to, send, all);
     expect_same("message", send, wanted, all);
     MPI_Win_create(send, (MPI_Aint)all, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Win_fence(0, window);
-    MPI_Put(to, (int)part, MPI_BYTE, (rank + 1) % size, 0, (int)part, MPI_BYTE, window);
+    MPI_Put(to, (int)part, MPI_BYTE, next_rank(), 0, (int)part, MPI_BYTE, window);
     MPI_Win_fence(0, window);
     expect_same("window", send, wanted, all);
     MPI_Win_free(&window);
     MPI_Bcast(send, (int)all, MPI_BYTE, round % size, MPI_COMM_WORLD);
     EXPECT(MPI_Free_mem(send) == MPI_SUCCESS && MPI_Free_mem(receive) == MPI_SUCCESS);
-    free(wanted);
   }
   EXPECT(MPI_Alloc_mem(LONG_BYTES, MPI_INFO_NULL, &not_freed) == MPI_SUCCESS);
   if (rank == 0) memset(not_freed, 77, LONG_BYTES);
@@ -298,7 +277,8 @@ static void window_of_node(void) {
   MPI_Comm node;
   MPI_Win window;
   MPI_Aint bytes = LONG_BYTES;
-  char *own = NULL, *next = NULL, *wanted = malloc(LONG_BYTES);
+  SCOPED char* wanted = malloc(LONG_BYTES);
+  char *own = NULL, *next = NULL;
   int ranks, me, unit;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_size(node, &ranks);
@@ -320,11 +300,10 @@ static void window_of_node(void) {
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   MPI_Comm_free(&node);
-  free(wanted);
 }
 
 static void huge_pages(void) {
-  char* at = map(4 * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  char* at = map_pages(4 * HUGE_BYTES);
   char* aligned = (char*)(((uintptr_t)at + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
   madvise(aligned, 3 * HUGE_BYTES, MADV_HUGEPAGE); /* which a kernel need not have */
   use(aligned + PAGE + 9, 2 * HUGE_BYTES);
@@ -333,7 +312,7 @@ static void huge_pages(void) {
 }
 
 static void locked(void) {
-  char* at = map(SOME_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  char* at = map_pages(SOME_BYTES);
   if (mlock(at, SOME_BYTES) != 0) fprintf(stderr, "case %s: may not lock memory\n", case_name);
   use(at, SOME_BYTES);
   munlock(at, SOME_BYTES);
@@ -345,7 +324,7 @@ static void between_protected(void) {
   static const int kProtections[] = {PROT_READ, PROT_NONE};
   enum { PAGES = 200 };
   for (int i = 0; i < 2; ++i) {
-    char* at = map((PAGES + 2) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    char* at = map_pages((PAGES + 2) * PAGE);
     char* behind = at + (PAGES + 1) * PAGE;
     at[0] = behind[0] = 42;
     EXPECT(mprotect(at, PAGE, kProtections[i]) == 0 && mprotect(behind, PAGE, kProtections[i]) == 0);
@@ -358,36 +337,16 @@ static void between_protected(void) {
 /* A buffer over the seam of two mappings of different kinds. */
 static void over_a_seam(void) {
   const int file = new_file(SOME_BYTES);
-  char* at = map(64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  char* at = map_pages(64 * PAGE);
   EXPECT(mmap(at + 32 * PAGE, 32 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED);
   use(at + 5, 63 * PAGE);
   munmap(at, 64 * PAGE);
   close(file);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "front_of_block", .run = front_of_block},
-    {.name = "message_behind_result", .run = message_behind_result},
-    {.name = "malloc_short", .run = malloc_short},
-    {.name = "malloc_long", .run = malloc_long},
-    {.name = "calloc_long", .run = calloc_long},
-    {.name = "posix_memalign_huge", .run = posix_memalign_huge},
-    {.name = "bss", .run = bss},
-    {.name = "data", .run = data},
-    {.name = "thread_local", .run = thread_local_memory},
-    {.name = "stack", .run = stack},
-    {.name = "map_private", .run = map_private},
-    {.name = "map_fresh", .run = map_fresh},
-    {.name = "map_memfd_twice", .run = map_memfd_twice},
-    {.name = "map_shared", .run = map_shared},
-    {.name = "file_shared", .run = file_shared},
-    {.name = "file_private", .run = file_private},
-    {.name = "alloc_mem", .run = alloc_mem},
-    {.name = "alloc_mem_both", .run = alloc_mem_both},
-    {.name = "window_of_node", .run = window_of_node},
-    {.name = "huge_pages", .run = huge_pages},
-    {.name = "locked", .run = locked},
-    {.name = "between_protected", .run = between_protected},
-    {.name = "over_a_seam", .run = over_a_seam},
-};
-EARLY_GROUP(early_memory, "memory", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_memory, "memory", MPI_THREAD_SINGLE, RUN(front_of_block), RUN(message_behind_result),
+            RUN(malloc_short), RUN(malloc_long), RUN(calloc_long), RUN(posix_memalign_huge), RUN(bss), RUN(data),
+            {.name = "thread_local", .run = thread_local_memory}, RUN(stack), RUN(map_private), RUN(map_fresh),
+            RUN(map_memfd_twice), RUN(map_shared), RUN(file_shared), RUN(file_private), RUN(alloc_mem),
+            RUN(alloc_mem_both), RUN(window_of_node), RUN(huge_pages), RUN(locked), RUN(between_protected),
+            RUN(over_a_seam));

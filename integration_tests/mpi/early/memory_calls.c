@@ -26,10 +26,9 @@ static void settle(void) {
 }
 
 static void expect_all(const char* what, const char* at, char value, size_t bytes) {
-  char* wanted = malloc(bytes);
+  SCOPED char* wanted = malloc(bytes);
   memset(wanted, value, bytes);
   expect_same(what, at, wanted, bytes);
-  free(wanted);
 }
 
 static void expect_untouched(const char* what, char* at, char value, size_t bytes) {
@@ -96,20 +95,15 @@ static void unmapped(struct exchange* e) {
   EXPECT(munmap(e->base, e->base_bytes) == 0);
   gone(e);
 }
-static void unmapped_and_mapped_again(struct exchange* e) {
-  char* const at = e->base;
-  EXPECT(munmap(at, e->base_bytes) == 0);
-  EXPECT(mmap(at, e->base_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
-  expect_untouched("what was mapped again", at, 0, e->base_bytes);
-  EXPECT(munmap(at, e->base_bytes) == 0);
-  gone(e);
-}
 static void mapped_over(struct exchange* e) {
   char* const at = e->base;
   EXPECT(mmap(at, e->base_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
-  expect_untouched("what was mapped over it", at, 0, e->base_bytes);
-  EXPECT(munmap(at, e->base_bytes) == 0);
-  gone(e);
+  expect_untouched("what was mapped there", at, 0, e->base_bytes);
+  unmapped(e);
+}
+static void unmapped_and_mapped_again(struct exchange* e) {
+  EXPECT(munmap(e->base, e->base_bytes) == 0);
+  mapped_over(e);
 }
 /* A hole in the middle; the rest has its data. */
 static void partly_unmapped(struct exchange* e) {
@@ -196,30 +190,17 @@ static void partly_inaccessible(struct exchange* e) {
 }
 static void executable(struct exchange* e) { protect(e, PROT_READ | PROT_WRITE | PROT_EXEC); }
 
-static const struct early_case kCases[] = {
-    {.name = "freed", .pending_heap = freed},
-    {.name = "freed_and_taken_again", .pending_heap = freed_and_taken_again},
-    {.name = "short_freed_and_taken_again", .pending_heap = freed_and_taken_again, .bytes = 25 * PAGE},
-    {.name = "grown", .pending_heap = grown},
-    {.name = "short_grown", .pending_heap = grown_past_others, .bytes = 25 * PAGE},
-    {.name = "shrunk", .pending_heap = shrunk},
-    {.name = "short_shrunk", .pending_heap = shrunk, .bytes = 25 * PAGE},
-    {.name = "grown_past_others", .pending_heap = grown_past_others},
 #ifdef OPEN_MPI
-    {.name = "moved", .pending = moved},
+#define SOME_MPIS_CASES PENDING(moved),
+#else
+#define SOME_MPIS_CASES
 #endif
-    {.name = "resized_by_map", .pending = resized_by_map},
-    {.name = "unmapped", .pending = unmapped},
-    {.name = "unmapped_and_mapped_again", .pending = unmapped_and_mapped_again},
-    {.name = "mapped_over", .pending = mapped_over},
-    {.name = "partly_unmapped", .pending = partly_unmapped},
-    {.name = "not_needed", .pending = not_needed},
-    {.name = "partly_not_needed", .pending = partly_not_needed},
-    {.name = "advised", .pending = advised},
-    {.name = "locked", .pending = locked},
-    {.name = "read_only", .pending = read_only},
-    {.name = "inaccessible", .pending = inaccessible},
-    {.name = "partly_inaccessible", .pending = partly_inaccessible},
-    {.name = "executable", .pending = executable},
-};
-EARLY_GROUP(early_memory_calls, "memory_calls", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_memory_calls, "memory_calls", MPI_THREAD_SINGLE, PENDING_HEAP(freed),
+            PENDING_HEAP(freed_and_taken_again),
+            {.name = "short_freed_and_taken_again", .pending_heap = freed_and_taken_again, .bytes = 25 * PAGE},
+            PENDING_HEAP(grown), {.name = "short_grown", .pending_heap = grown_past_others, .bytes = 25 * PAGE},
+            PENDING_HEAP(shrunk), {.name = "short_shrunk", .pending_heap = shrunk, .bytes = 25 * PAGE},
+            PENDING_HEAP(grown_past_others), SOME_MPIS_CASES PENDING(resized_by_map), PENDING(unmapped),
+            PENDING(unmapped_and_mapped_again), PENDING(mapped_over), PENDING(partly_unmapped), PENDING(not_needed),
+            PENDING(partly_not_needed), PENDING(advised), PENDING(locked), PENDING(read_only), PENDING(inaccessible),
+            PENDING(partly_inaccessible), PENDING(executable));

@@ -12,36 +12,33 @@
 
 enum { TAG = 7, SHORT_BYTES = 5 * PAGE };
 
-static int next(void) { return (rank + 1) % size; }
-static int previous(void) { return (rank + size - 1) % size; }
-
 /* --- Messages --- */
 
 /* Sends to the next rank. All but the last may wait for the receive, which is posted before. */
 typedef void (*sender)(const void* from, int bytes);
-static void by_send(const void* from, int bytes) { MPI_Send(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD); }
-static void by_ssend(const void* from, int bytes) { MPI_Ssend(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD); }
+static void by_send(const void* from, int bytes) { MPI_Send(from, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD); }
+static void by_ssend(const void* from, int bytes) {
+  MPI_Ssend(from, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD);
+}
 static void by_bsend(const void* from, int bytes) {
   int room = bytes + MPI_BSEND_OVERHEAD;
   void* buffer = malloc((size_t)room);
   MPI_Buffer_attach(buffer, room);
-  MPI_Bsend(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD);
+  MPI_Bsend(from, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD);
   MPI_Buffer_detach(&buffer, &room);
   free(buffer);
 }
-static void by_isend(const void* from, int bytes) {
-  MPI_Request request;
-  MPI_Isend(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-static void by_issend(const void* from, int bytes) {
-  MPI_Request request;
-  MPI_Issend(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
+#define REQUEST_SENDER(name, call)                                           \
+  static void name(const void* from, int bytes) {                            \
+    MPI_Request request;                                                     \
+    call(from, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &request); \
+    MPI_Wait(&request, MPI_STATUS_IGNORE);                                   \
+  }
+REQUEST_SENDER(by_isend, MPI_Isend)
+REQUEST_SENDER(by_issend, MPI_Issend)
 static void by_start(const void* from, int bytes) {
   MPI_Request request;
-  MPI_Send_init(from, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &request);
+  MPI_Send_init(from, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &request);
   MPI_Start(&request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Request_free(&request);
@@ -51,7 +48,7 @@ static void by_gaps(const void* from, int bytes) {
   MPI_Datatype type;
   MPI_Type_vector(bytes / 16, 4, 8, MPI_BYTE, &type);
   MPI_Type_commit(&type);
-  MPI_Send(from, 1, type, next(), TAG, MPI_COMM_WORLD);
+  MPI_Send(from, 1, type, next_rank(), TAG, MPI_COMM_WORLD);
   MPI_Type_free(&type);
 }
 static const sender kSenders[] = {by_send, by_ssend, by_bsend, by_isend, by_issend, by_start};
@@ -59,17 +56,14 @@ static const sender kSenders[] = {by_send, by_ssend, by_bsend, by_isend, by_isse
 /* What the previous rank has is what this one has, if that is a broadcast's; else it tells. */
 static void messages(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
-  MPI_Sendrecv(e->wanted, bytes, MPI_BYTE, next(), 0, expected, bytes, MPI_BYTE, previous(), 0, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+  SCOPED char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
+  shift(e->wanted, expected, e->receive_bytes);
   MPI_Request request;
   const sender by = kSenders[e->round / 2 % (int)(sizeof(kSenders) / sizeof(kSenders[0]))];
-  MPI_Irecv(found, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, &request);
+  MPI_Irecv(found, bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &request);
   by(e->receive, bytes);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   expect_same("message", found, expected, e->receive_bytes);
-  free(found);
-  free(expected);
 }
 static void sent(void) {
   for (int i = 0; i < 3; ++i) on_pending(3 * PAGE << (4 * i), messages); /* the ways take turns with the lengths */
@@ -77,32 +71,31 @@ static void sent(void) {
 
 static void sent_with_gaps(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
+  SCOPED char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
   MPI_Request request;
   for (int i = 0; i < 2; ++i) {
-    MPI_Irecv(i == 0 ? found : expected, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, &request);
+    MPI_Irecv(i == 0 ? found : expected, bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &request);
     by_gaps(i == 0 ? e->receive : e->wanted, bytes);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   expect_same("message with gaps", found, expected, e->receive_bytes / 16 * 4);
-  free(found);
-  free(expected);
 }
 
 static void sent_and_received(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* found = malloc(e->receive_bytes);
-  MPI_Sendrecv(e->receive, bytes, MPI_BYTE, next(), TAG, found, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
-  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  SCOPED char* found = malloc(e->receive_bytes);
+  shift(e->receive, found, e->receive_bytes);
+  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE);
   expect_same("message", found, e->wanted, e->receive_bytes);
   memcpy(e->receive, found, e->receive_bytes);
-  free(found);
 }
 static void replaced(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  MPI_Sendrecv_replace(e->receive, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv_replace(e->receive, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE);
+  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE);
 }
 
 /* What was received is where MPI keeps messages from now on. */
@@ -110,55 +103,53 @@ static void attached(struct exchange* e) {
   const int bytes = (int)e->receive_bytes, message_bytes = bytes / 2;
   void* buffer = NULL;
   int room = 0;
-  char *message = malloc((size_t)message_bytes), *wanted = malloc((size_t)message_bytes),
-       *found = malloc((size_t)message_bytes);
+  SCOPED char *message = malloc((size_t)message_bytes), *wanted = malloc((size_t)message_bytes),
+              *found = malloc((size_t)message_bytes);
   fill(message, (size_t)message_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(wanted, (size_t)message_bytes, (struct data){previous(), 1, 20000 + e->round, 0});
+  fill(wanted, (size_t)message_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
   MPI_Buffer_attach(e->receive, bytes);
-  MPI_Bsend(message, message_bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD);
-  MPI_Recv(found, message_bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Bsend(message, message_bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD);
+  MPI_Recv(found, message_bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Buffer_detach(&buffer, &room);
   EXPECT(buffer == e->receive && room == bytes);
   expect_same("message", found, wanted, (size_t)message_bytes);
   memcpy(e->receive, e->wanted, e->receive_bytes);
-  free(message);
-  free(wanted);
-  free(found);
 }
 
 #if MPI_VERSION >= 4
 static void exchanged_by_request(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* found = malloc(e->receive_bytes);
+  SCOPED char* found = malloc(e->receive_bytes);
   MPI_Request requests[2];
-  MPI_Isendrecv(e->receive, bytes, MPI_BYTE, next(), TAG, found, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD,
-                &requests[0]);
-  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isendrecv(e->receive, bytes, MPI_BYTE, next_rank(), TAG, found, bytes, MPI_BYTE, previous_rank(), TAG,
+                MPI_COMM_WORLD, &requests[0]);
+  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                        &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   expect_same("message", found, e->wanted, e->receive_bytes);
   memcpy(e->receive, found, e->receive_bytes);
-  free(found);
 }
 static void replaced_by_request(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   MPI_Request requests[2];
-  MPI_Isendrecv_replace(e->receive, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[0]);
-  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isendrecv_replace(e->receive, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                        &requests[0]);
+  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                        &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
 /* A message is started, then its partitions come, and then they may go. */
 static void sent_in_partitions(void) {
   enum { PARTITIONS = 4, PARTITION = 256 << 10, BYTES = PARTITIONS * PARTITION };
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
   MPI_Request requests[2];
-  MPI_Psend_init(at, PARTITIONS, PARTITION, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-  MPI_Precv_init(found, PARTITIONS, PARTITION, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+  MPI_Psend_init(at, PARTITIONS, PARTITION, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  MPI_Precv_init(found, PARTITIONS, PARTITION, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL,
+                 &requests[1]);
   for (int round = 0; round < 6; ++round) {
-    fill(wanted, BYTES, (struct data){0, 1, round, 0});
     MPI_Startall(2, requests);
-    if (rank == 0) be_late(), memcpy(at, wanted, BYTES);
-    MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    broadcast_round(at, wanted, BYTES, round);
     if (round % 3 == 0) MPI_Pready_range(0, PARTITIONS - 1, requests[0]);
     if (round % 3 == 1) MPI_Pready_list(PARTITIONS, (int[]){3, 1, 0, 2}, requests[0]);
     for (int i = 0; round % 3 == 2 && i < PARTITIONS; ++i) MPI_Pready(i, requests[0]);
@@ -167,87 +158,77 @@ static void sent_in_partitions(void) {
   }
   MPI_Request_free(&requests[0]);
   MPI_Request_free(&requests[1]);
-  free(at);
-  free(wanted);
-  free(found);
 }
 #endif
+
+/* As many bytes as `e` has received, of which rank `from` has those. */
+static char* other_data(const struct exchange* e, int from) {
+  char* const data = malloc(e->receive_bytes);
+  fill(data, e->receive_bytes, (struct data){from, 1, 20000 + e->round, 0});
+  return data;
+}
 
 /* What comes later lies on top. The message is there before the receive, or after it. */
 static void received(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* message = malloc(e->receive_bytes);
-  fill(message, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(e->wanted, e->receive_bytes, (struct data){previous(), 1, 20000 + e->round, 0});
+  SCOPED char* message = other_data(e, rank);
+  fill(e->wanted, e->receive_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
   MPI_Request requests[2];
   const int is_first = e->round / 2 % 2;
-  if (is_first) MPI_Isend(message, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &requests[1]);
-  MPI_Irecv(e->receive, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, &requests[0]);
-  if (!is_first) MPI_Isend(message, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &requests[1]);
+  if (is_first) MPI_Isend(message, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Irecv(e->receive, bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &requests[0]);
+  if (!is_first) MPI_Isend(message, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  free(message);
 }
 static void received_as_probed(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* message = malloc(e->receive_bytes);
-  fill(message, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(e->wanted, e->receive_bytes, (struct data){previous(), 1, 20000 + e->round, 0});
+  SCOPED char* message = other_data(e, rank);
+  fill(e->wanted, e->receive_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
   MPI_Request request;
   MPI_Message found;
-  MPI_Isend(message, bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &request);
-  MPI_Mprobe(previous(), TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  MPI_Isend(message, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &request);
+  MPI_Mprobe(previous_rank(), TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
   MPI_Mrecv(e->receive, bytes, MPI_BYTE, &found, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  free(message);
 }
 
 /* Requests that were made before there was anything to wait for. */
 static void started_later(void) {
   enum { BYTES = 1 << 20 };
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
   MPI_Request requests[2];
-  MPI_Send_init(at, BYTES, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, &requests[0]);
-  MPI_Recv_init(found, BYTES, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Send_init(at, BYTES, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(found, BYTES, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
   for (int round = 0; round < 6; ++round) {
-    fill(wanted, BYTES, (struct data){0, 1, round, 0});
-    if (rank == 0) be_late(), memcpy(at, wanted, BYTES);
-    MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (round % 2 == 0) {
-      MPI_Start(&requests[0]);
-      MPI_Start(&requests[1]);
-    } else {
-      MPI_Startall(2, requests);
-    }
+    broadcast_round(at, wanted, BYTES, round);
+    if (round % 2 == 1) MPI_Startall(2, requests);
+    for (int i = 0; round % 2 == 0 && i < 2; ++i) MPI_Start(&requests[i]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     expect_same("persistent message", found, wanted, BYTES);
   }
   MPI_Request_free(&requests[0]);
   MPI_Request_free(&requests[1]);
-  free(at);
-  free(wanted);
-  free(found);
 }
 
 /* --- Windows --- */
 
 static void put_and_got(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char *exposed = NULL, *wanted = malloc(e->receive_bytes);
+  SCOPED char* wanted = malloc(e->receive_bytes);
+  char* exposed = NULL;
   MPI_Win window;
   MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &window);
   memset(exposed, 0, e->receive_bytes);
-  MPI_Sendrecv(e->wanted, bytes, MPI_BYTE, next(), TAG, wanted, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+  shift(e->wanted, wanted, e->receive_bytes);
   MPI_Win_fence(0, window);
-  MPI_Put(e->receive, bytes, MPI_BYTE, next(), 0, bytes, MPI_BYTE, window);
+  MPI_Put(e->receive, bytes, MPI_BYTE, next_rank(), 0, bytes, MPI_BYTE, window);
   MPI_Win_fence(0, window);
   expect_same("put", exposed, wanted, e->receive_bytes);
   /* Back from where it went. */
-  MPI_Win_lock(MPI_LOCK_SHARED, next(), 0, window);
-  MPI_Get(e->receive, bytes, MPI_BYTE, next(), 0, bytes, MPI_BYTE, window);
-  MPI_Win_unlock(next(), window);
+  MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, window);
+  MPI_Get(e->receive, bytes, MPI_BYTE, next_rank(), 0, bytes, MPI_BYTE, window);
+  MPI_Win_unlock(next_rank(), window);
   MPI_Win_free(&window);
-  free(wanted);
 }
 static void got_over(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
@@ -255,10 +236,10 @@ static void got_over(struct exchange* e) {
   MPI_Win window;
   MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &window);
   fill(exposed, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(e->wanted, e->receive_bytes, (struct data){next(), 1, 20000 + e->round, 0});
+  fill(e->wanted, e->receive_bytes, (struct data){next_rank(), 1, 20000 + e->round, 0});
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, window);
-  MPI_Get(e->receive, bytes, MPI_BYTE, next(), 0, bytes, MPI_BYTE, window);
+  MPI_Get(e->receive, bytes, MPI_BYTE, next_rank(), 0, bytes, MPI_BYTE, window);
   MPI_Win_flush_all(window);
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
@@ -267,22 +248,17 @@ static void got_over(struct exchange* e) {
 /* Others may look at what a rank has received itself, once it has said so. */
 static void looked_at_by_others(void) {
   enum { BYTES = 1 << 20 };
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
   MPI_Win window;
   MPI_Win_create(at, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   for (int round = 0; round < 4; ++round) {
-    fill(wanted, BYTES, (struct data){0, 1, round, 0});
-    if (rank == 0) be_late(), memcpy(at, wanted, BYTES);
-    MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    broadcast_round(at, wanted, BYTES, round);
     MPI_Win_fence(0, window);
-    MPI_Get(found, BYTES, MPI_BYTE, next(), 0, BYTES, MPI_BYTE, window);
+    MPI_Get(found, BYTES, MPI_BYTE, next_rank(), 0, BYTES, MPI_BYTE, window);
     MPI_Win_fence(0, window);
     expect_same("what the next rank has", found, wanted, BYTES);
   }
   MPI_Win_free(&window);
-  free(at);
-  free(wanted);
-  free(found);
 }
 
 /* --- Files, packing, reducing --- */
@@ -290,7 +266,8 @@ static void looked_at_by_others(void) {
 static void written(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   const char* folder = getenv("TMPDIR");
-  char name[512], *found = malloc(e->receive_bytes);
+  SCOPED char* found = malloc(e->receive_bytes);
+  char name[512];
   snprintf(name, sizeof(name), "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
   close(mkstemp(name));
   MPI_File file;
@@ -299,36 +276,31 @@ static void written(struct exchange* e) {
   EXPECT(MPI_File_read_at(file, 0, found, bytes, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   EXPECT(MPI_File_close(&file) == MPI_SUCCESS && unlink(name) == 0);
   expect_same("file", found, e->wanted, e->receive_bytes);
-  free(found);
 }
 
 static void packed(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   int room = 0, at = 0;
   MPI_Pack_size(bytes, MPI_BYTE, MPI_COMM_WORLD, &room);
-  char *pack = malloc((size_t)room), *found = malloc(e->receive_bytes);
+  SCOPED char *pack = malloc((size_t)room), *found = malloc(e->receive_bytes);
   MPI_Pack(e->receive, bytes, MPI_BYTE, pack, room, &at, MPI_COMM_WORLD);
   at = 0;
   MPI_Unpack(pack, room, &at, found, bytes, MPI_BYTE, MPI_COMM_WORLD);
   expect_same("what was packed", found, e->wanted, e->receive_bytes);
-  free(pack);
-  free(found);
 }
 static void unpacked(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   int room = 0, at = 0;
   MPI_Pack_size(bytes, MPI_BYTE, MPI_COMM_WORLD, &room);
-  char* pack = malloc((size_t)room);
+  SCOPED char* pack = malloc((size_t)room);
   fill(e->wanted, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
   MPI_Pack(e->wanted, bytes, MPI_BYTE, pack, room, &at, MPI_COMM_WORLD);
   at = 0;
   MPI_Unpack(pack, room, &at, e->receive, bytes, MPI_BYTE, MPI_COMM_WORLD);
-  free(pack);
 }
 static void reduced_here(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* more_data = malloc(e->receive_bytes);
-  fill(more_data, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
+  SCOPED char* more_data = other_data(e, rank);
   MPI_Reduce_local(more_data, e->receive, bytes, MPI_BYTE, MPI_BXOR);
   for (size_t i = 0; i < e->receive_bytes; ++i) e->wanted[i] = (char)(e->wanted[i] ^ more_data[i]);
   MPI_Reduce_local(e->receive, more_data, bytes, MPI_BYTE, MPI_BXOR);
@@ -336,14 +308,13 @@ static void reduced_here(struct exchange* e) {
   fill(e->wanted, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
   expect_same("what was reduced", more_data, e->wanted, e->receive_bytes);
   memcpy(e->receive, e->wanted, e->receive_bytes);
-  free(more_data);
 }
 
 /* --- Collectives that do not block, and those that nobody intercepts --- */
 
 static void started(struct exchange* e) {
   const int bytes = (int)e->receive_bytes, root = (e->root + 1) % size;
-  char *sum = malloc(e->receive_bytes), *wanted = malloc(e->receive_bytes);
+  SCOPED char *sum = malloc(e->receive_bytes), *wanted = malloc(e->receive_bytes);
   MPI_Request request;
   MPI_Allreduce(e->wanted, wanted, bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
   MPI_Iallreduce(e->receive, sum, bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &request);
@@ -353,38 +324,29 @@ static void started(struct exchange* e) {
   MPI_Bcast(e->wanted, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
   MPI_Ibcast(e->receive, bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  free(sum);
-  free(wanted);
 }
 static void received_by_started(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  char* give = malloc(e->receive_bytes);
+  SCOPED char* give = other_data(e, rank);
   MPI_Request request;
-  fill(give, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
   fill(e->wanted, e->receive_bytes, (struct data){0, size, 20000 + e->round, 0});
   MPI_Iallreduce(give, e->receive, bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  free(give);
 }
 /* Made before, started when there is something to wait for. */
 static void persistent(void) {
 #if MPI_VERSION >= 4
   enum { BYTES = 1 << 20 };
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *sum = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *sum = malloc(BYTES);
   MPI_Request request;
   MPI_Allreduce_init(at, sum, BYTES, MPI_BYTE, MPI_BAND, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
   for (int round = 0; round < 4; ++round) {
-    fill(wanted, BYTES, (struct data){0, 1, round, 0});
-    if (rank == 0) be_late(), memcpy(at, wanted, BYTES);
-    MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    broadcast_round(at, wanted, BYTES, round);
     MPI_Start(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect_same("persistent allreduce", sum, wanted, BYTES);
   }
   MPI_Request_free(&request);
-  free(at);
-  free(wanted);
-  free(sum);
 #endif
 }
 
@@ -392,19 +354,18 @@ static void sent_to_neighbours(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   MPI_Comm ring;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring);
-  char *found = malloc(2 * e->receive_bytes), *expected = malloc(2 * e->receive_bytes);
+  SCOPED char *found = malloc(2 * e->receive_bytes), *expected = malloc(2 * e->receive_bytes);
   MPI_Neighbor_allgather(e->wanted, bytes, MPI_BYTE, expected, bytes, MPI_BYTE, ring);
   MPI_Neighbor_allgather(e->receive, bytes, MPI_BYTE, found, bytes, MPI_BYTE, ring);
   expect_same("neighbours' data", found, expected, 2 * e->receive_bytes);
   MPI_Comm_free(&ring);
-  free(found);
-  free(expected);
 }
 
 /* Arguments of a call that an earlier call brings. */
 static void arguments(void) {
-  int *const lists = aligned_alloc(PAGE, PAGE), *const counts = lists, *const at = lists + 64;
-  char* received = malloc(4 * (size_t)size);
+  SCOPED int* lists = aligned_alloc(PAGE, PAGE);
+  SCOPED char* received = malloc(4 * (size_t)size);
+  int *const counts = lists, *const at = lists + 64;
   for (int round = 0; round < 4; ++round) {
     if (rank == 0) {
       be_late();
@@ -416,47 +377,26 @@ static void arguments(void) {
     MPI_Allgatherv(own, rank % 2 + 1, MPI_BYTE, received, counts, at, MPI_BYTE, MPI_COMM_WORLD);
     for (int i = 0; i < size; ++i) EXPECT(received[4 * i] == i && received[4 * i + 1] == (i % 2 == 1 ? i : 0));
   }
-  free(lists);
-  free(received);
 }
 
 /* Where statuses and such lie. */
 static void results(struct exchange* e) {
   MPI_Status* const status = (MPI_Status*)(e->receive + PAGE);
   int* const value = (int*)(e->receive + 3 * PAGE);
-  MPI_Sendrecv(&rank, 1, MPI_INT, next(), TAG, value, 1, MPI_INT, previous(), TAG, MPI_COMM_WORLD, status);
-  EXPECT(status->MPI_SOURCE == previous() && *value == previous());
+  MPI_Sendrecv(&rank, 1, MPI_INT, next_rank(), TAG, value, 1, MPI_INT, previous_rank(), TAG, MPI_COMM_WORLD, status);
+  EXPECT(status->MPI_SOURCE == previous_rank() && *value == previous_rank());
   memcpy(e->wanted + PAGE, status, sizeof(*status));
   memcpy(e->wanted + 3 * PAGE, value, sizeof(*value));
 }
 
-static const struct early_case kCases[] = {
-    {.name = "sent", .run = sent},
-    {.name = "sent_with_gaps", .pending = sent_with_gaps},
-    {.name = "sent_and_received", .pending = sent_and_received},
-    {.name = "replaced", .pending = replaced},
-    {.name = "attached", .pending = attached},
 #if MPI_VERSION >= 4
-    {.name = "exchanged_by_request", .pending = exchanged_by_request},
-    {.name = "replaced_by_request", .pending = replaced_by_request},
-    {.name = "sent_in_partitions", .run = sent_in_partitions},
+#define SOME_MPIS_CASES PENDING(exchanged_by_request), PENDING(replaced_by_request), RUN(sent_in_partitions),
+#else
+#define SOME_MPIS_CASES
 #endif
-    {.name = "received", .pending = received},
-    {.name = "short_received", .pending = received, .bytes = SHORT_BYTES},
-    {.name = "received_as_probed", .pending = received_as_probed},
-    {.name = "started_later", .run = started_later},
-    {.name = "put_and_got", .pending = put_and_got},
-    {.name = "got_over", .pending = got_over},
-    {.name = "looked_at_by_others", .run = looked_at_by_others},
-    {.name = "written", .pending = written},
-    {.name = "packed", .pending = packed},
-    {.name = "unpacked", .pending = unpacked},
-    {.name = "reduced_here", .pending = reduced_here},
-    {.name = "started", .pending = started},
-    {.name = "received_by_started", .pending = received_by_started},
-    {.name = "persistent", .run = persistent},
-    {.name = "sent_to_neighbours", .pending = sent_to_neighbours},
-    {.name = "arguments", .run = arguments},
-    {.name = "results", .pending = results},
-};
-EARLY_GROUP(early_mpi_calls, "mpi_calls", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_mpi_calls, "mpi_calls", MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps),
+            PENDING(sent_and_received), PENDING(replaced), PENDING(attached), SOME_MPIS_CASES PENDING(received),
+            {.name = "short_received", .pending = received, .bytes = SHORT_BYTES}, PENDING(received_as_probed),
+            RUN(started_later), PENDING(put_and_got), PENDING(got_over), RUN(looked_at_by_others), PENDING(written),
+            PENDING(packed), PENDING(unpacked), PENDING(reduced_here), PENDING(started), PENDING(received_by_started),
+            RUN(persistent), PENDING(sent_to_neighbours), RUN(arguments), PENDING(results));

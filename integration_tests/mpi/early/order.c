@@ -11,17 +11,9 @@
 
 enum { QUICK_CALLS = 1000, BYTES = 600 << 10, MANY = 48 };
 
-static void perform_at(struct exchange e, char* at) {
-  plan(&e, 0);
-  receive_at(&e, at);
-  perform(&e);
-  check(&e);
-  release(&e);
-}
-
 /* Without a late rank, so that one call's end and the next one's beginning meet. */
 static void quick(size_t bytes, size_t offset) {
-  char* memory = aligned_alloc(PAGE, bytes + 2 * PAGE);
+  SCOPED char* memory = aligned_alloc(PAGE, bytes + 2 * PAGE);
   for (int i = 0; i < QUICK_CALLS; ++i) {
     const int root = i % size;
     unsigned char* const at = (unsigned char*)memory + offset;
@@ -30,24 +22,22 @@ static void quick(size_t bytes, size_t offset) {
     EXPECT(MPI_Bcast(at, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS);
     if (at[where] != i % 251) fail("call %d, offset %zu: expected %02x, found %02x", i, where, i % 251, at[where]);
   }
-  free(memory);
 }
 static void quick_pages(void) { quick(4 * PAGE, 0); }
 static void quick_between_pages(void) { quick(3 * PAGE, PAGE - 1); }
 static void quick_kinds(void) {
-  char* memory = aligned_alloc(PAGE, 64 * PAGE);
+  SCOPED char* memory = aligned_alloc(PAGE, 64 * PAGE);
   for (int i = 0; i < QUICK_CALLS; ++i) {
     const size_t block = (size_t)(i % 5) * PAGE / 2 + 100;
-    perform_at((struct exchange){.kind = (enum kind)(i % KINDS), .block = block, .round = i, .root = i}, memory);
+    run_at((struct exchange){.kind = (enum kind)(i % KINDS), .block = block, .round = i, .root = i}, memory);
   }
-  free(memory);
 }
 
 /* What one call brings is what the next one sends; only the end is looked at. */
 static void chain(void) {
   const size_t part = (size_t)(BYTES / size / PAGE * PAGE), all = part * (size_t)size;
-  char *first = aligned_alloc(PAGE, all), *second = aligned_alloc(PAGE, all), *third = aligned_alloc(PAGE, all);
-  char* wanted = malloc(all);
+  SCOPED char *first = aligned_alloc(PAGE, all), *second = aligned_alloc(PAGE, all), *third = aligned_alloc(PAGE, all);
+  SCOPED char* wanted = malloc(all);
   const int n = (int)all, block = (int)part;
   for (int round = 0; round < 12; ++round) {
     const int root = round % size;
@@ -63,16 +53,12 @@ static void chain(void) {
     }
     expect_same("end of the chain", second, wanted, all);
   }
-  free(first);
-  free(second);
-  free(third);
-  free(wanted);
 }
 
 /* A sum that grows in place, as iterations have it. */
 static void iterations(void) {
   enum { COUNT = BYTES / 8 };
-  uint64_t* values = aligned_alloc(PAGE, BYTES);
+  SCOPED uint64_t* values = aligned_alloc(PAGE, BYTES);
   for (size_t i = 0; i < COUNT; ++i) values[i] = i % 7;
   uint64_t factor = 1;
   for (int round = 0; round < 12; ++round) {
@@ -84,7 +70,6 @@ static void iterations(void) {
       if (values[i] != factor * (i % 7)) fail("round %d, element %zu: %llu", round, i, (unsigned long long)values[i]);
     }
   }
-  free(values);
 }
 
 /* Rows and columns of a grid, on one buffer; then all of it again on a communicator of its own. */
@@ -98,7 +83,7 @@ static void rows_and_columns(void) {
   int in_row, in_column;
   MPI_Comm_rank(row, &in_row);
   MPI_Comm_rank(column, &in_column);
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES);
   for (int round = 0; round < 12; ++round) {
     /* From a corner along the first row, then down all columns. */
     fill(wanted, BYTES, (struct data){0, 1, round, 0});
@@ -109,8 +94,6 @@ static void rows_and_columns(void) {
     MPI_Allreduce(MPI_IN_PLACE, at, BYTES, MPI_BYTE, MPI_BOR, grid);
     expect_same("grid together", at, wanted, BYTES);
   }
-  free(at);
-  free(wanted);
   MPI_Comm_free(&row);
   MPI_Comm_free(&column);
   MPI_Comm_free(&grid);
@@ -125,14 +108,12 @@ static void many(void) {
                              .round = i,
                              .root = i,
                              .late = i % 8 == 0 ? 1 + i % size : 0};
-    plan(&e[i], 0);
-    receive_in_pages(&e[i], 0);
+    plan_in_pages(&e[i]);
     contribute(&e[i]);
   }
   for (int i = 0; i < MANY; ++i) call(&e[i]);
   for (int i = MANY; i-- > 0;) {
-    check(&e[i]);
-    release(&e[i]);
+    finish(&e[i]);
   }
 }
 
@@ -144,7 +125,8 @@ static void bitwise_or(void* in, void* inout, int* count, MPI_Datatype* type) {
 }
 static void made_of_what_is_freed(void) {
   enum { COUNT = 20 * PAGE / 4 };
-  char *at = aligned_alloc(PAGE, 4 * COUNT), *sum = aligned_alloc(PAGE, 4 * COUNT), *wanted = malloc(4 * COUNT);
+  SCOPED char *at = aligned_alloc(PAGE, 4 * COUNT), *sum = aligned_alloc(PAGE, 4 * COUNT);
+  SCOPED char* wanted = malloc(4 * COUNT);
   for (int round = 0; round < 6; ++round) {
     MPI_Comm comm;
     MPI_Datatype type;
@@ -164,9 +146,6 @@ static void made_of_what_is_freed(void) {
     expect_same("sum by an operation that is gone", sum, wanted, 4 * COUNT);
     expect_same("what came by a communicator that is gone", at, wanted, 4 * COUNT);
   }
-  free(at);
-  free(sum);
-  free(wanted);
 }
 
 /* Data that is under way when there is nothing more of MPI but MPI_Finalize. */
@@ -180,8 +159,7 @@ static int look_at_left(void) {
 static void left_for_finalize(void) {
   for (int i = 0; i < 4; ++i) {
     left[i] = (struct exchange){.kind = i == 3 ? ALLTOALL : BCAST, .block = BYTES, .round = 2 * i, .late = 1};
-    plan(&left[i], 0);
-    receive_in_pages(&left[i], 0);
+    plan_in_pages(&left[i]);
     contribute(&left[i]);
   }
   for (int i = 0; i < 4; ++i) call(&left[i]);
@@ -192,25 +170,10 @@ static void left_for_finalize(void) {
 static void on_stacks(void) {
   char memory[256 << 10];
   for (int round = 1; round <= 60; ++round) {
-    struct exchange e = {.kind = ALLREDUCE, .block = sizeof(memory), .round = round};
-    plan(&e, 0);
-    receive_at(&e, memory);
-    perform(&e);
-    check(&e);
-    release(&e);
+    run_at((struct exchange){.kind = ALLREDUCE, .block = sizeof(memory), .round = round}, memory);
   }
 }
 
-static const struct early_case kCases[] = {
-    {.name = "quick_pages", .run = quick_pages},
-    {.name = "quick_between_pages", .run = quick_between_pages},
-    {.name = "quick_kinds", .run = quick_kinds},
-    {.name = "chain", .run = chain},
-    {.name = "iterations", .run = iterations},
-    {.name = "rows_and_columns", .run = rows_and_columns},
-    {.name = "many", .run = many},
-    {.name = "made_of_what_is_freed", .run = made_of_what_is_freed},
-    {.name = "on_stacks", .run = on_stacks},
-    {.name = "left_for_finalize", .run = left_for_finalize},
-};
-EARLY_GROUP(early_order, "order", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_order, "order", MPI_THREAD_SINGLE, RUN(quick_pages), RUN(quick_between_pages), RUN(quick_kinds),
+            RUN(chain), RUN(iterations), RUN(rows_and_columns), RUN(many), RUN(made_of_what_is_freed), RUN(on_stacks),
+            RUN(left_for_finalize));

@@ -17,21 +17,17 @@ enum { SHORT_BYTES = 40 * PAGE, EXIT_CODE = 7 };
 
 extern char** environ;
 
-static void expect_ends(pid_t child, int code) {
-  int status = -1;
-  EXPECT(child > 0 && waitpid(child, &status, 0) == child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != code) fail("a child ended with status %x", (unsigned)status);
+/* Forks a child that ends with code 0 if the data is right there. */
+static pid_t fork_looker(const struct exchange* e) {
+  const pid_t child = fork();
+  if (child == 0) _exit(is_right(e) ? 0 : 1);
+  return child;
 }
 
-static void child_looks(struct exchange* e) {
-  const pid_t child = fork();
-  if (child == 0) _exit(is_right(e) ? 0 : 1);
-  expect_ends(child, 0);
-}
+static void child_looks(struct exchange* e) { expect_ends(fork_looker(e), 0); }
 /* Both at once. */
 static void both_look(struct exchange* e) {
-  const pid_t child = fork();
-  if (child == 0) _exit(is_right(e) ? 0 : 1);
+  const pid_t child = fork_looker(e);
   check(e);
   expect_ends(child, 0);
 }
@@ -39,19 +35,15 @@ static void both_look(struct exchange* e) {
 static void grandchild_looks(struct exchange* e) {
   const pid_t child = fork();
   if (child == 0) {
-    const pid_t grandchild = fork();
+    const pid_t grandchild = fork_looker(e);
     int status = 1;
-    if (grandchild == 0) _exit(is_right(e) ? 0 : 1);
     _exit(waitpid(grandchild, &status, 0) == grandchild && status == 0 ? 0 : 1);
   }
   expect_ends(child, 0);
 }
 static void several_look(struct exchange* e) {
   pid_t children[4];
-  for (int i = 0; i < 4; ++i) {
-    children[i] = fork();
-    if (children[i] == 0) _exit(is_right(e) ? 0 : 1);
-  }
+  for (int i = 0; i < 4; ++i) children[i] = fork_looker(e);
   for (int i = 0; i < 4; ++i) expect_ends(children[i], 0);
 }
 /* What the one writes, the other does not see. */
@@ -93,8 +85,7 @@ static void child_leaves(struct exchange* e) {
 /* --- Programs whose arguments come by a broadcast: whole pages, of which the texts are the beginning --- */
 
 static char* text_of_root(const char* words, size_t bytes) {
-  char* at = mmap(NULL, SHORT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(at != MAP_FAILED);
+  char* at = map_pages(SHORT_BYTES);
   if (rank == 0) be_late(), memcpy(at, words, bytes);
   EXPECT(MPI_Bcast(at, SHORT_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
   return at;
@@ -152,18 +143,6 @@ static void by_shell(void) {
   munmap(at, SHORT_BYTES);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "child_looks", .pending = child_looks},
-    {.name = "both_look", .pending = both_look},
-    {.name = "grandchild_looks", .pending = grandchild_looks},
-    {.name = "several_look", .pending = several_look},
-    {.name = "child_writes", .pending = child_writes},
-    {.name = "parent_writes", .pending = parent_writes},
-    {.name = "child_unmaps", .pending = child_unmaps},
-    {.name = "child_leaves", .pending = child_leaves},
-    {.name = "by_fork", .run = by_fork},
-    {.name = "by_vfork", .run = by_vfork},
-    {.name = "by_spawn", .run = by_spawn},
-    {.name = "by_shell", .run = by_shell},
-};
-EARLY_GROUP(early_processes, "processes", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_processes, "processes", MPI_THREAD_SINGLE, PENDING(child_looks), PENDING(both_look),
+            PENDING(grandchild_looks), PENDING(several_look), PENDING(child_writes), PENDING(parent_writes),
+            PENDING(child_unmaps), PENDING(child_leaves), RUN(by_fork), RUN(by_vfork), RUN(by_spawn), RUN(by_shell));

@@ -29,8 +29,7 @@ static void fill_for(struct sending* s, char* to, int from, int to_rank) {
 
 /* Not where a page begins, and with a page that has something else on it. */
 static char* map_for(const struct sending* s) {
-  char* const memory = mmap(NULL, s->bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(memory != MAP_FAILED);
+  char* const memory = map_pages(s->bytes + PAGE);
   return memory + 64;
 }
 
@@ -65,14 +64,15 @@ static void end(struct sending* s) {
 }
 
 /* `after` may do away with the buffer. */
+static void one_round(int round, void (*after)(struct sending*)) {
+  struct sending s;
+  begin(&s, round);
+  exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+  after(&s);
+  end(&s);
+}
 static void each_round(void (*after)(struct sending*)) {
-  for (int round = 0; round < ROUNDS; ++round) {
-    struct sending s;
-    begin(&s, round);
-    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
-    after(&s);
-    end(&s);
-  }
+  for (int round = 0; round < ROUNDS; ++round) one_round(round, after);
 }
 
 /* Whether memory that is used again is adopted. */
@@ -115,12 +115,11 @@ static void written(void) { each_round(overwrite); }
 static void written_backwards(void) { each_round(overwrite_backwards); }
 
 static void look(struct sending* s) {
-  char* same = malloc(s->block);
+  SCOPED char* same = malloc(s->block);
   for (int i = 0; i < size; ++i) {
     fill_for(s, same, rank, i);
     expect_same("the send buffer", s->send + (size_t)i * s->block, same, s->block);
   }
-  free(same);
 }
 static void looked_at(void) { each_round(look); }
 
@@ -163,12 +162,10 @@ static void read_into(struct sending* s) {
 static void read_from_a_pipe(void) { each_round(read_into); }
 
 static void receive_into(struct sending* s) {
-  const int next = (rank + 1) % size, before = (rank + size - 1) % size, n = (int)s->bytes;
-  char* junk = malloc(s->bytes);
+  SCOPED char* junk = malloc(s->bytes);
   memset(junk, JUNK, s->bytes);
-  MPI_Sendrecv(junk, n, MPI_BYTE, next, 1, s->send, n, MPI_BYTE, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  shift(junk, s->send, s->bytes);
   expect_same("message into the send buffer", s->send, junk, s->bytes);
-  free(junk);
 }
 static void received_into(void) { each_round(receive_into); }
 
@@ -179,14 +176,13 @@ static void broadcast_into(struct sending* s) {
 static void broadcast_over(void) { each_round(broadcast_into); }
 
 static void fork_and_write(struct sending* s) {
-  int status = -1;
   const pid_t child = fork();
   if (child == 0) {
     memset(s->send, JUNK, s->bytes);
     _exit(s->send[s->bytes / 2] != JUNK);
   }
   overwrite(s);
-  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  expect_ends(child, 0);
 }
 static void forked(void) { each_round(fork_and_write); }
 
@@ -198,7 +194,7 @@ static void* write_half(void* argument) {
 static void write_by_two(struct sending* s) {
   pthread_t thread;
   EXPECT(pthread_create(&thread, NULL, write_half, s) == 0);
-  for (size_t at = s->bytes; at-- > 0;) ((volatile char*)s->send)[at] = JUNK;
+  overwrite_backwards(s);
   pthread_join(thread, NULL);
 }
 static void written_by_threads(void) { each_round(write_by_two); }
@@ -219,7 +215,7 @@ static void written_by_handlers(void) { each_round(raise_one); }
 /* The same buffer, sent again at once, also by another communicator, and by another collective. */
 static void send_again(struct sending* s) {
   static MPI_Comm other = MPI_COMM_NULL;
-  char *again = malloc(s->bytes), *sum = malloc(s->bytes), *first = malloc(s->bytes);
+  SCOPED char *again = malloc(s->bytes), *sum = malloc(s->bytes), *first = malloc(s->bytes);
   if (other == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_WORLD, &other);
   exchange_blocks(s, again, other);
   MPI_Allreduce(s->send, sum, (int)s->bytes, MPI_BYTE, MPI_BXOR, other);
@@ -234,7 +230,6 @@ static void send_again(struct sending* s) {
   expect_same("the sum", sum, again, s->bytes);
   memset(again, JUNK, s->bytes);
   expect_same("what was sent last", first, again, s->bytes);
-  free(again), free(sum), free(first);
 }
 static void sent_again(void) { each_round(send_again); }
 
@@ -265,12 +260,8 @@ static void kept_in_memory_of_mpi(void) {
   char* memory = NULL;
   EXPECT(MPI_Alloc_mem(BYTES + 2 * PAGE, MPI_INFO_NULL, &memory) == MPI_SUCCESS);
   for (int round = 0; round < ROUNDS_KEPT; ++round) {
-    struct sending s;
     kept = memory + (round % 3 == 0 ? 0 : 64 * round);
-    begin(&s, round);
-    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
-    overwrite(&s);
-    end(&s);
+    one_round(round, overwrite);
   }
   kept = NULL;
   EXPECT(MPI_Free_mem(memory) == MPI_SUCCESS);
@@ -279,67 +270,40 @@ static void kept_in_memory_of_mpi(void) {
 /* A part of what is adopted since results come there, not from where a page begins, and another one that is. */
 static void of_a_result(void) {
   const size_t bytes = BYTES + 4 * PAGE, block = bytes / (size_t)size;
-  char *const memory = aligned_alloc(PAGE, bytes), *const other = malloc(bytes);
+  SCOPED char *memory = aligned_alloc(PAGE, bytes), *other = malloc(bytes);
   for (int round = 0; round < ROUNDS_KEPT; ++round) {
-    struct sending s;
     memset(other, round, bytes);
     EXPECT(MPI_Alltoall(other, (int)block, MPI_BYTE, memory, (int)block, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS);
     for (size_t at = 0; at < block * (size_t)size; at += PAGE) EXPECT(memory[at] == round);
     kept = memory + PAGE + (round % 2 == 0 ? 0 : 64 * round);
-    begin(&s, round);
-    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
-    overwrite(&s);
-    end(&s);
+    one_round(round, overwrite);
   }
   kept = NULL;
-  free(memory), free(other);
 }
 
 /* A message of the same memory is under way while its pages are exchanged. */
 static void sent_by_messages_too(void) {
-  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
   keep_one();
   for (int round = 0; round < ROUNDS_KEPT; ++round) {
     struct sending s;
     MPI_Request request;
     begin(&s, round);
-    char *const message = malloc(s.bytes), *const wanted = malloc(s.bytes);
-    EXPECT(MPI_Isend(s.send, (int)s.bytes, MPI_BYTE, next, 1, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    SCOPED char *message = malloc(s.bytes), *wanted = malloc(s.bytes);
+    EXPECT(MPI_Isend(s.send, (int)s.bytes, MPI_BYTE, next_rank(), 1, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
     exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
-    MPI_Recv(message, (int)s.bytes, MPI_BYTE, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(message, (int)s.bytes, MPI_BYTE, previous_rank(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     overwrite(&s);
-    for (int i = 0; i < size; ++i) fill_for(&s, wanted + (size_t)i * s.block, before, i);
+    for (int i = 0; i < size; ++i) fill_for(&s, wanted + (size_t)i * s.block, previous_rank(), i);
     expect_same("the message", message, wanted, s.bytes);
-    free(message), free(wanted);
     end(&s);
   }
   keep_none();
 }
 
-static const struct early_case kCases[] = {
-    {.name = "written", .run = written},
-    {.name = "written_backwards", .run = written_backwards},
-    {.name = "looked_at", .run = looked_at},
-    {.name = "unmapped", .run = unmapped},
-    {.name = "protected_and_opened", .run = protected_and_opened},
-    {.name = "discarded", .run = discarded},
-    {.name = "read_from_a_pipe", .run = read_from_a_pipe},
-    {.name = "received_into", .run = received_into},
-    {.name = "broadcast_over", .run = broadcast_over},
-    {.name = "forked", .run = forked},
-    {.name = "written_by_threads", .run = written_by_threads},
-    {.name = "written_by_handlers", .run = written_by_handlers},
-    {.name = "sent_again", .run = sent_again},
-    {.name = "kept_and_written", .run = kept_and_written},
-    {.name = "kept_and_looked_at", .run = kept_and_looked_at},
-    {.name = "kept_and_read_into", .run = kept_and_read_into},
-    {.name = "kept_and_received_into", .run = kept_and_received_into},
-    {.name = "kept_and_written_by_threads", .run = kept_and_written_by_threads},
-    {.name = "kept_and_sent_again", .run = kept_and_sent_again},
-    {.name = "kept_and_forked", .run = kept_and_forked},
-    {.name = "kept_in_memory_of_mpi", .run = kept_in_memory_of_mpi},
-    {.name = "of_a_result", .run = of_a_result},
-    {.name = "sent_by_messages_too", .run = sent_by_messages_too},
-};
-EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_FUNNELED);
+EARLY_GROUP(early_sends, "sends", MPI_THREAD_FUNNELED, RUN(written), RUN(written_backwards), RUN(looked_at),
+            RUN(unmapped), RUN(protected_and_opened), RUN(discarded), RUN(read_from_a_pipe), RUN(received_into),
+            RUN(broadcast_over), RUN(forked), RUN(written_by_threads), RUN(written_by_handlers), RUN(sent_again),
+            RUN(kept_and_written), RUN(kept_and_looked_at), RUN(kept_and_read_into), RUN(kept_and_received_into),
+            RUN(kept_and_written_by_threads), RUN(kept_and_sent_again), RUN(kept_and_forked),
+            RUN(kept_in_memory_of_mpi), RUN(of_a_result), RUN(sent_by_messages_too));

@@ -43,17 +43,19 @@ static void leave_by_jump(int number) {
   note_fault();
   siglongjmp(back, 1);
 }
-static void leave_by_jump_with_info(int number, siginfo_t* info, void* context) {
-  (void)context;
+static void note_info(const siginfo_t* info) {
   fault_address = info->si_addr;
   fault_code = info->si_code;
+}
+static void leave_by_jump_with_info(int number, siginfo_t* info, void* context) {
+  (void)context;
+  note_info(info);
   leave_by_jump(number);
 }
 /* The program goes on where it was. */
 static void open_page(int number, siginfo_t* info, void* context) {
   (void)number, (void)context;
-  fault_address = info->si_addr;
-  fault_code = info->si_code;
+  note_info(info);
   note_fault();
   mprotect(own_page, PAGE, PROT_READ | PROT_WRITE);
 }
@@ -62,13 +64,12 @@ static void note_only(int number) {
   note_fault();
 }
 
-static void install(void (*plain)(int), void (*with_info)(int, siginfo_t*, void*), int flags) {
-  struct sigaction action = {.sa_flags = flags | (with_info != NULL ? SA_SIGINFO : 0)};
-  if (with_info != NULL) {
-    action.sa_sigaction = with_info;
-  } else {
-    action.sa_handler = plain;
-  }
+static void install(void (*plain)(int), int flags) {
+  const struct sigaction action = {.sa_handler = plain, .sa_flags = flags};
+  EXPECT(sigaction(SIGSEGV, &action, NULL) == 0);
+}
+static void install_with_info(void (*with_info)(int, siginfo_t*, void*), int flags) {
+  const struct sigaction action = {.sa_sigaction = with_info, .sa_flags = flags | SA_SIGINFO};
   EXPECT(sigaction(SIGSEGV, &action, NULL) == 0);
 }
 
@@ -99,11 +100,11 @@ static void fault_on_own_page(struct exchange* e, int has_info, int jumps) {
 }
 
 static void jumps_plain(struct exchange* e) {
-  install(leave_by_jump, NULL, 0);
+  install(leave_by_jump, 0);
   fault_on_own_page(e, 0, 1);
 }
 static void jumps_with_info(struct exchange* e) {
-  install(NULL, leave_by_jump_with_info, 0);
+  install_with_info(leave_by_jump_with_info, 0);
   fault_on_own_page(e, 1, 1);
 }
 static void jumps_by_signal(struct exchange* e) {
@@ -111,11 +112,11 @@ static void jumps_by_signal(struct exchange* e) {
   fault_on_own_page(e, 0, 1);
 }
 static void goes_on(struct exchange* e) {
-  install(NULL, open_page, 0);
+  install_with_info(open_page, 0);
   fault_on_own_page(e, 1, 0);
 }
 static void goes_on_without_defer(struct exchange* e) {
-  install(NULL, open_page, SA_NODEFER | SA_RESTART);
+  install_with_info(open_page, SA_NODEFER | SA_RESTART);
   fault_on_own_page(e, 1, 0);
 }
 
@@ -123,7 +124,7 @@ static void on_alternate_stack(struct exchange* e, int jumps) {
   const stack_t stack = {.ss_sp = alternate_stack, .ss_size = ALTERNATE_BYTES};
   stack_t before, now;
   EXPECT(sigaltstack(&stack, &before) == 0);
-  install(NULL, jumps ? leave_by_jump_with_info : open_page, SA_ONSTACK);
+  install_with_info(jumps ? leave_by_jump_with_info : open_page, SA_ONSTACK);
   fault_on_own_page(e, 1, jumps);
   EXPECT(is_on_alternate_stack);
   EXPECT(sigaltstack(NULL, &now) == 0 && now.ss_sp == alternate_stack && now.ss_size == ALTERNATE_BYTES);
@@ -135,13 +136,12 @@ static void alternate_stack_jumps(struct exchange* e) { on_alternate_stack(e, 1)
 /* The handler itself looks at the data, while its own signal, or every one, is blocked. */
 static void handler_looks(struct exchange* e) {
   in_handler = e;
-  install(NULL, open_page, 0);
+  install_with_info(open_page, 0);
   fault_on_own_page(e, 1, 0);
   in_handler = NULL;
 }
 static void handler_looks_and_jumps(struct exchange* e) {
-  struct sigaction action = {.sa_flags = SA_SIGINFO};
-  action.sa_sigaction = leave_by_jump_with_info;
+  struct sigaction action = {.sa_sigaction = leave_by_jump_with_info, .sa_flags = SA_SIGINFO};
   sigfillset(&action.sa_mask);
   EXPECT(sigaction(SIGSEGV, &action, NULL) == 0);
   in_handler = e;
@@ -150,7 +150,7 @@ static void handler_looks_and_jumps(struct exchange* e) {
 }
 
 /* A handler of before MPI_Init, which stays. */
-static void install_before_init(void) { install(NULL, open_page, 0); }
+static void install_before_init(void) { install_with_info(open_page, 0); }
 static void handler_before_init(struct exchange* e) {
   static int is_first = 1;
   if (!is_first) install_before_init();
@@ -161,7 +161,7 @@ static void handler_before_init(struct exchange* e) {
 /* Handlers are as the program has set them. */
 static void handlers_are_kept(struct exchange* e) {
   struct sigaction found;
-  install(leave_by_jump, NULL, SA_NODEFER);
+  install(leave_by_jump, SA_NODEFER);
   EXPECT(sigaction(SIGSEGV, NULL, &found) == 0);
   EXPECT(found.sa_handler == leave_by_jump && (found.sa_flags & (SA_SIGINFO | SA_NODEFER)) == SA_NODEFER);
   EXPECT(signal(SIGSEGV, SIG_IGN) == leave_by_jump);
@@ -172,7 +172,7 @@ static void handlers_are_kept(struct exchange* e) {
 /* One that is reset by its first fault, which is not one of data that comes. */
 static void reset_handler(struct exchange* e) {
   struct sigaction found;
-  install(NULL, open_page, SA_RESETHAND);
+  install_with_info(open_page, SA_RESETHAND);
   EXPECT(e->receive[PAGE] == e->wanted[PAGE]);
   close_page();
   *(volatile char*)own_page = 1;
@@ -181,7 +181,7 @@ static void reset_handler(struct exchange* e) {
   check(e);
 }
 static void sent_by_itself(struct exchange* e) {
-  install(note_only, NULL, 0);
+  install(note_only, 0);
   faults = 0;
   raise(SIGSEGV);
   EXPECT(faults == 1);
@@ -201,10 +201,16 @@ static void blocked_by_process(struct exchange* e) {
   check(e);
   EXPECT(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
 }
-static void blocked_by_thread(struct exchange* e) {
-  sigset_t all, before, now;
+/* Blocks all signals of this thread; returns those that were. */
+static sigset_t block_all(void) {
+  sigset_t all, before;
   sigfillset(&all);
   EXPECT(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+  return before;
+}
+static void blocked_by_thread(struct exchange* e) {
+  sigset_t now;
+  const sigset_t before = block_all();
   check(e);
   EXPECT(pthread_sigmask(SIG_SETMASK, NULL, &now) == 0 && sigismember(&now, SIGTERM) && sigismember(&now, SIGUSR1));
   EXPECT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
@@ -215,10 +221,8 @@ static void* check_in_thread(void* e) {
 }
 /* A thread is born with the mask of its maker. */
 static void blocked_in_thread(struct exchange* e) {
-  sigset_t all, before;
   pthread_t thread;
-  sigfillset(&all);
-  EXPECT(pthread_sigmask(SIG_BLOCK, &all, &before) == 0);
+  const sigset_t before = block_all();
   EXPECT(pthread_create(&thread, NULL, check_in_thread, e) == 0);
   EXPECT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
   EXPECT(pthread_join(thread, NULL) == 0);
@@ -235,10 +239,8 @@ static void* await_data(void* unused) {
   return NULL;
 }
 static void start_early_thread(void) {
-  sigset_t all, before;
-  sigfillset(&all);
   EXPECT(pthread_barrier_init(&early_thread_goes, NULL, 2) == 0);
-  EXPECT(pthread_sigmask(SIG_BLOCK, &all, &before) == 0);
+  const sigset_t before = block_all();
   EXPECT(pthread_create(&early_thread, NULL, await_data, NULL) == 0);
   EXPECT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
@@ -259,9 +261,8 @@ static void on_alarm(int number) {
   ++alarms;
   look_in_handler();
 }
-static void install_alarm(int fills_mask) {
-  struct sigaction action = {.sa_flags = SA_RESTART};
-  action.sa_handler = on_alarm;
+static void install_alarm(void (*handler)(int), int fills_mask) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
   if (fills_mask) sigfillset(&action.sa_mask);
   EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
   alarms = 0;
@@ -279,7 +280,7 @@ static void alarm_looks(struct exchange* e) {
   sigset_t alarm, before;
   sigemptyset(&alarm);
   sigaddset(&alarm, SIGALRM);
-  install_alarm(e->round / 2 % 2);
+  install_alarm(on_alarm, e->round / 2 % 2);
   in_handler = e;
   EXPECT(sigprocmask(SIG_BLOCK, &alarm, &before) == 0);
   const timer_t timer = new_timer(1, 0);
@@ -293,19 +294,14 @@ static void alarm_looks(struct exchange* e) {
 static void alarms_all_the_time(void) {
   enum { BYTES = 300 << 10, ROUNDS = 40 };
   struct exchange still = {.kind = BCAST, .block = BYTES, .late = 1};
-  plan(&still, 0);
-  receive_in_pages(&still, 0);
-  install_alarm(0);
+  plan_in_pages(&still);
+  install_alarm(on_alarm, 0);
   perform(&still);
   in_handler = &still;
   const timer_t timer = new_timer(500000, 1000000);
   for (int round = 0, all = 0; round < ROUNDS || !all; ++round) {
-    struct exchange e = {.kind = round % 2 == 0 ? BCAST : ALLTOALL, .block = BYTES, .round = round, .root = round};
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
-    perform(&e);
-    check(&e);
-    release(&e);
+    run_in_pages(
+        (struct exchange){.kind = round % 2 == 0 ? BCAST : ALLTOALL, .block = BYTES, .round = round, .root = round});
     /* As many rounds everywhere: who had no alarm yet asks for more. */
     all = alarms > 0;
     MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
@@ -313,8 +309,7 @@ static void alarms_all_the_time(void) {
   timer_delete(timer);
   in_handler = NULL;
   EXPECT(!handler_was_wrong);
-  check(&still);
-  release(&still);
+  finish(&still);
 }
 
 /* Handlers that touch what is under way, while the thread is in calls that bring other data. */
@@ -330,23 +325,19 @@ static void alarms_touch_in_calls(void) {
   enum { BYTES = 2 << 20, ROUNDS = 60, CALLS = 20 };
   MPI_Comm other;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
-  struct sigaction action = {.sa_flags = SA_RESTART};
-  action.sa_handler = on_alarm_touch;
-  EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
+  install_alarm(on_alarm_touch, 0);
   const timer_t timer = new_timer(130000, 130000);
   for (int round = 0; round < ROUNDS; ++round) {
     struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size};
     int sum = 0;
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
+    plan_in_pages(&e);
     perform(&e);
     untouched_value = e.wanted[BYTES / 2];
     touched = e.receive + BYTES / 2;
     for (int i = 0; i < CALLS; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, other);
     EXPECT(sum == size * (size - 1) / 2);
     touched = NULL;
-    check(&e);
-    release(&e);
+    finish(&e);
   }
   timer_delete(timer);
   MPI_Comm_free(&other);
@@ -355,52 +346,42 @@ static void alarms_touch_in_calls(void) {
 
 /* The same while it is in messages, of which the late rank's come late. */
 static void alarms_touch_in_messages(void) {
-  enum { BYTES = 2 << 20, ROUNDS = 30, MESSAGE_BYTES = 1 << 20, TAG = 3 };
-  char *sent = malloc(MESSAGE_BYTES), *found = malloc(MESSAGE_BYTES), *expected = malloc(MESSAGE_BYTES);
-  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
-  struct sigaction action = {.sa_flags = SA_RESTART};
-  action.sa_handler = on_alarm_touch;
-  EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
+  enum { BYTES = 2 << 20, ROUNDS = 30, MESSAGE_BYTES = 1 << 20 };
+  SCOPED char *sent = malloc(MESSAGE_BYTES), *found = malloc(MESSAGE_BYTES), *expected = malloc(MESSAGE_BYTES);
+  install_alarm(on_alarm_touch, 0);
   const timer_t timer = new_timer(130000, 130000);
   for (int round = 0; round < ROUNDS; ++round) {
     struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
+    plan_in_pages(&e);
     fill(sent, MESSAGE_BYTES, (struct data){rank, 1, 30000 + round, 0});
-    fill(expected, MESSAGE_BYTES, (struct data){previous, 1, 30000 + round, 0});
+    fill(expected, MESSAGE_BYTES, (struct data){previous_rank(), 1, 30000 + round, 0});
     perform(&e);
     untouched_value = e.wanted[BYTES / 2];
     touched = e.receive + BYTES / 2;
-    MPI_Sendrecv(sent, MESSAGE_BYTES, MPI_BYTE, next, TAG, found, MESSAGE_BYTES, MPI_BYTE, previous, TAG,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    shift(sent, found, MESSAGE_BYTES);
     touched = NULL;
     expect_same("message", found, expected, MESSAGE_BYTES);
-    check(&e);
-    release(&e);
+    finish(&e);
   }
   timer_delete(timer);
   EXPECT(!handler_was_wrong);
-  free(sent);
-  free(found);
-  free(expected);
 }
 
 /* As small as programs have it, above memory that may not be written to; with messages that want turns meanwhile. */
 static void small_alternate_stack(void) {
   enum { STACK_BYTES = 8 << 10, BYTES = 2 << 20, LONG_BYTES = 4 << 20, ROUNDS = 10, TAG = 4 };
-  char* const stack = mmap(NULL, PAGE + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  char *sent = calloc(1, LONG_BYTES), *found = malloc(LONG_BYTES);
-  EXPECT(stack != MAP_FAILED && mprotect(stack, PAGE, PROT_NONE) == 0);
+  char* const stack = map_pages(PAGE + STACK_BYTES);
+  SCOPED char *sent = calloc(1, LONG_BYTES), *found = malloc(LONG_BYTES);
+  EXPECT(mprotect(stack, PAGE, PROT_NONE) == 0);
   const stack_t mine = {.ss_sp = stack + PAGE, .ss_size = STACK_BYTES};
   stack_t before, now;
   EXPECT(sigaltstack(&mine, &before) == 0);
   for (int round = 0; round < ROUNDS; ++round) {
     MPI_Request requests[2];
     struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
-    MPI_Irecv(found, LONG_BYTES, MPI_BYTE, (rank + size - 1) % size, TAG, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend(sent, LONG_BYTES, MPI_BYTE, (rank + 1) % size, TAG, MPI_COMM_WORLD, &requests[1]);
+    plan_in_pages(&e);
+    MPI_Irecv(found, LONG_BYTES, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(sent, LONG_BYTES, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
     perform(&e);
     check(&e);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -408,34 +389,17 @@ static void small_alternate_stack(void) {
   }
   EXPECT(sigaltstack(&before, &now) == 0 && now.ss_sp == mine.ss_sp && now.ss_size == STACK_BYTES);
   munmap(stack, PAGE + STACK_BYTES);
-  free(sent);
-  free(found);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "handler_before_init", .pending = handler_before_init, .before_init = install_before_init},
-    {.name = "jumps_plain", .pending = jumps_plain},
-    {.name = "jumps_with_info", .pending = jumps_with_info},
-    {.name = "jumps_by_signal", .pending = jumps_by_signal},
-    {.name = "goes_on", .pending = goes_on},
-    {.name = "goes_on_without_defer", .pending = goes_on_without_defer},
-    {.name = "alternate_stack_goes_on", .pending = alternate_stack_goes_on},
-    {.name = "alternate_stack_jumps", .pending = alternate_stack_jumps},
-    {.name = "handler_looks", .pending = handler_looks},
-    {.name = "handler_looks_and_jumps", .pending = handler_looks_and_jumps},
-    {.name = "handlers_are_kept", .pending = handlers_are_kept},
-    {.name = "reset_handler", .pending = reset_handler},
-    {.name = "sent_by_itself", .pending = sent_by_itself},
-    {.name = "blocked_by_process", .pending = blocked_by_process},
-    {.name = "blocked_by_thread", .pending = blocked_by_thread},
-    {.name = "blocked_in_thread", .pending = blocked_in_thread},
-    {.name = "blocked_in_thread_before_init",
-     .pending = blocked_in_thread_before_init,
-     .before_init = start_early_thread},
-    {.name = "alarm_looks", .pending = alarm_looks},
-    {.name = "alarms_all_the_time", .run = alarms_all_the_time},
-    {.name = "alarms_touch_in_calls", .run = alarms_touch_in_calls},
-    {.name = "alarms_touch_in_messages", .run = alarms_touch_in_messages},
-    {.name = "small_alternate_stack", .run = small_alternate_stack},
-};
-EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_FUNNELED);
+EARLY_GROUP(early_signals, "signals", MPI_THREAD_FUNNELED,
+            {.name = "handler_before_init", .pending = handler_before_init, .before_init = install_before_init},
+            PENDING(jumps_plain), PENDING(jumps_with_info), PENDING(jumps_by_signal), PENDING(goes_on),
+            PENDING(goes_on_without_defer), PENDING(alternate_stack_goes_on), PENDING(alternate_stack_jumps),
+            PENDING(handler_looks), PENDING(handler_looks_and_jumps), PENDING(handlers_are_kept),
+            PENDING(reset_handler), PENDING(sent_by_itself), PENDING(blocked_by_process), PENDING(blocked_by_thread),
+            PENDING(blocked_in_thread),
+            {.name = "blocked_in_thread_before_init",
+             .pending = blocked_in_thread_before_init,
+             .before_init = start_early_thread},
+            PENDING(alarm_looks), RUN(alarms_all_the_time), RUN(alarms_touch_in_calls), RUN(alarms_touch_in_messages),
+            RUN(small_alternate_stack));

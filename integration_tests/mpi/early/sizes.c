@@ -26,8 +26,7 @@ static void one(struct exchange e, const size_t offsets[2]) {
   plan(&e, offsets[0]);
   receive_in_pages(&e, offsets[1]);
   perform(&e);
-  check(&e);
-  release(&e);
+  finish(&e);
 }
 
 /* Blocks that all ranks have for all others are so many that one place is enough for the long ones. */
@@ -67,7 +66,7 @@ static void neighbours(void) {
       plan(&e[i], 0);
       bytes += e[i].receive_bytes;
     }
-    char* const memory = aligned_alloc(PAGE, (offset + bytes + 2 * PAGE - 1) / PAGE * PAGE);
+    SCOPED char* memory = aligned_alloc(PAGE, (offset + bytes + 2 * PAGE - 1) / PAGE * PAGE);
     EXPECT(memory != NULL);
     char* at = memory + offset;
     for (int i = 0; i < COUNT; at += e[i++].receive_bytes) {
@@ -79,19 +78,14 @@ static void neighbours(void) {
     const int first = (int)draw(&own, COUNT);
     for (int i = 0; i < COUNT; ++i) check(&e[(first + 3 * i) % COUNT]);
     for (int i = 0; i < COUNT; ++i) release(&e[i]);
-    free(memory);
   }
 }
 
 /* One call of each, so long that it returns early. */
 static void kinds(void) {
   for (int kind = 0; kind < KINDS; ++kind) {
-    struct exchange e = {.kind = (enum kind)kind, .block = 2 << 20, .round = 2, .root = 1, .late = 1 + kind % size};
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
-    perform(&e);
-    check(&e);
-    release(&e);
+    run_in_pages(
+        (struct exchange){.kind = (enum kind)kind, .block = 2 << 20, .round = 2, .root = 1, .late = 1 + kind % size});
   }
 }
 
@@ -101,7 +95,7 @@ static void elements_with_gaps(void) {
   MPI_Datatype type;
   MPI_Type_vector(COUNT, 1, STRIDE, MPI_INT, &type);
   MPI_Type_commit(&type);
-  int* values = malloc(COUNT * STRIDE * sizeof(int));
+  SCOPED int* values = malloc(COUNT * STRIDE * sizeof(int));
   for (int round = 0; round < 4; ++round) {
     const int root = round % size;
     for (int i = 0; i < COUNT * STRIDE; ++i) values[i] = rank == root ? i + round : -1;
@@ -113,50 +107,14 @@ static void elements_with_gaps(void) {
       EXPECT(rank == root || values[i + 2] == -1);
     }
   }
-  free(values);
   MPI_Type_free(&type);
 }
 
 /* One for each kind of call. */
-#define KIND_CASE(function, kind) \
-  static void function(void) { all_sizes(kind, 0); }
-KIND_CASE(bcast, BCAST)
-KIND_CASE(reduce, REDUCE)
-KIND_CASE(allreduce, ALLREDUCE)
-KIND_CASE(gather, GATHER)
-KIND_CASE(gatherv, GATHERV)
-KIND_CASE(scatter, SCATTER)
-KIND_CASE(scatterv, SCATTERV)
-KIND_CASE(allgather, ALLGATHER)
-KIND_CASE(allgatherv, ALLGATHERV)
-KIND_CASE(alltoall, ALLTOALL)
-KIND_CASE(alltoallv, ALLTOALLV)
-KIND_CASE(alltoallw, ALLTOALLW)
-KIND_CASE(reduce_scatter, REDUCE_SCATTER)
-KIND_CASE(reduce_scatter_block, REDUCE_SCATTER_BLOCK)
-KIND_CASE(scan, SCAN)
-KIND_CASE(exscan, EXSCAN)
+#define SIZES_OF(kind, name) \
+  static void sizes_of_##kind(void) { all_sizes(kind, 0); }
+#define SIZES_CASE(kind, title) {.name = title, .run = sizes_of_##kind},
+COLLECTIVE_KINDS(SIZES_OF)
 
-static const struct early_case kCases[] = {
-    {.name = "bcast", .run = bcast},
-    {.name = "reduce", .run = reduce},
-    {.name = "allreduce", .run = allreduce},
-    {.name = "gather", .run = gather},
-    {.name = "gatherv", .run = gatherv},
-    {.name = "scatter", .run = scatter},
-    {.name = "scatterv", .run = scatterv},
-    {.name = "allgather", .run = allgather},
-    {.name = "allgatherv", .run = allgatherv},
-    {.name = "alltoall", .run = alltoall},
-    {.name = "alltoallv", .run = alltoallv},
-    {.name = "alltoallw", .run = alltoallw},
-    {.name = "reduce_scatter", .run = reduce_scatter},
-    {.name = "reduce_scatter_block", .run = reduce_scatter_block},
-    {.name = "scan", .run = scan},
-    {.name = "exscan", .run = exscan},
-    {.name = "in_place", .run = in_place},
-    {.name = "kinds", .run = kinds},
-    {.name = "neighbours", .run = neighbours},
-    {.name = "elements_with_gaps", .run = elements_with_gaps},
-};
-EARLY_GROUP(early_sizes, "sizes", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_sizes, "sizes", MPI_THREAD_SINGLE, COLLECTIVE_KINDS(SIZES_CASE) RUN(in_place), RUN(kinds),
+            RUN(neighbours), RUN(elements_with_gaps));

@@ -38,7 +38,7 @@ static long write_two(int fd, const void* from, size_t bytes) {
   return call_kernel(SYS_writev, fd, parts, 2);
 }
 static void move_out(struct exchange* e, long (*out)(int, const void*, size_t)) {
-  char* copy = malloc(e->receive_bytes);
+  SCOPED char* copy = malloc(e->receive_bytes);
   int ends[2];
   EXPECT(copy != NULL && pipe(ends) == 0);
   for (size_t done = 0; done < e->receive_bytes;) {
@@ -54,7 +54,6 @@ static void move_out(struct exchange* e, long (*out)(int, const void*, size_t)) 
   expect_same("what the kernel read", copy, e->wanted, e->receive_bytes);
   close(ends[0]);
   close(ends[1]);
-  free(copy);
 }
 static void writes(struct exchange* e) { move_out(e, write_all); }
 static void writes_lists(struct exchange* e) { move_out(e, write_two); }
@@ -99,10 +98,9 @@ static void unknown(struct exchange* e) {
   memcpy(e->wanted + at, e->receive + at, 56);
 }
 static void forks(struct exchange* e) {
-  int status = -1;
   const pid_t child = (pid_t)syscall(SYS_fork);
   if (child == 0) _exit(is_right(e) ? 0 : 1);
-  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+  expect_ends(child, 0);
 }
 /* With signals of all kinds blocked in the kernel's own way. */
 static void blocks(struct exchange* e) {
@@ -113,14 +111,7 @@ static void blocks(struct exchange* e) {
   check(e);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "writes", .pending = writes, .bytes = SOME_BYTES},
-    {.name = "writes_lists", .pending = writes_lists, .bytes = SOME_BYTES},
-    {.name = "thread_writes", .pending = thread_writes, .bytes = SOME_BYTES},
-    {.name = "reads", .pending = reads, .bytes = SOME_BYTES},
-    {.name = "structures", .pending = structures, .bytes = SOME_BYTES},
-    {.name = "unknown", .pending = unknown, .bytes = SOME_BYTES},
-    {.name = "forks", .pending = forks, .bytes = SOME_BYTES},
-    {.name = "blocks", .pending = blocks, .bytes = SOME_BYTES},
-};
-EARLY_GROUP(early_system_calls, "system_calls", kCases, MPI_THREAD_FUNNELED);
+#define SOME(function) \
+  { .name = #function, .pending = function, .bytes = SOME_BYTES }
+EARLY_GROUP(early_system_calls, "system_calls", MPI_THREAD_FUNNELED, SOME(writes), SOME(writes_lists),
+            SOME(thread_writes), SOME(reads), SOME(structures), SOME(unknown), SOME(forks), SOME(blocks));

@@ -72,8 +72,7 @@ static void written(struct exchange* e) { at_once(e, write_own_bytes); }
 
 /* The main thread goes on with collectives while others look at what the ones before brought. */
 static void* check_and_release(void* e) {
-  check(e);
-  release(e);
+  finish(e);
   free(e);
   return NULL;
 }
@@ -85,8 +84,7 @@ static void meanwhile(void) {
     struct exchange* e = malloc(sizeof(*e));
     *e = (struct exchange){
         .kind = kKinds[round % 5], .block = MESSAGE_BYTES, .round = round, .root = round, .late = 1 + round % size};
-    plan(e, 0);
-    receive_in_pages(e, 0);
+    plan_in_pages(e);
     if (round >= AT_A_TIME) EXPECT(pthread_join(ids[round % AT_A_TIME], NULL) == 0);
     perform(e);
     EXPECT(pthread_create(&ids[round % AT_A_TIME], NULL, check_and_release, e) == 0);
@@ -132,20 +130,17 @@ static void await_worker(struct worker* w, const struct exchange* e) {
  */
 static void broadcast_behind_message(int round, struct worker* w, int starts_late) {
   enum { LONG_BYTES = 8 << 20 };
-  char* const message = calloc(1, LONG_BYTES);
+  SCOPED char* message = calloc(1, LONG_BYTES);
   MPI_Request request = MPI_REQUEST_NULL;
   struct exchange e = {.kind = BCAST, .block = 128 * PAGE, .round = round, .root = 1};
-  plan(&e, 0);
-  receive_in_pages(&e, 0);
+  plan_in_pages(&e);
   if (rank == 0) MPI_Isend(message, LONG_BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
   if (rank == 1) MPI_Recv(message, LONG_BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   perform(&e);
   if (rank == 0 && starts_late) start_worker(w);
   if (rank == 0) await_worker(w, &e);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  check(&e);
-  release(&e);
-  free(message);
+  finish(&e);
 }
 /* Comes first, while there is no other thread. At each second call the ranks wait for each other to learn an order. */
 static void waits_for_new_worker(void) {
@@ -155,12 +150,7 @@ static void waits_for_new_worker(void) {
       broadcast_behind_message(call, &w, 1);
       continue;
     }
-    struct exchange e = {.kind = BCAST, .block = 128 * PAGE, .round = call, .root = 1};
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
-    perform(&e);
-    check(&e);
-    release(&e);
+    run_in_pages((struct exchange){.kind = BCAST, .block = 128 * PAGE, .round = call, .root = 1});
   }
 }
 static void waits_for_worker(void) {
@@ -257,8 +247,7 @@ static void under_a_lock(void) {
   for (int round = 0; round < 10; ++round) {
     struct exchange e = {.kind = ALLREDUCE, .block = MESSAGE_BYTES, .round = round, .late = 1 + round % size};
     pthread_t looker;
-    plan(&e, 0);
-    receive_in_pages(&e, 0);
+    plan_in_pages(&e);
     pthread_mutex_lock(&common);
     perform(&e);
     EXPECT(pthread_create(&looker, NULL, look_under_lock, &e) == 0);
@@ -271,25 +260,10 @@ static void under_a_lock(void) {
   }
 }
 
-static const struct early_case kCases[] = {
-    {.name = "waits_for_new_worker", .run = waits_for_new_worker},
-    {.name = "waits_for_worker", .run = waits_for_worker},
-    {.name = "one_page", .pending = one_page},
-    {.name = "own_parts", .pending = own_parts},
-    {.name = "everything", .pending = everything},
-    {.name = "written", .pending = written},
-    {.name = "meanwhile", .run = meanwhile},
-};
-EARLY_GROUP(early_threads, "threads", kCases, MPI_THREAD_FUNNELED);
+EARLY_GROUP(early_threads, "threads", MPI_THREAD_FUNNELED, RUN(waits_for_new_worker), RUN(waits_for_worker),
+            PENDING(one_page), PENDING(own_parts), PENDING(everything), PENDING(written), RUN(meanwhile));
 
-static const struct early_case kMultipleCases[] = {
-    {.name = "short_calls", .run = short_calls},   {.name = "long_calls", .run = long_calls},
-    {.name = "under_a_lock", .run = under_a_lock}, {.name = "meanwhile", .run = meanwhile},
-    {.name = "own_parts", .pending = own_parts},
-};
-EARLY_GROUP(early_threads_multiple, "threads_multiple", kMultipleCases, MPI_THREAD_MULTIPLE);
+EARLY_GROUP(early_threads_multiple, "threads_multiple", MPI_THREAD_MULTIPLE, RUN(short_calls), RUN(long_calls),
+            RUN(under_a_lock), RUN(meanwhile), PENDING(own_parts));
 
-static const struct early_case kCrossingCases[] = {
-    {.name = "middling_calls", .run = middling_calls},
-};
-EARLY_GROUP(early_threads_crossing, "threads_crossing", kCrossingCases, MPI_THREAD_MULTIPLE);
+EARLY_GROUP(early_threads_crossing, "threads_crossing", MPI_THREAD_MULTIPLE, RUN(middling_calls));

@@ -52,10 +52,9 @@ static void over_edges(struct exchange* e) {
 }
 
 static void copied(struct exchange* e) {
-  char* copy = malloc(e->receive_bytes);
+  SCOPED char* copy = malloc(e->receive_bytes);
   memcpy(copy, e->receive, e->receive_bytes);
   expect_same("copy", copy, e->wanted, e->receive_bytes);
-  free(copy);
 }
 /* The middle, over its own beginning. */
 static void moved(struct exchange* e) {
@@ -72,15 +71,13 @@ static void searched(struct exchange* e) {
 
 /* --- Writing: what the program writes is there in the end, and what it does not is what came --- */
 
-static void set_all(struct exchange* e) {
-  memset(e->receive, 0x11, e->receive_bytes);
-  memset(e->wanted, 0x11, e->receive_bytes);
+static void set(struct exchange* e, size_t at, char byte, size_t bytes) {
+  memset(e->receive + at, byte, bytes);
+  memset(e->wanted + at, byte, bytes);
 }
+static void set_all(struct exchange* e) { set(e, 0, 0x11, e->receive_bytes); }
 static void set_some(struct exchange* e) {
-  for (size_t at = 100; at + 3 * PAGE < e->receive_bytes; at += 7 * PAGE) {
-    memset(e->receive + at, 0x22, 2 * PAGE);
-    memset(e->wanted + at, 0x22, 2 * PAGE);
-  }
+  for (size_t at = 100; at + 3 * PAGE < e->receive_bytes; at += 7 * PAGE) set(e, at, 0x22, 2 * PAGE);
 }
 static void one_byte_of_each_page(struct exchange* e) {
   for (size_t at = e->receive_bytes; at >= PAGE; at -= PAGE) e->receive[at - 9] = e->wanted[at - 9] = 0x33;
@@ -111,60 +108,51 @@ static void sorted(struct exchange* e) {
 
 /* --- Not touching: the next call has the buffer --- */
 
-static void again(struct exchange* e, struct exchange next) {
+/* In the middle of the buffer, or in all of it. */
+static void again(struct exchange* e, struct exchange next, size_t at) {
   next.round = e->round + 1000;
-  next.block = e->receive_bytes;
-  plan(&next, 0);
-  receive_at(&next, e->receive);
+  plan_at(&next, e->receive + at);
   perform(&next);
-  memcpy(e->wanted, next.wanted, e->receive_bytes);
+  memcpy(e->wanted + at, next.wanted, next.receive_bytes);
   release(&next);
 }
 static void received_again(struct exchange* e) {
   const int root = (e->root + 1) % size;
   /* Its root writes it first. */
-  again(e, (struct exchange){.kind = BCAST, .root = root, .late = 1 + root});
+  again(e, (struct exchange){.kind = BCAST, .block = e->receive_bytes, .root = root, .late = 1 + root}, 0);
 }
-static void sum_received_again(struct exchange* e) { again(e, (struct exchange){.kind = ALLREDUCE, .late = 1}); }
+static void sum_received_again(struct exchange* e) {
+  again(e, (struct exchange){.kind = ALLREDUCE, .block = e->receive_bytes, .late = 1}, 0);
+}
 
 /* Of what all have, or of what each has. */
 static void combined_in_place(struct exchange* e) {
-  char* sum = malloc(e->receive_bytes);
+  SCOPED char* sum = malloc(e->receive_bytes);
   EXPECT(MPI_Allreduce(e->wanted, sum, (int)e->receive_bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD) == MPI_SUCCESS);
   EXPECT(MPI_Allreduce(MPI_IN_PLACE, e->receive, (int)e->receive_bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD) ==
          MPI_SUCCESS);
   memcpy(e->wanted, sum, e->receive_bytes);
-  free(sum);
 }
 static void sent_on(struct exchange* e) {
   const size_t bytes = e->receive_bytes;
   const int root = (e->root + 1) % size;
-  char* found = malloc((size_t)size * bytes);
-  char* expected = malloc((size_t)size * bytes);
+  SCOPED char *found = malloc((size_t)size * bytes), *expected = malloc((size_t)size * bytes);
   MPI_Gather(e->wanted, (int)bytes, MPI_BYTE, expected, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
   MPI_Gather(e->receive, (int)bytes, MPI_BYTE, found, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
-  memset(e->receive, 0x44, bytes); /* at once: it has been sent */
-  memset(e->wanted, 0x44, bytes);
+  set(e, 0, 0x44, bytes); /* at once: it has been sent */
   if (rank == root) expect_same("what was sent on", found, expected, (size_t)size * bytes);
-  free(found);
-  free(expected);
 }
 static void never(struct exchange* e) { e->receive = NULL; }
 
 /* Two broadcasts to one buffer, of which the second one is shorter. */
 static void partly_received_again(struct exchange* e) {
-  struct exchange next = {.kind = BCAST, .round = e->round + 1000, .block = e->receive_bytes / 3, .late = 1};
-  plan(&next, 0);
-  receive_at(&next, e->receive + e->receive_bytes / 4);
-  perform(&next);
-  memcpy(e->wanted + e->receive_bytes / 4, next.wanted, next.receive_bytes);
-  release(&next);
+  again(e, (struct exchange){.kind = BCAST, .block = e->receive_bytes / 3, .late = 1}, e->receive_bytes / 4);
 }
 
 /* Who touches is needed by the root meanwhile: it receives a message there, without which the root does not go on. */
 static void needed_by_root(void) {
   enum { BYTES = 128 * PAGE };
-  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *message = malloc(BYTES);
+  SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *message = malloc(BYTES);
   const int root = size - 1;
   for (int round = 0; round < 6; ++round) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -184,36 +172,12 @@ static void needed_by_root(void) {
     expect_same("what the root had", at, wanted, BYTES);
     if (rank != root) expect_same("what it sent", message, wanted, BYTES);
   }
-  free(at);
-  free(wanted);
-  free(message);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "first", .pending = first},
-    {.name = "last", .pending = last},
-    {.name = "middle", .pending = middle},
-    {.name = "in_order", .pending = in_order},
-    {.name = "reverse", .pending = reverse},
-    {.name = "random_order", .pending = random_order},
-    {.name = "one_of_many", .pending = one_of_many},
-    {.name = "only_one_rank", .pending = only_one_rank},
-    {.name = "over_edges", .pending = over_edges},
-    {.name = "copied", .pending = copied},
-    {.name = "moved", .pending = moved},
-    {.name = "searched", .pending = searched},
-    {.name = "set_all", .pending = set_all},
-    {.name = "set_some", .pending = set_some},
-    {.name = "one_byte_of_each_page", .pending = one_byte_of_each_page},
-    {.name = "added", .pending = added},
-    {.name = "exchanged", .pending = exchanged},
-    {.name = "sorted", .pending = sorted, .bytes = SHORT_BYTES},
-    {.name = "received_again", .pending = received_again},
-    {.name = "sum_received_again", .pending = sum_received_again},
-    {.name = "partly_received_again", .pending = partly_received_again},
-    {.name = "combined_in_place", .pending = combined_in_place},
-    {.name = "sent_on", .pending = sent_on},
-    {.name = "needed_by_root", .run = needed_by_root},
-    {.name = "never", .pending = never},
-};
-EARLY_GROUP(early_touching, "touching", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_touching, "touching", MPI_THREAD_SINGLE, PENDING(first), PENDING(last), PENDING(middle),
+            PENDING(in_order), PENDING(reverse), PENDING(random_order), PENDING(one_of_many), PENDING(only_one_rank),
+            PENDING(over_edges), PENDING(copied), PENDING(moved), PENDING(searched), PENDING(set_all),
+            PENDING(set_some), PENDING(one_byte_of_each_page), PENDING(added), PENDING(exchanged),
+            {.name = "sorted", .pending = sorted, .bytes = SHORT_BYTES}, PENDING(received_again),
+            PENDING(sum_received_again), PENDING(partly_received_again), PENDING(combined_in_place), PENDING(sent_on),
+            RUN(needed_by_root), PENDING(never));

@@ -78,5 +78,4 @@ static void turns(void) {
   release_memory(memory);
 }
 
-static const struct early_case kCases[] = {{.name = "reverse", .run = reverse}, {.name = "turns", .run = turns}};
-EARLY_GROUP(early_traces, "traces", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_traces, "traces", MPI_THREAD_SINGLE, RUN(reverse), RUN(turns));

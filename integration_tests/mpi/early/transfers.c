@@ -57,15 +57,7 @@ static ssize_t recv_message(int fd, void* to, size_t bytes) {
 }
 static ssize_t write_at(int fd, const void* from, size_t bytes) { return pwrite(fd, from, bytes, 0); }
 static ssize_t read_at(int fd, void* to, size_t bytes) { return pread(fd, to, bytes, 0); }
-static ssize_t write_from_start(int fd, const void* from, size_t bytes) {
-  EXPECT(lseek(fd, 0, SEEK_SET) == 0);
-  return write(fd, from, bytes);
-}
-static ssize_t read_from_start(int fd, void* to, size_t bytes) {
-  EXPECT(lseek(fd, 0, SEEK_SET) == 0);
-  return read(fd, to, bytes);
-}
-static ssize_t map_pages(int fd, const void* from, size_t bytes) {
+static ssize_t splice_pages(int fd, const void* from, size_t bytes) {
   const struct iovec part = {(void*)from, bytes};
   return vmsplice(fd, &part, 1, 0);
 }
@@ -83,26 +75,18 @@ static ssize_t read_stream(int fd, void* to, size_t bytes) {
   EXPECT(fclose(stream) == 0);
   return (ssize_t)done;
 }
-static ssize_t write_stream_from_start(int fd, const void* from, size_t bytes) {
-  EXPECT(lseek(fd, 0, SEEK_SET) == 0);
-  return write_stream(fd, from, bytes);
-}
-static ssize_t read_stream_from_start(int fd, void* to, size_t bytes) {
-  EXPECT(lseek(fd, 0, SEEK_SET) == 0);
-  return read_stream(fd, to, bytes);
-}
 
 static const struct way kWays[] = {
     {PIPE, write, read},
     {PIPE, write_two, read_two},
-    {PIPE, map_pages, read},
+    {PIPE, splice_pages, read},
     {PIPE, write_stream, read},
     {SOCKET, send_some, recv_some},
     {SOCKET, send_to, recv_from},
     {SOCKET, send_message, recv_message},
-    {REGULAR_FILE, write_from_start, read_from_start},
+    {REGULAR_FILE, write, read},
     {REGULAR_FILE, write_at, read_at},
-    {REGULAR_FILE, write_stream_from_start, read_stream_from_start},
+    {REGULAR_FILE, write_stream, read_stream},
 };
 enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
@@ -122,15 +106,22 @@ static void open_channel(enum channel channel, int ends[2]) {
   }
 }
 
+/* Each piece lies at the beginning of a file. */
+static void rewind_file(const struct way* way, int fd) {
+  if (way->channel == REGULAR_FILE) EXPECT(lseek(fd, 0, SEEK_SET) == 0);
+}
+
 /* Moves it all, piece by piece; all of it is there at the end of each. */
 static void move(const struct way* way, const char* from, char* to, size_t bytes) {
   int ends[2];
   open_channel(way->channel, ends);
   for (size_t done = 0; done < bytes;) {
     const size_t piece = bytes - done < PIECE ? bytes - done : PIECE;
+    rewind_file(way, ends[0]);
     const ssize_t out = way->out(ends[0], from + done, piece);
     EXPECT(out > 0);
     for (ssize_t in = 0, some; in < out; in += some) {
+      rewind_file(way, ends[1]);
       some = way->in(ends[1], to + done + in, (size_t)(out - in));
       EXPECT(some > 0);
     }
@@ -143,20 +134,18 @@ static void move(const struct way* way, const char* from, char* to, size_t bytes
 static int now_way;
 
 static void move_out(struct exchange* e) {
-  char* copy = malloc(e->receive_bytes);
+  SCOPED char* copy = malloc(e->receive_bytes);
   char what[64];
   snprintf(what, sizeof(what), "by way %d", now_way);
   move(&kWays[now_way], e->receive, copy, e->receive_bytes);
   expect_same(what, copy, e->wanted, e->receive_bytes);
-  free(copy);
 }
 static void move_in(struct exchange* e) {
   const struct data other = {rank, 1, 10000 + e->round, 0};
-  char* from = malloc(e->receive_bytes);
+  SCOPED char* from = malloc(e->receive_bytes);
   fill(from, e->receive_bytes, other);
   move(&kWays[now_way], from, e->receive, e->receive_bytes);
   memcpy(e->wanted, from, e->receive_bytes);
-  free(from);
 }
 
 static void out(void) {
@@ -168,7 +157,7 @@ static void in(void) {
 
 /* Text that streams format, and lines that they read. */
 static void write_text(struct exchange* e) {
-  char *text = NULL, *copy = malloc(e->receive_bytes);
+  SCOPED char *text = NULL, *copy = malloc(e->receive_bytes);
   size_t length = 0;
   FILE* stream = open_memstream(&text, &length);
   EXPECT(stream != NULL && fprintf(stream, "%.*s", 100, e->receive) >= 0 && fclose(stream) == 0);
@@ -176,8 +165,6 @@ static void write_text(struct exchange* e) {
   stream = fmemopen(e->receive, e->receive_bytes, "r");
   EXPECT(stream != NULL && fread(copy, 1, e->receive_bytes, stream) == e->receive_bytes && fclose(stream) == 0);
   expect_same("stream on memory", copy, e->wanted, e->receive_bytes);
-  free(text);
-  free(copy);
 }
 static void read_lines(struct exchange* e) {
   static const char kLine[] = "the first line\n";
@@ -197,7 +184,7 @@ static void broadcast_block(void* at, const void* value, size_t bytes) {
   EXPECT(MPI_Bcast(at, PAGE, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 static void arguments(void) {
-  char* at = aligned_alloc(PAGE, PAGE);
+  SCOPED char* at = aligned_alloc(PAGE, PAGE);
   struct stat expected, *const found = (struct stat*)at;
   memset(at, 0, PAGE);
   EXPECT(stat("/", &expected) == 0);
@@ -222,14 +209,8 @@ static void arguments(void) {
   EXPECT(poll((struct pollfd*)at, 1, -1) == 1 && ((struct pollfd*)at)->revents == POLLIN);
   close(file);
   close(opened);
-  free(at);
 }
 
-static const struct early_case kCases[] = {
-    {.name = "out", .run = out},
-    {.name = "in", .run = in},
-    {.name = "write_text", .pending = write_text, .bytes = TRANSFER_BYTES},
-    {.name = "read_lines", .pending = read_lines, .bytes = TRANSFER_BYTES},
-    {.name = "arguments", .run = arguments},
-};
-EARLY_GROUP(early_transfers, "transfers", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_transfers, "transfers", MPI_THREAD_SINGLE, RUN(out), RUN(in),
+            {.name = "write_text", .pending = write_text, .bytes = TRANSFER_BYTES},
+            {.name = "read_lines", .pending = read_lines, .bytes = TRANSFER_BYTES}, RUN(arguments));
