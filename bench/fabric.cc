@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "nlohmann/json.hpp"
 #include "testbed/fabric/fabric_control.h"
 #include "testbed/fabric/frame.h"
 #include "testbed/fabric/test_fabric.h"
@@ -30,7 +31,6 @@ namespace copse::bench {
 namespace {
 
 using daemon::UniqueFd;
-using fabric::FabricStats;
 using fabric::TestFabric;
 constexpr char kTopology[] =
     "version: 1\n"
@@ -95,9 +95,9 @@ absl::Status MeasureLatency(TestFabric* fabric, absl::Duration duration, Figures
     times.push_back(absl::Now() - sent);
   }
   std::sort(times.begin(), times.end());
-  ASSIGN_OR_RETURN(const FabricStats stats, fabric->control().Stats());
-  (*figures)[{kSingle, "lateness"}].push_back(Us(stats.lateness_p50));
-  (*figures)[{kSingle, "lateness p99"}].push_back(Us(stats.lateness_p99));
+  ASSIGN_OR_RETURN(const nlohmann::json stats, fabric->control().Stats());
+  (*figures)[{kSingle, "lateness"}].push_back(stats["lateness_us"]["p50"]);
+  (*figures)[{kSingle, "lateness p99"}].push_back(stats["lateness_us"]["p99"]);
   (*figures)[{kSingle, "beyond the intended time"}].push_back(Us(times[times.size() / 2]) - kIntendedUs);
   return absl::OkStatus();
 }
@@ -123,14 +123,15 @@ absl::Status MeasurePackets(TestFabric* fabric, absl::Duration duration, Figures
     if (count > 0) sent += static_cast<uint64_t>(count);
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
-  ASSIGN_OR_RETURN(const FabricStats stats, fabric->control().Stats());
-  const uint64_t dropped = stats.links.at("n1").up.drops_queue;
-  (*figures)[{kSmall, "delivered"}].push_back(static_cast<double>(stats.frames_out) / seconds);
+  ASSIGN_OR_RETURN(const nlohmann::json stats, fabric->control().Stats());
+  const uint64_t dropped = stats["links"]["n1"]["up"]["drops"]["queue"];
+  const uint64_t frames_in = stats["totals"]["frames_in"], frames_out = stats["totals"]["frames_out"];
+  (*figures)[{kSmall, "delivered"}].push_back(static_cast<double>(frames_out) / seconds);
   const auto percent = [&](uint64_t packets) { return 100 * static_cast<double>(packets) / static_cast<double>(sent); };
   (*figures)[{kSmall, "dropped by its queue"}].push_back(percent(dropped));
   // A sender whose device is full loses what it sends on, as on any host.
-  (*figures)[{kSmall, "dropped by the sender"}].push_back(percent(sent - std::min(sent, stats.frames_in)));
-  (*figures)[{kSmall, "ratio"}].push_back(kPacketsPerSecond * seconds / static_cast<double>(stats.frames_out));
+  (*figures)[{kSmall, "dropped by the sender"}].push_back(percent(sent - std::min(sent, frames_in)));
+  (*figures)[{kSmall, "ratio"}].push_back(kPacketsPerSecond * seconds / static_cast<double>(frames_out));
   return absl::OkStatus();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls that return early on two ranks of a FakeDaemon: each way of sending and receiving, with the invariants checked
-// after each step. What programs see of it is in integration_tests/mpi/early_*.c.
+// after each step. What programs see of it is in integration_tests/mpi/early.
 #include "client/tnbc/asynchronous_completion.h"
 
 #include <sys/mman.h>

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds.h"
-#include "modes.h"
+#include "integration_tests/mpi/kinds.h"
+#include "integration_tests/mpi/modes.h"
 
 enum { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) COLLECTIVE_COUNT };
 static const char* const kNames[] = {"barrier", COLLECTIVE_KINDS(KIND_NAME)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "modes.h"
+#include "integration_tests/mpi/modes.h"
 
 #include <sched.h>
 #include <string.h>

@@ -65,9 +65,9 @@ TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
   // Of 1002, MPICH alone says in a gather that a message is too long.
   for (const char* seed : {"1001", "1003", "1004"}) {
     SCOPED_TRACE(seed);
-    const MpiResult alone = Run("random_program", seed, /*preload=*/false);
+    const MpiResult alone = Run("random/random_program", seed, /*preload=*/false);
     EXPECT_EQ(alone.code, 0) << alone.Text();
-    const MpiResult result = Run("random_program", seed);
+    const MpiResult result = Run("random/random_program", seed);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();
     EXPECT_EQ(result.out, alone.out) << result.Text();

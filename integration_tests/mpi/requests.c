@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What programs do with non-blocking and persistent collectives, besides starting and waiting for them. */
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "situation.h"
+#include "integration_tests/mpi/situation.h"
 
-enum { MANY = 2000, MANY_BYTES = 4096, SOME = 20, THREADS = 3, THREAD_CALLS = 50 };
+enum { MANY = 2000, MANY_BYTES = 4096, SOME = 20, THREAD_CALLS = 50 };
 
 /* More than there is room for, from a rank that the others wait for. */
 static void more_than_fit(void) {
@@ -225,27 +224,14 @@ static void* call_in_thread(void* argument) {
   }
   return NULL;
 }
-static void threads(void) {
-  MPI_Comm comms[THREADS];
-  pthread_t running[THREADS];
-  for (int i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_create(&running[i], NULL, call_in_thread, &comms[i]) == 0);
-  for (int i = 0; i < THREADS; ++i) pthread_join(running[i], NULL);
-  for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&comms[i]);
-}
+static void threads(void) { on_threads(call_in_thread); }
+
+SITUATIONS(SITUATION(more_than_fit), SITUATION(in_order), SITUATION(freed_before), SITUATION(mismatch),
+           SITUATION(refused), SITUATION(first_come), SITUATION(persistent), SITUATION(file), SITUATION(dies),
+           SITUATION(threads));
 
 int main(int argc, char** argv) {
-  const struct situation situations[] = {{"more_than_fit", more_than_fit},
-                                         {"in_order", in_order},
-                                         {"freed_before", freed_before},
-                                         {"mismatch", mismatch},
-                                         {"refused", refused},
-                                         {"first_come", first_come},
-                                         {"persistent", persistent},
-                                         {"file", file},
-                                         {"dies", dies},
-                                         {"threads", threads}};
   const char* name = argc > 1 ? argv[1] : NULL;
   start_mpi(&argc, &argv, name != NULL && strcmp(name, "threads") == 0);
-  return run_situation(name, situations, sizeof(situations) / sizeof(situations[0]));
+  return run_situation(name, kSituations, sizeof(kSituations) / sizeof(kSituations[0]));
 }

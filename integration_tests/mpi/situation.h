@@ -5,6 +5,7 @@
 #define COPSE_INTEGRATION_TESTS_MPI_SITUATION_H_
 
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,10 +24,25 @@ struct situation {
   const char* name;
   void (*run)(void);
 };
+/* A situation is named for its function. */
+#define SITUATION(function) \
+  { #function, function }
+#define SITUATIONS(...) static const struct situation kSituations[] = {__VA_ARGS__}
 
 /* Enough calls for the communicator to have a team. */
 static inline void warm_up(MPI_Comm comm) {
   for (int i = 0; i < 8; ++i) MPI_Barrier(comm);
+}
+
+/* Calls `body` in three threads, each with a communicator of its own. */
+static inline void on_threads(void* (*body)(void* comm)) {
+  enum { THREADS = 3 };
+  MPI_Comm comms[THREADS];
+  pthread_t running[THREADS];
+  for (int i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_create(&running[i], NULL, body, &comms[i]) == 0);
+  for (int i = 0; i < THREADS; ++i) pthread_join(running[i], NULL);
+  for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&comms[i]);
 }
 
 static inline int error_class(int code) {

@@ -2,7 +2,6 @@
  *
  * What programs do besides collectives with right arguments. The first argument says which; each prints lines of its
  * own, to the file that the second one names, and ends with exit code 0 if all was as it should be. */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "situation.h"
+#include "integration_tests/mpi/situation.h"
 
 enum {
   FIRST_CALLS = 8,
   LONG_MESSAGE = 4 << 20,
   COMMUNICATORS = 100,
-  THREADS = 3,
   THREAD_CALLS = 50,
   KIND_CALLS = 700,
   /* The first ones, with COPSE_MPI_CALLS_BEFORE=4, then five by the daemons, and two of five by MPI. */
@@ -160,9 +158,8 @@ static void expect_block(int from, int to, int bytes, const char* at) {
 static void long_blocks(void) {
   warm_up(MPI_COMM_WORLD);
   const int mine = LONG_DATA + rank;
-  int *counts = calloc((size_t)size, sizeof(int)), *places = calloc((size_t)size, sizeof(int)),
-      *ones = calloc((size_t)size, sizeof(int)), *offsets = calloc((size_t)size, sizeof(int));
-  MPI_Datatype* types = calloc((size_t)size, sizeof(MPI_Datatype));
+  int counts[size], places[size], ones[size], offsets[size];
+  MPI_Datatype types[size];
   for (int i = 0, next = 0; i < size; ++i) {
     counts[i] = LONG_DATA + i;
     places[i] = next;
@@ -197,11 +194,6 @@ static void long_blocks(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; i < size; ++i) expect_block(i, rank, counts[i], all + places[i]);
   }
-  free(counts);
-  free(places);
-  free(ones);
-  free(offsets);
-  free(types);
   free(all);
   free(own);
   free(sent);
@@ -509,14 +501,7 @@ static void* call_in_thread(void* argument) {
   }
   return NULL;
 }
-static void threads(void) {
-  MPI_Comm comms[THREADS];
-  pthread_t running[THREADS];
-  for (int i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_create(&running[i], NULL, call_in_thread, &comms[i]) == 0);
-  for (int i = 0; i < THREADS; ++i) pthread_join(running[i], NULL);
-  for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&comms[i]);
-}
+static void threads(void) { on_threads(call_in_thread); }
 
 /* Of this thread, microseconds, as the kernel tells (sched_getattr(2)); 0 where it does not. */
 static unsigned long long time_slice(void) {
@@ -530,48 +515,20 @@ static void print_time_slice(void) {
   if (rank == 0) printf("slices: %llu before, %llu now\n", slice_before, time_slice());
 }
 
+SITUATIONS(SITUATION(pending_send), SITUATION(mismatch), SITUATION(mismatch_on_dup), SITUATION(dies),
+           SITUATION(dies_fatally), SITUATION(finalizes_early), SITUATION(one_is_late), SITUATION(fatal),
+           SITUATION(until_it_fails), SITUATION(until_it_ends), SITUATION(kinds_of_calls),
+           SITUATION(kinds_of_calls_handled), SITUATION(kinds_of_calls_handled_later), SITUATION(print_time_slice),
+           SITUATION(long_blocks), SITUATION(long_sums), SITUATION(long_sums_on_dup), SITUATION(calls_that_cost),
+           SITUATION(aborts), SITUATION(exits), SITUATION(execs), SITUATION(bottom), SITUATION(attributes),
+           SITUATION(many_communicators), SITUATION(calls_on_two), SITUATION(calls_on_dups), SITUATION(until_told),
+           SITUATION(forks), SITUATION(bad_arguments), SITUATION(inter_communicator), SITUATION(threads));
+
 int main(int argc, char** argv) {
   slice_before = time_slice();
-  const struct situation situations[] = {{"pending_send", pending_send},
-                                         {"mismatch", mismatch},
-                                         {"mismatch_on_dup", mismatch_on_dup},
-                                         {"dies", dies},
-                                         {"dies_fatally", dies_fatally},
-                                         {"finalizes_early", finalizes_early},
-                                         {"one_is_late", one_is_late},
-                                         {"fatal", fatal},
-                                         {"until_it_fails", until_it_fails},
-                                         {"until_it_ends", until_it_ends},
-                                         {"kinds_of_calls", kinds_of_calls},
-                                         {"kinds_of_calls_handled", kinds_of_calls_handled},
-                                         {"kinds_of_calls_handled_later", kinds_of_calls_handled_later},
-                                         {"print_time_slice", print_time_slice},
-                                         {"long_blocks", long_blocks},
-                                         {"long_sums", long_sums},
-                                         {"long_sums_on_dup", long_sums_on_dup},
-                                         {"calls_that_cost", calls_that_cost},
-                                         {"aborts", aborts},
-                                         {"exits", exits},
-                                         {"execs", execs},
-                                         {"bottom", bottom},
-                                         {"attributes", attributes},
-                                         {"many_communicators", many_communicators},
-                                         {"calls_on_two", calls_on_two},
-                                         {"calls_on_dups", calls_on_dups},
-                                         {"until_told", until_told},
-                                         {"forks", forks},
-                                         {"bad_arguments", bad_arguments},
-                                         {"inter_communicator", inter_communicator},
-                                         {"threads", threads}};
   const char* name = argc > 1 ? argv[1] : NULL;
-  if (name != NULL && strcmp(name, "threads") == 0) {
-    start_mpi(&argc, &argv, 1);
-  } else {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-  }
+  start_mpi(&argc, &argv, name != NULL && strcmp(name, "threads") == 0);
   if (argc > 2 && (freopen(argv[2], "a", stdout) == NULL || dup2(fileno(stdout), STDERR_FILENO) < 0)) return 3;
   if (argc > 3) pipe_name = argv[3];
-  return run_situation(name, situations, sizeof(situations) / sizeof(situations[0]));
+  return run_situation(name, kSituations, sizeof(kSituations) / sizeof(kSituations[0]));
 }

@@ -4,14 +4,14 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "testbed/fabric/fabric_control.h"
 
 namespace copse::fabric {
 namespace {
@@ -26,12 +26,7 @@ bool Watch(int epoll, int fd, uint32_t events, int operation) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Listen(const std::string& path, Answer answer) {
-  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(absl::StrCat("control: path empty or too long (length=", path.size(),
-                                                   ", limit=", sizeof(address.sun_path) - 1, ")"));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  ASSIGN_OR_RETURN(const sockaddr_un address, ControlAddress(path));
   const auto* name = reinterpret_cast<const sockaddr*>(&address);
   struct stat found;
   if (lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "testbed/fabric/due_heap.h"
+#include "testbed/fabric/due_times.h"
 
 namespace copse::fabric {
 

@@ -59,12 +59,11 @@ void SwitchCore::Send(uint32_t from, uint32_t to, const PacketShape& shape, uint
     index = packets_free_.back();
     packets_free_.pop_back();
   }
-  packets_[index] = {.shape = shape, .to = to, .caller_packet = packet, .copies = 0};
-  const uint32_t copy = AddCopy(index, now_ns_);
+  packets_[index] = {.shape = shape, .to = to, .caller_packet = packet, .copies = 1};
+  const Copy copy = {.due_ns = 0, .last_ns = now_ns_, .packet = index};
   const uint32_t lane = LaneOf(switch_count_ + from, Direction::kUp);
   if (to != kEveryone && (to >= node_count() || to == from)) {
-    DropCopy(lane, copy, Drop::kNoRoute);
-    return;
+    return DropCopy(lane, copy, Drop::kNoRoute);
   }
   Enter(lane, copy, now_ns_);
 }
@@ -74,12 +73,14 @@ void SwitchCore::Advance(int64_t now_ns) {
   while (events_.first_due() <= now_ns_) {
     const uint32_t index = events_.first();
     Lane& lane = lanes_[index];
-    if (!lane.wire.empty() && (lane.waiting.empty() || copies_[lane.wire.head].due_ns <= lane.free_ns)) {
-      const uint32_t copy = Pop(&lane.wire);
-      Arrive(index, copy, copies_[copy].due_ns);
+    if (!lane.wire.empty() && (lane.waiting.empty() || lane.wire.front().due_ns <= lane.free_ns)) {
+      const Copy copy = lane.wire.front();
+      lane.wire.pop_front();
+      Arrive(index, copy);
     } else {
-      const uint32_t copy = Pop(&lane.waiting);
-      const PacketShape& shape = packets_[copies_[copy].packet].shape;
+      const Copy copy = lane.waiting.front();
+      lane.waiting.pop_front();
+      const PacketShape& shape = packets_[copy.packet].shape;
       lane.counters.queue_bytes -= shape.wire_bytes;
       lane.counters.queue_packets -= shape.packets;
       Start(index, copy, lane.free_ns);
@@ -113,68 +114,24 @@ void SwitchCore::Heal(uint32_t vertex, int64_t now_ns) {
   cut_[vertex] = false;
 }
 
-uint32_t SwitchCore::AddCopy(uint32_t packet, int64_t last_ns) {
-  uint32_t index;
-  if (copies_free_.empty()) {
-    index = static_cast<uint32_t>(copies_.size());
-    copies_.emplace_back();
-  } else {
-    index = copies_free_.back();
-    copies_free_.pop_back();
-  }
-  copies_[index] = {.due_ns = 0, .last_ns = last_ns, .packet = packet, .next = kNone};
-  ++packets_[packet].copies;
-  return index;
-}
-
-void SwitchCore::Append(CopyList* list, uint32_t copy) {
-  copies_[copy].next = kNone;
-  if (list->empty()) {
-    list->head = copy;
-  } else {
-    copies_[list->tail].next = copy;
-  }
-  list->tail = copy;
-}
-
-void SwitchCore::InsertByDue(CopyList* list, uint32_t copy) {
-  const int64_t due_ns = copies_[copy].due_ns;
-  if (list->empty() || copies_[list->tail].due_ns <= due_ns) return Append(list, copy);
-  // Packets overtake only where reordering was asked for.
-  uint32_t before = kNone;
-  uint32_t after = list->head;
-  for (; copies_[after].due_ns <= due_ns; after = copies_[after].next) before = after;
-  copies_[copy].next = after;
-  (before == kNone ? list->head : copies_[before].next) = copy;
-}
-
-uint32_t SwitchCore::Pop(CopyList* list) {
-  const uint32_t copy = list->head;
-  list->head = copies_[copy].next;
-  if (list->head == kNone) list->tail = kNone;
-  return copy;
-}
-
-void SwitchCore::RemoveCopy(uint32_t copy) {
-  const uint32_t index = copies_[copy].packet;
-  copies_free_.push_back(copy);
+void SwitchCore::RemoveCopy(uint32_t index) {
   Packet& packet = packets_[index];
   if (--packet.copies > 0) return;
-  const uint32_t caller_packet = packet.caller_packet;
   packets_free_.push_back(index);
-  sink_->Release(caller_packet);
+  sink_->Release(packet.caller_packet);
 }
 
-void SwitchCore::DropCopy(uint32_t lane, uint32_t copy, Drop cause) {
-  lanes_[lane].counters.drops[static_cast<int>(cause)] += packets_[copies_[copy].packet].shape.packets;
-  RemoveCopy(copy);
+void SwitchCore::DropCopy(uint32_t lane, const Copy& copy, Drop cause) {
+  lanes_[lane].counters.drops[static_cast<int>(cause)] += packets_[copy.packet].shape.packets;
+  RemoveCopy(copy.packet);
 }
 
-void SwitchCore::DropAll(uint32_t lane, CopyList* list) {
-  while (!list->empty()) DropCopy(lane, Pop(list), Drop::kCut);
+void SwitchCore::DropAll(uint32_t lane, std::deque<Copy>* copies) {
+  for (const Copy& copy : *copies) DropCopy(lane, copy, Drop::kCut);
+  copies->clear();
 }
 
-void SwitchCore::Enter(uint32_t index, uint32_t copy, int64_t at_ns) {
+void SwitchCore::Enter(uint32_t index, const Copy& copy, int64_t at_ns) {
   const uint32_t vertex = index / 2;
   Lane& lane = lanes_[index];
   if (cut_[vertex]) return DropCopy(index, copy, Drop::kCut);
@@ -183,13 +140,13 @@ void SwitchCore::Enter(uint32_t index, uint32_t copy, int64_t at_ns) {
     return Schedule(index);
   }
   const LinkSettings& link = vertices_[vertex].link;
-  const PacketShape& shape = packets_[copies_[copy].packet].shape;
+  const PacketShape& shape = packets_[copy.packet].shape;
   LinkCounters& counters = lane.counters;
   if (!lane.waiting.empty() && (counters.queue_bytes + shape.wire_bytes > link.queue_bytes ||
                                 counters.queue_packets + shape.packets > link.queue_packets)) {
     return DropCopy(index, copy, Drop::kQueue);
   }
-  Append(&lane.waiting, copy);
+  lane.waiting.push_back(copy);
   counters.queue_bytes += shape.wire_bytes;
   counters.queue_packets += shape.packets;
   counters.queue_bytes_high = std::max(counters.queue_bytes_high, counters.queue_bytes);
@@ -197,11 +154,10 @@ void SwitchCore::Enter(uint32_t index, uint32_t copy, int64_t at_ns) {
   Schedule(index);
 }
 
-void SwitchCore::Start(uint32_t index, uint32_t copy_index, int64_t at_ns) {
+void SwitchCore::Start(uint32_t index, Copy copy, int64_t at_ns) {
   const uint32_t vertex = index / 2;
   const LinkSettings& link = vertices_[vertex].link;
   Lane& lane = lanes_[index];
-  Copy& copy = copies_[copy_index];
   const PacketShape& shape = packets_[copy.packet].shape;
   lane.counters.packets += shape.packets;
   lane.counters.bytes += shape.wire_bytes;
@@ -209,7 +165,7 @@ void SwitchCore::Start(uint32_t index, uint32_t copy_index, int64_t at_ns) {
   lane.free_ns = std::max(at_ns + SendingNs(shape.wire_bytes, link.bytes_per_s),
                           copy.last_ns + SendingNs(shape.last_bytes, link.bytes_per_s));
   if (link.loss > 0 && prng_.Chance(1 - std::pow(1 - link.loss, shape.packets))) {
-    return DropCopy(index, copy_index, Drop::kLoss);
+    return DropCopy(index, copy, Drop::kLoss);
   }
   int64_t latency_ns = link.latency_ns;
   if (link.jitter_ns > 0) latency_ns += static_cast<int64_t>(prng_.Below(static_cast<uint64_t>(link.jitter_ns) + 1));
@@ -222,20 +178,22 @@ void SwitchCore::Start(uint32_t index, uint32_t copy_index, int64_t at_ns) {
   lane.last_arrival_ns = std::max(lane.last_arrival_ns, copy.last_ns);
   const bool to_node = IsNode(vertex) && index == LaneOf(vertex, Direction::kDown);
   copy.due_ns = to_node ? copy.last_ns : first_ns;
-  InsertByDue(&lane.wire, copy_index);
+  // Packets overtake only where reordering was asked for.
+  const auto earlier = [](const Copy& a, const Copy& b) { return a.due_ns < b.due_ns; };
+  lane.wire.insert(std::upper_bound(lane.wire.begin(), lane.wire.end(), copy, earlier), copy);
 }
 
-void SwitchCore::Arrive(uint32_t index, uint32_t copy, int64_t at_ns) {
+void SwitchCore::Arrive(uint32_t index, const Copy& copy) {
   const uint32_t vertex = index / 2;
   const bool up = index == LaneOf(vertex, Direction::kUp);
   if (!up && IsNode(vertex)) {
-    sink_->Deliver(vertex - switch_count_, packets_[copies_[copy].packet].caller_packet, at_ns);
-    return RemoveCopy(copy);
+    sink_->Deliver(vertex - switch_count_, packets_[copy.packet].caller_packet, copy.due_ns);
+    return RemoveCopy(copy.packet);
   }
   const uint32_t here = up ? vertices_[vertex].parent : vertex;
-  const uint32_t to = packets_[copies_[copy].packet].to;
-  if (to == kEveryone) return Flood(here, index, copy, at_ns);
-  Enter(Route(here, to), copy, at_ns);
+  const uint32_t to = packets_[copy.packet].to;
+  if (to == kEveryone) return Flood(here, index, copy);
+  Enter(Route(here, to), copy, copy.due_ns);
 }
 
 uint32_t SwitchCore::Route(uint32_t switch_vertex, uint32_t node) const {
@@ -247,17 +205,18 @@ uint32_t SwitchCore::Route(uint32_t switch_vertex, uint32_t node) const {
   return LaneOf(vertex, Direction::kDown);
 }
 
-void SwitchCore::Flood(uint32_t switch_vertex, uint32_t from_lane, uint32_t copy, int64_t at_ns) {
-  const uint32_t packet = copies_[copy].packet;
-  const int64_t last_ns = copies_[copy].last_ns;
-  const auto enter = [&](uint32_t lane) { Enter(lane, AddCopy(packet, last_ns), at_ns); };
+void SwitchCore::Flood(uint32_t switch_vertex, uint32_t from_lane, const Copy& copy) {
+  const auto enter = [&](uint32_t lane) {
+    ++packets_[copy.packet].copies;
+    Enter(lane, copy, copy.due_ns);
+  };
   if (vertices_[switch_vertex].parent != kNone && from_lane != LaneOf(switch_vertex, Direction::kDown)) {
     enter(LaneOf(switch_vertex, Direction::kUp));
   }
   for (const uint32_t child : children_[switch_vertex]) {
     if (from_lane != LaneOf(child, Direction::kUp)) enter(LaneOf(child, Direction::kDown));
   }
-  RemoveCopy(copy);
+  RemoveCopy(copy.packet);
 }
 
 void SwitchCore::Schedule(uint32_t index) {
@@ -269,7 +228,7 @@ void SwitchCore::Schedule(uint32_t index) {
     wake_ns = lane.free_ns + vertices_[index / 2].link.latency_ns + lane.ahead_ns;
   }
   if (!lane.wire.empty()) {
-    const int64_t due_ns = copies_[lane.wire.head].due_ns;
+    const int64_t due_ns = lane.wire.front().due_ns;
     event_ns = std::min(event_ns, due_ns);
     wake_ns = std::min(wake_ns, due_ns + lane.ahead_ns);
   }

@@ -7,10 +7,11 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/prng.h"
-#include "testbed/fabric/due_heap.h"
+#include "testbed/fabric/due_times.h"
 #include "testbed/fabric/link_settings.h"
 
 namespace copse::fabric {
@@ -107,22 +108,16 @@ class SwitchCore {
     uint32_t caller_packet;
     uint32_t copies;  // in flight; 0: free
   };
-  // One packet on one link. Lives in one list at a time, by `next`.
+  // One packet on one link.
   struct Copy {
     int64_t due_ns;   // on the wire: time when the other end acts on it
     int64_t last_ns;  // arrival of its last packet
     uint32_t packet;
-    uint32_t next;
-  };
-  struct CopyList {
-    uint32_t head = kNone;
-    uint32_t tail = kNone;
-    bool empty() const { return head == kNone; }
   };
   struct Lane {  // one direction of a link
-    CopyList waiting;
-    CopyList wire;        // by due time
-    int64_t free_ns = 0;  // time when the sender has sent what it began
+    std::deque<Copy> waiting;
+    std::deque<Copy> wire;  // by due time
+    int64_t free_ns = 0;    // time when the sender has sent what it began
     int64_t last_arrival_ns = 0;
     int64_t ahead_ns = 0;  // least time from leaving the sender to any delivery
     LinkCounters counters;
@@ -132,22 +127,19 @@ class SwitchCore {
     return 2 * vertex + (direction == Direction::kDown ? 1 : 0);
   }
   bool IsNode(uint32_t vertex) const { return vertex >= switch_count_; }
-  uint32_t AddCopy(uint32_t packet, int64_t last_ns);
-  void Append(CopyList* list, uint32_t copy);
-  void InsertByDue(CopyList* list, uint32_t copy);
-  uint32_t Pop(CopyList* list);
-  void RemoveCopy(uint32_t copy);
-  void DropCopy(uint32_t lane, uint32_t copy, Drop cause);
-  void DropAll(uint32_t lane, CopyList* list);
+  // Handles the end of one copy of a packet.
+  void RemoveCopy(uint32_t packet);
+  void DropCopy(uint32_t lane, const Copy& copy, Drop cause);
+  void DropAll(uint32_t lane, std::deque<Copy>* copies);
 
   // Handles a copy that reaches a lane's sender.
-  void Enter(uint32_t lane, uint32_t copy, int64_t at_ns);
-  void Start(uint32_t lane, uint32_t copy, int64_t at_ns);
-  // Handles a copy that reaches a lane's end.
-  void Arrive(uint32_t lane, uint32_t copy, int64_t at_ns);
+  void Enter(uint32_t lane, const Copy& copy, int64_t at_ns);
+  void Start(uint32_t lane, Copy copy, int64_t at_ns);
+  // Handles a copy that reaches a lane's end, when it is due.
+  void Arrive(uint32_t lane, const Copy& copy);
   // Returns the lane from a switch towards a node.
   uint32_t Route(uint32_t switch_vertex, uint32_t node) const;
-  void Flood(uint32_t switch_vertex, uint32_t from_lane, uint32_t copy, int64_t at_ns);
+  void Flood(uint32_t switch_vertex, uint32_t from_lane, const Copy& copy);
   void Schedule(uint32_t lane);
   void UpdateAhead();
 
@@ -158,10 +150,8 @@ class SwitchCore {
   std::vector<Lane> lanes_;
   std::vector<Packet> packets_;
   std::vector<uint32_t> packets_free_;
-  std::vector<Copy> copies_;
-  std::vector<uint32_t> copies_free_;
-  DueHeap events_;  // of lanes
-  DueHeap wakes_;   // of lanes: the earliest delivery that can follow
+  DueTimes events_;  // of lanes
+  DueTimes wakes_;   // of lanes: the earliest delivery that can follow
   int64_t now_ns_ = 0;
   Prng prng_;
   PacketSink* const sink_;

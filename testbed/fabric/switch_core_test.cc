@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 #include "gtest/gtest.h"
-#include "testbed/fabric/due_heap.h"
+#include "testbed/fabric/due_times.h"
 #include "testbed/fabric/link_settings.h"
 
 namespace copse::fabric {

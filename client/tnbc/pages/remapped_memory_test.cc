@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What needs no daemon of RemappedMemory; the rest is in integration_tests/mpi/early_adoption.c and early_sends.c.
+// What needs no daemon of RemappedMemory; the rest is in integration_tests/mpi/early: adoption.c, sends.c.
 #include "client/tnbc/pages/remapped_memory.h"
 
 #include <cstdint>

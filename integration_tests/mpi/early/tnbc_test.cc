@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs whose blocking collectives may return early (early.h): they see what they see by MPI alone. With
+// COPSE_TEST_CAMPAIGN, at more lengths, on 2 to 5 ranks; on 3, also left to the library's judgement, and by MPI alone.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_job.h"
+#include "integration_tests/mpi/shim_fixture.h"
+#include "nlohmann/json.hpp"
+#include "testbed/processes/child_process.h"
+#include "testbed/script/cluster.h"
+
+namespace copse::mpi_test {
+namespace {
+
+using copse::testing::Names;
+
+// Of one job, which takes seconds; in a campaign a minute.
+constexpr absl::Duration kJobPatience = absl::Minutes(4);
+constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
+
+bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
+
+class TnbcTest : public ShimTest {
+ protected:
+  MpiRun EarlyJobOf(uint32_t ranks, const std::string& mode, Words arguments) {
+    MpiRun run = JobOf(ranks, "early/early", std::move(arguments));
+    run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
+    run.environment["COPSE_TNBC"] = mode;
+    run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
+    return run;
+  }
+  // With COPSE_TNBC_SYSCALLS=strict.
+  void ExpectRightWhenStrict(Words groups, uint32_t ranks) {
+    MpiRun run = EarlyJobOf(ranks, "on", std::move(groups));
+    run.environment["COPSE_TNBC_SYSCALLS"] = "strict";
+    ExpectDone(Run(run, kJobPatience));
+  }
+  // `how`: an argument before the group; empty: none.
+  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on",
+                   const std::string& how = "") {
+    Words names;
+    if (!how.empty()) names.push_back(how);
+    names.push_back(group);
+    if (!IsCampaign()) {
+      ExpectDone(Run(EarlyJobOf(ranks, mode, names), kJobPatience));
+      return;
+    }
+    for (ranks = 2; ranks <= 5 && !HasFailure(); ++ranks) {
+      for (const std::string& way : ranks == 3 ? Words{"by MPI alone", "auto", "on"} : Words{"on"}) {
+        SCOPED_TRACE(absl::StrCat(group, ", ", ranks, " ranks, ", way));
+        if (!how.empty() && way != "on") continue;
+        Words arguments = {"thorough"};
+        arguments.insert(arguments.end(), names.begin(), names.end());
+        MpiRun run = EarlyJobOf(ranks, way, arguments);
+        run.preload = way != "by MPI alone";
+        ExpectDone(Run(run, kJobPatience));
+      }
+    }
+  }
+
+  std::string snapshot_;  // COPSE_TNBC_SNAPSHOT
+};
+
+TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
+// Each kind of kinds.h once, with nothing in its way.
+TEST_P(TnbcTest, EveryKindReturnsEarly) {
+  const MpiResult result = Run(EarlyJobOf(3, "on", {"sizes/kinds"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
+}
+TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
+  const MpiResult result = Run(EarlyJobOf(3, "sometimes", {"sizes/kinds"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC: ").size(), 1u) << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
+}
+TEST_P(TnbcTest, AnUnknownSettingIsSaidOnceAndIgnored) {
+  MpiRun run = EarlyJobOf(3, "on", {"sizes/kinds"});
+  run.environment["COPSE_TNBC_SYSCALLS"] = "some";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC_SYSCALLS: ").size(), 1u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
+}
+TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
+// Pages of copse_alloc are shared, so calls with them would wait if results did not land there by themselves.
+TEST_P(TnbcTest, MemoryOfTheMpisAllocatorIsReached) {
+  MpiRun run = EarlyJobOf(2, "on", {"memory/alloc_mem_both"});
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("calls, 0 more waited").size(), 1u) << result.Text();
+}
+// From the second call on, in pages that were exchanged.
+TEST_P(TnbcTest, MemoryThatResultsComeToAgain) { ExpectRight("adoption", 3, "on", "repeats"); }
+TEST_P(TnbcTest, WhatIsDoneToMemoryThatIsAdopted) {
+  for (const char* group : {"memory_calls", "processes", "transfers", "sends"}) ExpectRight(group, 3, "on", "repeats");
+  if (!IsCampaign()) return;
+  for (const char* group : {"sizes", "memory", "touching"}) ExpectRight(group, 3, "on", "repeats");
+}
+TEST_P(TnbcTest, MemoryIsNotAdoptedWhereThatIsNotWanted) {
+  MpiRun run = EarlyJobOf(2, "on", {"repeats", "sends"});
+  run.environment["COPSE_TNBC_ADOPT"] = "off";
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult none = Run(run, kJobPatience);
+  ExpectDone(none);
+  EXPECT_EQ(none.ErrorsWith("; 0 buffers adopted").size(), 1u) << none.Text();
+  run.environment["COPSE_TNBC_ADOPT"] = "sometimes";
+  const MpiResult some = Run(run, kJobPatience);
+  ExpectDone(some);
+  EXPECT_EQ(some.ErrorsWith("copse-mpi: COPSE_TNBC_ADOPT: ").size(), 1u) << some.Text();
+  EXPECT_EQ(some.ErrorsWith("buffers adopted").size(), 1u) << some.Text();
+  EXPECT_TRUE(some.ErrorsWith("; 0 buffers adopted").empty()) << some.Text();
+}
+TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
+TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
+TEST_P(TnbcTest, MemoryThatIsGivenBackOrProtected) { ExpectRight("memory_calls", 3); }
+TEST_P(TnbcTest, OtherFunctionsOfMpi) { ExpectRight("mpi_calls", 3); }
+TEST_P(TnbcTest, ProcessesThatAreStarted) { ExpectRight("processes", 2); }
+TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 3); }
+TEST_P(TnbcTest, ThreadsThatTouch) { ExpectRight("threads", 2); }
+// Over a network, where long messages take turns of both sides.
+TEST_P(TnbcTest, ThreadsThatWaitForDataThatWaitsForMessages) {
+  for (const char* name : {"threads/waits_for_new_worker", "threads/waits_for_worker"}) {
+    MpiRun run = EarlyJobOf(2, "on", {name});
+    run.environment["MPIR_CVAR_NOLOCAL"] = "1";
+    run.environment["UCX_TLS"] = "tcp,self";
+    run.environment["OMPI_MCA_pml"] = "ob1";
+    run.environment["OMPI_MCA_btl"] = "tcp,self";
+    ExpectDone(Run(run, 3 * kDeathPatience));
+  }
+}
+TEST_P(TnbcTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
+// To divide calls costs something: not where nobody gains by it.
+TEST_P(TnbcTest, CallsThatCannotReturnEarlyAreNotDividedByDefault) {
+  MpiRun run = EarlyJobOf(3, "auto", {"order/on_stacks"});
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls, 2 more waited").size(), 1u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("; 1 fuses blown").size(), 1u) << result.Text();
+  run.environment["COPSE_TNBC"] = "on";
+  const MpiResult asked_for = Run(run, kJobPatience);
+  ExpectDone(asked_for);
+  EXPECT_EQ(asked_for.ErrorsWith("early returns: 0 calls, 60 more waited").size(), 1u) << asked_for.Text();
+}
+// The kernel reads pinned pages without a fault.
+TEST_P(TnbcTest, MemoryThatIsPinnedIsNotPendingByDefault) {
+  const MpiResult result = Run(EarlyJobOf(3, "auto", {"default/pinned"}), kJobPatience);
+  ExpectDone(result);
+  if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls").size(), 1u) << result.Text();
+}
+TEST_P(TnbcTest, MemoryThatIsPinnedIsNotAdoptedAnyMore) {
+  const MpiResult result = Run(EarlyJobOf(3, "on", {"default/pinned_later"}), kJobPatience);
+  ExpectDone(result);
+  if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
+}
+TEST_P(TnbcTest, ProgramsThatHandleErrorsBlockByDefault) {
+  MpiRun run = EarlyJobOf(3, "auto", {"default/errors_return"});
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls").size(), 1u) << result.Text();
+  run.environment["COPSE_TNBC"] = "on";
+  const MpiResult asked_for = Run(run, kJobPatience);
+  ExpectDone(asked_for);
+  EXPECT_EQ(asked_for.ErrorsWith("early returns: 5 calls").size(), 1u) << asked_for.Text();
+}
+TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
+// Of several communicators, each rank's in another order: what finds no room in the port's data area must not wait for
+// calls that have it.
+TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
+TEST_P(TnbcTest, SystemCallsPastLibc) { ExpectRightWhenStrict({"system_calls", "processes"}, 2); }
+TEST_P(TnbcTest, SignalsAndThreadsWhoseSystemCallsAreStopped) {
+  ExpectRightWhenStrict({"signals/goes_on", "signals/handler_looks", "signals/blocked_by_thread",
+                         "signals/blocked_in_thread_before_init", "signals/alarm_looks", "threads", "threads_multiple"},
+                        3);
+}
+TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
+TEST_P(TnbcTest, SendBuffersBehindTheCall) { ExpectRight("sends", 3); }
+TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
+  snapshot_ = "copy";
+  ExpectRight("sends", 2);
+}
+
+// What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
+class TnbcCountersTest : public TnbcTest {
+ protected:
+  // Of `stats`, of all nodes together.
+  std::map<std::string, uint64_t> Stats() {
+    std::map<std::string, uint64_t> sums;
+    auto copsectl = procs::ChildProcess::Start(
+        {.arguments = {PathOf("cli/ctl/copsectl"), "-e", cluster_.planner_address(), "stats", "-w", "json"},
+         .stdout_pipe = true});
+    EXPECT_TRUE(copsectl.ok()) << copsectl.status();
+    std::string text;
+    for (auto line = (*copsectl)->ReadLine(kJobPatience); line.ok(); line = (*copsectl)->ReadLine(kJobPatience)) {
+      text += *line;
+    }
+    EXPECT_TRUE((*copsectl)->AwaitEnd(kJobPatience).ok());
+    EXPECT_EQ((*copsectl)->exit_code(), 0) << text;
+    const nlohmann::json nodes = nlohmann::json::parse(text, nullptr, false);
+    EXPECT_EQ(nodes.size(), kNodes) << text;
+    if (!nodes.is_array()) return sums;
+    for (const auto& node : nodes) {
+      for (const auto& [name, value] : node["counters"].items()) sums[name] += value.get<uint64_t>();
+    }
+    return sums;
+  }
+};
+
+TEST_P(TnbcCountersTest, RanksAndDaemonsTellTheSame) {
+  constexpr uint32_t kRanks = 3;
+  for (const auto& [name, value] : Stats()) {
+    if (!absl::StartsWith(name, "early.")) continue;
+    EXPECT_EQ(value, 0u) << name;
+  }
+  MpiRun run = EarlyJobOf(kRanks, "on", {"sizes/alltoall"});
+  run.environment["COPSE_TNBC_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  uint64_t calls = 0, waited = 0, touches = 0;
+  double inside_s = 0, behind_s = 0;
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    const std::string beginning = absl::StrCat("rank ", rank, ": ");
+    const Words lines = result.ErrorsWith(beginning + "early returns: ");
+    ASSERT_EQ(lines.size(), 1u) << result.Text();
+    unsigned long of_calls = 0, of_waited = 0, of_touches = 0;
+    double pending = 0, inside = 0, behind = 0;
+    const std::string text = lines[0].substr(lines[0].find(beginning) + beginning.size());
+    ASSERT_EQ(sscanf(text.c_str(),
+                     "early returns: %lu calls, %lu more waited; pending at return %lf MiB; in the calls %lf s, until "
+                     "the data was there %lf s; %lu touches",
+                     &of_calls, &of_waited, &pending, &inside, &behind, &of_touches),
+              6)
+        << text;
+    EXPECT_GT(of_calls, 0u) << text;
+    calls += of_calls;
+    waited += of_waited;
+    touches += of_touches;
+    inside_s += inside;
+    behind_s += behind;
+  }
+  // The ranks have left.
+  std::map<std::string, uint64_t> stats = Stats();
+  EXPECT_EQ(stats["early.calls"], calls);
+  EXPECT_EQ(stats["early.calls_waited"], waited);
+  EXPECT_EQ(stats["early.touches"], touches);
+  EXPECT_GT(stats["early.pending_bytes"], calls * 4096);
+  constexpr double kMicrosecond = 1e-6;
+  EXPECT_NEAR(static_cast<double>(stats["early.inside_us"]) * kMicrosecond, inside_s, 1e-4);
+  EXPECT_NEAR(static_cast<double>(stats["early.behind_us"]) * kMicrosecond, behind_s, 1e-4);
+  EXPECT_LE(stats["early.hidden_us"], stats["early.behind_us"]);
+  EXPECT_EQ(stats["early.fuses_blown"], 0u);
+}
+
+// What goes wrong in a job of four ranks, the first two of which are node 0's.
+class TnbcAccidentsTest : public TnbcTest {
+ protected:
+  void SetUp() override {
+    TnbcTest::SetUp();
+    lines_ = absl::StrCat(cluster_.folder(), "/lines");
+    pipe_ = absl::StrCat(cluster_.folder(), "/pipe");
+    ASSERT_EQ(mkfifo(pipe_.c_str(), 0600), 0);
+  }
+  // Returns what its ranks print, too, as errors. The job has to end in time.
+  MpiResult RunAccident(const std::string& name) {
+    std::ofstream(lines_, std::ios::trunc);
+    const absl::Time start = absl::Now();
+    MpiResult result = Run(EarlyJobOf(4, "on", {"accidents/" + name, "--", lines_, pipe_}), 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience) << name;
+    std::ifstream stream(lines_);
+    for (std::string line; std::getline(stream, line);) result.error.push_back(line);
+    return result;
+  }
+  // Node 1's goes as soon as it knows of a call that lacks rank 0, which enters then.
+  MpiResult LoseADaemon(const std::string& name) {
+    MpiResult result;
+    std::thread job([&] { result = RunAccident(name); });
+    EXPECT_TRUE(AwaitLines("comes to the last one", 4) && AwaitCallWithoutRankZero());
+    cluster_.KillDaemon(1);
+    // For reading, too: whoever would read may be dead by now.
+    const int pipe = open(pipe_.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(write(pipe, "go\n", 3), 3);
+    job.join();
+    close(pipe);
+    return result;
+  }
+  // Node 1's goes when all ranks but 0 have returned from a broadcast whose data that has not sent.
+  MpiResult LoseADaemonBehindACall(const std::string& name) {
+    MpiResult result;
+    std::thread job([&] { result = RunAccident(name); });
+    EXPECT_TRUE(AwaitLines("has returned", 3));
+    cluster_.KillDaemon(1);
+    job.join();
+    return result;
+  }
+  void ExpectOver(const MpiResult& result) {
+    EXPECT_GT(result.code, 0) << result.Text();
+    EXPECT_TRUE(result.ErrorsWith("went on").empty()) << result.Text();
+    ExpectNobodyWentOn(result);
+  }
+
+ private:
+  bool AwaitLines(const std::string& words, int count) {
+    const absl::Time deadline = absl::Now() + kDeathPatience;
+    for (int found = 0; absl::Now() < deadline; cluster_.Pass(kAskAgain), found = 0) {
+      std::ifstream stream(lines_);
+      for (std::string line; std::getline(stream, line);) found += absl::StrContains(line, words) ? 1 : 0;
+      if (found >= count) return true;
+    }
+    return false;
+  }
+  bool AwaitCallWithoutRankZero() {
+    const absl::Time deadline = absl::Now() + kDeathPatience;
+    for (; absl::Now() < deadline; cluster_.Pass(kAskAgain)) {
+      const auto calls = cluster_.ListCalls("mpi-world");
+      if (!calls.ok()) continue;  // no team yet
+      for (const scenario::ListedCall& call : *calls) {
+        if (call.collective == "bcast" && call.missing == std::vector<uint32_t>{0}) return true;
+      }
+    }
+    return false;
+  }
+
+  std::string lines_, pipe_;
+};
+
+TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
+  const MpiResult result = LoseADaemon("daemon_dies");
+  ExpectOver(result);
+  EXPECT_FALSE(result.ErrorsWith("MPI_Bcast").empty()) << result.Text();
+  EXPECT_FALSE(result.ErrorsWith("copse").empty()) << result.Text();
+}
+
+TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) {
+  const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
+  ExpectOver(result);
+  const Words said = result.ErrorsWith("(address=");
+  ASSERT_FALSE(said.empty()) << result.Text();
+  EXPECT_THAT(said[0], Names("copse-mpi: ", "MPI_Bcast: "));
+}
+TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
+  const MpiResult result = LoseADaemon("daemon_dies_and_errors_return");
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
+  }
+}
+
+TEST_P(TnbcAccidentsTest, CallsOnOtherCommunicatorsFailWhoseDataIsLost) {
+  const MpiResult result = LoseADaemonBehindACall("data_is_lost");
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
+  }
+  for (const std::string call : {"MPI_Send", "MPI_File_write", "MPI_Allreduce", "MPI_Iallreduce", "MPI_Pack",
+                                 "MPI_Reduce_local", "MPI_Neighbor_allgather", "MPI_Put", "MPI_Get"}) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("copse-mpi: ", call, ": ")).size(), 3u) << result.Text();
+  }
+  EXPECT_GE(result.ErrorsWith("copse-mpi: MPI_Start: ").size(), 6u) << result.Text();
+}
+
+TEST_P(TnbcAccidentsTest, ARankThatLeavesEndsTheJob) {
+  for (const std::string way : {"exits", "exits_in_order", "aborts", "aborts_alone", "is_killed", "execs"}) {
+    SCOPED_TRACE(way);
+    ExpectOver(RunAccident(way));
+  }
+}
+
+TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
+  for (const std::string way : {"null_dereference", "own_protected_page"}) {
+    SCOPED_TRACE(way);
+    ExpectOver(RunAccident(way));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, ::testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, ::testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Both, TnbcAccidentsTest, ::testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace copse::mpi_test
