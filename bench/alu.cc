@@ -50,14 +50,7 @@ double Rate(const Call& call) {
 }
 
 Row RowOf(const std::string& what, const std::string& system) {
-  Row row;
-  row.bench = "alu";
-  row.what = what;
-  row.system = system;
-  row.bytes = kBytes;
-  row.metric = "rate";
-  row.unit = "GB/s";
-  return row;
+  return {.bench = "alu", .what = what, .system = system, .bytes = kBytes};
 }
 
 }  // namespace
@@ -89,18 +82,11 @@ absl::Status RunAlu(const Options& options, const Reporter& report) {
         copies.push_back(Rate(copy));
         times.push_back(copies.back() / rates.back());
       }
-      Row row = RowOf(what, "copse");
-      Summarize(rates, &row);
-      report(row);
-      row = RowOf(what, "memcpy");
-      Summarize(copies, &row);
-      report(row);
-      row = RowOf(what, "copse");
-      row.peer = "memcpy";
-      row.metric = "ratio";
-      row.unit = "1";
-      Summarize(times, &row);
-      report(row);
+      report(Figure(RowOf(what, "copse"), "rate", "GB/s", rates));
+      report(Figure(RowOf(what, "memcpy"), "rate", "GB/s", copies));
+      Row ratio = RowOf(what, "copse");
+      ratio.peer = "memcpy";
+      report(Figure(ratio, "ratio", "1", times));
     }
   }
   return absl::OkStatus();

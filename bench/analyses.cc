@@ -118,74 +118,48 @@ class TallyAnalysis final : public Analysis {
   std::vector<Pair> tallies_;
 };
 
-// Modes `rooted` and `held`: the root's own times, and what it holds.
+// Bounds of ratios to libraries that do not finish, and with how many nodes the root's exchanges messages.
 class GathervAnalysis final : public Analysis {
  public:
   absl::Status Prepare(const Options& options, const Testbeds&, Contest*) override {
     cell_timeout_ = options.cell_timeout;
     return absl::OkStatus();
   }
-  absl::Status OnPlan(const std::string& system, const Case&, const Testbed::PlanSummary& plan, Testbed*) override {
-    children_[system] = plan.neighbours.empty() ? 0 : plan.neighbours[0];
+  absl::Status OnPlan(const std::string& system, const Case& what, const Testbed::PlanSummary& plan,
+                      Testbed*) override {
+    if (what.row.collective == "gatherv" && !plan.neighbours.empty()) children_[system] = plan.neighbours[0];
     return absl::OkStatus();
   }
-  absl::StatusOr<Samples> Take(const std::string& system, const Case& what, Samples samples) override {
-    if (what.cell.mode == "held" && samples.size() == 2) {
-      connections_[system].push_back(samples[1]);
-      samples.resize(1);
-    }
-    if (what.cell.mode != "rooted") return samples;
-    Calls& calls = calls_[{system, what.row.what}];
-    const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    calls.root_us.insert(calls.root_us.end(), half, samples.end());
-    samples.erase(half, samples.end());
-    calls.slowest_us.insert(calls.slowest_us.end(), samples.begin(), samples.end());
-    return samples;
-  }
   void OnRow(const Row& row, const Reporter& report) override {
+    blank_ = row;
     if (IsFigureOf(row, "copse")) ours_[row.what] = row;
     const bool is_bounded = row.peer == kBetterMpi && row.metric == "unfinished" && ours_.contains(row.what);
     report(is_bounded ? BoundOf(row) : row);
-    if (!row.peer.empty()) return;
-    if (row.metric == "latency") ReportCalls(row, calls_[{row.system, row.what}], report);
-    if (row.metric != "memory") return;
-    Row held = row;
-    held.note = "TCP connections to other nodes; of a daemon, for all that it has done so far";
-    report(Figure(held, "connections", "1", connections_[row.system]));
-    if (!children_.contains(row.system)) return;
-    held.note = "nodes with which the root's exchanges messages in a gatherv, by its plan";
-    report(Figure(held, "children", "1", {static_cast<double>(children_[row.system])}));
+  }
+  void OnEnd(const Reporter& report) override {
+    for (const auto& [system, count] : children_) {
+      Row row = {.bench = blank_.bench,
+                 .what = "what the root holds",
+                 .system = system,
+                 .nodes = blank_.nodes,
+                 .ppn = blank_.ppn};
+      row.note = "nodes with which the root's exchanges messages in a gatherv, by its plan";
+      report(Figure(row, "children", "1", {static_cast<double>(count)}));
+    }
   }
 
  private:
-  // What the calls of one system took in one cell, of all runs.
-  struct Calls {
-    std::vector<double> slowest_us, root_us;
-  };
-
   // MPI libraries that have not finished a cell which Copse has are slower than this.
   Row BoundOf(const Row& better) {
     Row bound = better;
     bound.note = absl::StrCat("at most: no library has finished within ", absl::FormatDuration(cell_timeout_));
     return Figure(bound, "ratio", "1", {ours_[better.what].median / absl::ToDoubleMicroseconds(cell_timeout_)});
   }
-  static void ReportCalls(const Row& row, const Calls& calls, const Reporter& report) {
-    if (calls.slowest_us.empty()) return;
-    std::vector<double> sorted = calls.slowest_us;
-    std::sort(sorted.begin(), sorted.end());
-    const auto p99 = static_cast<size_t>(0.99 * static_cast<double>(sorted.size()));
-    Row figure = row;
-    figure.note = absl::StrCat("of ", sorted.size(), " calls");
-    report(Figure(figure, "mean", "us", {Mean(sorted)}));
-    report(Figure(figure, "p99", "us", {sorted[p99]}));
-    report(Figure(figure, "root's maximum", "us", {*std::max_element(calls.root_us.begin(), calls.root_us.end())}));
-  }
 
+  Row blank_;  // the last row
   absl::Duration cell_timeout_;
-  std::map<std::pair<std::string, std::string>, Calls> calls_;  // by system and case
-  std::map<std::string, std::vector<double>> connections_;      // by system
-  std::map<std::string, uint32_t> children_;                    // of the root, by system
-  std::map<std::string, Row> ours_;                             // by case
+  std::map<std::string, uint32_t> children_;  // of the root, by system
+  std::map<std::string, Row> ours_;           // by case
 };
 
 // Mode `overlap`: batches of five figures.

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
@@ -24,44 +23,160 @@ std::vector<Row> RunQuick(const std::string& name, Options options) {
   return rows;
 }
 
-// Namespaces need root, and the fabric TUN.
-bool Skipped(bool fabric) {
-  const absl::Status possible = netns::CheckNamespaces(fabric);
-  if (!possible.ok()) std::fprintf(stderr, "skipped: %s\n", possible.ToString().c_str());
-  return !possible.ok();
-}
+// Rows by system, metric and peer: "copse p99", "copse ratio / link".
+using Kinds = std::map<std::string, int>;
 
-void CheckFigures(const Row& row) {
-  EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-  EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
-  EXPECT_LE(row.p10, row.median) << row.system << ": " << row.what;
-  EXPECT_LE(row.median, row.p90) << row.system << ": " << row.what;
-  EXPECT_EQ(row.algorithm.empty(), row.system != "copse") << row.system << ": " << row.what;
-}
-
-TEST(LatencyTest, EverySystemFinishesEveryCell) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  std::map<std::string, int> values, ratios;
-  for (const Row& row : RunQuick("latency", {.only = "2x2"})) {
-    CheckFigures(row);
-    ++(row.peer.empty() ? values[row.system] : ratios[row.peer]);
+// The kinds that each of the systems has, by what comes behind its name.
+Kinds Each(const std::vector<std::string>& systems, const Kinds& kinds) {
+  Kinds all;
+  for (const std::string& system : systems) {
+    for (const auto& [kind, count] : kinds) all[system + " " + kind] = count;
   }
-  EXPECT_EQ(values, (std::map<std::string, int>{{"copse", 5}, {"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
-  EXPECT_EQ(ratios, (std::map<std::string, int>{{"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
+  return all;
 }
 
-TEST(LatencyTest, OthersComputeMeanwhile) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("latency", {.only = " reduce 48 B, busy"});
-  EXPECT_EQ(rows.size(), 7u);
-  for (const Row& row : rows) CheckFigures(row);
+Kinds operator+(Kinds kinds, const Kinds& more) {
+  kinds.insert(more.begin(), more.end());
+  return kinds;
 }
+
+// What is impossible here: namespaces need root, and a fabric TUN.
+enum class Needs { kNothing, kNamespaces, kFabric };
+
+struct QuickRun {
+  const char* test;
+  const char* bench;
+  Options options;
+  Needs needs;
+  Kinds kinds;
+};
+
+const std::vector<std::string> kMpi = {"openmpi", "mpich"}, kMpiCopse = {"openmpi+copse", "mpich+copse"},
+                               kAll = {"copse", "openmpi", "mpich"};
+
+const QuickRun kRuns[] = {
+    {"Latency",
+     "latency",
+     {.only = "2x2"},
+     Needs::kNamespaces,
+     Each({"copse", "mpich", "openmpi", "sockets"}, {{"latency", 5}}) +
+         Each({"copse"}, {{"ratio / mpich", 5}, {"ratio / openmpi", 5}, {"ratio / sockets", 5}})},
+    {"LatencyBesideComputation",
+     "latency",
+     {.only = " reduce 48 B, busy"},
+     Needs::kNamespaces,
+     Each({"copse", "mpich", "openmpi", "sockets"}, {{"latency", 1}}) +
+         Each({"copse"}, {{"ratio / mpich", 1}, {"ratio / openmpi", 1}, {"ratio / sockets", 1}})},
+    {"WhatIsNotWanted", "latency", {.only = "no such cell"}, Needs::kNothing, {}},
+    {"Collectives",
+     "collectives",
+     {.only = "2x2"},
+     Needs::kNamespaces,
+     Each(kAll, {{"latency", 31}}) + Each({"copse"}, {{"ratio / mpich", 31},
+                                                      {"ratio / openmpi", 31},
+                                                      {"ratio / better MPI", 31},
+                                                      {"cells not ahead", 1},
+                                                      {"worst ratio", 1}})},
+    {"Gatherv",
+     "gatherv",
+     {},
+     Needs::kNamespaces,
+     Each({"copse", "copse-known", "copse-linear", "copse-bt"}, {{"latency", 3}, {"children", 1}}) +
+         Each(kMpi, {{"latency", 3}}) +
+         Each({"copse ratio /"}, {{"copse-known", 3},
+                                  {"copse-linear", 3},
+                                  {"copse-bt", 3},
+                                  {"openmpi", 3},
+                                  {"mpich", 3},
+                                  {"better MPI", 3}})},
+    {"Bandwidth",
+     "bandwidth",
+     {},
+     Needs::kNamespaces,
+     Each({"copse", "copse-copied", "openmpi", "mpich"}, {{"latency", 6}}) +
+         Each({"copse ratio /"}, {{"copse-copied", 6}, {"openmpi", 6}, {"mpich", 6}, {"better MPI", 6}, {"link", 3}})},
+    {"Overlap",
+     "overlap",
+     {.only = "alltoall"},
+     Needs::kNamespaces,
+     Each(kAll, {{"not overlapped", 2}, {"communication", 2}, {"total", 2}, {"ratio / computation and costs", 2}})},
+    {"Memory", "memory", {}, Needs::kNamespaces, Each({"copse"}, {{"memory", 1}, {"ratio / memory_limit", 1}})},
+    {"Hop",
+     "hop",
+     {},
+     Needs::kNothing,
+     Each({"copse"}, {{"instructions", 1}, {"latency", 4}, {"ratio / ucx", 2}}) + Each({"ucx"}, {{"latency", 2}})},
+    {"ShimCalls",
+     "shim",
+     {.only = "MPI_Exscan|MPI_Comm_rank"},
+     Needs::kNamespaces,
+     // Two calls on one rank, with daemons and without, and one before there is a team.
+     Each(kMpi, {{"time", 5}}) + Each(kMpiCopse, {{"time", 5}, {"added", 5}, {"worst added", 3}, {"median added", 3}})},
+    {"ShimStarts",
+     "shim",
+     {.only = "2x2 MPI_"},
+     Needs::kNamespaces,
+     Each(kMpi, {{"time", 9}}) + Each(kMpiCopse, {{"time", 9}, {"added", 9}})},
+    {"Comm",
+     "comm",
+     {},
+     Needs::kNamespaces,
+     Each(kMpi, {{"time", 8}}) + Each(kMpiCopse, {{"time", 8}}) +
+         Kinds{{"openmpi+copse ratio / openmpi", 8}, {"mpich+copse ratio / mpich", 8}}},
+    {"MpiCollectives",
+     "mpi-collectives",
+     {.only = "idle"},
+     Needs::kNamespaces,
+     Each(kMpi, {{"latency", 16}}) + Each({"copse"}, {{"latency", 16}}) +
+         Each(kMpiCopse, {{"latency", 16}, {"ratio / copse", 16}, {"cells not ahead", 1}, {"worst ratio", 1}}) +
+         Kinds{{"openmpi+copse ratio / openmpi", 16}, {"mpich+copse ratio / mpich", 16}}},
+    {"Hetero",
+     "hetero",
+     {.only = " gather 1 kB"},
+     Needs::kFabric,
+     Each({"copse-best", "copse-mgo", "copse-bt", "openmpi", "mpich"}, {{"latency", 1}}) +
+         Each({"copse-best"}, {{"prediction error", 1}}) +
+         Each({"copse-best ratio /"},
+              {{"copse-mgo", 1}, {"copse-bt", 1}, {"openmpi", 1}, {"mpich", 1}, {"better MPI", 1}})},
+    // The pairs compare what has come with what was sent: a cell with wrong bytes is unfinished.
+    {"Transfer",
+     "transfer",
+     {},
+     Needs::kNothing,
+     Each({"ucx-eager", "ucx-eager-copied", "ucx-put", "ucx-rendezvous"}, {{"throughput", 4}, {"processor time", 4}}) +
+         Each({"ucx-eager-copied", "ucx-put", "ucx-rendezvous"}, {{"ratio / ucx-eager", 8}})},
+    {"TransferOfOneSystem",
+     "transfer",
+     {.systems = {"ucx-put"}, .only = "32 KiB, throughput"},
+     Needs::kNothing,
+     {{"ucx-put throughput", 1}}},
+};
+
+class QuickRunTest : public ::testing::TestWithParam<QuickRun> {};
+
+TEST_P(QuickRunTest, EverySystemFinishesEveryCell) {
+  const QuickRun& run = GetParam();
+  if (run.needs != Needs::kNothing) {
+    const absl::Status possible = netns::CheckNamespaces(run.needs == Needs::kFabric);
+    if (!possible.ok()) GTEST_SKIP() << possible;
+  }
+  Kinds kinds;
+  for (const Row& row : RunQuick(run.bench, run.options)) {
+    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
+    EXPECT_LE(row.p10, row.median) << row.system << ": " << row.what;
+    EXPECT_LE(row.median, row.p90) << row.system << ": " << row.what;
+    ++kinds[row.system + " " + row.metric + (row.peer.empty() ? "" : " / " + row.peer)];
+  }
+  EXPECT_EQ(kinds, run.kinds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Benchmarks, QuickRunTest, ::testing::ValuesIn(kRuns),
+                         [](const auto& tested) { return tested.param.test; });
 
 TEST(LatencyTest, OnAFabricNothingIsFasterThanItsLinks) {
-  if (Skipped(/*fabric=*/true)) GTEST_SKIP() << "needs root and TUN";
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) GTEST_SKIP() << possible;
   int delays = 0;
   for (const Row& row : RunQuick("latency", {.only = "allreduce 48 B, fabric 1 ms"})) {
-    CheckFigures(row);
     if (row.metric == "latency") {
       EXPECT_GT(row.median, 1000) << row.system;
     }
@@ -74,274 +189,56 @@ TEST(LatencyTest, OnAFabricNothingIsFasterThanItsLinks) {
 }
 
 TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/false); !possible.ok()) GTEST_SKIP() << possible;
   const std::vector<Row> rows =
       RunQuick("latency", {.cell_timeout = absl::ZeroDuration(), .only = "2x1 barrier, idle"});
   ASSERT_EQ(rows.size(), 7u);  // and three ratios
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
 }
 
+TEST(CollectivesTest, ABlockCrossesTheShapedLink) {
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/false); !possible.ok()) GTEST_SKIP() << possible;
+  const std::vector<Row> rows =
+      RunQuick("collectives", {.runs = 2, .systems = {"copse"}, .only = "2x1 alltoall 256 KiB|2x1 gather 256 KiB"});
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Row& row : rows) {
+    EXPECT_GT(row.median, 128 * 1024 * 8 / 1e3) << row.what;  // less what its token bucket lets through at once
+    EXPECT_NE(row.note.find("2 runs"), std::string::npos) << row.note;
+  }
+}
+
+TEST(NoiseTest, EverySystemFinishesTheCell) {
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/false); !possible.ok()) GTEST_SKIP() << possible;
+  int values = 0;
+  for (const Row& row : RunQuick("noise", {})) {
+    if (!row.peer.empty()) continue;  // there is no ratio if a peer did not slow down
+    EXPECT_EQ(row.metric, "slowdown") << row.system << ": " << row.note;
+    EXPECT_GT(row.median, -100) << row.system;  // a loop never takes no time
+    ++values;
+  }
+  EXPECT_EQ(values, 3);
+}
+
+TEST(HeteroTest, ThePredictionIsThatOfThePlanThatRan) {
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) GTEST_SKIP() << possible;
+  for (const Row& row : RunQuick("hetero", {.only = "allreduce 48 B"})) {
+    if (row.metric == "latency") {
+      EXPECT_GT(row.median, 10'000) << row.system;  // the farthest are 10 ms away
+    }
+    if (row.metric != "prediction error") continue;
+    EXPECT_EQ(row.algorithm, "hierarchical");
+    EXPECT_NE(row.note.find("predicted 1"), std::string::npos) << row.note;  // 10,000 to 19,999 us
+  }
+}
+
 TEST(OptionsTest, CellsAreWantedByPartsOfTheirNames) {
-  Row row;
-  row.bench = "latency";
-  row.what = "allreduce 48 B, idle";
-  row.nodes = 8;
-  row.ppn = 2;
+  const Row row = {.bench = "latency", .what = "allreduce 48 B, idle", .nodes = 8, .ppn = 2};
   for (const std::string only : {"", "8x2", "allreduce", "bcast|48 B", "8x2*idle", "latency*8x2 allreduce*, idle"}) {
     EXPECT_TRUE(Wanted({.only = only}, row)) << only;
   }
   for (const std::string only : {"8x1", "busy", "8x2*busy", "idle*8x2", "8x1|busy"}) {
     EXPECT_FALSE(Wanted({.only = only}, row)) << only;
   }
-}
-
-TEST(LatencyTest, WhatIsNotWantedIsNotMeasured) { EXPECT_TRUE(RunQuick("latency", {.only = "no such cell"}).empty()); }
-
-TEST(CollectivesTest, EverySystemFinishesEveryCollective) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  std::map<std::string, int> values, ratios;
-  for (const Row& row : RunQuick("collectives", {.only = "2x2"})) {
-    if (row.metric == "cells not ahead" || row.metric == "worst ratio") {
-      ++values[row.metric];
-      continue;
-    }
-    CheckFigures(row);
-    ++(row.peer.empty() ? values[row.system] : ratios[row.peer]);
-  }
-  EXPECT_EQ(values, (std::map<std::string, int>{
-                        {"cells not ahead", 1}, {"copse", 31}, {"mpich", 31}, {"openmpi", 31}, {"worst ratio", 1}}));
-  EXPECT_EQ(ratios, (std::map<std::string, int>{{"better MPI", 31}, {"mpich", 31}, {"openmpi", 31}}));
-}
-
-TEST(CollectivesTest, OnlyWhatIsWantedIsMeasuredOnAShapedLink) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows =
-      RunQuick("collectives", {.runs = 2, .systems = {"copse"}, .only = "2x1 alltoall 256 KiB|2x1 gather 256 KiB"});
-  ASSERT_EQ(rows.size(), 2u);
-  for (const Row& row : rows) {
-    CheckFigures(row);
-    // A block crosses the link, less what its token bucket lets through at once.
-    EXPECT_GT(row.median, 128 * 1024 * 8 / 1e3) << row.what;
-    EXPECT_NE(row.note.find("2 runs"), std::string::npos) << row.note;
-  }
-}
-
-// Rows by system, metric and peer: "copse p99", "copse ratio / link".
-std::map<std::string, int> Kinds(const std::vector<Row>& rows) {
-  std::map<std::string, int> kinds;
-  for (const Row& row : rows) {
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-    ++kinds[row.system + " " + row.metric + (row.peer.empty() ? "" : " / " + row.peer)];
-  }
-  return kinds;
-}
-
-TEST(GathervTest, RootsTreesAndLinearOnesAreComparedWarmAndCold) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("gatherv", {});
-  std::map<std::string, int> kinds = Kinds(rows);
-  for (const std::string system : {"copse", "copse-known", "copse-linear", "copse-bt", "openmpi", "mpich"}) {
-    EXPECT_EQ(kinds[system + " latency"], 3) << system;  // gather, gatherv, the first of a team
-    for (const std::string metric : {"mean", "p99", "root's maximum"}) EXPECT_EQ(kinds[system + " " + metric], 2);
-    EXPECT_EQ(kinds[system + " memory"], 1);
-    EXPECT_EQ(kinds[system + " connections"], 1);
-  }
-  EXPECT_EQ(kinds["copse ratio / better MPI"], 4);
-  EXPECT_EQ(kinds["copse ratio / copse-linear"], 4);
-  for (const Row& row : rows) {
-    const bool counts_nodes = row.metric == "connections" || row.metric == "children";
-    if (!counts_nodes && row.metric != "memory") continue;
-    EXPECT_GE(row.median, counts_nodes ? 1 : 1000) << row.system << ": " << row.metric;  // there is another node
-  }
-}
-
-TEST(BandwidthTest, AllSystemsAreComparedAndCopseWithItsLink) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("bandwidth", {});
-  std::map<std::string, int> kinds = Kinds(rows);
-  for (const std::string system : {"copse", "copse-copied", "openmpi", "mpich"}) {
-    EXPECT_EQ(kinds[system + " latency"], 6) << system;
-  }
-  EXPECT_EQ(kinds["copse ratio / link"], 3);
-  for (const Row& row : rows) {
-    if (row.peer != "link") continue;
-    EXPECT_GT(row.median, 0.9) << row.what << ": " << row.note;  // but for the token bucket
-  }
-}
-
-TEST(OverlapTest, EverySystemSaysWhatItHasNotOverlapped) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("overlap", {.only = "alltoall"});
-  std::map<std::string, int> kinds = Kinds(rows);
-  for (const std::string system : {"copse", "openmpi", "mpich"}) {
-    for (const std::string metric : {"not overlapped", "communication", "total", "ratio / computation and costs"}) {
-      EXPECT_EQ(kinds[system + " " + metric], 2) << system << " " << metric;
-    }
-  }
-}
-
-TEST(MemoryTest, DaemonsStayBelowTheirLimit) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("memory", {});
-  EXPECT_EQ(Kinds(rows), (std::map<std::string, int>{
-                             {"copse memory", 1}, {"copse memory in all", 1}, {"copse ratio / memory_limit", 1}}));
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_LT(rows[2].median, 1);
-  EXPECT_GT(rows[1].median, rows[0].median);
-}
-
-TEST(HopTest, EveryStepIsMeasured) {
-  std::map<std::string, int> metrics;
-  for (const Row& row : RunQuick("hop", {})) {
-    EXPECT_NE(row.metric, "unfinished") << row.what << ": " << row.note;
-    EXPECT_GT(row.median, 0) << row.what;
-    ++metrics[row.metric];
-  }
-  EXPECT_EQ(metrics, (std::map<std::string, int>{{"instructions", 2}, {"latency", 6}, {"ratio", 2}}));
-}
-
-TEST(ShimTest, CallsAreComparedWithAndWithout) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  const std::vector<Row> rows = RunQuick("shim", {.only = "MPI_Exscan|MPI_Comm_rank"});
-  std::map<std::string, int> kinds = Kinds(rows);
-  for (const std::string library : {"openmpi", "mpich"}) {
-    // Two calls on one rank, with daemons and without, and one before there is a team.
-    EXPECT_EQ(kinds[library + " time"], 5) << library;
-    for (const auto& [metric, count] : {std::pair("time", 5), {"added", 5}, {"worst added", 3}, {"median added", 3}}) {
-      EXPECT_EQ(kinds[library + "+copse " + metric], count) << library << ": " << metric;
-    }
-  }
-  EXPECT_EQ(rows.size(), 2u * (5 + 5 + 5 + 3 + 3));
-}
-
-TEST(ShimTest, StartsAreComparedWithAndWithout) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  std::map<std::string, int> kinds = Kinds(RunQuick("shim", {.only = "2x2 MPI_"}));
-  for (const std::string library : {"openmpi", "mpich"}) {
-    EXPECT_EQ(kinds[library + " time"], 9) << library;
-    EXPECT_EQ(kinds[library + "+copse time"], 9) << library;
-    EXPECT_EQ(kinds[library + "+copse added"], 9) << library;
-  }
-}
-
-TEST(CommTest, EveryUseIsComparedWithAndWithout) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  std::map<std::string, int> kinds = Kinds(RunQuick("comm", {}));
-  EXPECT_EQ(kinds, (std::map<std::string, int>{{"mpich time", 8},
-                                               {"mpich+copse ratio / mpich", 8},
-                                               {"mpich+copse time", 8},
-                                               {"openmpi time", 8},
-                                               {"openmpi+copse ratio / openmpi", 8},
-                                               {"openmpi+copse time", 8}}));
-}
-
-TEST(MpiCollectivesTest, EachLibraryIsComparedWithItselfAndWithCopse) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  std::map<std::string, int> kinds = Kinds(RunQuick("mpi-collectives", {.only = "idle"}));
-  for (const std::string library : {"openmpi", "mpich"}) {
-    const std::string both = library + "+copse ";
-    EXPECT_EQ(kinds[library + " latency"], 16) << library;
-    EXPECT_EQ(kinds[both + "latency"], 16) << library;
-    EXPECT_EQ(kinds[both + "ratio / " + library], 16) << library;
-    EXPECT_EQ(kinds[both + "ratio / copse"], 16) << library;
-    EXPECT_EQ(kinds[both + "cells not ahead"], 1) << library;
-  }
-  EXPECT_EQ(kinds["copse latency"], 16);
-}
-
-TEST(NoiseTest, EverySystemFinishesEveryCell) {
-  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
-  int values = 0;
-  for (const Row& row : RunQuick("noise", {})) {
-    if (!row.peer.empty()) continue;  // no ratio if a peer did not slow down
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-    EXPECT_EQ(row.metric, "slowdown");
-    EXPECT_GT(row.median, -100) << row.system;  // a loop never takes no time
-    ++values;
-  }
-  EXPECT_EQ(values, 6);
-}
-
-TEST(HeteroTest, EverySystemCrossesTheSitesAndThePredictionIsThatOfThePlanThatRan) {
-  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) {
-    GTEST_SKIP() << "needs root and TUN: " << possible;
-  }
-  std::map<std::string, int> values, ratios;
-  const absl::Status status = RunBenchmark("hetero", {.quick = true, .only = "allreduce 48 B"}, [&](const Row& row) {
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.note;
-    if (!row.peer.empty()) {
-      EXPECT_EQ(row.metric, "ratio");
-      EXPECT_GT(row.median, 0) << row.peer;
-      ++ratios[row.peer];
-      return;
-    }
-    ++values[row.system + " " + row.metric];
-    EXPECT_EQ(row.algorithm.empty(), row.system == "openmpi" || row.system == "mpich") << row.system;
-    // Nobody hears of the farthest earlier, by far not.
-    if (row.metric == "latency") {
-      EXPECT_GT(row.median, 10'000) << row.system;
-    } else {
-      EXPECT_EQ(row.algorithm, "hierarchical");
-      EXPECT_NE(row.note.find("predicted 1"), std::string::npos) << row.note;  // 10,000 to 19,999 us
-    }
-  });
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(values, (std::map<std::string, int>{{"copse-best latency", 1},
-                                                {"copse-best prediction error", 1},
-                                                {"copse-bt latency", 1},
-                                                {"copse-mgo latency", 1},
-                                                {"mpich latency", 1},
-                                                {"openmpi latency", 1}}));
-  EXPECT_EQ(ratios, (std::map<std::string, int>{
-                        {"better MPI", 1}, {"copse-bt", 1}, {"copse-mgo", 1}, {"mpich", 1}, {"openmpi", 1}}));
-}
-
-TEST(HeteroTest, BlocksGoOverTreesThatKnowTheSites) {
-  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) {
-    GTEST_SKIP() << "needs root and TUN: " << possible;
-  }
-  std::map<std::string, int> kinds;
-  const absl::Status status = RunBenchmark("hetero", {.quick = true, .only = " gather 1 kB"}, [&](const Row& row) {
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.note;
-    ++kinds[row.system + " " + row.metric];
-  });
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(kinds, (std::map<std::string, int>{{"copse-best latency", 1},
-                                               {"copse-best prediction error", 1},
-                                               {"copse-best ratio", 5},
-                                               {"copse-bt latency", 1},
-                                               {"copse-mgo latency", 1},
-                                               {"mpich latency", 1},
-                                               {"openmpi latency", 1}}));
-}
-
-// The pairs compare what has come with what was sent: a cell with wrong bytes is unfinished.
-TEST(TransferTest, EveryWayBringsEveryPiece) {
-  std::map<std::string, int> values, ratios;
-  const absl::Status status = RunBenchmark("transfer", {.quick = true}, [&](const Row& row) {
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-    EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
-    ++(row.peer.empty() ? values : ratios)[row.system];
-    if (row.peer.empty()) return;
-    EXPECT_EQ(row.peer, "ucx-eager");
-  });
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(values, (std::map<std::string, int>{
-                        {"ucx-eager", 8}, {"ucx-eager-copied", 8}, {"ucx-put", 8}, {"ucx-rendezvous", 8}}));
-  EXPECT_EQ(ratios, (std::map<std::string, int>{{"ucx-eager-copied", 8}, {"ucx-put", 8}, {"ucx-rendezvous", 8}}));
-}
-
-TEST(TransferTest, OnlyWhatIsWantedIsMeasured) {
-  int rows = 0;
-  const Options options = {.quick = true, .systems = {"ucx-put"}, .only = "32 KiB, throughput"};
-  const absl::Status status = RunBenchmark("transfer", options, [&](const Row& row) {
-    EXPECT_EQ(row.system, "ucx-put");
-    EXPECT_EQ(row.what, "pieces of 32 KiB, throughput");
-    EXPECT_EQ(row.unit, "MB/s");
-    ++rows;
-  });
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(rows, 1);
 }
 
 }  // namespace

@@ -28,31 +28,33 @@ absl::StatusOr<double> CollectedInstructions(ChildProcess* valgrind, absl::Durat
   }
 }
 
-absl::StatusOr<double> CountInstructions(const std::string& name, uint64_t packets, absl::Duration timeout) {
+absl::StatusOr<double> CountInstructions(uint64_t packets, absl::Duration timeout) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/pairs/engine_packets"));
   ASSIGN_OR_RETURN(const auto valgrind,
-                   ChildProcess::Start({.arguments = {kValgrind, "--tool=callgrind", "--collect-atstart=no",
-                                                      "--callgrind-out-file=/dev/null", "--log-fd=1", program, name,
-                                                      absl::StrCat(packets)},
-                                        .stdout_pipe = true}));
+                   ChildProcess::Start(
+                       {.arguments = {kValgrind, "--tool=callgrind", "--collect-atstart=no",
+                                      "--callgrind-out-file=/dev/null", "--log-fd=1", program, absl::StrCat(packets)},
+                        .stdout_pipe = true}));
   ASSIGN_OR_RETURN(const double instructions, CollectedInstructions(valgrind.get(), timeout));
   return instructions / static_cast<double>(packets);
 }
 
+}  // namespace
+
 // Instructions are the same in each run, so there is one.
-void RunCase(const Options& options, const std::string& name, const std::string& what, const Reporter& report) {
+absl::Status RunHopInstructions(const Options& options, const Reporter& report) {
   Row row = {.bench = "hop",
-             .what = what,
+             .what = "engine, a packet from client to client",
              .system = "copse",
-             .collective = name,
+             .collective = "packet",
              .nodes = 2,
              .ppn = 1,
-             .bytes = name == "packet" ? 128u : 0u,
+             .bytes = 128,
              .metric = "instructions",
              .unit = "instructions",
              .note = "callgrind; the engines alone, sent and received"};
-  if (!Wanted(options, row)) return;
-  const absl::StatusOr<double> counted = CountInstructions(name, options.quick ? 1000 : 10'000, options.cell_timeout);
+  if (!Wanted(options, row)) return absl::OkStatus();
+  const absl::StatusOr<double> counted = CountInstructions(options.quick ? 1000 : 10'000, options.cell_timeout);
   if (counted.ok()) {
     Summarize({*counted}, &row);
   } else {
@@ -60,13 +62,6 @@ void RunCase(const Options& options, const std::string& name, const std::string&
     row.note = std::string(counted.status().message());
   }
   report(row);
-}
-
-}  // namespace
-
-absl::Status RunHopInstructions(const Options& options, const Reporter& report) {
-  RunCase(options, "packet", "engine, a packet from client to client", report);
-  RunCase(options, "barrier", "engine, a packet of a barrier on two nodes", report);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "bench/process_usage.h"
 #include "bench/temporary_file.h"
+#include "bench/timed_team.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
@@ -20,9 +21,7 @@
 namespace copse::bench {
 namespace {
 
-using procs::ChildProcess;
 using procs::ProcessCluster;
-using Clients = std::vector<std::unique_ptr<ChildProcess>>;
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
@@ -32,28 +31,11 @@ Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, co
   return {.bench = "idle", .what = what, .system = "copse", .nodes = nodes, .ppn = 1, .metric = metric, .unit = unit};
 }
 
-absl::Status StartClient(ProcessCluster* cluster, uint32_t node, const std::vector<std::string>& arguments,
-                         Clients* clients) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/idle_client"));
-  std::vector<std::string> words = {program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  ASSIGN_OR_RETURN(auto client, cluster->StartApplication(node, words));
-  clients->push_back(std::move(client));
-  return absl::OkStatus();
-}
-
-absl::Status AwaitReady(const Clients& clients) {
-  for (const auto& client : clients) RETURN_IF_ERROR(client->ReadLine(kSettle).status());
-  return absl::OkStatus();
-}
-
 // One rank on each node, whose calls are over.
-absl::Status StartTeam(ProcessCluster* cluster, uint32_t nodes, Clients* clients) {
-  for (uint32_t rank = 0; rank < nodes; ++rank) {
-    RETURN_IF_ERROR(
-        StartClient(cluster, rank, {"idle", absl::StrCat(rank), absl::StrCat(nodes), absl::StrCat(kCalls)}, clients));
-  }
-  return AwaitReady(*clients);
+absl::StatusOr<std::unique_ptr<TimedTeam>> StartIdleTeam(ProcessCluster* cluster, uint32_t nodes) {
+  ASSIGN_OR_RETURN(auto team, TimedTeam::Start(cluster, nodes, 1, kSettle));
+  RETURN_IF_ERROR(team->Time(Collective::kAllreduce, 48, 0, kCalls, kSettle).status());
+  return team;
 }
 
 // --- A daemon ---
@@ -65,8 +47,7 @@ absl::Status RunDaemon(const Options& options, const Reporter& report) {
   const absl::Duration window = absl::Seconds(options.quick ? 1 : 10);
   ProcessCluster cluster({.parent = options.folder});
   RETURN_IF_ERROR(cluster.Start({.nodes = cpu.nodes}));
-  Clients clients;
-  RETURN_IF_ERROR(StartTeam(&cluster, cpu.nodes, &clients));
+  ASSIGN_OR_RETURN(const auto team, StartIdleTeam(&cluster, cpu.nodes));
   cluster.Pass(window);
   std::vector<absl::Duration> before;
   for (uint32_t node = 0; node < cpu.nodes; ++node) {
@@ -94,33 +75,31 @@ absl::Status RunDaemon(const Options& options, const Reporter& report) {
 
 // --- A client ---
 
-absl::StatusOr<double> KilobytesPerClient(const Options& options, bool with_team, const std::vector<uint32_t>& counts) {
+absl::StatusOr<double> KilobytesPerClient(const Options& options, const std::vector<uint32_t>& counts) {
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/idle_client"));
   ProcessCluster cluster({.parent = options.folder});
   RETURN_IF_ERROR(cluster.Start({.nodes = 1}));
-  Clients clients;
+  std::vector<std::unique_ptr<procs::ChildProcess>> clients;
   std::vector<std::pair<double, double>> points;
   for (const uint32_t count : counts) {
-    Clients more;
-    while (clients.size() + more.size() < count) {
-      const std::string team = absl::StrCat("idle-", clients.size() + more.size());
-      RETURN_IF_ERROR(StartClient(&cluster, 0, {team, "0", with_team ? "1" : "0", absl::StrCat(kCalls)}, &more));
+    while (clients.size() < count) {
+      ASSIGN_OR_RETURN(clients.emplace_back(), cluster.StartApplication(0, {program}));
+      RETURN_IF_ERROR(clients.back()->ReadLine(kSettle).status());
     }
-    RETURN_IF_ERROR(AwaitReady(more));
-    for (auto& client : more) clients.push_back(std::move(client));
     ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster.DaemonPid(0)));
     points.emplace_back(count, pss.own_kb);
   }
   return Slope(points);
 }
 
-absl::Status RunClients(const Options& options, bool with_team, const Reporter& report) {
-  Row row = RowOf(with_team ? "an attached client with a team of its own" : "an attached client", 1, "memory", "KB");
+absl::Status RunClients(const Options& options, const Reporter& report) {
+  Row row = RowOf("an attached client", 1, "memory", "KB");
   if (!Wanted(options, row)) return absl::OkStatus();
   const std::vector<uint32_t> counts =
       options.quick ? std::vector<uint32_t>{0, 4, 8} : std::vector<uint32_t>{0, 8, 16, 32, 64};
   std::vector<double> kilobytes;
   for (int run = 0; run < (options.quick ? 1 : 3); ++run) {
-    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerClient(options, with_team, counts));
+    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerClient(options, counts));
   }
   Summarize(kilobytes, &row);
   row.note = absl::StrCat("slope of the daemon's PSS without files over ", absl::StrJoin(counts, ", "),
@@ -159,8 +138,7 @@ absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vecto
     ASSIGN_OR_RETURN(const TemporaryFile rules, TemporaryFile::Write(FlatRules(), options.folder));
     ProcessCluster cluster({.parent = options.folder, .planner_settings = {{"rules", rules.path()}}});
     RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
-    Clients clients;
-    RETURN_IF_ERROR(StartTeam(&cluster, nodes, &clients));
+    ASSIGN_OR_RETURN(const auto team, StartIdleTeam(&cluster, nodes));
     size_t most = 0;
     uint32_t hub = 0;
     for (uint32_t node = 0; node < nodes; ++node) {
@@ -209,7 +187,7 @@ double Slope(const std::vector<std::pair<double, double>>& points) {
 
 absl::Status RunIdle(const Options& options, const Reporter& report) {
   RETURN_IF_ERROR(RunDaemon(options, report));
-  for (const bool with_team : {false, true}) RETURN_IF_ERROR(RunClients(options, with_team, report));
+  RETURN_IF_ERROR(RunClients(options, report));
   return RunEdges(options, report);
 }
 

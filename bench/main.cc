@@ -5,15 +5,15 @@
 #include <sys/prctl.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "CLI/App.hpp"
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/bench.h"
@@ -25,142 +25,102 @@
 namespace copse::bench {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT] [OPTION...]\n"
-    "       tools/bench --report DIR [FILE...]\n"
-    "\n"
-    "Runs the named benchmarks, or all, and prints a table.\n"
-    "\n"
-    "  --list       print their names\n"
-    "  --json FILE  write each row as a line of JSON too\n"
-    "  --quick      fewer cells and runs\n"
-    "  --only TEXT  cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text; several with | "
-    "between, * for\n"
-    "               anything\n"
-    "  --systems A,B...  of contests: copse, openmpi and so on alone\n"
-    "  --runs N     of contests: how often each system is measured\n"
-    "  --budget MS  of contests: how long a cell's calls go on\n"
-    "  --limit S    of contests: a cell that takes longer is unfinished; 20\n"
-    "  --report     make DIR/benchmarks.md and DIR/plots of what --json wrote; of DIR/*.jsonl if no FILE is named\n"
-    "\n"
-    "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.\n";
-
-int Usage(const std::string& error) {
+int Fail(const std::string& error) {
   std::fprintf(stderr, "tools/bench: %s\n", error.c_str());
   return 2;
 }
 
 struct Arguments {
   Options options;
+  uint32_t budget_ms = 0;
+  uint32_t limit_s = 20;
   std::string json_file;
   std::string commit;
   std::vector<std::string> chosen;  // names of benchmarks
-  bool done = false;                // there is nothing to run
 };
 
-// Whether `value` is one of them.
-bool SetContestOption(const std::string& flag, const std::string& value, Options* options) {
-  if (flag == "--systems") {
-    options->systems = absl::StrSplit(value, ',', absl::SkipEmpty());
-    return !options->systems.empty();
-  }
-  uint32_t number = 0;
-  if (!absl::SimpleAtoi(value, &number) || number == 0) return false;
-  if (flag == "--runs") options->runs = number;
-  if (flag == "--budget") options->budget = absl::Milliseconds(number);
-  if (flag == "--limit") options->cell_timeout = absl::Seconds(number);
-  return true;
-}
-
-const Benchmark* FindBenchmark(const std::vector<Benchmark>& benchmarks, const std::string& name) {
-  for (const Benchmark& benchmark : benchmarks) {
-    if (name == benchmark.name) return &benchmark;
-  }
-  return nullptr;
-}
-
-// Exit code, 0 if all is well.
-int Parse(const std::vector<std::string>& words, const std::vector<Benchmark>& benchmarks, Arguments* arguments) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--help" || word == "-h") {
-      std::fputs(kUsage, stdout);
-      arguments->done = true;
-    } else if (word == "--list") {
-      for (const Benchmark& each : benchmarks) std::printf("%-12s %s\n", each.name.c_str(), each.summary.c_str());
-      arguments->done = true;
-    } else if (word == "--quick") {
-      arguments->options.quick = true;
-    } else if (word == "--systems" || word == "--runs" || word == "--budget" || word == "--limit") {
-      if (++i == words.size() || !SetContestOption(word, words[i], &arguments->options)) {
-        return Usage(absl::StrCat("usage: not a value of it (flag=", word, ")"));
-      }
-    } else if (word == "--json" || word == "--folder" || word == "--only" || word == "--commit") {
-      if (++i == words.size() || words[i].empty()) {
-        return Usage(absl::StrCat("usage: value missing (flag=", word, ")"));
-      }
-      (word == "--json"     ? arguments->json_file
-       : word == "--only"   ? arguments->options.only
-       : word == "--commit" ? arguments->commit
-                            : arguments->options.folder) = words[i];
-    } else {
-      if (word.starts_with("-")) return Usage(absl::StrCat("usage: no such option; try --help (argument=", word, ")"));
-      if (FindBenchmark(benchmarks, word) == nullptr) {
-        return Usage(absl::StrCat("usage: no such benchmark; try --list (name=", word, ")"));
-      }
-      arguments->chosen.push_back(word);
-    }
-  }
-  if (arguments->chosen.empty()) {
-    for (const Benchmark& benchmark : benchmarks) arguments->chosen.push_back(benchmark.name);
-  }
-  return 0;
+void Define(const std::map<std::string, std::string>& summaries, Arguments* arguments, CLI::App* app) {
+  Options& options = arguments->options;
+  app->add_option("NAME", arguments->chosen, "benchmarks; all")->check([&summaries](const std::string& name) {
+    return summaries.contains(name) ? "" : "no such benchmark; try --list (name=" + name + ")";
+  });
+  app->add_option("--json", arguments->json_file, "write each row as a line of JSON too");
+  app->add_flag("--quick", options.quick, "fewer cells and runs");
+  app->add_option("--only", options.only,
+                  "cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text; several with | "
+                  "between, * for anything");
+  app->add_option("--systems", options.systems, "of contests: copse, openmpi and so on alone")->delimiter(',');
+  app->add_option("--runs", options.runs, "of contests: how often each system is measured")->check(CLI::PositiveNumber);
+  app->add_option("--budget", arguments->budget_ms, "of contests: how many ms a cell's calls go on")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--limit", arguments->limit_s, "of contests: a cell that takes so many s is unfinished")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--folder", options.folder)->group("");
+  app->add_option("--commit", arguments->commit)->group("");
+  app->footer(
+      "tools/bench --list prints their names.\n"
+      "tools/bench --report DIR [FILE...] makes DIR/benchmarks.md and DIR/plots of what --json wrote; of DIR/*.jsonl "
+      "if no "
+      "FILE is named.\n"
+      "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.");
 }
 
 // The command as the user gave it, without where files go.
-std::string CommandOf(const Arguments& arguments) {
+std::string CommandOf(const std::vector<std::string>& words) {
   std::string command = "tools/bench";
-  for (const std::string& name : arguments.chosen) absl::StrAppend(&command, " ", name);
-  if (arguments.options.quick) absl::StrAppend(&command, " --quick");
-  const Options& options = arguments.options;
-  if (!options.only.empty()) absl::StrAppend(&command, " --only '", options.only, "'");
-  if (!options.systems.empty()) absl::StrAppend(&command, " --systems ", absl::StrJoin(options.systems, ","));
-  if (options.runs > 0) absl::StrAppend(&command, " --runs ", options.runs);
-  if (options.budget > absl::ZeroDuration()) {
-    absl::StrAppend(&command, " --budget ", absl::ToInt64Milliseconds(options.budget));
-  }
-  if (options.cell_timeout != Options().cell_timeout) {
-    absl::StrAppend(&command, " --limit ", absl::ToInt64Seconds(options.cell_timeout));
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--json" || words[i] == "--folder" || words[i] == "--commit") {
+      ++i;
+    } else if (words[i].find_first_of(" |*'\"") == std::string::npos) {
+      absl::StrAppend(&command, " ", words[i]);
+    } else {
+      absl::StrAppend(&command, " '", words[i], "'");
+    }
   }
   return command;
 }
 
-int Main(const std::vector<std::string>& words) {
+int Main(int argc, char** argv) {
   const absl::StatusOr<std::vector<Benchmark>> benchmarks = LoadBenchmarks(/*quick=*/false);
-  if (!benchmarks.ok()) return Usage(std::string(benchmarks.status().message()));
+  if (!benchmarks.ok()) return Fail(std::string(benchmarks.status().message()));
   const absl::StatusOr<std::vector<Target>> targets = LoadTargets();
-  if (!targets.ok()) return Usage(std::string(targets.status().message()));
+  if (!targets.ok()) return Fail(std::string(targets.status().message()));
+  std::map<std::string, std::string> summaries;
+  for (const Benchmark& benchmark : *benchmarks) summaries[benchmark.name] = benchmark.summary;
   Arguments arguments;
-  const int usage = Parse(words, *benchmarks, &arguments);
-  if (usage != 0 || arguments.done) return usage;
+  CLI::App app("Runs the named benchmarks, or all, and prints a table.", "tools/bench");
+  Define(summaries, &arguments, &app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return Fail(absl::StrCat("usage: ", error.what()));
+  }
+  Options& options = arguments.options;
+  options.budget = absl::Milliseconds(arguments.budget_ms);
+  options.cell_timeout = absl::Seconds(arguments.limit_s);
+  if (arguments.chosen.empty()) {
+    for (const Benchmark& benchmark : *benchmarks) arguments.chosen.push_back(benchmark.name);
+  }
   // This process ends with the one that removes the folder.
-  if (!arguments.options.folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!options.folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::ofstream json;
   if (!arguments.json_file.empty()) {
     json.open(arguments.json_file);
-    if (!json) return Usage(absl::StrCat("--json: cannot be written (file=", arguments.json_file, ")"));
+    if (!json) return Fail(absl::StrCat("--json: cannot be written (file=", arguments.json_file, ")"));
   }
 
   const Provenance provenance = {.date = absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()),
                                  .commit = arguments.commit,
-                                 .command = CommandOf(arguments),
+                                 .command = CommandOf({argv + 1, argv + argc}),
                                  .machine = DescribeMachine()};
   int exit_code = 0;
   uint32_t with_target = 0, met = 0;
   for (const std::string& name : arguments.chosen) {
-    std::printf("%s: %s\n%s", name.c_str(), FindBenchmark(*benchmarks, name)->summary.c_str(), TableHeading().c_str());
+    std::printf("%s: %s\n%s", name.c_str(), summaries[name].c_str(), TableHeading().c_str());
     std::fflush(stdout);
-    const absl::Status status = RunBenchmark(name, arguments.options, [&](Row row) {
+    const absl::Status status = RunBenchmark(name, options, [&](Row row) {
       SetTarget(*targets, &row);
       std::fputs(ToTableLine(row).c_str(), stdout);
       std::fflush(stdout);
@@ -181,4 +141,4 @@ int Main(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace copse::bench
 
-int main(int argc, char** argv) { return copse::bench::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) { return copse::bench::Main(argc, argv); }

@@ -28,8 +28,8 @@ class Watch {
  public:
   explicit Watch(std::vector<pid_t> daemons) : most_(daemons.size()), thread_([this, daemons] { Run(daemons); }) {}
   ~Watch() { End(); }
-  // By daemon, the most that was seen.
-  std::vector<Pss> End() {
+  // By daemon, the most KiB of private pages that were seen.
+  std::vector<double> End() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
     return most_;
@@ -40,15 +40,13 @@ class Watch {
     while (!stop_) {
       for (size_t i = 0; i < daemons.size(); ++i) {
         const absl::StatusOr<Pss> now = ReadPss(daemons[i]);
-        if (!now.ok()) continue;
-        most_[i].total_kb = std::max(most_[i].total_kb, now->total_kb);
-        most_[i].private_kb = std::max(most_[i].private_kb, now->private_kb);
+        if (now.ok()) most_[i] = std::max(most_[i], now->private_kb);
       }
       absl::SleepFor(kLookEvery);
     }
   }
 
-  std::vector<Pss> most_;
+  std::vector<double> most_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };
@@ -72,29 +70,25 @@ absl::Status RunCase(const Options& options, Row row, const Reporter& report) {
   with_limit.daemon_settings = {{"memory_limit", absl::StrCat(kLimitMiB, "MiB")}};
   ASSIGN_OR_RETURN(const auto testbed, Testbed::Open(with_limit));
   std::vector<pid_t> daemons;
-  std::vector<Pss> idle;
+  std::vector<double> idle;
   for (uint32_t node = 0; node < row.nodes; ++node) {
     daemons.push_back(testbed->cluster()->DaemonPid(node));
-    ASSIGN_OR_RETURN(idle.emplace_back(), ReadPss(daemons.back()));
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(daemons.back()));
+    idle.push_back(pss.private_kb);
   }
   Watch watch(daemons);
   const absl::Status status = RunCalls(options, row, testbed.get());
-  const std::vector<Pss> most = watch.End();
+  const std::vector<double> most = watch.End();
   if (!status.ok()) {
     row.metric = "unfinished";
     row.note = std::string(status.message());
     report(row);
     return absl::OkStatus();
   }
-  std::vector<double> in_transit, total;
-  for (size_t i = 0; i < most.size(); ++i) {
-    in_transit.push_back((most[i].private_kb - idle[i].private_kb) / 1024);
-    total.push_back(most[i].total_kb / 1024);
-  }
+  std::vector<double> in_transit;
+  for (size_t i = 0; i < most.size(); ++i) in_transit.push_back((most[i] - idle[i]) / 1024);
   row.note = "most at any time, by daemon: PSS without shared pages, beyond that of the idle daemon";
   report(Figure(row, "memory", "MB", in_transit));
-  row.note = "PSS: its program, and half of what it shares with clients, too";
-  report(Figure(row, "memory in all", "MB", total));
   row.peer = "memory_limit";
   row.note = absl::StrCat("of the daemon that held most; memory_limit ", kLimitMiB, " MiB");
   report(Figure(row, "ratio", "1", {*std::max_element(in_transit.begin(), in_transit.end()) / kLimitMiB}));

@@ -22,7 +22,6 @@ namespace copse::bench {
 namespace {
 
 constexpr absl::Duration kEndTimeout = absl::Seconds(20);
-constexpr double kTargetPercent = 20;
 constexpr uint32_t kRounds = 3;  // in which a cell is measured, on a new cluster each, with all other cells between
 
 // Where calls are measured.
@@ -99,13 +98,7 @@ planner::ClusterCosts CostsAt(const Place& place, planner::ClusterCosts costs) {
 const std::vector<int64_t> kSpinsNs = {0, 20'000, 200'000};
 
 Row EmptyRow(uint32_t nodes, uint32_t ppn) {
-  Row row;
-  row.bench = "model";
-  row.system = "copse";
-  row.nodes = nodes;
-  row.ppn = ppn;
-  row.unit = "%";
-  return row;
+  return {.bench = "model", .system = "copse", .nodes = nodes, .ppn = ppn, .unit = "%"};
 }
 
 using Cells = std::vector<Cell>;  // of one place and algorithm
@@ -176,6 +169,8 @@ std::string DescribeFit(const planner::Calibration& fit) {
   return text;
 }
 
+double ErrorOf(double predicted, double measured) { return 100 * std::abs(predicted - measured) / measured; }
+
 Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::string& machine) {
   Row row = EmptyRow(cell.place.nodes, cell.place.ppn);
   const CallArguments& call = cell.observation.arguments;
@@ -187,7 +182,7 @@ Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::str
   row.bytes = call.bytes();
   row.metric = calibrates ? "residual" : "error";
   const double measured_us = cell.observation.measured_ns / 1000;
-  Summarize({100 * std::abs(predicted_us - measured_us) / measured_us}, &row);
+  Summarize({ErrorOf(predicted_us, measured_us)}, &row);
   row.runs = static_cast<uint32_t>(cell.round_us.size());
   const auto [least, most] = std::minmax_element(cell.round_us.begin(), cell.round_us.end());
   row.note = absl::StrFormat("predicted %.1f us, measured %.1f us, medians of rounds %.1f to %.1f us; %s", predicted_us,
@@ -199,31 +194,19 @@ Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::str
 struct Judged {
   const Cell* cell;
   double predicted_ns;
-  double default_ns;  // with costs that nobody has calibrated
 };
-
-double ErrorOf(double predicted_ns, double measured_ns) {
-  return 100 * std::abs(predicted_ns - measured_ns) / measured_ns;
-}
 
 Row SummaryOf(const std::vector<Judged>& judged, const std::string& place, const std::string& machine) {
   Row row = EmptyRow(0, 0);
   row.what = "all predicted cells, " + place;
   row.metric = "unfinished";
-  row.target = kTargetPercent;
   row.note = machine;
   if (judged.empty()) return row;
-  std::vector<double> errors, default_errors;
+  std::vector<double> errors;
   for (const Judged& each : judged) {
     errors.push_back(ErrorOf(each.predicted_ns, each.cell->observation.measured_ns));
-    default_errors.push_back(ErrorOf(each.default_ns, each.cell->observation.measured_ns));
   }
-  Summarize(errors, &row);
-  row.metric = "error";
-  row.note =
-      absl::StrFormat("%s; with the planner's defaults %.0f %%; %s", row.median <= kTargetPercent ? "met" : "not met",
-                      Median(std::move(default_errors)), machine);
-  return row;
+  return Figure(row, "error", "%", std::move(errors));
 }
 
 // Two plans for the same call whose measured times differ by less are as good as each other.
@@ -269,10 +252,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
       ASSIGN_OR_RETURN(const double predicted_ns, planner::PredictNs(cell.observation, CostsAt(cell.place, fit.costs)));
       const bool calibrates = Calibrates(cell, extent);
       report(RowOf(cell, calibrates, predicted_ns / 1000, machine));
-      if (calibrates) continue;
-      ASSIGN_OR_RETURN(const double default_ns,
-                       planner::PredictNs(cell.observation, CostsAt(cell.place, DefaultCosts())));
-      judged[cell.place.Name()].push_back({&cell, predicted_ns, default_ns});
+      if (!calibrates) judged[cell.place.Name()].push_back({&cell, predicted_ns});
     }
     Row residual = EmptyRow(0, 0);
     residual.what = "what the costs were calibrated on, loopback";

@@ -21,17 +21,15 @@ namespace {
 constexpr uint64_t kShort = 1024, kLong = 102'400;
 
 Row EmptyRow(const std::string& what, uint32_t nodes, uint64_t bytes) {
-  Row row;
-  row.bench = "plan-quality";
-  row.what = what;
-  row.system = "copse";
-  row.collective = "bcast";
-  row.algorithm = "best";
-  row.nodes = nodes;
-  row.ppn = 1;
-  row.bytes = bytes;
-  row.seed = 1;
-  return row;
+  return {.bench = "plan-quality",
+          .what = what,
+          .system = "copse",
+          .collective = "bcast",
+          .algorithm = "best",
+          .nodes = nodes,
+          .ppn = 1,
+          .bytes = bytes,
+          .seed = 1};
 }
 
 // Reports the mean of many clusters, and the worst.

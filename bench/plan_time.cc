@@ -45,19 +45,17 @@ std::vector<Cell> CellsOf(bool quick) {
 }
 
 Row RowOf(const std::string& kind, const Cell& cell) {
-  Row row;
-  row.bench = "plan-time";
-  row.what = absl::StrFormat("%s, cluster \"%s\"", cell.algorithm, kind);
-  row.system = "copse";
-  row.collective = "bcast";
-  row.algorithm = cell.algorithm;
-  row.nodes = cell.nodes;
-  row.ppn = 1;
-  row.bytes = kBytes;
-  row.metric = "time";
-  row.unit = "ms";
-  row.seed = kSeed;
-  return row;
+  return {.bench = "plan-time",
+          .what = absl::StrFormat("%s, cluster \"%s\"", cell.algorithm, kind),
+          .system = "copse",
+          .collective = "bcast",
+          .algorithm = cell.algorithm,
+          .nodes = cell.nodes,
+          .ppn = 1,
+          .bytes = kBytes,
+          .metric = "time",
+          .unit = "ms",
+          .seed = kSeed};
 }
 
 // From the topology to the tree. The topology is there: reading it is another matter.
@@ -95,11 +93,9 @@ absl::Status RunPlanTime(const Options& options, const Reporter& report) {
     const auto n_log_n = [](double n) { return n * std::log2(n); };
     Row row = RowOf(kind, {"MGO", 1'000'000, 1});
     row.what = absl::StrFormat("MGO, growth from 65,536, cluster \"%s\"", kind);
-    row.metric = "growth";
-    row.unit = "of n log n";
-    Summarize({most->second / least->second / (n_log_n(1'000'000) / n_log_n(65'536))}, &row);
     row.note = "1: time grows as n log n";
-    report(row);
+    report(
+        Figure(row, "growth", "of n log n", {most->second / least->second / (n_log_n(1'000'000) / n_log_n(65'536))}));
   }
   return absl::OkStatus();
 }

@@ -90,9 +90,20 @@ std::set<Side> Bottlenecks(const Topology& tree, const std::map<Side, Link>& lin
   return bottlenecks;
 }
 
+// The link that is farthest off, in parts of what is allowed.
+struct Worst {
+  double most = -1;
+  std::string worst;
+
+  void Add(double off, double allowed, const std::string& description) {
+    if (off / allowed <= most) return;
+    most = off / allowed;
+    worst = description;
+  }
+};
+
 struct Scored {
-  std::vector<double> latency, rate;  // by link: how far off, in parts of what is allowed
-  std::string worst_latency, worst_rate;
+  Worst latency, rate;
   uint32_t missing = 0;  // links of the truth that the result has not
 };
 
@@ -104,7 +115,6 @@ Scored Score(const Topology& truth, const Topology& measured, const v1::ProbeTop
     if (row.latency_doubt() != "measured") doubtful.insert(row.from());
   }
   Scored scored;
-  double worst_latency = -1, worst_rate = -1;
   for (const auto& [side, link] : expected) {
     const auto it = found.find(side);
     if (it == found.end()) {
@@ -112,23 +122,16 @@ Scored Score(const Topology& truth, const Topology& measured, const v1::ProbeTop
       continue;
     }
     if (doubtful.count(it->second.name) == 0) {
-      const double off = std::abs(it->second.latency_ns - link.latency_ns);
-      scored.latency.push_back(off / std::max(kLatencyShare * link.latency_ns, kLatencyNs));
-      if (scored.latency.back() > worst_latency) {
-        worst_latency = scored.latency.back();
-        scored.worst_latency = absl::StrFormat("worst: %s %.0f us, told %.0f us", link.name,
-                                               it->second.latency_ns / 1e3, link.latency_ns / 1e3);
-      }
+      scored.latency.Add(std::abs(it->second.latency_ns - link.latency_ns),
+                         std::max(kLatencyShare * link.latency_ns, kLatencyNs),
+                         absl::StrFormat("worst: %s %.0f us, told %.0f us", link.name, it->second.latency_ns / 1e3,
+                                         link.latency_ns / 1e3));
     }
     if (bottlenecks.count(side) != 0) {
-      const double off = std::abs(it->second.bandwidth_bytes_per_s - link.bandwidth_bytes_per_s);
-      scored.rate.push_back(off / (kRateShare * link.bandwidth_bytes_per_s));
-      if (scored.rate.back() > worst_rate) {
-        worst_rate = scored.rate.back();
-        scored.worst_rate =
-            absl::StrFormat("worst: %s %.0f Mbit/s, told %.0f Mbit/s", link.name,
-                            it->second.bandwidth_bytes_per_s / 125e3, link.bandwidth_bytes_per_s / 125e3);
-      }
+      scored.rate.Add(std::abs(it->second.bandwidth_bytes_per_s - link.bandwidth_bytes_per_s),
+                      kRateShare * link.bandwidth_bytes_per_s,
+                      absl::StrFormat("worst: %s %.0f Mbit/s, told %.0f Mbit/s", link.name,
+                                      it->second.bandwidth_bytes_per_s / 125e3, link.bandwidth_bytes_per_s / 125e3));
     }
   }
   return scored;
@@ -143,18 +146,15 @@ struct Case {
 // One network, probed with the tree known and without.
 absl::Status RunCase(const Options& options, const Case& what, const Reporter& report) {
   const auto nodes = static_cast<uint32_t>(what.truth.nodes().size());
-  const auto row_of = [&](const std::string& tree, const std::string& metric, const std::string& unit) {
+  const auto row_of = [&](const std::string& tree) {
     return Row{.bench = "probe",
                .what = absl::StrCat(what.name, ", tree ", tree),
                .system = "copse",
                .nodes = nodes,
                .ppn = 1,
-               .metric = metric,
-               .unit = unit,
                .seed = what.seed};
   };
-  const bool wants_known = Wanted(options, row_of("known", "", "")),
-             wants_found = Wanted(options, row_of("found", "", ""));
+  const bool wants_known = Wanted(options, row_of("known")), wants_found = Wanted(options, row_of("found"));
   if (!wants_known && !wants_found) return absl::OkStatus();
   ASSIGN_OR_RETURN(const TemporaryFile fabric,
                    TemporaryFile::Write(topology::FormatTopologyYaml(what.truth), options.folder));
@@ -182,23 +182,13 @@ absl::Status RunCase(const Options& options, const Case& what, const Reporter& r
     }
     ASSIGN_OR_RETURN(const Topology measured, topology::ParseTopologyYaml(reply->topology(), "probe"));
     const Scored scored = Score(what.truth, measured, *reply);
-    Row row = row_of(tree, "latency", "of allowed");
-    row.note = absl::StrCat("allowed 15 % or 60 us; the worst link; ", scored.worst_latency);
-    Summarize({*std::max_element(scored.latency.begin(), scored.latency.end())}, &row);
-    report(row);
-    row = row_of(tree, "rate", "of allowed");
-    row.note = absl::StrCat("allowed 25 %; the worst bottleneck; ", scored.worst_rate);
-    Summarize({*std::max_element(scored.rate.begin(), scored.rate.end())}, &row);
-    report(row);
-    row = row_of(tree, "links missed", "links");
+    Row row = row_of(tree);
+    row.note = absl::StrCat("allowed 15 % or 60 us; the worst link; ", scored.latency.worst);
+    report(Figure(row, "latency", "of allowed", {scored.latency.most}));
+    row.note = absl::StrCat("allowed 25 %; the worst bottleneck; ", scored.rate.worst);
+    report(Figure(row, "rate", "of allowed", {scored.rate.most}));
     row.note = measure::SameTree(measured, what.truth) ? "the tree is the same" : "another tree";
-    Summarize({static_cast<double>(scored.missing)}, &row);
-    report(row);
-    row = row_of(tree, "duration", "s");
-    row.note =
-        absl::StrCat(reply->pairs_size(), " pairs", reply->notes_size() > 0 ? absl::StrCat("; ", reply->notes(0)) : "");
-    Summarize({reply->took_s()}, &row);
-    report(row);
+    report(Figure(row, "links missed", "links", {static_cast<double>(scored.missing)}));
   }
   return cluster.Stop(kGrace);
 }

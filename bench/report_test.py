@@ -28,44 +28,83 @@ def ratio(**fields):
     return row(**{"metric": "ratio", "unit": "1", "peer": "openmpi", "p10": 0.4, "median": 0.5, "p90": 0.6, **fields})
 
 
-class PairsTest(unittest.TestCase):
-
-    def test_systems_come_before_their_ratios(self):
-        rows = [row(system="openmpi+copse", median=10), row(system="openmpi", median=20),
-                ratio(system="openmpi+copse", target=0.4, met=False), row(system="copse", metric="unfinished")]
-        self.assertEqual(report.pairs(rows).splitlines(),
-                         ["| case | nodes x ranks | unit | openmpi+copse | openmpi | copse | openmpi+copse / openmpi |",
-                          "| --- | --- | --- | --- | --- | --- | --- |",
-                          "| allreduce 48 B, idle | 8 x 1 | us | 10 | 20 | unfinished | "
-                          "0.5 (0.4 to 0.6) (at most 0.4: **missed**) |"])
-
-    def test_what_is_about_all_cells_is_left_out(self):
-        self.assertEqual(report.pairs([row(metric="cells not ahead")]), report.NOT_MEASURED)
-
-
 def shim_row(**fields):
     return row(**{"bench": "shim", "case": "MPI_Scan, one rank", "system": "openmpi+copse", "metric": "added", "unit": "ns",
                   "p10": 20, "median": 25, "p90": 30, **fields})
 
 
-class AddedTest(unittest.TestCase):
+class TablesTest(unittest.TestCase):
+
+    def test_systems_stand_beside_each_other_before_their_ratios(self):
+        rows = [row(system="openmpi+copse", runs=1), ratio(system="openmpi+copse", target=0.4, met=False),
+                row(system="openmpi", median=20, p10=10, p90=30), row(system="copse", metric="unfinished"),
+                row(metric="cells not ahead")]
+        self.assertEqual(report.by_system(rows).splitlines(),
+                         ["| case | nodes x ranks | unit | openmpi+copse | openmpi | copse | openmpi+copse / openmpi |",
+                          "| --- | --- | --- | --- | --- | --- | --- |",
+                          "| allreduce 48 B, idle | 8 x 1 | us | 100 | 20 (10 to 30) | unfinished | "
+                          "0.5 (0.4 to 0.6) (at most 0.4: **missed**) |"])
+        self.assertEqual(report.by_system([row(metric="worst ratio")]), report.NOT_MEASURED)
+
+    def test_figures_of_a_cell_stand_in_a_line(self):
+        rows = [row(runs=1), row(metric="p99", runs=1, median=300, target=400, met=True),
+                row(system="mpich", metric="unfinished"), ratio(peer="link", target=0.333, met=False)]
+        self.assertEqual(report.by_metric(rows).splitlines(), [
+            "| case | nodes x ranks | system | algorithm | latency, us | p99, us | unfinished, us | ratio / link |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| allreduce 48 B, idle | 8 x 1 | copse | flat | 100 | 300 (at most 400: met) |  | "
+            "0.5 (0.4 to 0.6) (at most 0.333: **missed**) |",
+            "| allreduce 48 B, idle | 8 x 1 | mpich | flat |  |  | unfinished |  |"])
+
+    def test_ratios_stand_by_collective_and_size(self):
+
+        def better(case, size, **more):
+            return ratio(bench="collectives", case=case, bytes=size, peer="better MPI", note="openmpi; 3 runs", **more)
+
+        page = report.matrix([
+            better("bcast 1 MiB, unshaped", 1 << 20, metric="unfinished"), better("bcast 8 B, unshaped", 8),
+            better("scan 8 B, unshaped", 8, median=1.25), ratio(bench="collectives", case="scan 8 B, unshaped"),
+            row(bench="collectives", case="all, unshaped", metric="cells not ahead")
+        ])
+        self.assertEqual(page.splitlines(), [
+            "| collective | links | 8 B | 1 MiB |", "| --- | --- | --- | --- |",
+            "| bcast | unshaped | 0.5 openmpi | unfinished |", "| scan | unshaped | 1.25 openmpi |  |"])
 
     def test_libraries_and_conditions_are_beside_each_other(self):
         rows = [shim_row(system="openmpi", metric="time", median=4), shim_row(), shim_row(metric="time", median=29),
-                shim_row(system="mpich+copse", case="MPI_Scan, no daemons", median=7),
-                shim_row(case="all calls, one rank", metric="worst added", median=26, note="MPI_Scan, one rank"),
-                shim_row(case="MPI_Init, daemons", unit="ms")]
-        self.assertEqual(report.added(rows, "ns").splitlines(),
-                         ["| function | openmpi, one rank | mpich, no daemons |", "| --- | --- | --- |",
-                          "| MPI_Scan | 25 (20 to 30) to 4 | 7 (20 to 30) |",
-                          "| **worst added** | 26 (MPI_Scan) |  |"])
+                shim_row(system="mpich+copse", case="MPI_Scan, no daemons", metric="unfinished"),
+                shim_row(case="all calls, one rank", metric="worst added", runs=1, median=26, note="MPI_Scan, one rank")]
+        self.assertEqual(report.added(rows).splitlines(),
+                         ["| function | unit | openmpi, one rank | mpich, no daemons |", "| --- | --- | --- | --- |",
+                          "| MPI_Scan | ns | 25 (20 to 30) | unfinished |",
+                          "| **worst added** | ns | 26 (MPI_Scan) |  |"])
 
-    def test_a_call_that_was_not_finished_says_so(self):
-        self.assertIn("unfinished", report.added([shim_row(metric="unfinished")], "ns"))
+    def test_rates_stand_in_a_matrix(self):
+        rows = [row(case=case, median=median, system=system)
+                for case, median, system in (("int8 sum", 20, "copse"), ("int8 sum", 30, "memcpy"), ("byte max", 25, "copse"))]
+        self.assertEqual(report.rates(rows + [ratio(case="int8 max", peer="memcpy")]).splitlines(),
+                         ["| type | system | sum | max |", "| --- | --- | --- | --- |", "| int8 | copse | 20 |  |",
+                          "| int8 | memcpy | 30 |  |", "| byte | copse |  | 25 |"])
 
-    def test_targets_say_under_which_library(self):
-        text = report.targets([shim_row(target=100, met=True)])
-        self.assertIn("MPI_Scan, one rank, added, openmpi+copse", text)
+    def test_mean_times_stand_beside_what_was_published(self):
+        rows = [row(case=f"bcast 1 kB, {counted}", algorithm="MGO", nodes=nodes, metric="mean time", median=ms)
+                for nodes, counted, ms in ((4, "published", 900), (4, "sound", 1000), (8, "sound", 2000))]
+        self.assertEqual(report.means(rows).splitlines()[2:],
+                         ["| bcast 1 kB, published | MGO | 900 |  |", "| bcast 1 kB, sound | MGO | 1,000 | 2,000 |"])
+        rows = [row(case="bcast 1 kB, MGO beside FT, sound", metric=f"{end} improvement", median=percent,
+                    note=f"of means; published {published}") for end, percent, published in (("least", 49.6, 20), ("most", 50, 60))]
+        self.assertEqual(report.improvements(rows).splitlines()[2],
+                         "| bcast 1 kB | MGO beside FT, sound | 50 published 20 | 50 published 60 |")
+
+    def test_targets_say_what_was_met(self):
+        page = report.targets([
+            ratio(target=0.4, met=False), row(), shim_row(target=100, met=True),
+            row(bench="idle", case="daemon", metric="memory", unit="MB", runs=1, median=7, target=40, met=True)
+        ])
+        self.assertIn("| latency | allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) | 0.4 x openmpi | **missed** |", page)
+        self.assertIn("| idle | daemon, memory | 8 x 1 | 7 | 40 MB | met |", page)
+        self.assertIn("MPI_Scan, one rank, added, openmpi+copse", page)
+        self.assertEqual(len(page.split("\n")), 5)
 
 
 class ListTest(unittest.TestCase):
@@ -101,76 +140,6 @@ class ReportTest(unittest.TestCase):
         for value, text in ((0, "0"), (0.012345, "0.0123"), (1.5, "1.5"), (99.96, "100"), (1234.5, "1,234"), (20, "20")):
             self.assertEqual(report.figure(value), text)
 
-    def test_systems_stand_beside_each_other(self):
-        page = report.compare([
-            row(note="5 runs"), row(system="openmpi", median=200),
-            row(system="mpich", metric="unfinished"),
-            ratio(target=1.2, met=True),
-            ratio(peer="mpich", metric="unfinished"),
-        ])
-        self.assertEqual(
-            page.split("\n")[0],
-            "| case | nodes x ranks | algorithm | unit | copse | openmpi | mpich | copse / openmpi | copse / mpich | note |")
-        self.assertEqual(
-            page.split("\n")[2], "| allreduce 48 B, idle | 8 x 1 | flat | us | 100 (90 to 1,234) | 200 (90 to 1,234) | "
-            "unfinished | 0.5 (0.4 to 0.6) (at most 1.2: met) | unfinished | 5 runs |")
-
-    def test_ratios_stand_by_collective_and_size(self):
-
-        def better(case, size, **more):
-            return ratio(bench="collectives", case=case, bytes=size, peer="better MPI", note="openmpi; 3 runs", **more)
-
-        page = report.matrix([
-            better("barrier, unshaped", 0), better("bcast 1 MiB, unshaped", 1 << 20, metric="unfinished"),
-            better("bcast 8 B, unshaped", 8), better("scan 8 B, unshaped", 8, median=1.25),
-            better("scan 8 B, shaped", 8, median=9), ratio(bench="collectives", case="scan 8 B, unshaped"),
-            row(bench="collectives", case="all, unshaped", metric="cells not ahead")
-        ], "unshaped")
-        self.assertEqual(page.split("\n"), [
-            "| collective | 8 B | 1 MiB |", "| --- | --- | --- |", "| barrier | 0.5 openmpi | 0.5 openmpi |",
-            "| bcast | 0.5 openmpi | unfinished |", "| scan | 1.25 openmpi |  |"])
-
-    def test_figures_of_a_cell_stand_in_a_line(self):
-        rows = [
-            row(bench="gatherv", runs=1), row(bench="gatherv", metric="p99", runs=1, median=300, target=400, met=True),
-            row(bench="gatherv", system="copse-linear", runs=1, median=7), row(bench="gatherv", system="mpich", metric="unfinished"),
-            ratio(bench="gatherv", peer="copse-linear", target=0.333, met=False),
-            ratio(bench="gatherv", peer="link", note="16 MiB", runs=1),
-            ratio(bench="gatherv", system="copse-linear", peer="link")
-        ]
-        self.assertEqual(report.figures(rows).split("\n"), [
-            "| case | nodes x ranks | system | algorithm | latency, us | p99, us |", "| --- | --- | --- | --- | --- | --- |",
-            "| allreduce 48 B, idle | 8 x 1 | copse | flat | 100 | 300 (at most 400: met) |",
-            "| allreduce 48 B, idle | 8 x 1 | copse-linear | flat | 7 |  |",
-            "| allreduce 48 B, idle | 8 x 1 | mpich | flat | unfinished |  |"])
-        self.assertEqual(report.ratios(rows).split("\n"), [
-            "| case | nodes x ranks | copse / copse-linear | copse / link |", "| --- | --- | --- | --- |",
-            "| allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) (at most 0.333: **missed**) | 0.5; 16 MiB |"])
-
-    def test_rates_stand_in_a_matrix(self):
-
-        def rate(case, median, **more):
-            return row(bench="alu", case=case, metric="rate", unit="GB/s", median=median, **more)
-
-        page = report.rates([
-            rate("int8 sum", 20), rate("int8 sum", 30, system="memcpy"),
-            rate("int8 max", 21), rate("int8 max", 32, system="memcpy"),
-            ratio(bench="alu", case="int8 max", peer="memcpy"),
-            rate("byte max", 25), rate("byte max", 31, system="memcpy"),
-        ])
-        self.assertEqual(page.split("\n"), [
-            "| type | sum | max | memcpy beside them |", "| --- | --- | --- | --- |",
-            "| int8 | 20 | 21 | 30 to 32 |", "| byte |  | 25 | 31 |"])
-
-    def test_targets_say_what_was_met(self):
-        page = report.targets([
-            ratio(target=0.4, met=False), row(),
-            row(bench="idle", case="daemon", metric="memory", unit="MB", runs=1, median=7, target=40, met=True)
-        ])
-        self.assertIn("| latency | allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) | 0.4 x openmpi | **missed** |", page)
-        self.assertIn("| idle | daemon, memory | 8 x 1 | 7 | 40 MB | met |", page)
-        self.assertEqual(len(page.split("\n")), 4)
-
     @unittest.skipIf(report.pyplot is None, "no matplotlib")
     def test_a_benchmark_has_its_provenance_and_its_tables(self):
         page = report.generate([row(bench="hop", note="a|b"), row(bench="noise"), row(bench="hop")])[report.PAGE]
@@ -189,27 +158,6 @@ class ReportTest(unittest.TestCase):
         self.assertIn("(plots/latency_idle.svg)", files[report.PAGE])
         self.assertNotIn("latency_busy", files[report.PAGE])
         self.assertEqual(files, report.generate(rows))
-
-    @unittest.skipIf(report.pyplot is None, "no matplotlib")
-    def test_mean_times_stand_beside_what_was_published(self):
-        rows = []
-        for nodes, ms in ((4, 1000), (8, 2000)):
-            for algorithm, counted, times in (("MGO", "published", 0.9), ("FCEF", "published", 1.2), ("MGO", "sound", 1),
-                                              ("FCEF", "sound", 1.1), ("FCEF_bhat", "network", 2)):
-                rows.append(
-                    row(bench="mgo-table", case=f"bcast 1 kB, {counted}", algorithm=algorithm, nodes=nodes, metric="mean time",
-                        median=times * ms))
-        for end, percent, published in (("least", 49.6, 20), ("most", 50, 60)):
-            rows.append(
-                row(bench="mgo-table", case="bcast 1 kB, MGO beside FCEF_bhat, network", metric=f"{end} improvement",
-                    median=percent, note=f"of means; published {published}"))
-        files = report.generate(rows)
-        page = files[report.PAGE]
-        self.assertIn("| algorithm | counted | 4 | 8 |", page)
-        self.assertLess(page.index("| FCEF | published | 1,200 | 2,400 |"), page.index("| MGO | sound | 1,000 | 2,000 |"))
-        self.assertIn("| MGO beside | counted | bcast 1 kB | published (1 kB) |", page)
-        self.assertIn("| FCEF_bhat | network | 50 to 50 | 20 to 60 |", page)
-        self.assertEqual([name for name in files if "mgo" in name], ["plots/mgo_means.svg", "plots/mgo_improvements.svg"])
 
     @unittest.skipIf(report.pyplot is None, "no matplotlib")
     def test_files_are_written_into_the_folder_of_the_lines_that_it_has_or_that_are_named(self):

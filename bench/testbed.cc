@@ -138,11 +138,9 @@ absl::StatusOr<RankProcesses> Testbed::StartCopse(const RankLaunch& launch) {
   RankProcesses ranks;
   for (uint32_t rank = 0; rank < nodes() * launch.ppn; ++rank) {
     const uint32_t node = rank / launch.ppn;
-    ASSIGN_OR_RETURN(auto process,
-                     cluster_->StartApplication(node, Joined({program}, launch.arguments),
-                                                {{"BENCH_RANK", absl::StrCat(rank)},
-                                                 {"BENCH_SIZE", absl::StrCat(nodes() * launch.ppn)},
-                                                 {"BENCH_DAEMON", absl::StrCat(cluster_->DaemonPid(node))}}));
+    ASSIGN_OR_RETURN(auto process, cluster_->StartApplication(node, Joined({program}, launch.arguments),
+                                                              {{"BENCH_RANK", absl::StrCat(rank)},
+                                                               {"BENCH_SIZE", absl::StrCat(nodes() * launch.ppn)}}));
     ranks.processes.push_back(std::move(process));
   }
   return ranks;

@@ -2,11 +2,10 @@
 //
 // Two engines that send packets to each other in one process, for callgrind to count their instructions.
 //
-//     valgrind --tool=callgrind --collect-atstart=no engine_packets CASE PACKETS
+//     valgrind --tool=callgrind --collect-atstart=no engine_packets PACKETS
 //
-// CASE `packet`: from client to client, 120 bytes, from Post to PopPacket. CASE `barrier`: calls of a team on two
-// nodes, a packet each way, from ExpectHash to FinishCall. Collects the engines alone: neither the transport here nor
-// the first few calls, which allocate.
+// A packet goes from client to client, 120 bytes, from Post to PopPacket. Collects the engines alone: neither the
+// transport here nor the first few packets, which allocate.
 #include <valgrind/callgrind.h>
 
 #include <array>
@@ -33,8 +32,6 @@ using emu::Engine;
 
 constexpr uint64_t kBudgetBytes = 1 << 20;
 constexpr uint64_t kWarmUpCalls = 256;
-constexpr uint16_t kHash = 0x4242;
-constexpr uint32_t kSlots = 16;
 
 bool counting = false;
 
@@ -92,10 +89,8 @@ class Sinks final : public emu::ControlSink, public emu::PortSink {
   void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
   void OnPeerDown(Incarnation, const absl::Status&) override {}
   void OnPeerHeard(Incarnation) override {}
-  void OnEvent(emu::PortId, uint64_t, bool) override { ++events; }
+  void OnEvent(emu::PortId, uint64_t, bool) override {}
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
-
-  uint64_t events = 0;
 };
 
 struct Node {
@@ -133,7 +128,7 @@ void Link(const emu::PortOptions& options, std::array<Node, 2>* nodes) {
   }
 }
 
-void SendPacket(std::array<Node, 2>* nodes, uint64_t /*call*/) {
+void SendPacket(std::array<Node, 2>* nodes) {
   Node& from = (*nodes)[0];
   Node& to = (*nodes)[1];
   Descriptor send;
@@ -149,52 +144,17 @@ void SendPacket(std::array<Node, 2>* nodes, uint64_t /*call*/) {
   CHECK(to.engine->PopPacket(to.port, &packet, &bytes));
 }
 
-void MakeBarrier(std::array<Node, 2>* nodes, uint64_t call) {
-  const uint32_t counter = static_cast<uint32_t>(call % kSlots);
-  for (Node& node : *nodes) {
-    CHECK(node.engine->ExpectHash(node.port, CallSeq(call), kHash).ok());
-    Descriptor send;
-    send.op = emu::OpCode::kSend;
-    send.options = emu::kOptionTrigger;
-    send.edge = node.edge.edge;
-    send.remote_counter = 0;
-    send.sequence = static_cast<uint16_t>(call);
-    send.hash = kHash;
-    CHECK(node.engine->Post(node.port, {}, absl::MakeConstSpan(&send, 1)).ok());
-    Descriptor event;
-    event.op = emu::OpCode::kEvent;
-    event.value = call;
-    CHECK(node.engine->Post(node.port, {.counter = counter, .threshold = 1}, absl::MakeConstSpan(&event, 1)).ok());
-  }
-  (*nodes)[0].Run();
-  (*nodes)[1].Run();
-  (*nodes)[0].Run();
-  for (Node& node : *nodes) {
-    CHECK(node.sinks.events == call + 1);
-    CHECK(node.engine->FinishCall(node.port, CallSeq(call)).ok());
-  }
-}
-
-int Main(const std::string& name, uint64_t packets) {
-  const bool barrier = name == "barrier";
+int Main(uint64_t packets) {
   std::array<Node, 2> nodes;
   emu::PortOptions options;
   options.regions = 1;
   options.edges = 1;
-  if (barrier) {
-    options.slots = kSlots;
-    options.counters_per_slot = 1;
-    options.cell_bytes = emu::kMpPayloadBytes;
-  } else {
-    options.mpq_entries = 16;
-  }
+  options.mpq_entries = 16;
   Link(options, &nodes);
-  const auto step = barrier ? MakeBarrier : SendPacket;
-  for (uint64_t call = 0; call < kWarmUpCalls; ++call) step(&nodes, call);
-  const uint64_t calls = barrier ? packets / 2 : packets;
+  for (uint64_t i = 0; i < kWarmUpCalls; ++i) SendPacket(&nodes);
   counting = true;
   CALLGRIND_TOGGLE_COLLECT;
-  for (uint64_t call = 0; call < calls; ++call) step(&nodes, kWarmUpCalls + call);
+  for (uint64_t i = 0; i < packets; ++i) SendPacket(&nodes);
   CALLGRIND_TOGGLE_COLLECT;
   return 0;
 }
@@ -203,10 +163,9 @@ int Main(const std::string& name, uint64_t packets) {
 }  // namespace copse::bench
 
 int main(int argc, char** argv) {
-  const std::string name = argc == 3 ? argv[1] : "";
-  if (name != "packet" && name != "barrier") {
-    std::fprintf(stderr, "usage: engine_packets packet|barrier PACKETS\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: engine_packets PACKETS\n");
     return 2;
   }
-  return copse::bench::Main(name, std::strtoull(argv[2], nullptr, 10));
+  return copse::bench::Main(std::strtoull(argv[1], nullptr, 10));
 }

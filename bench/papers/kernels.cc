@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -29,106 +28,63 @@ class KernelAnalysis final : public Analysis {
     // Results are the same whoever carries the data.
     const uint64_t expected = hashes_.try_emplace(what.row.what, run.hash).first->second;
     if (run.hash != expected) return absl::DataLossError("results differ from those of the first launch");
-    iterations_[what.row.what] = what.line.at("iterations");
     runs_[{system, what.row.what}].push_back(run);
     return Samples{run.total};
   }
 
   // The contest's row, and what it does not say about a system's time.
   void OnRow(const Row& row, const Reporter& report) override {
-    const Reporter with_iterations = [&](Row each) {
-      absl::StrAppend(&each.note, each.note.empty() ? "" : "; ", iterations_[each.what], " iterations");
-      report(each);
-    };
-    with_iterations(row);
+    report(row);
     const std::vector<KernelRun>& runs = runs_[{row.system, row.what}];
     if (!row.peer.empty() || row.metric == "unfinished" || runs.empty()) return;
-    ReportProfile(row, runs, with_iterations);
+    ReportProfile(row, runs, report);
     const std::string library = row.system.substr(0, row.system.find('+'));
     if (row.system != library + kTnbc) return;
-    const std::vector<KernelRun>&blocking = runs_[{library + kBlocking, row.what}], &plain = runs_[{library, row.what}];
     // Beside the same calls by the same daemons: what these win against MPI is no overlap.
-    const std::string overlap = "of what T-NBC may save at most";
-    ReportMissed(row, "ceiling missed", CeilingOf, blocking, runs, overlap, with_iterations);
-    ReportMissed(row, "replay missed", ReplayedOf, blocking, runs, overlap, with_iterations);
+    ReportMissed(row, "ceiling missed", runs_[{library + kBlocking, row.what}], runs, "of what T-NBC may save at most",
+                 report);
     // Beside the program as it is, to which all that Copse saves counts.
-    ReportMissed(row, "plain ceiling missed", CeilingOf, plain, runs,
-                 "of what could be hidden of plain MPI's calls; calls that are faster count, too", with_iterations);
-    ReportNoise(row, blocking, with_iterations);
+    ReportMissed(row, "plain ceiling missed", runs_[{library, row.what}], runs,
+                 "of what could be hidden of plain MPI's calls; calls that are faster count, too", report);
   }
 
  private:
-  using Bound = double (*)(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration);
-
   uint32_t calls() const { return static_cast<uint32_t>(calls_.size()); }
 
-  // A call of each kind and what follows, on average; a value a run.
-  void ReportProfile(Row row, const std::vector<KernelRun>& runs, const Reporter& report) const {
-    for (uint32_t place = 0; place < calls(); ++place) {
-      std::vector<double> in_calls, behind;
-      for (const KernelRun& run : runs) {
-        double in_call = 0, computation = 0;
-        for (size_t i = place; i < run.calls.size(); i += calls()) {
-          in_call += run.calls[i].call;
-          computation += run.calls[i].blocking() - run.calls[i].call;
-        }
-        const double iterations = static_cast<double>(run.calls.size()) / calls();
-        in_calls.push_back(in_call / iterations);
-        behind.push_back(computation / iterations);
+  // The long call and what follows, on average; a value a run.
+  void ReportProfile(const Row& row, const std::vector<KernelRun>& runs, const Reporter& report) const {
+    std::vector<double> in_calls, behind;
+    for (const KernelRun& run : runs) {
+      double in_call = 0, computation = 0;
+      for (size_t i = place_; i < run.calls.size(); i += calls()) {
+        in_call += run.calls[i].call;
+        computation += run.calls[i].blocking() - run.calls[i].call;
       }
-      report(Figure(row, "in " + calls_[place], "ms", in_calls));
-      report(Figure(row, "until the next call, from " + calls_[place], "ms", behind));
+      const double iterations = static_cast<double>(run.calls.size()) / calls();
+      in_calls.push_back(in_call / iterations);
+      behind.push_back(computation / iterations);
     }
-    row.note = absl::StrCat("of ", calls_[place_], " alone: others have less than a page");
-    for (const auto& [metric, bound] :
-         {std::pair<const char*, Bound>("ceiling", CeilingOf), {"replayed", ReplayedOf}}) {
-      std::vector<double> values;
-      for (const KernelRun& run : runs) values.push_back(bound(run, place_, calls()));
-      report(Figure(row, metric, "ms", values));
-    }
+    report(Figure(row, "in " + calls_[place_], "ms", in_calls));
+    report(Figure(row, "until the next call, from " + calls_[place_], "ms", behind));
   }
 
-  // What of the first launches' bound the second have not brought, run by run.
-  void ReportMissed(Row row, const std::string& metric, Bound bound, const std::vector<KernelRun>& before,
+  // What of the first launches' ceiling the second have not brought, run by run.
+  void ReportMissed(Row row, const std::string& metric, const std::vector<KernelRun>& before,
                     const std::vector<KernelRun>& after, const std::string& note, const Reporter& report) const {
     std::vector<double> values;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-      values.push_back(NotReachedPercent(bound(before[i], place_, calls()), before[i].total - after[i].total));
+      values.push_back(NotReachedPercent(CeilingOf(before[i], place_, calls()), before[i].total - after[i].total));
     }
     if (values.empty()) return;
     row.note = note;
     report(Figure(row, metric, "%", values));
   }
 
-  // How far apart launches are that do the same: where that is as much as the ceiling, what was missed says nothing.
-  void ReportNoise(Row row, const std::vector<KernelRun>& runs, const Reporter& report) const {
-    std::vector<double> totals, values;
-    for (const KernelRun& run : runs) totals.push_back(run.total);
-    if (totals.size() < 2) return;
-    const double median = Median(totals);
-    for (const KernelRun& run : runs) {
-      const double bound = CeilingOf(run, place_, calls());
-      if (bound > 0) values.push_back(100 * std::abs(run.total - median) / bound);
-    }
-    if (values.empty()) return;
-    row.note = "of the ceiling: blocking launches from their median";
-    report(Figure(row, "noise", "%", values));
-  }
-
   const std::vector<std::string> calls_;  // of an iteration
   const uint32_t place_;                  // in them: the long one, which is what the kernel is about
   std::map<std::pair<std::string, std::string>, std::vector<KernelRun>> runs_;  // by system and case
   std::map<std::string, uint64_t> hashes_;                                      // of the first launch, by case
-  std::map<std::string, std::string> iterations_;                               // "4 of 20", by case
 };
-
-// The sum of a bound over the calls with this place in an iteration.
-double SumOver(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration,
-               double (*bound)(const CallAndComputation&)) {
-  double sum = 0;
-  for (size_t i = place; i < run.calls.size(); i += calls_an_iteration) sum += bound(run.calls[i]);
-  return sum;
-}
 
 }  // namespace
 
@@ -152,11 +108,9 @@ absl::StatusOr<KernelRun> ParseKernelRun(const std::vector<double>& samples, uin
 }
 
 double CeilingOf(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration) {
-  return SumOver(run, place, calls_an_iteration, Ceiling);
-}
-
-double ReplayedOf(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration) {
-  return SumOver(run, place, calls_an_iteration, OverlapAllowed);
+  double sum = 0;
+  for (size_t i = place; i < run.calls.size(); i += calls_an_iteration) sum += Ceiling(run.calls[i]);
+  return sum;
 }
 
 std::unique_ptr<Analysis> NewKernelAnalysis(const Contest& contest) {

@@ -3,19 +3,17 @@
  * A blocking collective and the computation behind it, first such as has nothing to do with the data (unrelated), then
  * such as reads what was received, block by block (related).
  *
- *     mpi_scenario_LIBRARY BUDGET_MS CALLS_MAX MODE:COLLECTIVE:BYTES:UNRELATED_US:RELATED_US:SHARE:ORDER:MEMORY...
+ *     mpi_scenario_LIBRARY BUDGET_MS CALLS_MAX MODE:COLLECTIVE:BYTES:UNRELATED_US:RELATED_US:ORDER...
  *
- * COLLECTIVE is `alltoall` with blocks of BYTES or `bcast` of BYTES, which is read in eight blocks. SHARE is how much
- * of a core computes: a loop that would take so long if each rank had no more of a core than that; 0: it sleeps
- * instead, and needs no core. ORDER is that in which blocks are read: `forward`, `reverse` or `random`, the same on all
- * ranks. MEMORY is where data lies: `malloc`'s or `mpi`, MPI_Alloc_mem's. MODE is not looked at.
+ * COLLECTIVE is `alltoall` with blocks of BYTES or `bcast` of BYTES, which is read in eight blocks. Ranks sleep in
+ * place of computing, and need no core for it. ORDER is that in which blocks are read: `forward`, `reverse` or
+ * `random`, the same on all ranks. MODE is not looked at.
  *
  * Samples, for each round (kFigures): microseconds of the slowest rank for
  *     the call, all of whose data is looked at at once
  *     both computations, on data that is there
  *     call and computations
  *     the call in that: until it returned
- * and then processor time of the machine in the first of them, and of all ranks in the second.
  *
  * Blocks have other data in each round: all of it is compared after the round, a part while it is read. Exit code 1 if
  * something is wrong.
@@ -28,13 +26,11 @@
 #include <time.h>
 
 #include "bench/ranks/mpi_program.h"
-#include "bench/ranks/rank_compute.h"
-#include "bench/ranks/rank_usage.h"
 
 const char program_name[] = "mpi_scenario";
 
 enum {
-  kFigures = 6,
+  kFigures = 4,
   kRoundsMax = 64,
   kWarmUp = 4, /* rounds in which whoever learns from calls may learn */
   kSegments = 8,
@@ -44,15 +40,13 @@ enum {
 
 typedef struct {
   int is_bcast;
-  int is_of_mpi;  /* memory */
   uint64_t bytes; /* of a block */
   uint32_t blocks;
-  double unrelated_us, related_us, share;
+  double unrelated_us, related_us;
   uint32_t* order;
   char *outgoing, *incoming; /* of bcast both are one */
 } scenario;
 
-static double rounds_a_us;
 static uint64_t current_round; /* what the data is of */
 
 /* --- Data --- */
@@ -111,26 +105,12 @@ static void make_order(const char* name, scenario* what) {
   }
 }
 
-static char* allocate(const scenario* what, uint64_t bytes) {
-  char* memory = NULL;
-  if (!what->is_of_mpi) return malloc(bytes);
-  return MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory) == MPI_SUCCESS ? memory : NULL;
-}
-
-static void release(const scenario* what, char* memory) {
-  if (!what->is_of_mpi) {
-    free(memory);
-  } else if (memory != NULL) {
-    MPI_Free_mem(memory);
-  }
-}
-
 static int make_scenario(const char* text, scenario* what) {
-  char collective[kWordBytes], order[kWordBytes], memory[kWordBytes];
+  char collective[kWordBytes], order[kWordBytes];
   unsigned long long bytes;
   memset(what, 0, sizeof(*what));
-  if (sscanf(text, "%*[^:]:%15[^:]:%llu:%lf:%lf:%lf:%15[^:]:%15s", collective, &bytes, &what->unrelated_us,
-             &what->related_us, &what->share, order, memory) != 7) {
+  if (sscanf(text, "%*[^:]:%15[^:]:%llu:%lf:%lf:%15s", collective, &bytes, &what->unrelated_us, &what->related_us,
+             order) != 5) {
     return 0;
   }
   what->is_bcast = strcmp(collective, "bcast") == 0;
@@ -138,40 +118,31 @@ static int make_scenario(const char* text, scenario* what) {
   what->bytes = what->is_bcast ? bytes / kSegments : bytes;
   if (what->bytes == 0 || what->bytes % kPage != 0) return 0;
   make_order(order, what);
-  what->is_of_mpi = strcmp(memory, "mpi") == 0;
-  what->incoming = allocate(what, what->blocks * what->bytes);
-  if (!what->is_bcast) what->outgoing = allocate(what, what->blocks * what->bytes);
+  what->incoming = malloc(what->blocks * what->bytes);
+  if (!what->is_bcast) what->outgoing = malloc(what->blocks * what->bytes);
   return what->incoming != NULL && (what->is_bcast || what->outgoing != NULL);
 }
 
 static void free_scenario(scenario* what) {
   free(what->order);
-  release(what, what->incoming);
-  release(what, what->outgoing);
+  free(what->incoming);
+  free(what->outgoing);
 }
 
 /* --- A round --- */
 
 static void sleep_us(double us) {
+  if (us <= 0) return;
   const struct timespec time = {(time_t)(us / 1e6), (long)((us - 1e6 * (double)(time_t)(us / 1e6)) * 1e3)};
   nanosleep(&time, NULL);
 }
 
-static void spend(const scenario* what, double us) {
-  if (us <= 0) return;
-  if (what->share <= 0) {
-    sleep_us(us);
-  } else {
-    compute((uint64_t)(us * what->share * rounds_a_us));
-  }
-}
-
-/* A rank that needs no core looks at a word of each page; one that computes reads all. */
+/* Looks at a word of each page. */
 static void compute_both(const scenario* what) {
-  spend(what, what->unrelated_us);
+  sleep_us(what->unrelated_us);
   for (uint32_t i = 0; i < what->blocks; i++) {
-    read_block(what, what->order[i], what->share > 0 ? sizeof(uint64_t) : kPage);
-    spend(what, what->related_us / what->blocks);
+    read_block(what, what->order[i], kPage);
+    sleep_us(what->related_us / what->blocks);
   }
 }
 
@@ -185,25 +156,21 @@ static inline __attribute__((always_inline)) void call(const scenario* what) {
   }
 }
 
-/* Microseconds, and those of the machine's processors in `busy`. */
-static double time_call(const scenario* what, double* busy) {
+static double time_call(const scenario* what) {
   fill(what);
   MPI_Barrier(MPI_COMM_WORLD);
-  const double busy_before = processors_busy_us(), start = wall_us();
+  const double start = wall_us();
   call(what);
   read_all(what, kPage);
   const double took = wall_us() - start;
-  *busy = processors_busy_us() - busy_before;
   read_all(what, sizeof(uint64_t));
   return took;
 }
 
-/* Microseconds, and of those on a core in `on_core`. */
-static double time_computation(const scenario* what, double* on_core) {
+static double time_computation(const scenario* what) {
   MPI_Barrier(MPI_COMM_WORLD);
-  const double core_before = thread_us(), start = wall_us();
+  const double start = wall_us();
   compute_both(what);
-  *on_core = thread_us() - core_before;
   return wall_us() - start;
 }
 
@@ -222,13 +189,11 @@ static double time_all(const scenario* what, double* in_call) {
 
 /* Never inline: its calls are at the same two places in every round. */
 static __attribute__((noinline)) void run_round(const scenario* what, double figures[kFigures]) {
-  double own[kFigures], busy, on_core;
-  own[0] = time_call(what, &busy);
-  own[1] = time_computation(what, &on_core);
+  double own[kFigures];
+  own[0] = time_call(what);
+  own[1] = time_computation(what);
   own[2] = time_all(what, &own[3]);
-  MPI_Reduce(own, figures, 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&on_core, &figures[5], 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  figures[4] = busy;
+  MPI_Reduce(own, figures, kFigures, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 }
 
 static void measure(int cell, const scenario* what, double budget_us, int rounds_max) {
@@ -243,11 +208,7 @@ static void measure(int cell, const scenario* what, double budget_us, int rounds
   if (mpi_rank == 0) say_samples(cell, figures, (uint32_t)(rounds * kFigures));
 }
 
-void prepare_cells(void) {
-  prctl(PR_SET_TIMERSLACK, 1);
-  rounds_a_us = rounds_a_ms() / 1000;
-  MPI_Bcast(&rounds_a_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-}
+void prepare_cells(void) { prctl(PR_SET_TIMERSLACK, 1); }
 void release_cells(void) {}
 
 int measure_cell(int index, const char* text, double budget_us, int calls_max) {

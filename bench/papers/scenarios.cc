@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,14 +15,12 @@
 namespace copse::bench::papers {
 namespace {
 
-constexpr size_t kFigures = 6;        // of a round
+constexpr size_t kFigures = 4;        // of a round
 constexpr uint32_t kBcastBlocks = 8;  // as the paper has them; mpi_scenario.c reads so many
 constexpr double kPaperCallMs = 268;
 constexpr char kTnbc[] = "+copse-tnbc", kBlocking[] = "+copse-blocking";  // behind the name of an MPI library
 constexpr char kProfile[] = "+copse-profile", kUnordered[] = "+copse-unordered";
 constexpr absl::Duration kProfilePatience = absl::Seconds(60);
-
-uint32_t Cores() { return static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 std::string LibraryOf(const std::string& system) { return system.substr(0, system.find('+')); }
 
@@ -61,15 +56,14 @@ class ScenarioAnalysis : public Analysis {
   absl::Status Prepare(const Options& options, const Testbeds& testbeds, Contest* contest) override {
     std::vector<RankCell> cells;
     std::vector<size_t> cell_of_case;
-    std::map<std::tuple<std::string, uint64_t, std::string>, size_t> known;  // by what is sent
+    std::map<std::pair<std::string, uint64_t>, size_t> known;  // by what is sent
     for (const Case& each : contest->cases) {
       const Scenario scenario = ScenarioOf(each.line);
-      const auto [cell, is_new] =
-          known.try_emplace({scenario.collective, each.row.bytes, scenario.memory}, cells.size());
+      const auto [cell, is_new] = known.try_emplace({scenario.collective, each.row.bytes}, cells.size());
       cell_of_case.push_back(cell->second);
       if (!is_new) continue;
       cells.push_back(each.cell);
-      cells.back().words = WordsOf({.collective = scenario.collective, .memory = scenario.memory}, 0, 1);
+      cells.back().words = WordsOf({.collective = scenario.collective}, 0);
     }
     std::vector<double> calls_ms;
     absl::Status parsed;
@@ -83,8 +77,7 @@ class ScenarioAnalysis : public Analysis {
     RETURN_IF_ERROR(parsed);
     for (size_t i = 0; i < contest->cases.size(); ++i) {
       Case& each = contest->cases[i];
-      each.cell.words =
-          WordsOf(ScenarioOf(each.line), calls_ms[cell_of_case[i]], contest->testbed.nodes * contest->ppn);
+      each.cell.words = WordsOf(ScenarioOf(each.line), calls_ms[cell_of_case[i]]);
       lines_[each.row.what] = each.line;
     }
     return absl::OkStatus();
@@ -100,45 +93,26 @@ class ScenarioAnalysis : public Analysis {
     report(row);
     if (!row.peer.empty() || row.metric == "unfinished") return;
     const std::vector<Rounds>& launches = launches_[{row.system, row.what}];
-    const Words& line = lines_[row.what];
-    const bool is_of_paper = line.contains("scenario");
-    if (is_of_paper) {
-      report(Figure(row, "communication", "ms", Each(launches, &Rounds::call)));
-      report(Figure(row, "computation", "ms", Each(launches, &Rounds::computation)));
-    }
-    if (absl::EndsWith(row.system, kTnbc)) {
-      ReportOverlap(row, ScenarioOf(line), launches_[{LibraryOf(row.system) + kBlocking, row.what}], launches,
-                    is_of_paper, report);
-    }
+    if (!absl::EndsWith(row.system, kTnbc)) return;
+    ReportOverlap(row, lines_[row.what], launches_[{LibraryOf(row.system) + kBlocking, row.what}], launches, report);
   }
 
  private:
-  static std::vector<double> Each(const std::vector<Rounds>& launches, double Rounds::*figure) {
-    std::vector<double> values;
-    for (const Rounds& rounds : launches) values.push_back(rounds.*figure);
-    return values;
-  }
-
   // What T-NBC made of the blocking call, launch by launch.
-  static void ReportOverlap(Row row, const Scenario& scenario, const std::vector<Rounds>& blocking,
-                            const std::vector<Rounds>& early, bool is_of_paper, const Reporter& report) {
-    std::vector<double> in_call, missed, wanted;
+  static void ReportOverlap(Row row, const Words& line, const std::vector<Rounds>& blocking,
+                            const std::vector<Rounds>& early, const Reporter& report) {
+    std::vector<double> in_call, missed;
     for (size_t i = 0; i < std::min(blocking.size(), early.size()); ++i) {
-      const CallAndComputation model = ModelOf(scenario, blocking[i], row.nodes, row.ppn);
+      const CallAndComputation model = ModelOf(ScenarioOf(line), blocking[i], row.nodes, row.ppn);
       in_call.push_back(100 * early[i].in_call / model.call);
       missed.push_back(NotReachedPercent(OverlapAllowed(model), blocking[i].total - early[i].total));
-      wanted.push_back(
-          CoresWantedPercent(blocking[i].call_busy + blocking[i].computation_busy, Cores(), Replay(model)));
     }
     if (missed.empty()) return;
     row.note = "of the blocking call";
     report(Figure(row, "in call", "%", in_call));
-    if (!is_of_paper) return;
+    if (!line.contains("scenario")) return;
     row.note = "of what a replay, block by block, saves";
     report(Figure(row, "not overlapped", "%", missed));
-    row.note =
-        "computation and communication, of what cores can do in the replay's time; beyond 100 it cannot be reached";
-    report(Figure(row, "cores wanted", "%", wanted));
   }
 
   std::map<std::string, Words> lines_;                                           // by case
@@ -195,8 +169,6 @@ absl::StatusOr<Rounds> ParseRounds(const std::vector<double>& samples) {
   return Rounds{.call = median(0),
                 .computation = median(1),
                 .in_call = median(3),
-                .call_busy = median(4),
-                .computation_busy = median(5),
                 .total = median(2),
                 .totals = Column(samples, 2)};
 }
@@ -205,9 +177,7 @@ Scenario ScenarioOf(const Words& line) {
   Scenario scenario = {.collective = TextOf(line, "collective"),
                        .unrelated = NumberOf(line, "unrelated"),
                        .related = NumberOf(line, "related"),
-                       .computes = TextOf(line, "cores") == "computing",
-                       .order = TextOf(line, "order", "forward"),
-                       .memory = TextOf(line, "memory", "malloc")};
+                       .order = TextOf(line, "order", "forward")};
   if (line.contains("scenario")) {
     const std::pair<std::string, std::string> ms = absl::StrSplit(line.at("scenario"), '+');
     scenario.unrelated = NumberOf({{"ms", ms.first}}, "ms") / kPaperCallMs;
@@ -216,9 +186,9 @@ Scenario ScenarioOf(const Words& line) {
   return scenario;
 }
 
-std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms, uint32_t ranks) {
+std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms) {
   return {absl::StrCat(scenario.unrelated * call_ms * 1e3), absl::StrCat(scenario.related * call_ms * 1e3),
-          absl::StrCat(scenario.computes ? ShareOfCores(Cores(), ranks) : 0), scenario.order, scenario.memory};
+          scenario.order};
 }
 
 CallAndComputation ModelOf(const Scenario& scenario, const Rounds& rounds, uint32_t nodes, uint32_t ppn) {

@@ -29,23 +29,19 @@ struct KernelRun {
 absl::StatusOr<KernelRun> ParseKernelRun(const std::vector<double>& samples, uint32_t calls_an_iteration,
                                          uint32_t nodes, uint32_t ppn);
 
-// What T-NBC may bring in a run at most, of the calls with this place in an iteration: by the ceiling that does not
-// look at what the computation needs, and by a replay that does.
+// What T-NBC may bring in a run at most, of the calls with this place in an iteration, whatever the computation needs.
 double CeilingOf(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration);
-double ReplayedOf(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration);
 
-// Keys: `calls_of_iteration`, of which the case's collective is the long one, and of a case `iterations`.
+// Key: `calls_of_iteration`, of which the case's collective is the long one.
 std::unique_ptr<Analysis> NewKernelAnalysis(const Contest& contest);
 
 // --- Scenarios: mpi_scenario.c ---
 
 // Times in ms, of the slowest rank; medians of the rounds of one launch.
 struct Rounds {
-  double call = 0;         // alone, until all data is there
-  double computation = 0;  // alone
-  double in_call = 0;      // until it returned, before the computation
-  double call_busy = 0;    // of all processors in the call alone
-  double computation_busy = 0;
+  double call = 0;             // alone, until all data is there
+  double computation = 0;      // alone
+  double in_call = 0;          // until it returned, before the computation
   double total = 0;            // call and computation
   std::vector<double> totals;  // of each round
 };
@@ -57,15 +53,12 @@ struct Scenario {
   std::string collective;  // alltoall, bcast
   double unrelated = 0;
   double related = 0;
-  bool computes = false;  // else ranks sleep, and need no core
   std::string order = "forward";
-  std::string memory = "malloc";
 };
-// Reads a case. Keys: `scenario` (ms, for a call of 268 ms: "445+350") or `unrelated` and `related`, `cores`
-// (`computing`), `order`, `memory`.
+// Reads a case. Keys: `scenario` (ms, for a call of 268 ms: "445+350") or `unrelated` and `related`, `order`.
 Scenario ScenarioOf(const Words& line);
-// The words of a cell, for a call of so many ms, on so many ranks that share this machine's cores.
-std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms, uint32_t ranks);
+// The words of a cell, for a call of so many ms.
+std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms);
 // What was measured of the blocking call, with the computation in the scenario's parts.
 CallAndComputation ModelOf(const Scenario& scenario, const Rounds& rounds, uint32_t nodes, uint32_t ppn);
 

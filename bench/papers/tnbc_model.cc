@@ -30,8 +30,4 @@ double NotReachedPercent(double possible, double reached) {
   return 100 * (1 - reached / possible);
 }
 
-double ShareOfCores(uint32_t cores, uint32_t ranks) { return std::min(1.0, static_cast<double>(cores) / ranks); }
-
-double CoresWantedPercent(double wanted, uint32_t cores, double time) { return 100 * wanted / (cores * time); }
-
 }  // namespace copse::bench::papers

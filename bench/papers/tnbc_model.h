@@ -40,11 +40,6 @@ double Ceiling(const CallAndComputation& what);
 // below 0 if something else than overlap made it faster. 100 if nothing was possible.
 double NotReachedPercent(double possible, double reached);
 
-// How much of a core each rank has if all compute.
-double ShareOfCores(uint32_t cores, uint32_t ranks);
-// How much is wanted of all that the cores can do in `time`: beyond 100 % nothing can be done in that time.
-double CoresWantedPercent(double wanted, uint32_t cores, double time);
-
 }  // namespace copse::bench::papers
 
 #endif  // COPSE_BENCH_PAPERS_TNBC_MODEL_H_

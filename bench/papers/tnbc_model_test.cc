@@ -60,13 +60,5 @@ TEST(TnbcModelTest, WhatWasNotReached) {
   EXPECT_DOUBLE_EQ(NotReachedPercent(0, 0), 100);
 }
 
-TEST(TnbcModelTest, CoresAreShared) {
-  EXPECT_DOUBLE_EQ(ShareOfCores(2, 16), 0.125);
-  EXPECT_DOUBLE_EQ(ShareOfCores(8, 4), 1);
-  EXPECT_DOUBLE_EQ(CoresWantedPercent(300, 2, 100), 150);
-}
-
-// Of the figures that the paper prints: four scenarios hide all but what initialisation took, 207 of 268 ms; the third,
-// in which computation is shorter than the call, less.
 }  // namespace
 }  // namespace copse::bench::papers

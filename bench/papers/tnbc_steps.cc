@@ -113,16 +113,14 @@ const std::map<std::string, const char*>& Notes() {
 }
 
 Row RowOf(const std::string& step, uint64_t bytes) {
-  Row row;
-  row.bench = "tnbc-cost";
-  row.what =
-      absl::StrCat(step, " ", bytes < kMiB ? absl::StrCat(bytes / kKiB, " KiB") : absl::StrCat(bytes / kMiB, " MiB"));
-  row.system = "copse";
-  row.nodes = row.ppn = 1;
-  row.bytes = bytes;
-  row.metric = "time";
-  row.unit = "us";
-  return row;
+  const std::string size = bytes < kMiB ? absl::StrCat(bytes / kKiB, " KiB") : absl::StrCat(bytes / kMiB, " MiB");
+  return {.bench = "tnbc-cost",
+          .what = absl::StrCat(step, " ", size),
+          .system = "copse",
+          .nodes = 1,
+          .ppn = 1,
+          .bytes = bytes,
+          .note = Notes().at(step)};
 }
 
 }  // namespace
@@ -141,11 +139,9 @@ absl::Status RunTnbcSteps(const Options& options, const Reporter& report) {
     const uint32_t samples = options.quick ? 5 : 51;
     for (uint32_t i = 0; i < samples; ++i) TimeOnce(guard, received, sent, copy, &times);
     for (const auto& [step, values] : times) {
-      Row row = RowOf(step, bytes);
+      const Row row = RowOf(step, bytes);
       if (!Wanted(options, row)) continue;
-      row.note = Notes().at(step);
-      Summarize(values, &row);
-      report(row);
+      report(Figure(row, "time", "us", values));
     }
   }
   return absl::OkStatus();

@@ -19,8 +19,7 @@ using copse::Operands;
 constexpr uint64_t kLookedAtAll = 1 << 20, kStride = 61;
 constexpr uint32_t kHeavyOneIn = 8;
 
-constexpr std::string_view kModeNames[kModes] = {"latency", "together", "stream", "noise",  "compute",
-                                                 "rooted",  "cold",     "held",   "overlap"};
+constexpr std::string_view kModeNames[kModes] = {"latency", "together", "stream", "noise", "cold", "overlap"};
 constexpr std::string_view kPatternNames[kPatterns] = {"equal", "heavy", "random", "empty"};
 
 Collective CollectiveOf(const rank_cell& cell) { return static_cast<Collective>(cell.collective); }

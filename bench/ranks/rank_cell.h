@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* How a call is timed: rank_main.c. */
-typedef enum { kLatency, kTogether, kStream, kNoise, kCompute, kRooted, kCold, kHeld, kOverlap, kModes } rank_mode;
+typedef enum { kLatency, kTogether, kStream, kNoise, kCold, kOverlap, kModes } rank_mode;
 
 /* How long the blocks of an irregular collective are: all alike; all half as long as the mean and the last rank's as
  * long as it takes; anything from 0 to twice the mean; one in eight eight times as long, the others empty. */

@@ -15,11 +15,7 @@
  *     stream   microseconds of a call among many, back-to-back: one sample for each of a few batches
  *     noise    percent by which (post, compute 1 ms, wait) takes longer than to compute 1 ms, on the slowest rank: one
  *              sample for each pair of loops
- *     compute  likewise, of the computation alone
- *     rooted   the samples of `latency`, and then, in the same order, what each call took on the root alone
  *     cold     microseconds of the first call of a new team of the same ranks, after a barrier of the old one
- *     held     what rank 0 holds after the call, with its daemon if it has one (BENCH_DAEMON): KiB of PSS; and how many
- *              TCP connections to other nodes
  *     overlap  by the method of the OSU benchmarks: microseconds of a call without computation, and of post, a
  *              computation that takes as long, and wait, both of the slowest rank; means over ranks of the computation
  *              and of the post, and of processors beyond these, a rank. So five samples for each of a few batches, in
@@ -41,9 +37,7 @@
 
 #include "bench/ranks/rank.h"
 #include "bench/ranks/rank_cell.h"
-#include "bench/ranks/rank_compute.h"
 #include "bench/ranks/rank_talk.h"
-#include "bench/ranks/rank_usage.h"
 
 enum {
   kCallsMax = 4096,
@@ -63,6 +57,48 @@ static uint32_t rank, size;
 static double budget_us;
 static uint32_t calls_max;
 static double samples[kCallsMax], slowest[kCallsMax];
+
+/* --- What a rank and the machine do besides --- */
+
+static volatile double seed = 0.5; /* a compiler may compute the rest by itself otherwise */
+
+/* Arithmetic in registers: nothing else on the machine makes it slower than by taking the core. */
+static void compute(uint64_t rounds) {
+  double x = seed;
+  for (uint64_t i = 0; i < rounds; i++) x = x * 0.999999 + 1e-6;
+  seed = x;
+}
+
+static double thread_us(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+/* Rounds of `compute` in 1 ms of a core: by this thread's own time, since others compute too. */
+static double rounds_a_ms(void) {
+  const uint32_t rounds = 100000;
+  double best = 1e12;
+  for (int i = 0; i < 20; i++) {
+    const double start = thread_us();
+    compute(rounds);
+    const double took = thread_us() - start;
+    if (took < best) best = took;
+  }
+  return rounds * 1000.0 / best;
+}
+
+/* Processor time of the whole machine since it was started, all cores together, of whatever ran, in microseconds; to
+ * the kernel's tick. */
+static double processors_busy_us(void) {
+  unsigned long long user = 0, nice = 0, system = 0, idle = 0, waits = 0, irq = 0, softirq = 0;
+  FILE* file = fopen("/proc/stat", "r");
+  if (file == NULL) return 0;
+  const int read =
+      fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &waits, &irq, &softirq);
+  fclose(file);
+  return read == 7 ? (double)(user + nice + system + irq + softirq) * 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
+}
 
 /* --- What is not measured --- */
 
@@ -166,19 +202,16 @@ static uint32_t warm_up(rank_call* call, double first_us) {
   return clamp_calls(fit);
 }
 
-/* With `rooted` the root's own times stand behind the slowest ranks'. */
-static void measure_latency(int cell_index, rank_call* call, rank_call* barrier, double first_us, int rooted) {
-  static double both[2 * kCallsMax];
+static void measure_latency(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
   const uint32_t calls = warm_up(call, first_us);
   for (uint32_t i = 0; i < calls; i++) {
     rank_run(barrier);
     const double start = wall_us();
     rank_run(call);
-    samples[i] = both[calls + i] = wall_us() - start;
+    samples[i] = wall_us() - start;
   }
   take_slowest(calls);
-  memcpy(both, slowest, calls * sizeof(double));
-  print_samples(cell_index, both, rooted ? 2 * calls : calls);
+  print_samples(cell_index, slowest, calls);
 }
 
 static void measure_cold(int cell_index, const rank_call* call, rank_call* barrier) {
@@ -197,27 +230,6 @@ static void measure_cold(int cell_index, const rank_call* call, rank_call* barri
   }
   take_slowest(calls);
   print_samples(cell_index, slowest, calls);
-}
-
-/* The daemon of this rank's node; 0: none. */
-static pid_t daemon_pid(void) {
-  const char* pid = getenv("BENCH_DAEMON");
-  return pid == NULL ? 0 : (pid_t)strtol(pid, NULL, 10);
-}
-
-static void measure_held(int cell_index, rank_call* call, rank_call* barrier) {
-  rank_run(call);
-  rank_run(barrier);
-  if (rank == 0) {
-    const pid_t server = daemon_pid();
-    double held[] = {pss_kb(getpid()), connections(getpid())};
-    if (server > 0) {
-      held[0] += pss_kb(server);
-      held[1] += connections(server);
-    }
-    print_samples(cell_index, held, 2);
-  }
-  rank_run(barrier);
 }
 
 static void wait_until(double us) {
@@ -270,26 +282,18 @@ static void measure_stream(int cell_index, rank_call* call, rank_call* barrier, 
 /* The same rounds for all ranks. */
 static uint32_t calibrate(void) { return (uint32_t)agree(rounds_a_ms()); }
 
-typedef struct {
-  double loop_us, compute_us;
-} loop_time;
-
-static loop_time time_loop(uint32_t turns, uint32_t rounds, rank_call* call, rank_call* barrier) {
-  loop_time time = {0, 0};
+static double time_loop(uint32_t turns, uint32_t rounds, rank_call* call, rank_call* barrier) {
   rank_run(barrier);
   const double start = wall_us();
   for (uint32_t i = 0; i < turns; i++) {
     if (call != NULL) rank_post(call);
-    const double before = wall_us();
     compute(rounds);
-    time.compute_us += wall_us() - before;
     if (call != NULL) rank_wait(call);
   }
-  time.loop_us = wall_us() - start;
-  return time;
+  return wall_us() - start;
 }
 
-static void measure_noise(int cell_index, rank_mode mode, rank_call* call, rank_call* barrier) {
+static void measure_noise(int cell_index, rank_call* call, rank_call* barrier) {
   const uint32_t rounds = calibrate();
   time_loop(1, rounds, call, barrier);
   rank_run(barrier);
@@ -298,15 +302,12 @@ static void measure_noise(int cell_index, rank_mode mode, rank_call* call, rank_
   rank_run(barrier);
   const double fit = budget_us / kLoopPairs / (wall_us() - start); /* of two turns without and with a call */
   const uint32_t turns = (uint32_t)agree(clamp_calls(fit));
-  double without[kLoopPairs], percent[kLoopPairs];
+  double percent[kLoopPairs];
   for (int pair = 0; pair < kLoopPairs; pair++) {
-    const loop_time quiet = time_loop(turns, rounds, NULL, barrier);
-    const loop_time noisy = time_loop(turns, rounds, call, barrier);
-    samples[0] = mode == kNoise ? quiet.loop_us : quiet.compute_us;
-    samples[1] = mode == kNoise ? noisy.loop_us : noisy.compute_us;
+    samples[0] = time_loop(turns, rounds, NULL, barrier);
+    samples[1] = time_loop(turns, rounds, call, barrier);
     take_slowest(2);
-    without[pair] = slowest[0];
-    percent[pair] = (slowest[1] / without[pair] - 1) * 100;
+    percent[pair] = (slowest[1] / slowest[0] - 1) * 100;
   }
   print_samples(cell_index, percent, kLoopPairs);
 }
@@ -378,8 +379,7 @@ static void measure(int cell_index, const rank_cell* what) {
   const double first_us = make_first_call(&data);
   switch (what->mode) {
     case kLatency:
-    case kRooted:
-      measure_latency(cell_index, &data.call, &barrier, first_us, what->mode == kRooted);
+      measure_latency(cell_index, &data.call, &barrier, first_us);
       break;
     case kTogether:
       measure_together(cell_index, &data.call, &barrier);
@@ -390,16 +390,12 @@ static void measure(int cell_index, const rank_cell* what) {
     case kCold:
       measure_cold(cell_index, &data.call, &barrier);
       break;
-    case kHeld:
-      measure_held(cell_index, &data.call, &barrier);
-      break;
     case kOverlap:
       measure_overlap(cell_index, &data.call, &barrier);
       break;
     case kNoise:
-    case kCompute:
     case kModes:
-      measure_noise(cell_index, what->mode, &data.call, &barrier);
+      measure_noise(cell_index, &data.call, &barrier);
       break;
   }
   check_result(&data);
