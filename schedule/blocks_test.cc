@@ -99,8 +99,8 @@ void RunOne(const Case& which, uint64_t seed) {
     if (::testing::Test::HasFailure()) return;
   }
   for (uint32_t r = 0; r < size; ++r) {
-    ASSERT_EQ(cluster.ranks[r].receive, data[r].expected) << "rank " << r << " of " << size << " on " << nodes
-                                                          << " nodes, " << each << " B";
+    ASSERT_EQ(cluster.ranks[r].receive, data[r].expected)
+        << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each << " B";
   }
   for (uint32_t v = 0; pairs && v < nodes; ++v) {
     const BlockCall call = cluster.CallAt(v, sizes, c, root, true);
