@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of different collective classes that wait for each other.
+// Finds calls of different collective classes that wait for each other.
 #ifndef COPSE_DAEMON_CORE_CALL_ORDER_H_
 #define COPSE_DAEMON_CORE_CALL_ORDER_H_
 
@@ -18,20 +18,20 @@
 
 namespace copse::daemon {
 
-// CallOrder compares which calls the ranks have made in a team and its derived teams: those of this node as they make
-// them, those of neighbors once a call waits for long. Thread-compatible; `*link` outlives it.
+// CallOrder compares the calls that ranks have made in a team and its derived teams: those of this node's ranks at
+// once, those of neighbors' ranks when a call has waited for long. Thread-compatible; `*link` outlives it.
 class CallOrder {
  public:
   // `*node`, this one's name, outlives it.
   CallOrder(PeerLink* link, const std::string* node) : link_(link), node_(node) {}
 
-  // The rank makes its next call. Why the team is to be broken, if another rank here makes one of another class
-  // instead; within a class the call itself finds out.
+  // Records the rank's next call. Returns why the team must break if another rank here makes a call of another class
+  // instead; within a class the call itself finds the difference.
   std::optional<schedule::FailureReport> Note(const Team& team, Rank rank, const CallArguments& arguments);
-  // A call of `team`, which is no derived team, waits for long: asks the neighbors.
+  // A call of `team`, which is no derived team, has waited for long: sends the calls of this node to the neighbors.
   void AskNeighbours(const Team& team) const;
   void OnCalls(const Team& team, Incarnation from, const CallsMessage& message) const;
-  // Why the team is to be broken, if the neighbor's call is another one.
+  // Returns why the team must break if the neighbor's call is different.
   std::optional<schedule::FailureReport> OnCallsDiffer(const CallsDifferMessage& message) const;
   void Forget(TeamId team) { histories_.erase(team); }
 
@@ -40,7 +40,7 @@ class CallOrder {
 
   PeerLink* const link_;
   const std::string* const node_;
-  std::map<TeamId, CallHistory> histories_;  // of teams that are no derived teams
+  std::map<TeamId, CallHistory> histories_;  // derived teams have none of their own
 };
 
 }  // namespace copse::daemon

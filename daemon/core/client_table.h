@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clients of a daemon: who they are, which ranks they hold, and their ports in the engine.
+// The clients of a daemon: their processes, their ranks in teams, and their ports in the engine.
 #ifndef COPSE_DAEMON_CORE_CLIENT_TABLE_H_
 #define COPSE_DAEMON_CORE_CLIENT_TABLE_H_
 
@@ -16,20 +16,20 @@
 
 namespace copse::daemon {
 
-// What a client's team handle stands for.
+// The team and rank behind a client's team handle.
 struct Membership {
   TeamId team{0};
   Rank rank{0};
 };
 
-// One attached process. Its port carries its own no-ops; its calls run on the ports of their teams.
+// One attached process. Its port carries its no-ops; its calls run on the ports of their teams.
 struct Client : public emu::PortSink {
   ClientId id = 0;
   ClientHello hello;
   ClientSink* sink = nullptr;
   emu::PortId port;
   std::map<uint32_t, Membership> memberships;  // by handle
-  uint32_t outstanding = 0;                    // posts not yet answered
+  uint32_t outstanding = 0;                    // posts without their event
 
   const Membership* FindMembership(uint32_t handle) const;
   void Notify(const ClientEvent& event);
@@ -42,7 +42,7 @@ class ClientTable {
  public:
   ClientTable(emu::Engine* engine, uint32_t clients_max) : engine_(engine), clients_max_(clients_max) {}
 
-  // RESOURCE_EXHAUSTED beyond `clients_max`, or the engine's refusal.
+  // RESOURCE_EXHAUSTED beyond `clients_max`; other errors are the engine's.
   absl::StatusOr<ClientId> Add(const ClientHello& hello, ClientSink* sink);
   void Remove(ClientId id);
   Client* Find(ClientId id);

@@ -18,7 +18,7 @@ using schedule::FailureReport;
 
 namespace {
 
-// Copying and reducing in one turn of the loop, before rings and timers are looked at again.
+// Limit of copies and reductions in one turn of the loop, so that rings and timers are polled in between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
 }  // namespace
@@ -155,7 +155,7 @@ void DaemonCore::Detach(ClientId id, bool died, const std::string& how) {
   for (const auto& [handle, membership] : memberships) {
     Team* team = registry_.teams().Find(membership.team);
     if (team == nullptr) continue;
-    // A member that goes while calls of it run has not taken leave, whatever it says.
+    // A member that detaches with calls in flight counts as lost.
     if (died || registry_.HasCallInFlight(*team, membership.rank)) {
       team->Break({Failure::kMemberLost,
                    absl::StrCat("rank ", membership.rank.value(), " on node ", node, " lost: ", how),
@@ -245,7 +245,7 @@ void DaemonCore::On(const schedule::Registered& m) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;
   }
-  // A planner of proto 4 says Drain where it is so, and nothing where it is not.
+  // A planner of proto 4 sends Drain only to a drained node.
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
   if (is_stopping_) SayStopping(/*done=*/false);
   registry_.OnRegistered(m);
@@ -284,7 +284,7 @@ absl::Status DaemonCore::SendMessage(Incarnation peer, const PeerMessage& messag
 }
 
 void DaemonCore::SendToPeer(Incarnation peer, const PeerMessage& message) {
-  // A node that has left is not listened to any more: what it sent before has to come first.
+  // Peers ignore a node once it has left, so its earlier messages must arrive first.
   const bool is_last = std::holds_alternative<LeftMessage>(message);
   const absl::Status sent =
       SendMessage(peer, message, is_last ? emu::ControlPlace::kBehind : emu::ControlPlace::kAhead);
@@ -300,7 +300,7 @@ bool DaemonCore::HandlePeers() {
   const auto down = std::exchange(peers_down_, {});
   const auto messages = std::exchange(peer_messages_, {});
   for (const auto& [from, message] : messages) {
-    if (std::holds_alternative<HeartbeatMessage>(message)) {  // OnPeerHeard has noted it
+    if (std::holds_alternative<HeartbeatMessage>(message)) {  // OnPeerHeard has recorded its time
       ++counters_.heartbeats_received;
     } else if (const std::optional<MeterMessage> meter = AsMeterMessage(message)) {
       meters_.OnMessage(from, *meter, turn_cost_);
@@ -314,9 +314,9 @@ bool DaemonCore::HandlePeers() {
 }
 
 void DaemonCore::OnConnectionLost(Incarnation peer) {
-  // For people; the log has the transport's words.
+  // The text for users; the log has the transport's.
   const std::string why = "its daemon's connection was reset";
-  // What is known of a node from measuring alone must not break a team that reaches it on another way.
+  // The end of a connection for measurements must not break a team that reaches the node over another path.
   const bool guest = neighbours_.OnlyGuest(peer);
   meters_.OnPeerDown(peer, why);
   if (guest) return neighbours_.Lost(peer);

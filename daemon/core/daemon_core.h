@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's core: clients, teams, epochs and failures of one node, as a single-threaded state machine. Its skins
-// bring it shared memory (daemon/shm), the planner's stream (daemon/rpc) and a network (offload_emu's Transport); the
-// simulator brings it virtual ones.
+// The daemon's core: clients, teams, epochs and failures of one node, as a single-threaded state machine. It works on
+// shared memory (daemon/shm), the planner's stream (daemon/rpc) and a network (offload_emu's Transport) by interfaces;
+// the simulator implements them, too.
 #ifndef COPSE_DAEMON_CORE_DAEMON_CORE_H_
 #define COPSE_DAEMON_CORE_DAEMON_CORE_H_
 
@@ -36,14 +36,14 @@
 
 namespace copse::daemon {
 
-// A DaemonCore owns its engine, and what the parts below do together. Calls come from one thread: skins queue what
-// other threads see. `*clock`, `*transport`, `*planner` and every ClientSink (until its Detach) outlive it.
+// A DaemonCore owns the engine and the parts below, and passes messages and events between them. All calls come from
+// one thread. `*clock`, `*transport`, `*planner` and every ClientSink (until its Detach) outlive it.
 class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeterHost {
  public:
   DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options);
 
   // --- Planner ---
-  void OnPlannerUp();    // the stream stands: registers, with all running teams
+  void OnPlannerUp();    // the stream is up: registers, with all running teams
   void OnPlannerDown();  // running teams go on
   void OnPlannerMessage(const schedule::ToDaemon& message);
   bool registered() const { return planner_.registered(); }  // accepted by the planner since OnPlannerUp
@@ -51,35 +51,36 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
 
   // --- Clients ---
   absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink) { return clients_.Add(hello, sink); }
-  // Ends the client. `died`: it had not taken leave; its teams are broken, with `how` ("process 4711 was killed") in
-  // the text. On return the core holds no pointer into the client's memory.
+  // Ends the client. `died`: it ended with live teams, which break with `how` ("process 4711 was killed") in the text.
+  // On return the core holds no pointer into the client's memory.
   void Detach(ClientId client, bool died, const std::string& how);
   void CreateTeam(ClientId client, const TeamRequest& request);
-  // A client gave up waiting for OnTeamReady.
+  // The client's time-out for OnTeamReady is over.
   void CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
     registry_.formations().Cancel(client, request, why);
   }
   void DestroyTeam(ClientId client, uint64_t request, uint32_t handle);
-  // Every post is answered by exactly one OnEvent, also a bad one (unless the client is detached first).
+  // Every post, also an invalid one, gets exactly one OnEvent, unless the client is detached before.
   void Post(ClientId client, CallPost post);
   void PostNop(ClientId client, uint64_t value);
-  // Posts that may still be outstanding before the completion queue could overflow; the skin reads no more entries of
-  // the submission queue than this.
+  // Number of posts that the completion queue still has room for; the caller reads no more entries of the submission
+  // queue.
   uint32_t PostRoom(ClientId client) const;
 
   // --- The loop ---
-  // Moves network and engine on and runs timers that are due. True if it did anything (then call again soon).
+  // Progresses network and engine, and runs timers that are due. Returns true if it did anything: then call it again
+  // soon.
   bool Progress();
-  // When Progress must be called at the latest.
+  // The latest time for the next Progress.
   absl::Time NextDeadline() const;
-  // Dies if an invariant of the core or its engine does not hold. To be called while Progress has nothing to do; the
-  // cost grows with all that there is, so it is for tests and the simulator.
+  // Dies if an invariant of the core or its engine does not hold. Tests and the simulator call it, while Progress has
+  // nothing to do; its cost grows with the number of teams and calls.
   void CheckInvariants() const;
 
   // --- Administration ---
-  void StartDrain(const std::string& why);  // no new teams; clients are told
-  // Tells the planner that the daemon is about to end, or (`done`) that it ends now. It is told again where it
-  // registers meanwhile.
+  void StartDrain(const std::string& why);  // accepts no new teams, and notifies the clients
+  // Notifies the planner that the daemon is about to end, or (`done`) that it ends now; again whenever the daemon
+  // registers until then.
   void SayStopping(bool done);
   bool Idle() const { return registry_.Idle(); }  // no call in flight
   schedule::DaemonStatus Status(bool latencies = false) const;
@@ -90,10 +91,10 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void SetJoinToken(const std::string& token) { options_.node.join_token = token; }  // from the next Register on
 
  private:
-  // --- emu::ControlSink: noted, handled when the engine is done with its turn ---
+  // --- emu::ControlSink: queues, for HandlePeers after the engine's turn ---
   void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
-  void OnPeerHeard(Incarnation peer) override { neighbours_.Heard(peer, clock_->Now()); }
+  void OnPeerHeard(Incarnation peer) override { neighbours_.OnReceived(peer, clock_->Now()); }
 
   // --- TeamHost ---
   absl::Time Now() const override { return clock_->Now(); }
@@ -142,7 +143,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
     uint64_t heartbeats_sent = 0;
     uint64_t heartbeats_received = 0;
     uint64_t neighbours_lost = 0;
-    absl::Duration held;  // of teams whose calls waited for the decision of a switch
+    absl::Duration held;  // sum over teams whose calls waited for the decision of a switch
   };
 
   const Clock* const clock_;
@@ -151,13 +152,13 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   Connections connections_;
   emu::Engine engine_;
   NeighbourTable neighbours_;
-  PairMeters meters_;         // ends before the connections that it lets go
-  absl::Duration turn_cost_;  // of the engine's last turn, while anything is measured
+  PairMeters meters_;         // ends before the connections that it releases
+  absl::Duration turn_cost_;  // duration of the engine's last turn, if a measurement runs
   ClientTable clients_;
   DrainState drain_;
   TeamRegistry registry_;
   SilenceWatch silence_;
-  bool is_stopping_ = false;  // the planner is to know
+  bool is_stopping_ = false;  // repeated to the planner at each registration
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
   Counters counters_;

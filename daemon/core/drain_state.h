@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a daemon takes new teams.
+// Whether a daemon accepts new teams.
 #ifndef COPSE_DAEMON_CORE_DRAIN_STATE_H_
 #define COPSE_DAEMON_CORE_DRAIN_STATE_H_
 
@@ -10,17 +10,17 @@
 
 namespace copse::daemon {
 
-// A daemon takes no new teams while an administrator drains it, and none any more once it stops. Thread-compatible.
+// A daemon accepts no new teams while an administrator drains it, and none from the time it stops. Thread-compatible.
 class DrainState {
  public:
-  // Why it takes no new teams; empty: it does.
+  // Why the daemon accepts no new teams; empty: it accepts them.
   std::string_view reason() const {
     if (!stop_reason_.empty()) return stop_reason_;
     return drained_ ? "drained by the administrator" : "";
   }
-  // By the administrator's word. True if that begins now.
+  // The administrator's decision. Returns true if the drain begins now.
   bool SetDrained(bool drained) { return !std::exchange(drained_, drained) && drained; }
-  // The daemon stops. True if that begins now.
+  // The daemon stops. Returns true if that begins now.
   bool Stop(const std::string& why) {
     if (!stop_reason_.empty()) return false;
     stop_reason_ = why;

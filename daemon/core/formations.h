@@ -28,7 +28,7 @@
 
 namespace copse::daemon {
 
-// What formations, and derived teams, use of their daemon. All outlive them.
+// Parts of the daemon that Formations and DerivedTeams use. All outlive them.
 struct FormationParts {
   const Clock* clock = nullptr;
   const CoreOptions* options = nullptr;
@@ -36,49 +36,49 @@ struct FormationParts {
   ClientTable* clients = nullptr;
 };
 
-// A rank that wants to join a team is a join, until its team is formed or fails; the planner answers joins by preparing
-// a team, which then answers them. Each join ends with one OnTeamReady or OnTeamFailed, unless its client goes before.
-// Thread-compatible.
+// Formations holds the joins of this node: a rank's request to join a team, from CreateTeam until the team is formed or
+// fails. The planner answers joins with Prepare for a team; its commit or abort ends them. Each join ends with one
+// OnTeamReady or OnTeamFailed, unless its client detaches before. Thread-compatible.
 class Formations {
  public:
   // `*parts` and `*teams` outlive it.
   Formations(const FormationParts* parts, const TeamTable* teams) : parts_(parts), teams_(teams) {}
 
   // --- Clients ---
-  // `drained`: why this node takes no new teams; empty: it does.
+  // `drained`: why this node accepts no new teams; empty: it accepts them.
   void Create(Client* client, const TeamRequest& request, std::string_view drained);
   void Cancel(ClientId client, uint64_t request, const std::string& why);
-  // The client is gone; `how` is the text.
+  // The client is gone; `how` says in what way.
   void CancelAll(ClientId client, const std::string& how);
 
   // --- The planner ---
-  // Sends a join of a derived team, with a number of its own, which is returned.
+  // Sends the join of a derived team, and returns the number that it was given.
   uint64_t SendJoin(schedule::JoinTeam join);
-  // It has accepted this daemon: repeats what is asked for.
+  // The planner has accepted this daemon: sends the unanswered joins again.
   void OnRegistered();
-  // It is away for so long that new teams fail.
+  // Fails the joins if the planner has been away for too long.
   void FailWithoutPlanner();
   bool empty() const { return joins_.empty(); }
 
   // --- Teams that are formed ---
-  // NOT_FOUND: a process whose join the team answers is gone. INVALID_ARGUMENT: the layout places it elsewhere.
+  // NOT_FOUND: a process whose join the team answers is gone. INVALID_ARGUMENT: its rank is on another node.
   absl::Status Check(const schedule::Prepare& prepare, NodeIndex self) const;
   void Prepared(const schedule::Prepare& prepare) { forming_[prepare.layout.id] = prepare.requests; }
   // The team was refused here.
   void Refused(TeamId team) { forming_.erase(team); }
-  // Its first epoch is committed: its ranks join, and their clients are notified. Returns a rank whose client has gone
-  // meanwhile, after which the team cannot live.
+  // Its first epoch is committed: its ranks join, and their clients are notified. Returns a rank whose client is gone,
+  // if there is one: the team must break.
   std::optional<Rank> Committed(Team* team);
-  // The planner has answered a join of a client.
+  // The planner has refused a client's join.
   void FailJoin(uint64_t request, const schedule::FailureReport& why);
-  // The planner has forgotten these joins.
+  // Sends these joins again, which the planner does not have any more.
   void SendAgain(const std::set<uint64_t>& requests);
-  // Takes the joins that a team which is aborted was to answer.
+  // Returns the joins that an aborted team was to answer.
   std::set<uint64_t> TakeJoinsOf(TeamId team);
-  // Joins of teams derived from `parent` by its ranks, now that it is broken.
+  // `parent` is broken: fails the joins of teams that its ranks create from it.
   void FailJoinsOf(TeamId parent, const schedule::FailureReport& why);
-  // A team may break before its commit has come: by a neighbor that had it earlier, or by the planner. Fails what such
-  // teams were to answer, and returns them.
+  // A neighbor or the planner may break a team before its commit has come. Fails the joins of such teams, and returns
+  // the teams.
   std::vector<TeamId> FailBroken();
 
   // Dies if an invariant does not hold.
@@ -95,10 +95,10 @@ class Formations {
 
   void Fail(const Join& join, const schedule::FailureReport& why);
   void SendJoinOf(uint64_t request, const Join& join);
-  // Tells the planner, so that the other members need not wait until the formation's time is over.
+  // Notifies the planner, so that the other members need not wait for the formation's time-out.
   void Refuse(const Join& join, schedule::FailureReport why);
-  void GiveUp(Join join);  // for want of a planner
-  // Joins that a prepared team answers: they are decided with that team, which Register names.
+  void GiveUp(Join join);  // the planner is missing
+  // The joins of prepared teams, which are decided with their team; Register names it.
   std::set<uint64_t> PreparedJoins() const;
   bool LacksPlanner() const {
     return parts_->planner->IsMissing(parts_->clock->Now(), parts_->options->planner_patience);
@@ -108,8 +108,8 @@ class Formations {
   const FormationParts* const parts_;
   const TeamTable* const teams_;
   std::map<uint64_t, Join> joins_;                                    // by request number
-  std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins that a team answers
-  std::vector<Join> given_up_;                                        // a planner that returns tells other nodes
+  std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins by the prepared team that answers them
+  std::vector<Join> given_up_;  // the planner, once it is back, notifies other nodes
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;
 };

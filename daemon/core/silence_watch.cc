@@ -7,8 +7,8 @@
 namespace copse::daemon {
 namespace {
 
-// In heartbeats: until all neighbors of a silent node have noticed it (the last heartbeat may have reached one and not
-// the next, and daemons look twice a heartbeat), and how long the planner's verdict is awaited.
+// In heartbeats: the time until all neighbors of a silent node have noticed it (the last heartbeat may have reached one
+// and not the next, and daemons look twice a heartbeat), and the wait for the planner's verdict.
 constexpr int kOthersNotice = 2;
 constexpr int kVerdictWait = 4;
 
@@ -16,7 +16,7 @@ constexpr int kVerdictWait = 4;
 
 void SilenceWatch::OnGap(absl::Duration gap, absl::Time now, const Timeouts& timeouts) {
   if (gap <= timeouts.node_timeout / 2) return;
-  neighbours_->Forgive(gap);
+  neighbours_->AllowFor(gap);
   stood_still_ = gap;
   went_on_ = now;
 }
@@ -56,9 +56,9 @@ std::vector<Incarnation> SilenceWatch::Weigh(absl::Time now, const Timeouts& tim
 }
 
 void SilenceWatch::Accuse(Incarnation peer, absl::Time now, const Timeouts& timeouts) {
-  // A node that is about to be silent too was not heard for long.
+  // A node from which nothing came for that long may be about to fall silent, too.
   const absl::Duration lately = std::max(timeouts.node_timeout / 2, kOthersNotice * timeouts.heartbeat);
-  schedule::NeighbourSilent message{.neighbour = peer, .living = neighbours_->HeardSince(now - lately)};
+  schedule::NeighbourSilent message{.neighbour = peer, .living = neighbours_->ReceivedSince(now - lately)};
   message.silent_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeouts.node_timeout));
   message.others_due_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(kOthersNotice * timeouts.heartbeat));
   for (const auto& [id, team] : *teams_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Neighbors that are silent, and what this daemon's own silence means to them.
+// Decides about neighbors that are silent, and about this daemon's own silence.
 #ifndef COPSE_DAEMON_CORE_SILENCE_WATCH_H_
 #define COPSE_DAEMON_CORE_SILENCE_WATCH_H_
 
@@ -17,8 +17,9 @@
 
 namespace copse::daemon {
 
-// A cut link looks the same from both ends. So which node is lost is the verdict of the planner, which hears both, and
-// comes as BreakTeam; without one in time, the silent neighbor is lost. Thread-compatible; all pointers outlive it.
+// A cut link looks the same from both ends. So a SilenceWatch reports a silent neighbor to the planner, which receives
+// from both nodes; its verdict comes as BreakTeam. Without a verdict in time, the silent neighbor is lost.
+// Thread-compatible; all pointers outlive it.
 class SilenceWatch {
  public:
   struct Timeouts {
@@ -28,14 +29,14 @@ class SilenceWatch {
   SilenceWatch(NeighbourTable* neighbours, PlannerSession* planner, const TeamTable* teams)
       : neighbours_(neighbours), planner_(planner), teams_(teams) {}
 
-  // The daemon did nothing for `gap`, until `now`: it must not take its own silence for the others'.
+  // This daemon did nothing for `gap`, until `now`: that time is not the neighbors' silence.
   void OnGap(absl::Duration gap, absl::Time now, const Timeouts& timeouts);
-  // Whether neighbors may have given this daemon up lately: they close the connection to a daemon that they heard
-  // nothing from, and it is not they that are lost. How long it stood still; zero: they have not.
+  // Neighbors close the connection to a daemon that is silent for too long, and then it is not they that are lost.
+  // Returns how long this daemon stood still if they may have done so lately; else zero.
   absl::Duration GivenUpAfter(absl::Time now, const Timeouts& timeouts) const;
 
-  // Asks the planner about neighbors that have become silent, and calls `lose` for each that is lost by this daemon's
-  // own judgement. Returns those that are unused since the planner's verdict, which has broken their teams.
+  // Reports neighbors that have become silent to the planner, and calls `lose` for each one without a verdict in time.
+  // Returns those that are unused since the planner's verdict, which has broken their teams.
   std::vector<Incarnation> Weigh(absl::Time now, const Timeouts& timeouts, absl::FunctionRef<void(Incarnation)> lose);
 
  private:
@@ -44,8 +45,8 @@ class SilenceWatch {
   NeighbourTable* const neighbours_;
   PlannerSession* const planner_;
   const TeamTable* const teams_;
-  std::map<Incarnation, absl::Time> accused_;  // silent neighbors whose verdict is awaited, and since when
-  absl::Duration stood_still_;                 // before the last pause that others may have taken for its loss
+  std::map<Incarnation, absl::Time> accused_;  // silent neighbors that await a verdict, with the time of the report
+  absl::Duration stood_still_;                 // length of the last pause that neighbors may have taken for a loss
   absl::Time went_on_ = absl::InfinitePast();
 };
 

@@ -24,7 +24,7 @@ using schedule::FailureReport;
 
 namespace {
 
-// The newest are kept. Each is a team's whole layout, and all of them travel in one Register.
+// The newest are kept. Each has a team's whole layout, and one Register carries all of them.
 constexpr size_t kFarewellsMax = 64;
 
 }  // namespace
@@ -94,7 +94,7 @@ void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
   for (const auto& [id, team] : teams_) {
     const size_t before = status->progress.size();
     team->AppendStatus(status);
-    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are its team's
+    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are counted with its parent
     ++status->teams;
     status->ranks += static_cast<uint32_t>(status->progress.size() - before);
   }
@@ -124,7 +124,7 @@ void TeamRegistry::Leave(Team* team, Rank rank) {
   derived_.MemberLeft(team->id(), rank);
   for (const TeamId id : derived_.Of(team->id())) teams_.Find(id)->Leave(rank);
   if (!team->Leave(rank)) return;
-  // The planner takes it for all derived teams, too.
+  // To the planner this is also the end of all derived teams here.
   SayLeft(*team);
   for (const TeamId id : derived_.Of(team->id())) teams_.Remove(id);
   derived_.Forget(team->id());
@@ -168,7 +168,7 @@ void TeamRegistry::OnFormed(Team* team) {
                absl::StrCat("rank ", gone->value(), " on node ", node_name(),
                             " lost: its process went away while the team was formed"),
                FailureCause::kProcessDied, node_name(), *gone});
-  // None of the ranks that are gone is a member yet, so once is enough; the team goes if it has no other member.
+  // None of the ranks that are gone is a member yet, so one Leave is enough; the team ends if it has no other member.
   Leave(team, *gone);
 }
 
@@ -181,7 +181,7 @@ void TeamRegistry::RemoveBrokenFormations() {
 
 void TeamRegistry::On(const schedule::Prepare& m) {
   Team* team = teams_.Find(m.layout.id);
-  if (team == nullptr && m.epoch != EpochId{1}) {  // a switch, which has crossed the last rank's leaving
+  if (team == nullptr && m.epoch != EpochId{1}) {  // a switch that crossed the leave of the last rank
     return parts_.planner->Send(
         schedule::PrepareReply{.team = m.layout.id,
                                .epoch = m.epoch,
@@ -256,7 +256,7 @@ absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) 
 
 void TeamRegistry::On(const schedule::Commit& m) {
   Team* team = teams_.Find(m.team);
-  if (team == nullptr || team->broken()) return;  // the ranks that wait for it are told why it is broken
+  if (team == nullptr || team->broken()) return;  // RemoveBrokenFormations notifies the ranks that wait for it
   const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
   if (!committed.ok()) {
     COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
@@ -283,7 +283,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
     const schedule::TeamLayout layout = team->layout();
     teams_.Remove(m.team);
     if (schedule::IsCompanion(layout.identity)) derived_.Dropped(layout);
-    // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
+    // A restarted planner aborts teams that it does not know without an answer to these ranks: they join again.
     again.merge(formations_.TakeJoinsOf(m.team));
   }
   formations_.SendAgain(again);
@@ -293,7 +293,7 @@ void TeamRegistry::On(const schedule::BreakTeam& m) {
   if (Team* team = teams_.Find(m.team)) team->Break(m.why);
 }
 
-// A team goes here when its last member here leaves.
+// A team ends here when its last member here leaves.
 void TeamRegistry::On(const schedule::EndTeam& m) {
   std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout.id == m.team; });
 }
@@ -313,7 +313,7 @@ void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   const bool was_ready = team->ready();
   const EpochId before = team->epoch();
   team->OnPeerMessage(from, message);
-  // A neighbor knew what the planner had decided; the planner may have lost that.
+  // A neighbor had the planner's decision; the planner may have lost it.
   if (team->epoch() != before) parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
   if (!was_ready && team->ready()) OnFormed(team);
 }

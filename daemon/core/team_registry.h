@@ -26,14 +26,14 @@
 
 namespace copse::daemon {
 
-// What a TeamRegistry uses of its daemon. All outlive it.
+// Parts of the daemon that a TeamRegistry uses. All outlive it.
 struct RegistryParts : FormationParts {
   emu::Engine* engine = nullptr;
   TeamHost* host = nullptr;
   const DrainState* drain = nullptr;
 };
 
-// A TeamRegistry keeps a team and its derived teams together: they break together, and go when the last rank here
+// A TeamRegistry keeps a team and its derived teams together: they break together, and end when the last rank here
 // leaves. Thread-compatible.
 class TeamRegistry {
  public:
@@ -46,9 +46,9 @@ class TeamRegistry {
   const DerivedTeams& derived_teams() const { return derived_; }
 
   // --- The planner ---
-  // What Register says of the teams here.
+  // The teams here, as Register has them.
   std::vector<schedule::RunningTeam> RunningTeams() const;
-  // It has accepted this daemon.
+  // The planner has accepted this daemon.
   void OnRegistered(const schedule::Registered& m);
   void OnPlannerDown() { derived_.PlannerLost(); }
   void On(const schedule::Prepare& m);
@@ -58,22 +58,22 @@ class TeamRegistry {
   void On(const schedule::EndTeam& m);
 
   // --- Ranks of this node ---
-  // `post` was validated. Answered by exactly one event.
+  // `post` was validated. It gets exactly one event.
   void Post(const Membership& membership, CallPost&& post);
-  // Of the member, on the team or a derived team of it.
+  // Whether the rank has a call in flight in the team or in one of its derived teams.
   bool HasCallInFlight(const Team& team, Rank rank) const;
-  // Leaves the team and its derived teams, which go with the last rank here.
+  // The rank leaves the team and its derived teams, which end here with the last rank.
   void Leave(Team* team, Rank rank);
   bool Idle() const;  // no call in flight
 
   // --- Neighbors ---
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
-  // A call of the team has waited for long: compares calls of all its classes with its neighbors.
+  // A call of the team has waited for long: compares calls of all classes with its neighbors.
   void CompareCalls(const Team& team) const;
 
   // --- The end ---
   void OnBroken(TeamId id, const schedule::FailureReport& why);
-  // Teams that have broken before they were formed go.
+  // Removes teams that have broken before they were formed.
   void RemoveBrokenFormations();
 
   void AppendStatus(schedule::DaemonStatus* status) const;
@@ -81,11 +81,11 @@ class TeamRegistry {
   void CheckInvariants() const;
 
  private:
-  Team* Add(const schedule::Prepare& m);  // null: refused, and the planner knows
+  Team* Add(const schedule::Prepare& m);  // null: it was refused, and the planner was notified
   void Refuse(const schedule::Prepare& m, schedule::FailureReport why);
-  // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
+  // Returns this node's place in a new team, or why it cannot be in it. NOT_FOUND: a member of it is gone.
   absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
-  // The team's first epoch is committed, by the planner or a neighbor's word.
+  // The team's first epoch is committed, by the planner's message or a neighbor's.
   void OnFormed(Team* team);
   static schedule::RunningTeam Describe(const Team& team);  // without its plans
   void SayLeft(const Team& team);
@@ -96,8 +96,8 @@ class TeamRegistry {
   Formations formations_;
   DerivedTeams derived_;
   CallOrder order_;
-  // Teams that broke and that all ranks here have left, until the planner ends them: what was said on a stream that was
-  // cut is lost, and ranks elsewhere may wait for the planner to say why.
+  // Broken teams that all ranks here have left, until the planner ends them: messages on a stream that was cut are
+  // lost, and ranks elsewhere may wait for the planner's reason.
   std::vector<schedule::RunningTeam> farewells_;
 };
 

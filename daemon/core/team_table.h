@@ -14,7 +14,7 @@
 
 namespace copse::daemon {
 
-// A TeamTable owns teams, and knows which of them have events of the engine to handle. Thread-compatible.
+// A TeamTable owns teams, and the list of those that have events of the engine to handle. Thread-compatible.
 class TeamTable {
  public:
   using Teams = std::map<TeamId, std::unique_ptr<Team>>;
@@ -23,20 +23,20 @@ class TeamTable {
     const auto it = teams_.find(id);
     return it == teams_.end() ? nullptr : it->second.get();
   }
-  // A derived team's parent; null: it is none, or its parent is gone.
+  // Returns a derived team's parent; null: the team is not derived, or its parent is gone.
   Team* ParentOf(const Team& team) const {
     return schedule::IsCompanion(team.layout().identity) ? Find(team.layout().parent) : nullptr;
   }
-  // Its id is not in the table.
+  // The table has no team of this id.
   Team* Add(std::unique_ptr<Team> team) {
     const TeamId id = team->id();
     return teams_.emplace(id, std::move(team)).first->second.get();
   }
   void Remove(TeamId id) { teams_.erase(id); }
 
-  // New teams' place for their events.
+  // The list on which new teams are marked.
   ReadyTeams* ready() { return &ready_; }
-  // Handles the events of the teams that have some. True if there were any.
+  // Handles the events of all marked teams. Returns true if there were any.
   bool Pump() {
     return ready_.HandleAll([](Team* team) { team->Pump(); });
   }
@@ -47,7 +47,7 @@ class TeamTable {
   bool empty() const { return teams_.empty(); }
 
  private:
-  ReadyTeams ready_;  // before the teams, which mark themselves
+  ReadyTeams ready_;  // outlives the teams, which mark themselves
   Teams teams_;
 };
 

@@ -17,12 +17,12 @@
 namespace copse::daemon {
 namespace {
 
-// Connections taken before other descriptors have their turn.
+// Limit of connections in a turn, after which other descriptors have theirs.
 constexpr int kAcceptsPerTurn = 16;
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Answers before the socket is closed, so that the client has a reason.
+// Sends the reason before the socket is closed.
 void Refuse(int socket, const std::string& why) {
   auto reply = NewMessage<attach::AttachReply>(attach::MessageType::kAttachReply, 0);
   reply.status = -static_cast<int32_t>(schedule::Failure::kNoResource);
@@ -78,7 +78,7 @@ void AttachServer::Accept(UniqueFd socket) {
     COPSE_LOG(kWarning, "attach: ", process.status().message());
     return;
   }
-  // Or one user's connections could keep all others out.
+  // Without this limit one user's connections could keep all others out.
   const auto mute = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& session) {
     return !session->attached() && session->uid() == process->uid;
   });

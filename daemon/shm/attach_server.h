@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves clients on this node: accepts them, turns their sessions, ends them.
+// Serves the clients of this node: accepts their connections, and runs and ends their sessions.
 #ifndef COPSE_DAEMON_SHM_ATTACH_SERVER_H_
 #define COPSE_DAEMON_SHM_ATTACH_SERVER_H_
 
@@ -22,9 +22,8 @@
 
 namespace copse::daemon {
 
-// Calls come from the loop's thread, none from within the core's callbacks. Whatever one client
-// does, the others are served: reads are bounded, sends never wait, and a client that breaks a rule
-// is dropped.
+// Only the loop's thread calls it, and not from within the core's callbacks. Whatever one client does, the others are
+// served: reads are bounded, sends never block, and a client that breaks a rule is dropped.
 class AttachServer {
  public:
   // All pointers outlive it.
@@ -32,18 +31,18 @@ class AttachServer {
   // Ends all sessions.
   ~AttachServer();
 
-  // Accepts clients from `socket` too, which listens already (listen_socket.h).
+  // Accepts clients from `socket`, too, which is listening (listen_socket.h).
   absl::Status AddListener(UniqueFd socket);
 
-  // Takes in what clients have posted, ends who must go, runs timers. True if it did anything.
+  // Takes the posts of clients, ends doomed sessions, runs timers. Returns true if it did anything.
   bool ReadPosts();
-  // Wakes clients that got events since the last call and sleep.
+  // Wakes the sleeping clients that got events since the last call.
   void WakeClients();
-  // Times that clients have rung since the start.
+  // Number of times that clients have rung since the start.
   uint64_t doorbells() const { return context_.doorbells; }
-  // What clients have counted of calls that return early, those that are gone included.
+  // Sums of the clients' counters of calls that return early, also of clients that are gone.
   EarlyTotals early_totals() const;
-  // When ReadPosts has something to do at the latest.
+  // The latest time for the next ReadPosts.
   absl::Time NextDeadline() const;
 
   // Ends all sessions and accepts no more. Teams of clients that are still there break; the core
@@ -59,8 +58,8 @@ class AttachServer {
   AttachOptions options_;
   SessionContext context_;
   std::vector<UniqueFd> listeners_;
-  // Given up for a moment to refuse a connection when descriptors have run out; else the connection
-  // would wait and the listener stay readable for ever.
+  // Closed for a moment to refuse a connection when descriptors have run out; else the connection would wait, and the
+  // listener stay readable for ever.
   UniqueFd spare_;
   std::vector<std::unique_ptr<ClientSession>> sessions_;
 };

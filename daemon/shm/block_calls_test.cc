@@ -95,7 +95,7 @@ class BlockCallsTest : public AttachFixture {
   const std::vector<int32_t> all_done_ = std::vector<int32_t>(kRanks, 0);
 };
 
-// Of one segment, of several, and of several chunks.
+// Bytes for one segment, several segments, and several chunks.
 constexpr uint64_t kCounts[] = {1, 5, 700, 9000};
 
 TEST_F(BlockCallsTest, GatherAndAllgatherBringAllBlocks) {

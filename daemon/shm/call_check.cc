@@ -43,7 +43,7 @@ absl::StatusOr<CallArguments> ReadArguments(const ring::DqEntry& entry, uint32_t
   return arguments;
 }
 
-// A list of blocks, and how many bytes of their buffer they span.
+// A list of blocks, the bytes of the buffer that they span, and the sum of their bytes.
 struct CheckedList {
   std::shared_ptr<const BlockList> blocks;
   uint64_t span = 0;
@@ -66,7 +66,7 @@ absl::StatusOr<CheckedList> ReadList(const char* side, const ring::Place& place,
   return CheckedList{.blocks = std::move(blocks), .span = sums.span_bytes(), .total = sums.total_bytes()};
 }
 
-// Lists that this rank gives, and what all ranks know by them.
+// Checks the lists that this rank gives, and sets the arguments that follow from them.
 absl::Status CheckLists(const ring::DqEntry& entry, const TeamMember& member, const RegionTable& regions,
                         CheckedCall* call, CheckedList* send, CheckedList* receive) {
   CallArguments& arguments = call->post.arguments;

@@ -209,7 +209,7 @@ class CheckListsTest : public CheckCallTest {
   static constexpr uint64_t kSendList = 16384;
   static constexpr uint64_t kReceiveList = 20480;
 
-  // Of four ranks. `entry.count` is what a rank's one block has.
+  // A team of four ranks. `entry.count` is the size of a rank's one block.
   ring::DqSlot Irregular(Collective collective, uint64_t count) {
     ring::DqSlot slot = Slot(collective, count);
     const ring::ListPlaces places{{0, 0, kSendList}, {0, 0, kReceiveList}};

@@ -39,7 +39,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   if (posted == 0 && !held_may_go_) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
   const auto held = static_cast<uint32_t>(held_.size());
-  // An impossible head can also look like too much room taken; what was taken always has its own.
+  // An impossible head can also show as too little room: entries that were taken always have theirs.
   if (event_room < outstanding_ + held) {
     return absl::InvalidArgumentError(
         absl::StrCat("event queue: impossible head (room=", event_room, ", outstanding=", outstanding_ + held, ")"));
@@ -62,7 +62,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
 }
 
 bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
-  if (held_.empty() && list_bytes_ < list_bytes_max_) return false;  // as nearly always
+  if (held_.empty() && list_bytes_ < list_bytes_max_) return false;  // the usual case
   const bool has_lists = entry.command == static_cast<uint8_t>(ring::Command::kCollective) &&
                          entry.collective < kCollectiveCount && IsIrregular(static_cast<Collective>(entry.collective));
   if (has_lists && list_bytes_ >= list_bytes_max_ && lists_.contains(entry.team)) return true;
@@ -109,7 +109,7 @@ void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) 
     return Refuse(entry.value, StdView(call.status().message()),
                   is_unsupported ? schedule::Failure::kNotSupported : schedule::Failure::kInvalidArgument);
   }
-  if (HasLostMemory()) return;  // the lists may be zeros that nobody wrote; Read's caller sees it next time
+  if (HasLostMemory()) return;  // the lists may be zeros in place of the lost page; the next Read fails
   call->post.value = NewCall(entry, *call);
   core_->Post(client_, std::move(call->post));
 }

@@ -64,13 +64,15 @@ ring::DqSlot ClientPort::Take() {
   const uint64_t index = dq_head_ & (sizes_.dq_entries - 1);
   ring::DqSlot slot;
   memcpy(&slot, mapping_.data() + geometry_.dq_offset + index * sizeof(ring::DqSlot), sizeof(slot));
-  // The client may write on: from here only the copy counts, and the compiler must not read again.
+  // The client may still write: only the copy counts from now on, and the compiler must not read again.
   asm volatile("" ::: "memory");
+  // Pairs with the client's acquire load of dq_head: the copy is complete before the client reuses the place.
   header_->dq_head.store(++dq_head_, std::memory_order_release);
   return slot;
 }
 
 absl::StatusOr<uint32_t> ClientPort::EventRoom() const {
+  // Pairs with the client's release store of eq_head: it has read the entries that become free.
   const uint64_t head = header_->eq_head.load(std::memory_order_acquire);
   const uint64_t used = eq_tail_ - head;
   if (used > sizes_.eq_entries) {
@@ -100,6 +102,8 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, const schedule::Fai
   const uint64_t index = eq_tail_ & (sizes_.eq_entries - 1);
   memcpy(mapping_.data() + geometry_.eq_offset + index * sizeof(entry), &entry, sizeof(entry));
   ++eq_tail_;
+  // Pairs with the client's acquire load of eq_tail: it sees the entry. The futex word changes before eq_waiting is
+  // read (both seq_cst), so a client that is about to sleep sees the change or is seen waiting.
   header_->eq_tail.store(eq_tail_, std::memory_order_release);
   header_->eq_futex.store(static_cast<uint32_t>(eq_tail_), std::memory_order_seq_cst);
   events_put_ = true;
@@ -112,15 +116,16 @@ bool ClientPort::WakeIfWaiting() {
     case ring::kWaitsOnPage:
       groups_->Add(seat_);
       return true;
-    default:  // of a client that knows of no seats, or anything at all
+    default:  // a client that does not know seats, or any other value
       Wake();
       return true;
   }
 }
 
 void ClientPort::Close() {
+  // The client reads `closed` after it has read the futex word, which changes once more: it does not sleep on the old
+  // value.
   header_->closed.store(1, std::memory_order_seq_cst);
-  // Changed once more, so that a client which is about to sleep on the old value does not.
   header_->eq_futex.fetch_add(1, std::memory_order_seq_cst);
   Wake();
   groups_->Add(seat_);

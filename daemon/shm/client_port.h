@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's side of one client's shared memory: takes entries out of the descriptor queue, puts
-// events into the event queue. Layout and rules of trust: protocol/ring_layout.h.
+// The daemon's side of one client's shared memory: takes entries out of the submission queue (Dq), puts events into the
+// completion queue (Eq). protocol/ring_layout.h has the layout and the rules of trust.
 #ifndef COPSE_DAEMON_SHM_CLIENT_PORT_H_
 #define COPSE_DAEMON_SHM_CLIENT_PORT_H_
 
@@ -27,9 +27,8 @@ struct PortSizes {
   uint64_t data_bytes = 0;
 };
 
-// A ClientPort keeps its own copies of all that the daemon owns (geometry, dq_head, eq_tail):
-// whatever a client writes into the memory, no access leaves the mapping. Only the loop's thread
-// calls it.
+// A ClientPort has its own copies of everything that the daemon owns (geometry, dq_head, eq_tail), so no access leaves
+// the mapping, whatever a client writes into it. Only the loop's thread calls it.
 class ClientPort {
  public:
   // `*groups` outlives it.
@@ -40,36 +39,37 @@ class ClientPort {
   uint64_t total_bytes() const { return mapping_.bytes(); }
   bool lost() const { return mapping_.lost(); }
   uint8_t* data() const { return mapping_.data() + geometry_.data_offset; }
-  // For the client; can be closed once it was sent.
+  // The memory's descriptor, which is sent to the client and then closed.
   int fd() const { return fd_.get(); }
   void CloseFd() { fd_.reset(); }
 
-  // --- Descriptor queue ---
-  // Cheap: anything posted since the last Take?
+  // --- Submission queue ---
+  // Whether anything was posted since the last Take. Pairs with the client, which stores dq_tail and then reads
+  // DaemonPage::sleeping (both seq_cst), while the daemon sets that and then reads dq_tail: one of them sees the other.
   bool HasPosts() const { return header_->dq_tail.load(std::memory_order_seq_cst) != dq_head_; }
-  // Entries posted and not taken. INVALID_ARGUMENT if the client's index is impossible.
+  // Number of entries posted and not taken. INVALID_ARGUMENT: the client's index is impossible.
   absl::StatusOr<uint32_t> Posted() const;
   // Copies the oldest entry once and frees its place; Posted() > 0.
   ring::DqSlot Take();
 
-  // --- Event queue ---
-  // Entries that are free. INVALID_ARGUMENT if the client's index is impossible.
+  // --- Completion queue ---
+  // Number of free entries. INVALID_ARGUMENT: the client's index is impossible.
   absl::StatusOr<uint32_t> EventRoom() const;
-  // Needs room, which the caller keeps account of. `why`: kNone of a success; its text is cut to what fits.
-  // Wakes nobody.
+  // The caller makes sure that there is room. `why`: kNone for a success; its text is truncated. It does not wake the
+  // client.
   void PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why);
-  // True if events were put since the last call of it.
+  // Whether events were put since the last call.
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
-  // Wakes the client if it sleeps on its event queue: at the groups' next Wake if it sleeps on its seat there. True
-  // if it does sleep.
+  // Wakes the client if it sleeps on its completion queue, or lets the groups' next Wake do so if it sleeps on its seat
+  // there. Returns true if it sleeps.
   bool WakeIfWaiting();
 
-  // What the client says that it has counted: any numbers at all.
+  // The client's own counters, which may hold any values. Relaxed: they order nothing.
   uint64_t early(ring::EarlyCount count) const {
     return header_->early[static_cast<uint32_t>(count)].load(std::memory_order_relaxed);
   }
 
-  // The port is gone: says so and wakes the client.
+  // Marks the port as closed, and wakes the client.
   void Close();
 
  private:

@@ -26,13 +26,13 @@ using schedule::Failure;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
-// Messages of one client before other descriptors have their turn.
+// Limit of one client's messages in a turn, after which other descriptors have theirs.
 constexpr int kPacketsPerTurn = 16;
-// A ring may come for what was found without it, but not often in a row. Who rings on without posting would keep the
-// loop awake, which then takes naps at the cost of all clients; so it is not heard for a while.
+// A doorbell may ring for posts that were found without it, but not often in a row. A client that rings without posts
+// would keep the loop awake, which then takes naps at the cost of all clients; so its doorbell is ignored for a while.
 constexpr uint32_t kVainRingsMax = 16;
 constexpr absl::Duration kDeaf = absl::Milliseconds(10);
-// What a client that died may have left in its socket.
+// Limit of messages that a dead client may have left in its socket.
 constexpr int kPacketsLeftMax = 4096;
 
 int32_t StatusOf(Failure failure) { return -static_cast<int32_t>(failure); }
@@ -66,7 +66,7 @@ absl::Status ClientSession::Start() {
   UpdateDeadline();
   RETURN_IF_ERROR(
       context_->poller->Watch(socket_.get(), EPOLLIN | EPOLLRDHUP, [this](uint32_t events) { OnSocket(events); }));
-  if (!process_.pidfd.valid()) return absl::OkStatus();  // its socket will have to tell
+  if (!process_.pidfd.valid()) return absl::OkStatus();  // only the socket will show its end
   return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnDeath(); });
 }
 
@@ -86,7 +86,7 @@ void ClientSession::OnSocket(uint32_t) {
 
 void ClientSession::OnDeath() {
   context_->poller->Unwatch(process_.pidfd.get());
-  // What it said before it went counts: a process may take leave and exit at once.
+  // Its last messages count: a process may destroy its teams and exit at once.
   for (int i = 0; i < kPacketsLeftMax / kPacketsPerTurn && !doomed_; ++i) {
     if (hang_up_deadline_ != absl::InfiniteFuture()) break;
     Packet packet;
@@ -116,7 +116,7 @@ template <typename T>
 void ClientSession::Answer(const T& message, absl::Span<const int> descriptors) {
   if (doomed_) return;
   const absl::Status sent = SendMessage(socket_.get(), message, descriptors);
-  // Gone: the hang-up will say so. Full: it is not worth waiting for.
+  // If the client is gone, the hang-up ends the session; if its socket is full, it is dropped.
   if (absl::IsResourceExhausted(sent)) Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", sent.message()));
 }
 
@@ -154,7 +154,7 @@ void ClientSession::OnPacket(const Packet& packet) {
 
 void ClientSession::OnAttachRequest(const Packet& packet) {
   attach::AttachRequest message{};
-  // The version stands in front, so that it can be refused whatever else has changed.
+  // The version comes first, so that it can be refused whatever else has changed.
   if (packet.bytes.size() < offsetof(attach::AttachRequest, dq_entries)) {
     return Doom(absl::StrCat(DescribeProcess(process_),
                              " was dropped: malformed message: attach request too short (bytes=", packet.bytes.size(),
@@ -221,7 +221,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
                      ", used=", context_->ports_bytes, ", limit=", options.ports_bytes_max, ")"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes, &context_->page->group_wake()));
-  // Never read: its flags are shared with the client, who could make a read block.
+  // The eventfd is never read: its flags are shared with the client, which could make a read block.
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");
   RETURN_IF_ERROR(WatchDoorbell());
@@ -314,10 +314,10 @@ void ClientSession::OnTeamDestroy(const attach::TeamDestroy& message) {
 
 void ClientSession::OnTeamDestroyed(uint64_t request, const FailureReport& why) {
   const auto it = destroys_.find(request);
-  if (it == destroys_.end()) return;  // an unwanted one
+  if (it == destroys_.end()) return;  // an unwanted team
   const PendingDestroy destroy = it->second;
   destroys_.erase(it);
-  // It lives on, as with calls in flight.
+  // The team was not destroyed, as it has calls in flight.
   if (why.failure != Failure::kNone) members_[destroy.handle] = destroy.member;
   AnswerDone(destroy.client_request, why);
 }
@@ -430,7 +430,7 @@ void ClientSession::Tick(absl::Time now) {
         "not formed in time", context_->core->registered() ? "" : ", as this node's daemon is without a planner",
         " (size=", create.member.size, ", timeout=", absl::FormatDuration(create.timeout), ")");
     context_->core->CancelCreateTeam(client_, request, why);
-    // The core has the better reason if it knows one; if it says nothing, this is it.
+    // The core may have failed the request with a better reason.
     if (creates_.contains(request)) {
       OnTeamFailed(request, {.failure = Failure::kTimedOut,
                              .text = why,
@@ -462,7 +462,7 @@ void ClientSession::End(const std::string& why) {
   } else {
     COPSE_LOG(kInfo, "client ", client_, ": ", reason);
   }
-  doomed_ = true;  // whatever the core still says goes nowhere
+  doomed_ = true;  // events of the core are dropped from now on
   AddEarly(&context_->early);
   context_->core->Detach(client_, died, reason);
   calls_->port().Close();

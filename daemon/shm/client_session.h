@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One attached process, from connection to end: its socket, its teams, its rings.
+// One client process from its connection to its end: its socket, teams and rings.
 #ifndef COPSE_DAEMON_SHM_CLIENT_SESSION_H_
 #define COPSE_DAEMON_SHM_CLIENT_SESSION_H_
 
@@ -39,37 +39,36 @@ struct AttachOptions {
   uint32_t dq_entries = 256, dq_entries_max = 4096;
   uint32_t eq_entries = 256, eq_entries_max = 4096;
   uint64_t data_bytes = 1u << 20, data_bytes_max = 64u << 20;
-  // Of all clients' queues and data areas together; 0: of as many as there may be, of the usual size.
+  // Limit of all clients' queues and data areas together; 0: clients_max times the default size.
   uint64_t ports_bytes_max = 0;
-  uint32_t requests_max = 64;  // of one client, unanswered
+  uint32_t requests_max = 64;  // unanswered requests of one client
   RegionLimits regions;
   uint64_t list_bytes_max = kListBytesMax;
   absl::Duration greeting_timeout = absl::Seconds(10);
-  // A team that is not formed by then fails here even if the planner is silent; the planner's own
-  // limit is shorter.
+  // A team that is not formed in this time fails here even if the planner is silent, whose own limit is shorter.
   absl::Duration formation_timeout = absl::Seconds(35);
-  // A dying process closes its socket a moment before it is seen dead: wait that long for the
-  // better reason.
+  // A dying process closes its socket a moment before its pidfd is ready: the session waits so long for the better
+  // reason.
   absl::Duration hang_up_grace = absl::Milliseconds(5);
   Instruments* instruments = nullptr;  // null: none
 };
 
-// What sessions share.
+// The state that sessions share.
 struct SessionContext {
   const AttachOptions* options;
   const Clock* clock;
   Poller* poller;
   DaemonCore* core;
   DaemonPage* page;
-  uint64_t ports_bytes = 0;  // in use, of all sessions
-  uint32_t regions = 0;      // registered, of all sessions
-  uint64_t doorbells = 0;    // rung by clients
-  EarlyTotals early;         // of clients that are gone
+  uint64_t ports_bytes = 0;  // memory of all sessions' ports
+  uint32_t regions = 0;      // registered regions of all sessions
+  uint64_t doorbells = 0;    // times that clients have rung
+  EarlyTotals early;         // counts of clients that are gone
 };
 
-// Life: Start, then callbacks of poller and core and calls of Read and Tick, in any order; once
-// doomed(), End. Nothing ends a session from within a callback: it is marked, and the server ends
-// it on its next turn. Invariant: the core knows the client from a granted AttachRequest until End.
+// Order of calls: Start; then callbacks of poller and core, Read and Tick in any order; End once doomed(). No callback
+// ends a session: it is marked as doomed, and the server ends it in its next turn. Invariant: the core has the client
+// from a granted AttachRequest until End.
 class ClientSession final : public ClientSink {
  public:
   // `*context` outlives it.
@@ -83,24 +82,24 @@ class ClientSession final : public ClientSink {
   uint32_t uid() const { return process_.uid; }
   ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
-  // Takes some posts in, answers what waited for calls to end. True if it did anything. Only if
-  // attached.
+  // Takes some posts, and answers deregistrations that waited for calls. Returns true if it did anything. Requires
+  // attached().
   bool Read();
-  // Runs what is due; NextDeadline says when.
+  // Runs timers that are due; NextDeadline is the next one's time.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_deadline_; }
-  // True if events were put since the last call of it.
+  // Whether events were put since the last call.
   bool TakeEventsPut() { return attached() && calls_->port().TakeEventsPut(); }
-  // True if it slept; the page's GroupWake may have to be told to wake it.
+  // Returns true if the client slept; the page's GroupWake may have to wake it.
   bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
 
-  // What it has counted so far, if attached.
+  // Adds the client's counts so far, if it is attached.
   void AddEarly(EarlyTotals* totals) const {
     if (attached()) totals->Add(calls_->port());
   }
 
-  // Tells the client why, and takes it from the core. `why` replaces a doomed session's own reason
-  // if not empty.
+  // Sends the reason to the client, and detaches it from the core. `why`, if not empty, replaces the reason of a doomed
+  // session.
   void End(const std::string& why);
 
   // ClientSink.
@@ -111,7 +110,7 @@ class ClientSession final : public ClientSink {
   void OnClosing(const std::string& why) override;
 
  private:
-  // Core's requests are numbered by us: clients' own numbers need not differ.
+  // Requests to the core have numbers of the session, since a client's own numbers need not differ.
   struct PendingCreate {
     uint64_t client_request;
     TeamMember member;
@@ -157,15 +156,15 @@ class ClientSession final : public ClientSink {
 
   MemberOfTeam members_;  // of live teams
   uint64_t next_request_ = 1;
-  std::map<uint64_t, PendingCreate> creates_;                // by our number
+  std::map<uint64_t, PendingCreate> creates_;                // by the session's number
   std::map<uint64_t, PendingDestroy> destroys_;              // likewise
   absl::flat_hash_map<uint32_t, uint64_t> deregistrations_;  // region to the client's number
-  std::vector<uint32_t> unwanted_;                           // handles of teams that came too late
+  std::vector<uint32_t> unwanted_;                           // handles of teams that were formed too late
 
   absl::Time greeting_deadline_ = absl::InfiniteFuture();
   absl::Time hang_up_deadline_ = absl::InfiniteFuture();
-  absl::Time deaf_until_ = absl::InfiniteFuture();  // to the doorbell
-  uint32_t vain_rings_ = 0;                         // since it has posted anything
+  absl::Time deaf_until_ = absl::InfiniteFuture();  // end of the time without the doorbell
+  uint32_t vain_rings_ = 0;                         // rings since the last post
   absl::Time next_deadline_ = absl::InfiniteFuture();
   bool doomed_ = false;
   std::string why_;

@@ -15,19 +15,19 @@
 
 namespace copse::daemon {
 
-// Only the loop's thread writes.
+// A DaemonPage owns the page. Only the loop's thread writes it.
 class DaemonPage {
  public:
   static absl::StatusOr<std::unique_ptr<DaemonPage>> Create(Incarnation incarnation);
 
-  // Sequentially consistent: rings that are read after SetSleeping(true) hold whatever a client
-  // that saw 0 posted.
+  // The store pairs with the client's seq_cst load of `sleeping` after its store of dq_tail: rings that are read after
+  // SetSleeping(true) hold the posts of every client that saw 0.
   void SetSleeping(bool sleeping) { page_->sleeping.store(sleeping ? 1 : 0, std::memory_order_seq_cst); }
   void CountTurn() { page_->turns.store(page_->turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   GroupWake& group_wake() { return group_wake_; }
 
-  // Sealed: whoever gets it cannot write.
+  // The descriptor is sealed: no process that receives it can write to the page.
   int fd() const { return fd_.get(); }
 
  private:

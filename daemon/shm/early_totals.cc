@@ -15,7 +15,7 @@ uint64_t Sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : 
 }  // namespace
 
 void EarlyTotals::Add(const ClientPort& port) {
-  // Each is read once: the client may write on.
+  // Each counter is read once, since the client may still write.
   std::array<uint64_t, ring::kEarlyCounts> counts;
   for (uint32_t i = 0; i < ring::kEarlyCounts; ++i) {
     counts[i] = port.early(static_cast<ring::EarlyCount>(i));

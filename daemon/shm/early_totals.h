@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients have counted of their calls that return before their data is there, added up.
+// Sums of the clients' counters of calls that return before their data is in place.
 #ifndef COPSE_DAEMON_SHM_EARLY_TOTALS_H_
 #define COPSE_DAEMON_SHM_EARLY_TOTALS_H_
 
@@ -14,19 +14,19 @@
 
 namespace copse::daemon {
 
-// Clients may have written anything: sums stay at the largest number there is. Thread-compatible.
+// Clients may have written any values, so sums saturate. Thread-compatible.
 class EarlyTotals {
  public:
-  // Adds what the client of the port says now.
+  // Adds the present counters of the port's client.
   void Add(const ClientPort& port);
 
-  // early.calls and so on (docs/reference/instruments.md).
+  // Adds early.calls and so on (docs/reference/instruments.md).
   void AppendCounters(std::map<std::string, uint64_t>* counters) const;
 
  private:
   std::array<uint64_t, ring::kEarlyCounts> sums_{};
-  // Between the starts of calls and their last data, neither in the calls nor waiting for what was touched; of each
-  // client at least 0, since several threads may wait for one call.
+  // Time between the starts of calls and their last data that was spent neither in the calls nor in accesses that wait.
+  // Each client adds at least 0, since several threads may wait for one call.
   uint64_t hidden_ns_ = 0;
 };
 

@@ -38,7 +38,7 @@ uint32_t GroupWake::Wake() {
     const uint32_t bits = std::exchange(bits_[i], 0);
     if (bits == 0) continue;
     std::atomic<uint32_t>& value = words_[i].value;
-    // Changed first, so that a client which is about to sleep on the old value does not.
+    // Pairs with the futex's check of the word: a client that is about to sleep on the old value does not sleep.
     value.fetch_add(1, std::memory_order_seq_cst);
     syscall(SYS_futex, &value, FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, bits);
     ++calls;

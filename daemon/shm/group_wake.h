@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wakes clients together: ranks of one node mostly get their results at the same moment.
+// Wakes clients together, since the ranks of a node mostly get their results at the same moment.
 #ifndef COPSE_DAEMON_SHM_GROUP_WAKE_H_
 #define COPSE_DAEMON_SHM_GROUP_WAKE_H_
 
@@ -12,11 +12,9 @@
 
 namespace copse::daemon {
 
-// Every client has a seat: a futex word of the daemon page and a bit. Those to be woken are collected and then woken
-// with one system call a word (measured: a call each takes 128 ranks' daemon longer than the network does). More
-// clients than seats share them, and are then woken at times for another's sake, which they notice.
-//
-// Only the loop's thread calls it.
+// Every client has a seat: a futex word of the daemon page and a bit. GroupWake collects the clients to be woken, and
+// wakes them with one system call for each word (measured: one for each of 128 ranks takes longer than the network).
+// Clients may share a seat; they then wake at times in vain, and sleep again. Only the loop's thread calls it.
 class GroupWake {
  public:
   struct Seat {
@@ -24,16 +22,16 @@ class GroupWake {
     uint32_t bit = 0;
   };
 
-  // `words`: ring::kWakeWords of them; they outlive it.
+  // `words`: an array of ring::kWakeWords, which outlives it.
   explicit GroupWake(ring::WakeWord* words) : words_(words) {}
 
-  // The seat that the fewest have; Leave gives it back.
+  // Returns the seat with the fewest clients. Leave gives it back.
   Seat Take();
   void Leave(Seat seat);
 
-  // `seat`'s client sleeps and shall be woken by the next Wake.
+  // The client of `seat` sleeps; the next Wake wakes it.
   void Add(Seat seat);
-  // Wakes all that were added since the last one. Returns the number of system calls.
+  // Wakes all clients added since the last Wake. Returns the number of system calls.
   uint32_t Wake();
 
  private:
@@ -42,7 +40,7 @@ class GroupWake {
   ring::WakeWord* const words_;
   std::array<uint32_t, ring::kWakeWords * kBits> taken_{};  // clients by seat
   std::array<uint32_t, ring::kWakeWords> bits_{};           // to be woken, by word
-  uint32_t words_end_ = 0;                                  // words at and behind it have nobody to be woken
+  uint32_t words_end_ = 0;                                  // no bit is set at or behind it
 };
 
 }  // namespace copse::daemon

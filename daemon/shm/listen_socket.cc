@@ -53,7 +53,7 @@ bool IsSocket(const std::string& path) {
   return lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode);
 }
 
-// True if a socket lies at the path and nobody listens on it.
+// Whether the path is a socket on which no process listens.
 bool IsLeftOver(const std::string& path, const Address& address) {
   if (!IsSocket(path)) return false;
   const UniqueFd probe = NewSocket();
@@ -61,7 +61,7 @@ bool IsLeftOver(const std::string& path, const Address& address) {
          errno == ECONNREFUSED;
 }
 
-// True if the one that listens at an abstract name may be a daemon to clients: it is root's or ours.
+// Whether clients would trust the process that listens at an abstract name: it is root's or this user's.
 bool MayBeDaemon(const Address& address) {
   const UniqueFd probe = NewSocket();
   ucred server{};
@@ -100,7 +100,7 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
     return absl::Status(absl::ErrnoToStatus(error, "").code(),
                         absl::StrCat("socket: cannot bind: ", strerror(error), " (socket=", name, ")"));
   }
-  // Everybody may connect: who the client is, the kernel says.
+  // Any user may connect: the kernel names the client.
   if (is_path && chmod(name.c_str(), 0666) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("chmod ", name));
   if (listen(socket.get(), kBacklog) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("listen ", name));
   return socket;
@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<UniqueFd>> SocketsFromSystemd() {
       return absl::InvalidArgumentError(absl::StrCat(
           "socket: systemd passed one that is not a listening SOCK_SEQPACKET Unix socket (fd=", socket.get(), ")"));
     }
-    // Systemd's block unless the unit says otherwise, and the loop must never wait in accept.
+    // systemd's sockets block unless the unit says otherwise, and the loop must not block in accept.
     const int flags = fcntl(socket.get(), F_GETFL);
     if (flags < 0 || fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0)
       return absl::ErrnoToStatus(errno, "LISTEN_FDS");

@@ -17,14 +17,13 @@ namespace copse::daemon {
 // "%h" becomes `node`; the client does the same with COPSE_SOCKET.
 std::string ExpandSocketName(std::string_view name, std::string_view node);
 
-// A listening SOCK_SEQPACKET socket. `name`: "@name" is abstract, anything else a path, where a
-// socket that a dead daemon left is replaced. ALREADY_EXISTS if a daemon listens there, or something else is there;
-// PERMISSION_DENIED if an abstract name was taken by a user whom clients would not trust, or the folder of a path is
-// closed to us; INVALID_ARGUMENT if the name is too long.
+// Returns a listening SOCK_SEQPACKET socket. `name`: "@name" is abstract, anything else is a path, where the socket of
+// a dead daemon is replaced. ALREADY_EXISTS: a daemon listens there, or the path is no socket. PERMISSION_DENIED:
+// another user, whom clients do not trust, has the abstract name, or the path's folder is not writable.
+// INVALID_ARGUMENT: the name is too long.
 absl::StatusOr<UniqueFd> ListenOn(const std::string& name);
 
-// Sockets that systemd passed (LISTEN_FDS); INVALID_ARGUMENT if one is not a listening
-// SOCK_SEQPACKET Unix socket.
+// Returns the sockets that systemd passed (LISTEN_FDS). INVALID_ARGUMENT: one is not a listening SOCK_SEQPACKET socket.
 absl::StatusOr<std::vector<UniqueFd>> SocketsFromSystemd();
 
 }  // namespace copse::daemon

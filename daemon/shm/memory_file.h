@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that travels as a descriptor: memfds that we make, memfds that clients hand us, and
-// mappings of both.
+// Memory that is passed as a descriptor: memfds of the daemon and of clients, and mappings of both.
 #ifndef COPSE_DAEMON_SHM_MEMORY_FILE_H_
 #define COPSE_DAEMON_SHM_MEMORY_FILE_H_
 
@@ -24,13 +23,13 @@ class Mapping {
 
   // The first `bytes` > 0 of `fd`.
   static absl::StatusOr<Mapping> Map(int fd, uint64_t bytes);
-  // The same of memory that a client uses too: a fault in it (SIGBUS) costs the client, not the process.
+  // Maps memory that a client uses, too: a fault in it (SIGBUS) costs the client, not the process.
   // RESOURCE_EXHAUSTED: too many such mappings.
   static absl::StatusOr<Mapping> MapForClient(int fd, uint64_t bytes);
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  // A page of it could not be read any more and was replaced (base/lost_memory.h).
+  // Whether a page of it was lost and replaced (base/lost_memory.h).
   bool lost() const { return tracked_.lost(); }
 
  private:
@@ -39,15 +38,15 @@ class Mapping {
   TrackedMemory tracked_;
 };
 
-// A zeroed memfd of fixed size: sealed against shrinking and growing.
+// Returns a zeroed memfd of fixed size: it is sealed against shrinking and growing.
 absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t bytes);
-// No more seals can be added: a client cannot seal us out. `against_new_writers`: whoever maps `fd`
-// from now on can only read it; mappings that exist stay writable.
+// Forbids more seals, so that a client cannot add one. `against_new_writers`: later mappings of `fd` are read-only;
+// mappings that exist stay writable.
 absl::Status SealSeals(int fd, bool against_new_writers);
 
-// What a client hands us is safe to map if it can neither shrink nor run out of huge pages under us
-// (either would be a SIGBUS): INVALID_ARGUMENT unless `fd` is a tmpfs memfd, sealed against
-// shrinking, open for writing, of at least `bytes`.
+// Checks that a client's memory is safe to map: it can neither shrink nor run out of huge pages, which would be a
+// SIGBUS. INVALID_ARGUMENT unless `fd` is a tmpfs memfd, sealed against shrinking, open for writing, of at least
+// `bytes`.
 absl::Status CheckClientMemory(int fd, uint64_t bytes);
 
 }  // namespace copse::daemon

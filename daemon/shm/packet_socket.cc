@@ -42,8 +42,7 @@ absl::StatusOr<Receipt> ReceivePacket(int socket, Packet* packet) {
     received = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (received >= 0) break;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Receipt::kNothing;
-    // ECONNRESET (the peer left answers unread) is told once; what it had sent before can still be
-    // read.
+    // ECONNRESET (the peer left answers unread) comes once; the peer's earlier packets can still be read.
     if (errno != EINTR && errno != ECONNRESET) return absl::ErrnoToStatus(errno, "recvmsg");
   }
   if (received <= 0) return Receipt::kClosed;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One message of protocol/attach_protocol.h over a SOCK_SEQPACKET socket, and the descriptors that
-// travel with it.
+// Sends and receives messages of protocol/attach_protocol.h, with their descriptors, over a SOCK_SEQPACKET socket.
 #ifndef COPSE_DAEMON_SHM_PACKET_SOCKET_H_
 #define COPSE_DAEMON_SHM_PACKET_SOCKET_H_
 
@@ -21,7 +20,7 @@
 
 namespace copse::daemon {
 
-// More descriptors than any message may carry: their number is checked, not the kernel trusted.
+// Limit of descriptors in a packet: more than any message has, so that their number can be checked.
 inline constexpr int kDescriptorsMax = 4;
 
 struct Packet {
@@ -40,8 +39,7 @@ struct Packet {
 
 enum class Receipt { kPacket, kNothing, kClosed };
 
-// Never blocks. INVALID_ARGUMENT: the packet is longer than any message, or carries too many
-// descriptors.
+// Never blocks. INVALID_ARGUMENT: the packet is longer than any message, or has too many descriptors.
 absl::StatusOr<Receipt> ReceivePacket(int socket, Packet* packet);
 
 // Never blocks. RESOURCE_EXHAUSTED: the peer does not read. UNAVAILABLE: it is gone.
@@ -53,7 +51,7 @@ absl::Status SendMessage(int socket, const T& message, absl::Span<const int> des
   return SendBytes(socket, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&message), sizeof(T)), descriptors);
 }
 
-// A message of our own, zeroed.
+// Returns a zeroed message with its head.
 template <typename T>
 T NewMessage(attach::MessageType type, uint64_t request) {
   T message;
@@ -64,7 +62,7 @@ T NewMessage(attach::MessageType type, uint64_t request) {
   return message;
 }
 
-// Cuts what does not fit; `field` is zeroed before.
+// Truncates `text` to the field, which was zeroed before.
 template <size_t n>
 void SetText(char (&field)[n], std::string_view text) {
   memcpy(field, text.data(), std::min(text.size(), n - 1));

@@ -65,8 +65,8 @@ UniqueFd PidfdOf(int socket, int64_t pid) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// As for waitpid. A process that is dead but not yet reaped tells it in /proc; afterwards newer
-// kernels' pidfds do.
+// Returns a status as waitpid's. /proc has it while the process is dead but not reaped; later a newer kernel's pidfd
+// has it.
 std::optional<int> WaitStatusOf(const PeerProcess& process) {
   const std::string stat = ReadProc(process.pid, "stat");
   const size_t after_name = stat.rfind(')');

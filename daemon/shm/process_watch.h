@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process behind a client's socket: who it is, and how it ended.
+// The process behind a client's socket: its identity, and its end.
 #ifndef COPSE_DAEMON_SHM_PROCESS_WATCH_H_
 #define COPSE_DAEMON_SHM_PROCESS_WATCH_H_
 
@@ -12,10 +12,10 @@
 
 namespace copse::daemon {
 
-// What the kernel says of the process that connected.
+// The process that connected, as the kernel describes it.
 struct PeerProcess {
   uint32_t uid = 0;
-  int64_t pid = 0;   // 0: in a PID namespace that we do not see
+  int64_t pid = 0;   // 0: in a PID namespace that is not visible here
   std::string name;  // its command, or empty
   UniqueFd pidfd;    // readable once it is dead; invalid if the kernel gives none
 };

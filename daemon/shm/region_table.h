@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that one client's calls may name: region 0 is its port's data area, others it
-// registered.
+// The memory that one client's calls may name: region 0 is its port's data area; it registers the others.
 #ifndef COPSE_DAEMON_SHM_REGION_TABLE_H_
 #define COPSE_DAEMON_SHM_REGION_TABLE_H_
 
@@ -28,8 +27,8 @@ struct RegionLimits {
   uint32_t all_max = 32768;
 };
 
-// A region stays mapped while calls use it, also after it was deregistered. Messages and posts come on two ways, so
-// posts are numbered: what a client posted before it deregistered a region may still name it. Thread-compatible.
+// A region stays mapped while calls use it, also after its deregistration. Messages and posts arrive on two paths, so
+// posts are numbered: posts before the deregistration of a region may still name it. Thread-compatible.
 class RegionTable {
  public:
   // `data` outlives the table, and so does `*of_all`, the number of regions in all tables; null: there is no other.
@@ -41,17 +40,17 @@ class RegionTable {
   // Maps the first `bytes` of a client's memfd. INVALID_ARGUMENT: not memory that is safe to map;
   // RESOURCE_EXHAUSTED: a limit. On success returns the region's number, never 0.
   absl::StatusOr<uint32_t> Register(const UniqueFd& memory, uint64_t bytes);
-  // The client takes the region back: of its posts only the first `posts` can name it. INVALID_ARGUMENT if there is no
-  // such region, or it was taken back before.
+  // The client deregisters the region: only its first `posts` posts can name it. INVALID_ARGUMENT: there is no such
+  // region, or it was deregistered before.
   absl::Status Deregister(uint32_t region, uint64_t posts);
-  // The client's first `posts` posts have been taken: what they name is in use.
+  // The client's first `posts` posts have been taken: the regions that they name are in use.
   void CountPosts(uint64_t posts);
 
   // The `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if they do not all
   // lie in a region.
   absl::StatusOr<uint8_t*> Resolve(const char* what, const ring::Place& place, uint64_t bytes) const;
 
-  // Whether a page of any region could not be read any more. Linear: ask AnyMemoryLost first.
+  // Whether a page of any region was lost. O(regions): call it only if AnyMemoryLost().
   bool lost() const;
 
   // A call uses the region from Use to Unuse; 0 is allowed.
@@ -65,8 +64,8 @@ class RegionTable {
   struct Region {
     Mapping mapping;
     uint32_t uses = 0;
-    std::optional<uint64_t> posts;  // it was taken back: which posts can name it
-    bool retired = false;           // they have all been taken
+    std::optional<uint64_t> posts;  // set at deregistration: number of posts that can name it
+    bool retired = false;           // all these posts have been taken
   };
 
   uint8_t* const data_;
@@ -77,8 +76,8 @@ class RegionTable {
   std::map<uint32_t, Region> regions_;
   uint64_t bytes_ = 0;
   uint32_t next_ = 1;
-  uint64_t posts_ = 0;      // that have been taken
-  uint32_t returning_ = 0;  // regions that were taken back and are not retired
+  uint64_t posts_ = 0;      // number of posts taken
+  uint32_t returning_ = 0;  // regions that were deregistered and are not retired
   bool sweep_needed_ = false;
 };
 

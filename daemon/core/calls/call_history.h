@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which calls the ranks of one node have made in a team, over all its companions.
+// The calls that the ranks of one node have made in a team and its derived teams.
 #ifndef COPSE_DAEMON_CORE_CALLS_CALL_HISTORY_H_
 #define COPSE_DAEMON_CORE_CALLS_CALL_HISTORY_H_
 
@@ -16,28 +16,28 @@
 
 namespace copse::daemon {
 
-// A team and its companions number their calls apart, so a rank in a gather and one in an alltoall may each wait for
-// ever in calls that have the same number. Over all families calls come in one order on all ranks, too: that is
-// numbered here, and what differs under one number is a mistake. Thread-compatible.
+// A team and its derived teams number their calls apart, so a rank in a gather and one in an alltoall could each wait
+// for ever in calls with the same number. All ranks make the calls of all classes in one order, which a CallHistory
+// numbers: different calls under one number are a mistake of the program. Thread-compatible.
 class CallHistory {
  public:
-  // Calls that are remembered, of those that have begun.
+  // The newest calls that have begun are kept, so many.
   static constexpr uint32_t kCallsMax = 64;
 
-  // Consecutive calls, as their arguments' hashes.
+  // Hashes of the arguments of consecutive calls; `first` is the first one's number.
   struct Summary {
     uint64_t first = 0;
     std::vector<uint16_t> hashes;
   };
 
-  // The rank makes its next call. Returns another rank's call of the same number that is different, if there is one.
+  // Records the rank's next call. Returns another rank's call of the same number if it is different.
   std::optional<RankArguments> Note(Rank rank, const CallArguments& arguments);
-  // Of the last call that `Note` was called with.
+  // The number of the last call that Note recorded.
   uint64_t noted() const { return noted_; }
-  // Null: not begun, or forgotten.
+  // Null: it has not begun, or is not kept any more.
   const RankArguments* Find(uint64_t number) const;
   Summary Summarize() const;
-  // The first of another node's calls that is different here.
+  // Returns the number of the first of another node's calls that is different here.
   std::optional<uint64_t> FirstDifference(uint64_t first, absl::Span<const uint16_t> hashes) const;
 
  private:

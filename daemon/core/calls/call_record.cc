@@ -31,11 +31,11 @@ void CallRecord::Post(uint32_t local, const CallPost& post) {
   ++ranks_posted;
 }
 
-void CallRecord::Told(uint32_t local, bool rank_failed) {
+void CallRecord::Notified(uint32_t local, bool rank_failed) {
   DCHECK(state == State::kInFlight);
   CHECK(waits_for(local));
-  members[local].state = Member::State::kTold;
-  ++ranks_told;
+  members[local].state = Member::State::kNotified;
+  ++ranks_notified;
   failed |= rank_failed;
 }
 
@@ -54,7 +54,7 @@ absl::Time CallRecord::last_posted() const {
 
 CallRecord* CallRecords::Begin(CallSeq sequence, uint32_t chunk, const RankArguments& first, LongCall* long_call,
                                absl::Time now) {
-  // It grows with the calls: many teams make few.
+  // The vector grows with the calls, since many teams make only a few.
   const size_t place = sequence.value() & place_mask_;
   if (place >= records_.size()) records_.resize(place + 1);
   std::unique_ptr<CallRecord>& record = records_[place];
@@ -68,7 +68,7 @@ CallRecord* CallRecords::Begin(CallSeq sequence, uint32_t chunk, const RankArgum
   record->node_done = record->failed = false;
   record->sequence = sequence;
   record->chunk = chunk;
-  record->ranks_posted = record->ranks_told = 0;
+  record->ranks_posted = record->ranks_notified = 0;
   record->first = first;
   record->long_call = long_call;
   record->started = record->probed = now;
@@ -114,14 +114,14 @@ void CallRecords::CheckInvariants() const {
     if (record == nullptr) continue;
     CHECK_EQ(record->members.size(), local_ranks_);
     CHECK_EQ(record->sequence.value() & place_mask_, place);
-    CHECK_LE(record->ranks_told, record->ranks_posted);
-    uint32_t posted = 0, told = 0;
+    CHECK_LE(record->ranks_notified, record->ranks_posted);
+    uint32_t posted = 0, notified = 0;
     for (const CallRecord::Member& member : record->members) {
       posted += member.state == CallRecord::Member::State::kAway ? 0 : 1;
-      told += member.state == CallRecord::Member::State::kTold ? 1 : 0;
+      notified += member.state == CallRecord::Member::State::kNotified ? 1 : 0;
     }
     CHECK_EQ(record->ranks_posted, posted);
-    CHECK_EQ(record->ranks_told, told);
+    CHECK_EQ(record->ranks_notified, notified);
     if (record->state == CallRecord::State::kOver) CHECK(record->done());
     if (record->state != CallRecord::State::kInFlight) continue;
     CHECK(!record->done());

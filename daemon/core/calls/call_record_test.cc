@@ -21,7 +21,7 @@ class CallRecordsTest : public ::testing::Test {
   void Run(uint64_t sequence) {
     CallRecord* const call = Begin(sequence);
     for (uint32_t local = 0; local < 2; ++local) call->Post(local, CallPost{});
-    for (uint32_t local = 0; local < 2; ++local) call->Told(local, false);
+    for (uint32_t local = 0; local < 2; ++local) call->Notified(local, false);
     call->node_done = true;
     records_.End(call);
   }
@@ -43,11 +43,11 @@ TEST_F(CallRecordsTest, ACallIsDoneOnceItsNodeAndAllItsRanksAre) {
   EXPECT_EQ(call->members[0].value, 7u);
   records_.CheckInvariants();
   call->node_done = true;
-  call->Told(0, false);
+  call->Notified(0, false);
   EXPECT_FALSE(call->done());
   EXPECT_FALSE(call->failed);
   records_.CheckInvariants();
-  call->Told(1, true);
+  call->Notified(1, true);
   EXPECT_TRUE(call->done());
   EXPECT_TRUE(call->failed);
   records_.End(call);
@@ -70,7 +70,7 @@ TEST_F(CallRecordsTest, CallsAreRememberedForTwoWindows) {
 TEST_F(CallRecordsTest, ARecordIsAsNewForTheNextCall) {
   CallRecord* call = Begin(0);
   for (uint32_t local = 0; local < 2; ++local) call->Post(local, CallPost{});
-  for (uint32_t local = 0; local < 2; ++local) call->Told(local, true);
+  for (uint32_t local = 0; local < 2; ++local) call->Notified(local, true);
   call->node_done = true;
   records_.End(call);
   call = Begin(2 * kWindow);
@@ -95,8 +95,8 @@ TEST_F(CallRecordsTest, AChunkKnowsItsCall) {
 TEST_F(CallRecordsTest, BrokenBooksAreNoticed) {
   CallRecord* const call = Begin(0);
   call->Post(0, CallPost{});
-  call->members[0].state = CallRecord::Member::State::kTold;
-  EXPECT_DEATH(records_.CheckInvariants(), "ranks_told");
+  call->members[0].state = CallRecord::Member::State::kNotified;
+  EXPECT_DEATH(records_.CheckInvariants(), "ranks_notified");
   call->members[0].state = CallRecord::Member::State::kAway;
   EXPECT_DEATH(records_.CheckInvariants(), "ranks_posted");
 }
@@ -118,7 +118,7 @@ TEST_F(CallRecordsDeathTest, ACallInFlightIsNotReplaced) {
 
 TEST_F(CallRecordsDeathTest, ARankPostsAndIsToldOnce) {
   CallRecord* const call = Begin(1);
-  EXPECT_DEATH(call->Told(0, false), "waits_for");
+  EXPECT_DEATH(call->Notified(0, false), "waits_for");
   call->Post(0, CallPost{});
   EXPECT_DEATH(call->Post(0, CallPost{}), "kAway");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes between a client and the daemon's core, whatever carries it: shared memory, or the simulator.
+// The calls and events between a client and the daemon's core; shared memory or the simulator carries them.
 #ifndef COPSE_DAEMON_CORE_CALLS_CLIENT_INTERFACE_H_
 #define COPSE_DAEMON_CORE_CALLS_CLIENT_INTERFACE_H_
 
@@ -16,7 +16,7 @@
 
 namespace copse::daemon {
 
-// An inline contribution is at most this long.
+// Limit of an inline contribution, in bytes.
 inline constexpr uint32_t kInlineBytesMax = 64;
 
 // A client of this daemon: one attached process. Numbers are not reused.
@@ -30,32 +30,32 @@ struct ClientHello {
   uint32_t dq_entries = 256;
 };
 
-// A call as one rank posts it, from the client's submission queue until the engine has it: copied out of the client's
-// memory and checked against its rules.
+// A call as one rank posts it, from the client's submission queue until the engine has it. It was copied out of the
+// client's memory and checked.
 struct CallPost {
   uint32_t team = 0;  // handle
   CallArguments arguments;
-  // Memory of the call: contribution and result. Either may be null if unused or empty. Mapped until the event.
+  // The buffers: contribution and result. Either is null if it is unused or empty. They stay mapped until the event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
-  uint64_t send_bytes = 0;     // what is mapped behind `send`, at least the message if it is used
-  uint64_t receive_bytes = 0;  // what is mapped behind `receive`, likewise
-  // The contribution is the first `send_bytes` of `inline_data`, and `send` has no meaning.
+  uint64_t send_bytes = 0;     // mapped at `send`; at least the message if the buffer is used
+  uint64_t receive_bytes = 0;  // mapped at `receive`, likewise
+  // If set, the contribution is the first `send_bytes` of `inline_data`, and `send` has no meaning.
   bool send_is_inline = false;
   std::array<uint8_t, kInlineBytesMax> inline_data{};
-  // Where in `send` and `receive` each rank's block lies, where a buffer has one for each rank and they are not simply
-  // equal blocks by rank: send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root),
-  // allgatherv, alltoallv. Null: equal blocks of arguments.bytes(), or the buffer is one block (then its bytes are
-  // exactly send_bytes or receive_bytes, as the contribution to a gatherv). With kCountsKnown all ranks give them, of
-  // which only the sizes matter where the buffer itself is not used. Shared, as all chunks of the call use it.
+  // The offset and size of each rank's block in `send` and `receive`, for buffers of blocks that are not all equal:
+  // send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root), allgatherv,
+  // alltoallv. Null: blocks of arguments.bytes() each, or one block, of exactly send_bytes or receive_bytes, such as
+  // the contribution to a gatherv. With kCountsKnown all ranks give the lists; where the buffer itself is not used,
+  // only the sizes matter. The lists are shared, since all chunks of the call use them.
   std::shared_ptr<const BlockList> send_blocks;
   std::shared_ptr<const BlockList> receive_blocks;
-  // The call begins while at most so many of the rank's calls of this team, with it, are under way; 0: no limit. Calls
-  // of several such limits are a schedule: the first ones have the network, the next ones wait (Li et al., T-NBC:
-  // priorities). Calls behind it wait with it. A team's calls of another collective class do not count.
+  // The call begins only while at most so many of the rank's calls of this team, with it, are under way; 0: no limit.
+  // Such limits make a schedule: the first calls have the network, the next ones wait (Li et al., T-NBC: priorities).
+  // Later calls of the rank wait behind it. Calls of another collective class do not count.
   uint32_t under_way_max = 0;
   uint64_t value = 0;  // comes back in the event
-  absl::Time posted;   // when the team got it; the core's
+  absl::Time posted;   // set by the core when the team accepts the call
 };
 
 struct ClientEvent {
@@ -64,7 +64,7 @@ struct ClientEvent {
   schedule::FailureReport failure;  // kNone: success
 };
 
-// Receives what the core has for a client. Called from within the core's own calls, on its thread; must not call back.
+// Receives a client's events. The core calls it from within its own calls, on its thread; it must not call back.
 class ClientSink {
  public:
   virtual ~ClientSink() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a daemon measures of its calls: how long they took, how they ended, and the trace.
+// Measurements of a daemon's calls: latencies, results, and the trace.
 #ifndef COPSE_DAEMON_CORE_CALLS_INSTRUMENTS_H_
 #define COPSE_DAEMON_CORE_CALLS_INSTRUMENTS_H_
 
@@ -22,16 +22,16 @@
 
 namespace copse::daemon {
 
-// Histograms of what calls took, by collective, size class and part. A class's histograms are made when its first call
-// ends, 8 KB; there are at most kCollectiveCount * kSizeClasses. Thread-compatible.
+// Histograms of latencies by collective, size class and part of a call. Those of a class, 8 KB, are allocated when its
+// first call ends; there are at most kCollectiveCount * kSizeClasses. Thread-compatible.
 class CallLatencies {
  public:
-  // Class 0: no bytes; class k: [2^(k-1), 2^k). Longer ones than the last class's count there.
+  // Class 0: no bytes; class k: [2^(k-1), 2^k). The last class has all longer calls, too.
   static constexpr uint32_t kSizeClasses = 32;
   static uint32_t ClassOf(uint64_t bytes);
 
   void Record(Collective collective, uint64_t bytes, schedule::CallPart part, absl::Duration took);
-  // Rows by collective, class and part; those of parts without a value are left out.
+  // Rows are ordered by collective, class and part. Parts without a value have none.
   std::vector<schedule::LatencyStatus> Rows() const;
 
  private:
@@ -39,32 +39,32 @@ class CallLatencies {
   std::array<std::array<std::unique_ptr<Parts>, kSizeClasses>, kCollectiveCount> classes_;
 };
 
-// Instruments outlive the core that is given them, and serve that one core. The simulator's nodes have none unless a
-// test asks. Thread-compatible.
+// Instruments serve one core and outlive it. Nodes of the simulator have none unless a test sets them.
+// Thread-compatible.
 class Instruments {
  public:
-  // `trace_records`: of the ring; 0: no trace. `*clock` outlives it.
+  // `trace_records`: the ring's size; 0: no trace. `*clock` outlives it.
   Instruments(const Clock* clock, uint32_t trace_records);
 
   CallLatencies& latencies() { return latencies_; }
   const CallLatencies& latencies() const { return latencies_; }
   emu::TraceRing* trace() const { return trace_.get(); }  // null: off
 
-  // --- What befalls a call ---
+  // --- Events of a call ---
   void CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                   absl::Time now);
   void CallJoined(TeamId team, CallSeq sequence, bool first, bool last, const CallArguments& arguments);
-  // A rank has been told; kNone: success.
+  // A rank was notified of the end; kNone: success.
   void CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                  schedule::Failure failure);
   void CallOver(TeamId team, CallSeq sequence);
   void EpochSwitched(TeamId team, EpochId epoch, CallSeq first_call);
   void TeamBroken(TeamId team, schedule::Failure failure);
   void ClientWoken(ClientId client);
-  // A post that never got a number.
+  // A post was refused before it had a number.
   void PostRefused() { ++posts_refused_; }
 
-  // calls.COLLECTIVE.ok, calls.COLLECTIVE.FAILURE for failures that came, calls.refused, clients.woken.
+  // Adds calls.COLLECTIVE.ok, calls.COLLECTIVE.FAILURE for failures that occurred, calls.refused, clients.woken.
   void AppendCounters(std::map<std::string, uint64_t>* counters) const;
 
  private:
@@ -76,10 +76,10 @@ class Instruments {
   uint64_t clients_woken_ = 0;
 };
 
-// What `query` asks of the trace; `instruments` may be null, which says that it is off.
+// Answers `query`. `instruments` may be null: the trace is off.
 schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now);
 
-// "member_lost".
+// Returns a name such as "member_lost".
 std::string_view FailureName(schedule::Failure failure);
 
 }  // namespace copse::daemon

@@ -15,13 +15,13 @@
 namespace copse::daemon {
 namespace {
 
-// From a question to the next.
+// Time from a request to the next.
 constexpr absl::Duration kAskAgain = absl::Seconds(2);
-// A daemon that does not answer so many has lost its half, or is too old to know the question.
+// A daemon that does not answer so many requests has lost its half, or is too old to know them.
 constexpr int kQuestionsMax = 5;
-// How long the side that does not ask waits to be asked: its peer may have no connection any more.
+// Limit for the peer's request at the side that waits for it: the peer may have no connection any more.
 constexpr absl::Duration kUnasked = absl::Seconds(20);
-// How long frames wait for an answer.
+// Limit for which frames wait for a reply.
 constexpr absl::Duration kHoldMax = absl::Seconds(5);
 
 }  // namespace
@@ -72,7 +72,7 @@ void Connections::Disconnect(Incarnation peer) {
   network_->Disconnect(peer);
 }
 
-void Connections::Part(Incarnation peer) {
+void Connections::Release(Incarnation peer) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
   Connection* const connection = &it->second;
@@ -86,7 +86,7 @@ void Connections::Part(Incarnation peer) {
 void Connections::Ask(Incarnation peer, Connection* connection) {
   connection->number = next_number_++;
   ++connection->unanswered;
-  const bool asked = SendMessage(peer, PartAskMessage{.number = connection->number});
+  const bool asked = SendMessage(peer, CloseRequestMessage{.number = connection->number});
   SetState(connection, asked ? State::kAsked : State::kIdle, clock_->Now() + kAskAgain);
 }
 
@@ -148,7 +148,7 @@ void Connections::OnFrame(absl::Span<const uint8_t> frame) {
   if (!TakeMessage(frame)) sink_->OnFrame(frame);
 }
 
-// What is taken here is a control message, which no sink takes at once.
+// Requests and replies are control messages, which no sink takes at once.
 bool Connections::TakeFrame(absl::Span<const uint8_t> frame) { return sink_->TakeFrame(frame); }
 
 bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
@@ -157,9 +157,9 @@ bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
   std::memcpy(&header, frame.data(), sizeof(header));
   if (header.kind != static_cast<uint8_t>(emu::FrameKind::kControl)) return false;
   const auto type = static_cast<PeerMessageType>(header.count);
-  if (type != PeerMessageType::kPartAsk && type != PeerMessageType::kPartAnswer) return false;
+  if (type != PeerMessageType::kCloseRequest && type != PeerMessageType::kCloseReply) return false;
   frame.remove_prefix(sizeof(header));
-  // What does not fit is the engine's, which counts it.
+  // A malformed frame goes to the engine, which counts it.
   if (!Compatible(kPacketVersion, header.version) || header.destination_incarnation != self_.value() ||
       header.bytes != frame.size()) {
     return false;
@@ -168,26 +168,26 @@ bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
       DecodePeerMessage(header.count, std::string_view(reinterpret_cast<const char*>(frame.data()), frame.size()));
   if (!message.ok()) return false;
   const Incarnation peer(header.source_incarnation);
-  if (const auto* ask = std::get_if<PartAskMessage>(&*message)) OnAsk(peer, *ask);
-  if (const auto* answer = std::get_if<PartAnswerMessage>(&*message)) OnAnswer(peer, *answer);
+  if (const auto* ask = std::get_if<CloseRequestMessage>(&*message)) OnAsk(peer, *ask);
+  if (const auto* answer = std::get_if<CloseReplyMessage>(&*message)) OnAnswer(peer, *answer);
   return true;
 }
 
-void Connections::OnAsk(Incarnation peer, const PartAskMessage& message) {
+void Connections::OnAsk(Incarnation peer, const CloseRequestMessage& message) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
   Connection* const connection = &it->second;
   const bool agreed = connection->state == State::kIdle || connection->state == State::kAgreed;
-  const bool said = SendMessage(peer, PartAnswerMessage{.number = message.number, .agreed = agreed});
-  // Not every network tells that the peer has closed its end, while this one is open.
+  const bool said = SendMessage(peer, CloseReplyMessage{.number = message.number, .agreed = agreed});
+  // Not every network reports that the peer has closed its end while this one is open.
   if (agreed && said) SetState(connection, State::kAgreed, clock_->Now() + kAskAgain);
 }
 
-void Connections::OnAnswer(Incarnation peer, const PartAnswerMessage& message) {
+void Connections::OnAnswer(Incarnation peer, const CloseReplyMessage& message) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
   Connection* const connection = &it->second;
-  if (message.number != connection->number) return;  // another question stands
+  if (message.number != connection->number) return;  // a newer request is under way
   const bool held = connection->state == State::kHeld;
   if (!held && connection->state != State::kAsked) return;
   if (!message.agreed) {
@@ -203,7 +203,7 @@ void Connections::OnPeerDown(Incarnation peer, const absl::Status& why) {
   const auto it = connections_.find(peer);
   if (it == connections_.end() || it->second.state == State::kUsed) return sink_->OnPeerDown(peer, why);
   if (it->second.state == State::kHeld) {
-    // It has agreed, and perhaps needs the connection itself again. If it is dead, the new one fails too.
+    // The peer has agreed and closed. If it is dead, the new connection fails, too.
     const absl::Status connected = Reconnect(peer, &it->second);
     if (!connected.ok()) sink_->OnPeerDown(peer, connected);
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections between daemons, closed by agreement.
+// Connections between daemons, which close by agreement.
 #ifndef COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 #define COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 
@@ -19,21 +19,21 @@
 
 namespace copse::daemon {
 
-// Connections stand between the engine and the network, and close what neither side uses.
+// Connections is the Transport between engine and network that closes connections which neither side uses.
 //
-// A side that closes resets the other, where a reset is evidence of death. So of two daemons the one with the lower
-// incarnation asks before it closes (the other one only if it is not asked for long), and closes only if the other has
-// no use for the connection either (docs/reference/packets.md). Who has agreed and needs it again connects anew; who
-// has asked and needs it again holds its frames back until it knows. Thread-compatible: the core's thread. `*clock` and
-// `*network` outlive it.
+// A close at one side is a reset at the other, and a reset is evidence of death. So one of the two daemons, the one
+// with the lower incarnation, sends a request before it closes (the other one only if it receives none for long), and
+// closes only if the peer does not use the connection either (docs/reference/packets.md). A daemon that has agreed and
+// needs the connection again connects anew; a daemon that has sent a request and needs it again holds its frames back
+// until the reply. Thread-compatible: only the core's thread calls it. `*clock` and `*network` outlive it.
 class Connections final : public emu::Transport, private emu::TransportSink {
  public:
   Connections(const Clock* clock, emu::Transport* network, Incarnation self)
       : clock_(clock), network_(network), self_(self) {}
 
-  // The connection is not used any more, until Connect. It may stay for a while.
-  void Part(Incarnation peer);
-  // Asks again, and gives up. To be called every few hundred milliseconds while `waiting`.
+  // The engine does not use the connection any more, until Connect. It closes once the peer agrees.
+  void Release(Incarnation peer);
+  // Repeats requests, and gives up on them. The core calls it every few hundred milliseconds while `waiting`.
   void Tick();
   bool waiting() const;
   size_t size() const { return connections_.size(); }
@@ -48,17 +48,17 @@ class Connections final : public emu::Transport, private emu::TransportSink {
  private:
   enum class State : uint8_t {
     kUsed,
-    kIdle,    // waits for the peer to ask, or to ask it
-    kAsked,   // waits for its answer
-    kHeld,    // the same, but is needed again: frames wait too
-    kAgreed,  // the peer will close it, or has
+    kIdle,    // unused: waits for the peer's request, or to send one
+    kAsked,   // waits for the reply
+    kHeld,    // waits for the reply, and is needed again: frames wait, too
+    kAgreed,  // the peer will close it, or has closed it
   };
   struct Connection {
     std::string worker_address;
     State state = State::kUsed;
-    uint64_t number = 0;                      // of the last question
-    int unanswered = 0;                       // questions
-    absl::Time due = absl::InfiniteFuture();  // to ask, or to wait no longer
+    uint64_t number = 0;                      // the last request's
+    int unanswered = 0;                       // requests
+    absl::Time due = absl::InfiniteFuture();  // for the next request, or the end of a wait
   };
 
   // --- emu::TransportSink ---
@@ -66,10 +66,10 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   bool TakeFrame(absl::Span<const uint8_t> frame) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
 
-  // Whether the frame is one of ours, and handled.
+  // Handles the frame if it is a request or a reply; else returns false.
   bool TakeMessage(absl::Span<const uint8_t> frame);
-  void OnAsk(Incarnation peer, const PartAskMessage& message);
-  void OnAnswer(Incarnation peer, const PartAnswerMessage& message);
+  void OnAsk(Incarnation peer, const CloseRequestMessage& message);
+  void OnAnswer(Incarnation peer, const CloseReplyMessage& message);
   void Ask(Incarnation peer, Connection* connection);
   bool SendMessage(Incarnation peer, const PeerMessage& message);
   void SetState(Connection* connection, State state, absl::Time due);

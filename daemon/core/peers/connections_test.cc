@@ -84,10 +84,10 @@ class ConnectionsTest : public testing::Test {
 };
 
 TEST_F(ConnectionsTest, WhatNeitherUsesIsClosedAndIsNobodysDeath) {
-  a_.connections->Part(b_.self);
+  a_.connections->Release(b_.self);
   Pass(absl::Seconds(1));
   EXPECT_TRUE(Send(a_, b_).ok()) << "b uses it";
-  b_.connections->Part(a_.self);
+  b_.connections->Release(a_.self);
   Pass(absl::Seconds(3));
   EXPECT_TRUE(absl::IsUnavailable(Send(a_, b_)));
   EXPECT_TRUE(absl::IsUnavailable(Send(b_, a_)));
@@ -99,7 +99,7 @@ TEST_F(ConnectionsTest, WhatOneSideUsesStays) {
   for (Side* idle : {&a_, &b_}) {
     Make();
     Side& other = idle == &a_ ? b_ : a_;
-    idle->connections->Part(other.self);
+    idle->connections->Release(other.self);
     Pass(absl::Minutes(1));
     ASSERT_TRUE(Send(other, *idle).ok());
     ASSERT_TRUE(Send(*idle, other).ok());
@@ -118,8 +118,8 @@ TEST_F(ConnectionsTest, WhatIsNeededAgainWhileItCloses) {
     for (int b_at = 0; b_at < kMoments; ++b_at) {
       SCOPED_TRACE(testing::Message() << "a at " << a_at << ", b at " << b_at);
       Make();
-      b_.connections->Part(a_.self);
-      a_.connections->Part(b_.self);
+      b_.connections->Release(a_.self);
+      a_.connections->Release(b_.self);
       bool a_sent = false, b_sent = false;
       for (int i = 0; i < 3 * kMoments; ++i) {
         if (i == a_at) Use(a_, b_);
@@ -143,8 +143,8 @@ TEST_F(ConnectionsTest, DeathIsStillDeath) {
   PassQuietly(absl::Milliseconds(1));
   EXPECT_EQ(a_.downs, 1) << "in use";
   Make();
-  b_.connections->Part(a_.self);
-  a_.connections->Part(b_.self);
+  b_.connections->Release(a_.self);
+  a_.connections->Release(b_.self);
   Use(a_, b_);
   EXPECT_TRUE(absl::IsResourceExhausted(Send(a_, b_))) << "b may be closing it";
   network_->Crash(b_.node);
@@ -154,12 +154,12 @@ TEST_F(ConnectionsTest, DeathIsStillDeath) {
 
 TEST_F(ConnectionsTest, APeerThatDoesNotAnswerIsNotWaitedForForEver) {
   network_->Pause(b_.node);
-  a_.connections->Part(b_.self);
+  a_.connections->Release(b_.self);
   Use(a_, b_);
   EXPECT_TRUE(absl::IsResourceExhausted(Send(a_, b_)));
   Pass(absl::Seconds(6));
   EXPECT_TRUE(Send(a_, b_).ok()) << "it may not know the question";
-  a_.connections->Part(b_.self);
+  a_.connections->Release(b_.self);
   Pass(absl::Seconds(20));
   EXPECT_TRUE(absl::IsUnavailable(Send(a_, b_)));
   EXPECT_FALSE(a_.connections->waiting());
@@ -167,8 +167,8 @@ TEST_F(ConnectionsTest, APeerThatDoesNotAnswerIsNotWaitedForForEver) {
 }
 
 TEST_F(ConnectionsTest, WhoHasAgreedClosesEvenIfNobodyTellsItThatThePeerHas) {
-  b_.connections->Part(a_.self);
-  a_.connections->Part(b_.self);
+  b_.connections->Release(a_.self);
+  a_.connections->Release(b_.self);
   PassQuietly(1.5 * kLatency);
   network_->Cut(a_.node, b_.node);  // b has agreed, and a does not hear it
   Pass(absl::Seconds(4));
@@ -182,15 +182,15 @@ TEST_F(ConnectionsTest, WhoIsNeverAskedAsksAtLast) {
   network_->Cut(a_.node, b_.node);
   a_.connections->Disconnect(b_.self);  // it has given b up, and b is not told
   network_->Heal(a_.node, b_.node);
-  b_.connections->Part(a_.self);
+  b_.connections->Release(a_.self);
   Pass(absl::Seconds(60));
   EXPECT_EQ(b_.connections->size(), 0u);
   EXPECT_FALSE(b_.connections->waiting());
 }
 
 TEST_F(ConnectionsTest, AnswersToOtherQuestionsMeanNothing) {
-  a_.connections->Part(b_.self);
-  const EncodedPeerMessage answer = EncodePeerMessage(PartAnswerMessage{.number = 77, .agreed = true});
+  a_.connections->Release(b_.self);
+  const EncodedPeerMessage answer = EncodePeerMessage(CloseReplyMessage{.number = 77, .agreed = true});
   emu::FrameHeader header{};
   header.version = 1;
   header.kind = static_cast<uint8_t>(emu::FrameKind::kControl);

@@ -8,7 +8,7 @@
 namespace copse::daemon {
 namespace {
 
-// How long a connection without users is kept: what was sent last must leave, and teams come and go.
+// A connection without users is kept for so long: the last messages must leave, and teams come and go.
 constexpr absl::Duration kLinger = absl::Seconds(2);
 
 }  // namespace
@@ -20,7 +20,7 @@ absl::Status NeighbourTable::Acquire(const schedule::TeamNode& node, absl::Time 
     it = neighbours_.emplace(node.incarnation, Neighbour{.node = node, .sent = absl::InfinitePast()}).first;
   }
   Neighbour& neighbour = it->second;
-  if (neighbour.users++ == 0) neighbour.heard = now;  // silence counts from now on
+  if (neighbour.users++ == 0) neighbour.last_received = now;  // silence counts from now on
   return absl::OkStatus();
 }
 
@@ -36,7 +36,7 @@ absl::Status NeighbourTable::AcquireGuest(const schedule::TeamNode& node, absl::
     RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address}));
     it = neighbours_
              .emplace(node.incarnation,
-                      Neighbour{.node = node, .heard = now, .sent = absl::InfinitePast(), .released = now})
+                      Neighbour{.node = node, .last_received = now, .sent = absl::InfinitePast(), .released = now})
              .first;
   }
   ++it->second.guests;
@@ -59,13 +59,13 @@ void NeighbourTable::Lost(Incarnation peer) {
   if (neighbours_.erase(peer) > 0) connections_->Disconnect(peer);
 }
 
-void NeighbourTable::Heard(Incarnation peer, absl::Time now) {
+void NeighbourTable::OnReceived(Incarnation peer, absl::Time now) {
   const auto it = neighbours_.find(peer);
-  if (it != neighbours_.end()) it->second.heard = now;
+  if (it != neighbours_.end()) it->second.last_received = now;
 }
 
-void NeighbourTable::Forgive(absl::Duration gap) {
-  for (auto& [peer, neighbour] : neighbours_) neighbour.heard += gap;
+void NeighbourTable::AllowFor(absl::Duration gap) {
+  for (auto& [peer, neighbour] : neighbours_) neighbour.last_received += gap;
 }
 
 std::vector<Incarnation> NeighbourTable::DueHeartbeats(absl::Time now, absl::Duration interval) {
@@ -81,14 +81,14 @@ std::vector<Incarnation> NeighbourTable::DueHeartbeats(absl::Time now, absl::Dur
 std::vector<schedule::TeamNode> NeighbourTable::Silent(absl::Time now, absl::Duration timeout) const {
   std::vector<schedule::TeamNode> silent;
   for (const auto& [peer, neighbour] : neighbours_) {
-    if (neighbour.users > 0 && now - neighbour.heard >= timeout) silent.push_back(neighbour.node);
+    if (neighbour.users > 0 && now - neighbour.last_received >= timeout) silent.push_back(neighbour.node);
   }
   return silent;
 }
 
-uint32_t NeighbourTable::HeardSince(absl::Time then) const {
+uint32_t NeighbourTable::ReceivedSince(absl::Time then) const {
   return static_cast<uint32_t>(std::count_if(neighbours_.begin(), neighbours_.end(), [&](const auto& entry) {
-    return entry.second.users > 0 && entry.second.heard >= then;
+    return entry.second.users > 0 && entry.second.last_received >= then;
   }));
 }
 
@@ -100,7 +100,7 @@ bool NeighbourTable::InUse(Incarnation peer) const {
 void NeighbourTable::DropUnused(absl::Time now) {
   for (auto it = neighbours_.begin(); it != neighbours_.end();) {
     if (it->second.users == 0 && it->second.guests == 0 && now - it->second.released >= kLinger) {
-      connections_->Part(it->first);
+      connections_->Release(it->first);
       it = neighbours_.erase(it);
     } else {
       ++it;

@@ -61,10 +61,10 @@ TEST_F(NeighbourTableTest, SilenceCountsFromWhatWasHeardLast) {
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   EXPECT_TRUE(table_->Silent(start_ + 9 * kSecond, 10 * kSecond).empty());
   EXPECT_EQ(table_->Silent(start_ + 10 * kSecond, 10 * kSecond).size(), 1u);
-  table_->Heard(Incarnation(2), start_ + 5 * kSecond);
+  table_->OnReceived(Incarnation(2), start_ + 5 * kSecond);
   EXPECT_TRUE(table_->Silent(start_ + 14 * kSecond, 10 * kSecond).empty());
   // This daemon itself stood still for a minute: that is not the neighbour's silence.
-  table_->Forgive(absl::Minutes(1));
+  table_->AllowFor(absl::Minutes(1));
   EXPECT_TRUE(table_->Silent(start_ + 70 * kSecond, 10 * kSecond).empty());
   EXPECT_EQ(table_->Silent(start_ + 75 * kSecond, 10 * kSecond).size(), 1u);
 }

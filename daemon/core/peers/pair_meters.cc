@@ -13,36 +13,35 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Connections come up, and caches warm, with these.
+// The first pongs do not count: connections come up, and caches warm.
 constexpr uint32_t kWarmPongs = 2;
 constexpr uint32_t kPongsMin = 3;
-// A ping may come before its receiver was told of the measurement, and is ignored then.
+// A ping that arrives before the planner's query is ignored, so pings are repeated.
 constexpr absl::Duration kPingAgain = absl::Milliseconds(100);
-// Whoever has not answered any ping by then will not.
+// A peer that has answered no ping by then will not answer.
 constexpr absl::Duration kNoPong = absl::Seconds(2);
 constexpr size_t kPingsMax = 10'000;
 
 constexpr uint64_t kWindowFirst = 32 * 1024;
 constexpr uint64_t kWindowMax = 16u << 20;
 constexpr int64_t kRoundNsMin = 5'000'000;
-// A round that is faster than the best before by this has grown.
+// The rate grows while a round is faster than the best before by this factor.
 constexpr double kGrowth = 1.15;
 constexpr uint32_t kRoundsWithoutGrowth = 2;
-// A window from this size on that takes so many round trips to pass lies in a queue for much of that time. A larger one
-// would overflow queues: what was lost holds up all behind it, which then seems to arrive at once.
+// A window of at least this size that takes so many round trips to pass lies in a queue for much of that time. A larger
+// one would overflow queues: a lost packet holds up all later ones, which then seem to arrive at once.
 constexpr uint64_t kWindowFillsQueues = 512 * 1024;
 constexpr double kFullRoundTrips = 1.75;
-// A window that passes in less waits nowhere: it is what holds the rate down.
+// A window that passes in fewer round trips waits nowhere, so the window limits the rate.
 constexpr double kUnfilledRoundTrips = 1.25;
 constexpr int64_t kSteadyNs = 40'000'000;
 constexpr size_t kSteadyRounds = 4;
-// With fewer, none can be told from the others.
+// Among fewer rounds, none can be taken for an outlier.
 constexpr size_t kTrimmedRoundsMin = 3;
 constexpr int kFramesPerTurn = 16;
 constexpr uint64_t kAcksInWindow = 8;
 constexpr absl::Duration kAckAfter = absl::Milliseconds(1);
-// A passive side that has heard and hears no more was not told of the end; an active one that waits for the last bytes
-// to arrive waits no longer either.
+// A passive side that receives nothing for so long has missed the end; an active one stops waiting for the last bytes.
 constexpr absl::Duration kSilence = absl::Seconds(2);
 
 int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
@@ -93,7 +92,7 @@ bool PairMeters::Send(Meter* meter, const PeerMessage& message) {
 }
 
 void PairMeters::Ping(Meter* meter) {
-  if (meter->pinged.size() >= kPingsMax) return;  // nobody answers: the time-out ends it
+  if (meter->pinged.size() >= kPingsMax) return;  // without answers, the time-out ends it
   const auto number = static_cast<uint32_t>(meter->pinged.size());
   const absl::Time before = host_->Now();
   meter->pinged.push_back(before);
@@ -105,7 +104,7 @@ void PairMeters::OnMessage(Incarnation from, const MeterMessage& message, absl::
   const auto it = meters_.find(QueryOf(message));
   if (it == meters_.end() || it->second.query.peer.incarnation != from) return;
   Meter* const meter = &it->second;
-  meter->heard = host_->Now();
+  meter->last_received = host_->Now();
   if (const auto* ping = std::get_if<MeterPing>(&message); ping != nullptr && !meter->query.active) {
     if (meter->receive_ns.size() < kPingsMax) meter->receive_ns.push_back(Nanoseconds(receive_cost));
     const MeterPong pong = {.query = ping->query,
@@ -176,8 +175,8 @@ bool PairMeters::SendBulk(Meter* meter) {
 void PairMeters::OnBulk(Meter* meter, const MeterBulk& bulk) {
   meter->received += bulk.bytes;
   meter->received_at = host_->Now();
-  // Often enough for the window; on slow links at every frame.
-  const bool soon = meter->received - meter->told < bulk.ack_every && meter->received_at - meter->told_at < kAckAfter;
+  // Acknowledges often enough for the window; on slow links every frame.
+  const bool soon = meter->received - meter->acked < bulk.ack_every && meter->received_at - meter->acked_at < kAckAfter;
   if (!soon || bulk.last) Acknowledge(meter);
 }
 
@@ -185,21 +184,22 @@ bool PairMeters::Acknowledge(Meter* meter) {
   const MeterAck ack = {
       .query = meter->query.query, .bytes = meter->received, .at_ns = Nanoseconds(meter->received_at - meter->started)};
   if (!Send(meter, ack)) return false;
-  meter->told = ack.bytes;
-  meter->told_at = host_->Now();
+  meter->acked = ack.bytes;
+  meter->acked_at = host_->Now();
   return true;
 }
 
 void PairMeters::OnAck(Meter* meter, const MeterAck& ack) {
   if (meter->phase == Phase::kPings || ack.bytes <= meter->acknowledged || ack.bytes > meter->sent) return;
+  if (ack.at_ns < meter->last_ack_ns) return;  // the peer's clock does not go back, so this is no acknowledgment
   meter->acknowledged = ack.bytes;
   if (meter->phase == Phase::kDrain) {
     if (meter->acknowledged == meter->sent) Finish(meter->query.query, {});
     return;
   }
   meter->last_ack_ns = ack.at_ns;
-  if (!meter->heard_ack) {
-    meter->heard_ack = true;
+  if (!meter->has_ack) {
+    meter->has_ack = true;
     meter->round_bytes = meter->steady_bytes = ack.bytes;
     meter->round_ns = meter->steady_ns = ack.at_ns;
   }
@@ -228,10 +228,10 @@ void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns
     } else if (++meter->rounds_without_growth >= kRoundsWithoutGrowth) {
       meter->growing = false;
     }
-    // Whoever carries the bytes may need a round to take what the window gives.
+    // The network may need a round to make use of a larger window.
     if (meter->rounds_without_growth == 0 && !full) meter->window = std::min(kWindowMax, 2 * meter->window);
     meter->round_rate = std::max(meter->round_rate, round.rate());
-    // What is steady begins with the round that has shown it; if bytes or time end before, with the last that is whole.
+    // The steady part begins with the round that has shown it; if bytes or time end before, with the last whole round.
     meter->steady.clear();
     meter->steady_bytes = meter->round_bytes;
     meter->steady_ns = meter->round_ns;
@@ -239,9 +239,9 @@ void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns
   meter->steady.push_back(round);
 }
 
-// Without the rounds in which somebody stood still, and those in which all came at once that had waited for him.
+// Leaves out the slowest rounds, in which a node stood still, and the fastest, in which the delayed bytes arrived.
 PairMeters::Round PairMeters::SteadyPart(const Meter& meter) {
-  if (!meter.heard_ack) return {};
+  if (!meter.has_ack) return {};
   if (meter.steady.size() < kTrimmedRoundsMin) {
     return {.bytes = meter.acknowledged - meter.steady_bytes, .ns = meter.last_ack_ns - meter.steady_ns};
   }
@@ -276,7 +276,7 @@ void PairMeters::Finish(uint64_t query, const FailureReport& why) {
   Meter& meter = entry.mapped();
   const Incarnation peer = meter.query.peer.incarnation;
   if (meter.query.active) {
-    // Should it not leave, the peer's own time-out ends it there.
+    // If the message is lost, the peer's own time-out ends the measurement there.
     (void)host_->SendToMeasured(peer, MeterEnd{.query = query});
     schedule::MeasureReply reply{.query = query, .why = why};
     reply.pings = static_cast<uint32_t>(meter.round_trips_ns.size());
@@ -309,7 +309,7 @@ bool PairMeters::Progress() {
     const auto it = meters_.find(id);
     if (it == meters_.end()) continue;
     Meter* const meter = &it->second;
-    const bool silent = now - meter->heard >= kSilence;
+    const bool silent = now - meter->last_received >= kSilence;
     if (meter->phase == Phase::kDrain) {
       if (silent || now >= meter->deadline) Finish(id, {});
     } else if (now >= meter->deadline) {
@@ -318,8 +318,8 @@ bool PairMeters::Progress() {
     } else if (!meter->query.active) {
       if (silent) {
         Finish(id, {});
-      } else if (meter->received > meter->told && now - meter->received_at >= kAckAfter) {
-        any |= Acknowledge(meter);  // no more comes, or could not be told before
+      } else if (meter->received > meter->acked && now - meter->received_at >= kAckAfter) {
+        any |= Acknowledge(meter);  // no more bytes come, or an earlier acknowledgment could not be sent
       }
     } else if (meter->phase == Phase::kPings && meter->pongs == 0 && now - meter->started >= kNoPong) {
       Finish(id, {Failure::kTimedOut, absl::StrCat("no answer within ", absl::FormatDuration(kNoPong))});
@@ -329,7 +329,7 @@ bool PairMeters::Progress() {
         any = true;
       }
     } else if (now >= BulkDeadline(*meter)) {
-      StartDrain(meter);  // with what has arrived
+      StartDrain(meter);  // the bytes that have arrived count
     } else {
       any |= SendBulk(meter);
     }
@@ -342,8 +342,8 @@ absl::Time PairMeters::NextDeadline() const {
   for (const auto& [id, meter] : meters_) {
     next = std::min(next, meter.deadline);
     if (!meter.query.active) {
-      next = std::min(next, meter.heard + kSilence);
-      if (meter.received > meter.told) next = std::min(next, meter.received_at + kAckAfter);
+      next = std::min(next, meter.last_received + kSilence);
+      if (meter.received > meter.acked) next = std::min(next, meter.received_at + kAckAfter);
       continue;
     }
     switch (meter.phase) {
@@ -354,7 +354,7 @@ absl::Time PairMeters::NextDeadline() const {
         next = std::min(next, BulkDeadline(meter));
         break;
       case Phase::kDrain:
-        next = std::min(next, meter.heard + kSilence);
+        next = std::min(next, meter.last_received + kSilence);
         break;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measuring between this node and another, for the planner: overheads, latency, rate.
+// Measurements between this node and another for the planner: overheads, latency, rate.
 #ifndef COPSE_DAEMON_CORE_PEERS_PAIR_METERS_H_
 #define COPSE_DAEMON_CORE_PEERS_PAIR_METERS_H_
 
@@ -17,46 +17,46 @@
 
 namespace copse::daemon {
 
-// What measuring needs of its daemon.
+// The daemon as PairMeters use it.
 class PairMeterHost {
  public:
   virtual ~PairMeterHost() = default;
   virtual absl::Time Now() const = 0;
-  // A connection for as long as it is measured; the peer does not become a neighbour.
+  // Connects for the time of a measurement; the peer does not become a neighbor.
   virtual absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) = 0;
   virtual void DisconnectAfterMeasuring(Incarnation peer) = 0;
-  // RESOURCE_EXHAUSTED: later. UNAVAILABLE: the peer is gone.
+  // RESOURCE_EXHAUSTED: try again later. UNAVAILABLE: the peer is gone.
   virtual absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) = 0;
   virtual void OnMeasured(const schedule::MeasureReply& reply) = 0;
 };
 
-// PairMeters are this daemon's sides of measurements. The planner tells both daemons of a pair; one of them, the active
-// one, asks and answers the planner, the other only reacts, and lets go when it is told to or its time is over.
+// PairMeters are this daemon's sides of measurements. The planner sends a query to both daemons of a pair. The active
+// one measures and answers the planner; the passive one only replies, and ends with MeterEnd or its time-out.
 //
-// First pings of a few bytes, one at a time: the least round trip counts. Then bulk: as much as the window allows is
-// under way; the window doubles from round to round (a window acknowledged, at least 5 ms) until the rate
-// stops to grow and the window takes longer to pass than a ping, so that queues on the way hold about what the pipe
-// itself holds, and other traffic waits no longer than that. The rate is that of the rounds after, without the slowest
-// and fastest quarter of them: who stands still for a moment makes one slow, and the next fast.
+// A measurement begins with pings of a few bytes, one at a time: the least round trip counts. Then comes bulk data: as
+// much as the window allows is under way. The window doubles from round to round (a window acknowledged, at least 5 ms)
+// until the rate stops to grow and the window takes longer to pass than a ping, so that queues on the way hold about
+// what the pipe itself holds, and other traffic waits no longer than that. The rate is that of the rounds after,
+// without the slowest and the fastest quarter of them: a node that stands still for a moment makes one round slow and
+// the next one fast.
 //
-// It is over when all that was sent has arrived: what is still under way would share links with whatever is measured
-// next.
+// The measurement ends when all bytes have arrived, since bytes under way would share links with the next measurement.
 //
 // Thread-compatible; `*host` outlives it. Nothing here lasts longer than the query's time-out.
 class PairMeters {
  public:
-  // At once; more are refused.
+  // Limit of measurements at once.
   static constexpr size_t kMetersMax = 16;
 
   explicit PairMeters(PairMeterHost* host) : host_(host) {}
   ~PairMeters();
 
-  // The answer of an active one comes through OnMeasured, once; maybe before this returns.
+  // The active side calls OnMeasured once, perhaps before Start returns.
   void Start(const schedule::MeasureQuery& query);
-  // `receive_cost`: what the turn of the network took that brought it.
+  // `receive_cost`: the duration of the network's turn in which the message came.
   void OnMessage(Incarnation from, const MeterMessage& message, absl::Duration receive_cost);
   void OnPeerDown(Incarnation peer, const std::string& why);
-  // Sends what is due and ends what is over. True if anything was sent.
+  // Sends due messages and ends measurements that are over. Returns true if anything was sent.
   bool Progress();
   absl::Time NextDeadline() const;
   bool empty() const { return meters_.empty(); }
@@ -72,9 +72,9 @@ class PairMeters {
     schedule::MeasureQuery query;
     absl::Time started;
     absl::Time deadline;
-    std::vector<int64_t> send_ns;     // what sending a ping or pong took here
-    std::vector<int64_t> receive_ns;  // and receiving one
-    // Of the active side.
+    std::vector<int64_t> send_ns;     // cost of a ping or pong sent here
+    std::vector<int64_t> receive_ns;  // cost of one received here
+    // The active side.
     Phase phase = Phase::kPings;
     std::vector<absl::Time> pinged;  // by number
     uint32_t pongs = 0;
@@ -86,20 +86,20 @@ class PairMeters {
     uint32_t rounds_without_growth = 0;
     uint64_t sent = 0, acknowledged = 0;  // bytes
     bool exhausted = false;               // bulk_bytes_max has been sent
-    // The present round's beginning, and the steady part's, at the peer.
+    // The beginnings of the present round and of the steady part, by the peer's acknowledgments.
     uint64_t round_bytes = 0;
     int64_t round_ns = 0;
-    double round_rate = 0;  // of the best before, bytes a second
+    double round_rate = 0;  // the best before, bytes a second
     uint64_t steady_bytes = 0;
     int64_t steady_ns = 0;
     std::vector<Round> steady;
-    bool heard_ack = false;
+    bool has_ack = false;
     int64_t last_ack_ns = 0;
-    Round result;                               // once it drains
-    absl::Time heard = absl::InfiniteFuture();  // the other side; that is: not yet
-    // Of the passive side.
-    uint64_t received = 0, told = 0;  // bytes
-    absl::Time received_at, told_at = absl::InfinitePast();
+    Round result;                                       // once it drains
+    absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
+    // The passive side.
+    uint64_t received = 0, acked = 0;  // bytes
+    absl::Time received_at, acked_at = absl::InfinitePast();
   };
 
   static absl::Time BulkDeadline(const Meter& meter) {
@@ -116,7 +116,7 @@ class PairMeters {
   static Round SteadyPart(const Meter& meter);
   void StartDrain(Meter* meter);
   void Finish(uint64_t query, const schedule::FailureReport& why);
-  bool Send(Meter* meter, const PeerMessage& message);  // false: not now; the meter may be gone
+  bool Send(Meter* meter, const PeerMessage& message);  // false: it was not sent, and the meter may be gone
 
   PairMeterHost* const host_;
   std::map<uint64_t, Meter> meters_;  // by query

@@ -2,6 +2,7 @@
 #include "daemon/core/peers/pair_meters.h"
 
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -412,6 +413,20 @@ TEST_F(PairMetersTest, TooManyAreRefusedAndOneTwiceIsOne) {
   a.meters.Start(query);
   EXPECT_EQ(a.replies.at(0).why.failure, Failure::kNoResource);
   EXPECT_THAT(a.replies.at(0).why.text, Names("limit=16"));
+}
+
+TEST_F(PairMetersTest, AnAcknowledgmentThatGoesBackInTimeDoesNotCount) {
+  StartAlone(absl::Milliseconds(1));
+  for (int i = 0; i < 5; ++i) Acknowledge(absl::Milliseconds(10));
+  while (a.meters.Progress()) continue;
+  for (const int64_t at_ns : {std::numeric_limits<int64_t>::min(), int64_t{-1}, int64_t{1}}) {
+    const uint64_t before = bulk_sent;
+    a.meters.OnMessage(kB, MeterAck{.query = 7, .bytes = before, .at_ns = at_ns}, {});
+    EXPECT_EQ(bulk_sent, before) << at_ns;
+  }
+  const uint64_t before = bulk_sent;
+  Acknowledge(absl::Milliseconds(10));
+  EXPECT_GT(bulk_sent, before);
 }
 
 TEST_F(PairMetersTest, NobodyElseMayAnswerOrEndIt) {

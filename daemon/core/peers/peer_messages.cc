@@ -174,8 +174,8 @@ void Fields(auto& field, Is<MeterAck> auto& m) {
   field(m.at_ns);
 }
 void Fields(auto& field, Is<MeterEnd> auto& m) { field(m.query); }
-void Fields(auto& field, Is<PartAskMessage> auto& m) { field(m.number); }
-void Fields(auto& field, Is<PartAnswerMessage> auto& m) {
+void Fields(auto& field, Is<CloseRequestMessage> auto& m) { field(m.number); }
+void Fields(auto& field, Is<CloseReplyMessage> auto& m) {
   field(m.number);
   field(m.agreed);
 }

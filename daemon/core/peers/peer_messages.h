@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two daemons say to each other beside calls' packets: control frames along committed edges.
+// The messages between two daemons besides calls' packets: control frames along committed edges.
 #ifndef COPSE_DAEMON_CORE_PEERS_PEER_MESSAGES_H_
 #define COPSE_DAEMON_CORE_PEERS_PEER_MESSAGES_H_
 
@@ -17,7 +17,7 @@
 
 namespace copse::daemon {
 
-// The values go over the wire: never renumber.
+// The values are on the wire: never renumber them.
 enum class PeerMessageType : uint16_t {
   kHeartbeat = 1,
   kBreak = 2,
@@ -30,22 +30,22 @@ enum class PeerMessageType : uint16_t {
   kMeterBulk = 9,
   kMeterAck = 10,
   kMeterEnd = 11,
-  kPartAsk = 12,
-  kPartAnswer = 13,
+  kCloseRequest = 12,
+  kCloseReply = 13,
   kCalls = 14,
   kCallsDiffer = 15,
 };
 
 struct HeartbeatMessage {};
 
-// The team is broken: the sweep along its edges.
+// The team is broken. Each member sends it on along the team's edges.
 struct BreakMessage {
   TeamId team{0};
   schedule::FailureReport why;
 };
 
-// "Rank `rank` of ours gave these arguments for this call": sent when a packet's hash did not match, and by whoever
-// waits long. The receiver compares, and breaks the team if they differ.
+// The sender's rank `rank` gave these arguments for this call. A daemon sends it when a packet's hash did not match,
+// and when a call has waited for long. The receiver compares, and breaks the team if the arguments differ.
 struct ArgumentsMessage {
   TeamId team{0};
   CallSeq sequence{0};
@@ -54,15 +54,15 @@ struct ArgumentsMessage {
   CallArguments arguments;
 };
 
-// Ranks of the sender's node have left the team, the first of them, `rank`, after this many calls.
+// Ranks of the sender's node have left the team; the first of them was `rank`, after this many calls.
 struct LeftMessage {
   TeamId team{0};
   CallSeq calls{0};
   Rank rank{0};
-  bool all = false;  // no rank of the node is in the team any more
+  bool all = false;  // all ranks of the node have left
 };
 
-// The sender holds a prepared epoch without a decision and asks what its neighbour knows.
+// The sender holds a prepared epoch without a decision, and asks its neighbor for the decision.
 struct EpochAskMessage {
   TeamId team{0};
   EpochId epoch{0};
@@ -72,7 +72,7 @@ struct EpochAnswerMessage {
   EpochId epoch{0};
   bool committed = false;
   CallSeq first_call{0};
-  uint32_t label = 0;  // that the sender issued for the asker in this epoch; 0: no edge
+  uint32_t label = 0;  // the sender's, for the edge from the asker in this epoch; 0: no edge
 };
 
 // --- Measurements between two daemons (pair_meters.h); `query` is the planner's number for one ---
@@ -82,45 +82,46 @@ struct MeterPing {
 };
 struct MeterPong {
   uint64_t query = 0;
-  uint32_t number = 0;  // of the ping
-  int64_t send_ns = 0;  // what sending a pong, and receiving a ping, have taken the sender of this
-  int64_t receive_ns = 0;
+  uint32_t number = 0;     // the ping's
+  int64_t send_ns = 0;     // median cost of a pong sent, at the sender of this message
+  int64_t receive_ns = 0;  // median cost of a ping received there
 };
-// Fills a frame; `bytes` counts all that follows the frame's header.
+// A MeterBulk fills a frame; `bytes` counts everything behind the frame's header.
 inline constexpr uint32_t kMeterBulkBytes = 16'000;
 struct MeterBulk {
   uint64_t query = 0;
   uint32_t bytes = kMeterBulkBytes;
   uint32_t ack_every = 0;  // bytes between two MeterAcks
-  bool last = false;       // of all: to be acknowledged at once
+  bool last = false;       // the last one, which is acknowledged at once
 };
 struct MeterAck {
   uint64_t query = 0;
   uint64_t bytes = 0;  // received in all
-  int64_t at_ns = 0;   // by the receiver's clock, since its measurement began
+  int64_t at_ns = 0;   // time of the last byte since the receiver's measurement began, by its clock
 };
 struct MeterEnd {
   uint64_t query = 0;
 };
 using MeterMessage = std::variant<MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd>;
 
-// The sender has no use for the connection any more; may it close it (connections.h)? The answer repeats the number.
-struct PartAskMessage {
+// The sender does not use the connection any more, and asks to close it (connections.h). The reply repeats the number.
+struct CloseRequestMessage {
   uint64_t number = 0;
 };
-struct PartAnswerMessage {
+struct CloseReplyMessage {
   uint64_t number = 0;
   bool agreed = false;
 };
 
-// Calls of the sender's ranks in a team and its companions (call_history.h), of whoever waits long.
+// The calls of the sender's ranks in a team and its derived teams (call_history.h), sent when a call has waited for
+// long.
 inline constexpr uint32_t kCallsPerMessageMax = 64;
 struct CallsMessage {
   TeamId team{0};
   uint64_t first = 0;
   std::vector<uint16_t> hashes;
 };
-// The answer, if one of them is different at the sender: the receiver breaks the team.
+// The reply if one of the calls is different at the sender of this message; its receiver breaks the team.
 struct CallsDifferMessage {
   TeamId team{0};
   uint64_t number = 0;
@@ -131,13 +132,13 @@ struct CallsDifferMessage {
 
 using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
                                  EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd,
-                                 PartAskMessage, PartAnswerMessage, CallsMessage, CallsDifferMessage>;
+                                 CloseRequestMessage, CloseReplyMessage, CallsMessage, CallsDifferMessage>;
 // The team that the message is about; 0: none.
 TeamId TeamOf(const PeerMessage& message);
-// Set if the message is one of a measurement.
+// Returns the message as one of a measurement, if it is one.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 
-// Type and body of a control frame. Decode trusts nothing: INVALID_ARGUMENT for what it does not understand.
+// Type and body of a control frame. Decode trusts nothing: INVALID_ARGUMENT if type or body is not valid.
 struct EncodedPeerMessage {
   uint16_t type = 0;
   std::string body;

@@ -23,8 +23,8 @@ std::vector<PeerMessage> Samples() {
       MeterBulk{.query = 5, .bytes = kMeterBulkBytes, .ack_every = 4000, .last = true},
       MeterAck{.query = 5, .bytes = 1 << 20, .at_ns = 123456789},
       MeterEnd{.query = 5},
-      PartAskMessage{.number = 8},
-      PartAnswerMessage{.number = 8, .agreed = true},
+      CloseRequestMessage{.number = 8},
+      CloseReplyMessage{.number = 8, .agreed = true},
       CallsMessage{.team = TeamId(7), .first = 3, .hashes = {1, 0xffff}},
       CallsDifferMessage{TeamId(7), 4, Rank(3), "n2", arguments}};
 }
@@ -43,7 +43,7 @@ TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
   EXPECT_EQ(EncodePeerMessage(HeartbeatMessage{}).type, static_cast<uint16_t>(PeerMessageType::kHeartbeat));
   EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
   EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
-  EXPECT_EQ(EncodePeerMessage(PartAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kPartAnswer));
+  EXPECT_EQ(EncodePeerMessage(CloseReplyMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCloseReply));
   EXPECT_EQ(EncodePeerMessage(CallsDifferMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCallsDiffer));
 }
 

@@ -47,7 +47,7 @@ void CallWindow::Post(uint32_t local, CallPost&& post, uint32_t pending_max) {
     instruments->CallPosted(id(), CallSeq(rank.next.value() + rank.pending.size()), number,
                             parts_.members->ClientAt(local).value_or(0), post.arguments, post.posted);
   }
-  // The usual case waits for nothing, and allocates nothing.
+  // The usual call starts at once, and allocates nothing.
   const bool is_long = LongCall::Needed(post.arguments);
   if (!is_long && rank.pending.empty() && MayStart(local, post)) return Start(local, post, post.posted);
   rank.pending.push_back(std::move(post));
@@ -103,7 +103,7 @@ void CallWindow::Start(uint32_t local, const CallPost& post, absl::Time now) {
   CallRecord* call = port.calls().Find(sequence);
   if (call == nullptr) call = port.Begin(sequence, {parts_.members->ranks()[local], post.arguments}, now);
   CheckLeavers();
-  // Breaking the team tells the ranks for which the call had begun; this one has not posted it.
+  // The break notified the ranks for which the call had begun; this rank had not posted it.
   if (end_) return Notify(local, post.arguments, {.value = post.value, .sequence = sequence, .failure = *end_});
   ++rank.under_way;
   const absl::Status started = port.Start(call, local, post);
@@ -113,7 +113,7 @@ void CallWindow::Start(uint32_t local, const CallPost& post, absl::Time now) {
   if (!has_posted) Notify(local, post.arguments, {.value = post.value, .sequence = sequence, .failure = *end_});
 }
 
-// Breaks the team: `why` a rank here could not start the call.
+// Breaks the team, since a rank here could not start the call: `why`.
 void CallWindow::RefuseStart(uint32_t local, const CallRecord& call, const CallPost& post, const absl::Status& why) {
   const TeamMembers& members = *parts_.members;
   if (!(call.arguments() == post.arguments)) {
@@ -176,7 +176,7 @@ void CallWindow::StartChunk(uint32_t local, absl::Time now) {
   }
   CheckLeavers();
   if (end_) return;
-  // A chunk beyond an epoch's end still runs where its call began; the next epoch does without its number.
+  // A chunk beyond an epoch's end still runs where its call began; the next epoch skips its number.
   if (EpochPort& port = parts_.epochs->PortFor(sequence); is_first && &port != run.port) port.Skip(sequence);
   const absl::Status started = run.port->Start(call, local, post);
   if (!started.ok()) return RefuseStart(local, *call, post, started);
@@ -193,7 +193,7 @@ void CallWindow::EndPendingLong(uint32_t local) {
 void CallWindow::NotifyLong(LongCall* call, uint32_t local) {
   const LongCall::Progress& progress = call->ranks[local];
   if (!call->agreed() || progress.done < call->chunk_count() || !call->waits_for(local)) return;
-  call->ranks[local].state = LongCall::Progress::State::kTold;
+  call->ranks[local].state = LongCall::Progress::State::kNotified;
   --ranks_[local].under_way;
   ClientEvent event{.value = call->post(local).value, .sequence = call->first()};
   if (progress.failed) {
@@ -246,7 +246,7 @@ FailureReport CallWindow::OperationFailed(CallSeq sequence, const CallArguments&
 }
 
 void CallWindow::OnRankDone(EpochPort* port, CallRecord* call, uint32_t local, bool failed) {
-  port->RankTold(call, local, parts_.host->EventTime(), failed);
+  port->RankNotified(call, local, parts_.host->EventTime(), failed);
   if (LongCall* const long_call = call->long_call) {
     LongCall::Progress& progress = long_call->ranks[local];
     ++progress.done;
@@ -316,7 +316,7 @@ void CallWindow::End(const FailureReport& why) {
   long_calls_.clear();
 }
 
-// --- What runs ---
+// --- Running calls ---
 
 bool CallWindow::IsHeld() const {
   return std::any_of(ranks_.begin(), ranks_.end(), [this](const RankCalls& rank) {
@@ -390,7 +390,7 @@ void CallWindow::CheckInvariants() const {
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
     const RankCalls& rank = ranks_[local];
     CHECK_EQ(rank.under_way, under_way[local]);
-    // What could start has started, and what waits behind a long call waits for its chunks.
+    // Every call that may start has started; calls behind a long call wait for its chunks.
     CHECK(rank.pending.empty() || !MayStart(local, rank.pending.front()));
     if (rank.long_call) CHECK(!rank.pending.empty() && LongCall::Needed(rank.pending.front().arguments));
   }

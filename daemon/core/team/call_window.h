@@ -34,7 +34,7 @@ class TeamBreaker {
   virtual void Break(const schedule::FailureReport& why) = 0;
 };
 
-// What the window uses of its team. All outlive it.
+// Parts of the team that the window uses. All outlive it.
 struct CallParts {
   CallHost* host = nullptr;
   const TeamMembers* members = nullptr;
@@ -43,32 +43,31 @@ struct CallParts {
   TeamBreaker* breaker = nullptr;
 };
 
-// A CallWindow starts each rank's calls in their order: at once, or when the call's slot is free, the call before has
-// begun, and no epoch switch holds it back. A long call is started chunk by chunk, each with a number of its own. Every
-// post is answered by exactly one event, unless the rank leaves before. Ranks are named by local index.
-// Thread-compatible.
+// A CallWindow starts each rank's calls in order: a call starts at once, or when its slot is free, the call before it
+// has begun, and no epoch switch holds it back. A long call starts chunk by chunk, each with a number of its own. Every
+// post gets exactly one event, unless the rank leaves before. A rank is its local index here. Thread-compatible.
 //
 // Order of calls: Post, Leave, StartPending and OnEvent in any order; End once, after which every post fails.
 class CallWindow {
  public:
   explicit CallWindow(const CallParts& parts);
 
-  // `post` was validated. RESOURCE_EXHAUSTED is told if `pending_max` calls of the rank wait already.
+  // `post` was validated. Its event is kNoResource if `pending_max` calls of the rank wait already.
   void Post(uint32_t local, CallPost&& post, uint32_t pending_max);
   // Whether another call of the rank may wait.
   bool HasRoom(uint32_t local, uint32_t pending_max) const { return ranks_[local].pending.size() < pending_max; }
-  // Starts what may start: epochs were committed or aborted, or calls have ended.
+  // Starts the calls that may start, after epochs were committed or aborted, or calls have ended.
   void StartPending();
-  // kRankDone or kNodeDone of `*port`.
+  // Handles a kRankDone or kNodeDone of `*port`.
   void OnEvent(EpochPort* port, const PortEvent& event);
-  // The rank has left: its calls are told nothing more.
+  // The rank has left: its calls get no more events.
   void Leave(uint32_t local) { ranks_[local].pending.clear(); }
-  // The team is broken: notifies all calls, those that the engine has finished of their success.
+  // The team is broken: ends all calls with `why`, but those that the engine has finished with success.
   void End(const schedule::FailureReport& why);
-  // Why it has ended; nothing: it has not.
+  // Why the window has ended, if it has.
   const std::optional<schedule::FailureReport>& ended() const { return end_; }
 
-  // --- What runs ---
+  // --- Running calls ---
   CallSeq next(uint32_t local) const { return ranks_[local].next; }  // the number of its next call, or chunk
   // The rank that has started the most calls.
   uint32_t Foremost() const;
@@ -85,12 +84,13 @@ class CallWindow {
  private:
   struct RankCalls {
     CallSeq next{0};
-    // Posted and not started, or not all chunks of the first one; a deque holds memory even when empty.
+    // Calls that have not started; of the first one, some chunks may have. Not a deque, which has memory even when
+    // empty.
     std::list<CallPost> pending;
-    std::optional<CallSeq> long_call;  // the first pending one's, by its first chunk, once it has begun
-    uint32_t under_way = 0;            // calls that have begun and were not notified
+    std::optional<CallSeq> long_call;  // the first pending call's first chunk, once that has begun
+    uint32_t under_way = 0;            // calls that have begun and have no event yet
   };
-  // A call of several chunks, and where all of them run.
+  // A call of several chunks, and the port where all of them run.
   struct LongRun {
     EpochPort* port = nullptr;
     std::unique_ptr<LongCall> call;
@@ -99,21 +99,21 @@ class CallWindow {
   TeamId id() const { return parts_.members->id(); }
   bool MayStart(uint32_t local, const CallPost& next) const;
   void Start(uint32_t local, const CallPost& post, absl::Time now);
-  // The next chunk of the rank's first pending call, which leaves the list with its last one.
+  // Starts the next chunk of the rank's first pending call, which leaves the list with its last chunk.
   void StartChunk(uint32_t local, absl::Time now);
-  // The rank joins that call. False if it cannot: the team is broken then.
+  // The rank joins that call. Returns false if it cannot, after it broke the team.
   bool BeginLong(uint32_t local);
   void EndPendingLong(uint32_t local);
-  // A rank has come to a new call: breaks the team if another one that has left does not.
+  // A rank has started a new call: breaks the team if a rank that the call needs has left.
   void CheckLeavers();
   void RefuseStart(uint32_t local, const CallRecord& call, const CallPost& post, const absl::Status& why);
   void OnRankDone(EpochPort* port, CallRecord* call, uint32_t local, bool failed);
   void FinishIfDone(EpochPort* port, CallSeq sequence);
   void OnChunkOver(CallSeq first, uint64_t chunk);
-  // If the call is over for the rank.
+  // Notifies the rank if the call is over for it.
   void NotifyLong(LongCall* call, uint32_t local);
   void EndLong(std::map<CallSeq, LongRun>::iterator it);
-  // Tells the rank's client, if there is one, and counts the end.
+  // Sends the event to the rank's client, if there is one, and counts the end.
   void Notify(uint32_t local, const CallArguments& arguments, const ClientEvent& event);
   schedule::FailureReport OperationFailed(CallSeq sequence, const CallArguments& arguments) const;
 

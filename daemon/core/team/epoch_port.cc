@@ -11,14 +11,14 @@
 namespace copse::daemon {
 namespace {
 
-// An event's value in the engine: what it is about, whose, and which call of this epoch.
+// The value of an event in the engine has its kind, the local rank, and the call's number in this epoch.
 constexpr uint64_t kNodeDoneBit = uint64_t{1} << 63;
 constexpr int kLocalShift = 48;
 constexpr uint64_t kCallMask = (uint64_t{1} << kLocalShift) - 1;
 static_assert(schedule::kLocalRanksMax < (1u << 15));
 
-// Descriptors on their way from the lowering to the engine: one buffer for all ports of a thread, so that nothing is
-// allocated on a call's path and an idle team costs nothing for it.
+// Returns the buffer for descriptors between the lowering and the engine. All ports of a thread share it, so that a
+// call allocates nothing and an idle team has no memory for it.
 schedule::LoweredCall& Lowered() {
   thread_local schedule::LoweredCall lowered;
   return lowered;
@@ -185,7 +185,7 @@ absl::Status EpochPort::BindRank(const CallRecord& call, uint32_t local, const C
     if (receive != nullptr) receive += chunk.offset;
     send_bytes = receive_bytes = chunk.bytes;
   }
-  // The engine's regions are written only if bound writable: contributions are not.
+  // The engine does not write to a contribution: its region is not bound writable.
   RETURN_IF_ERROR(engine_->BindRegion(*port_, map.rank_send_base + local, const_cast<uint8_t*>(send),
                                       send == nullptr ? 0 : send_bytes, /*writable=*/false));
   return engine_->BindRegion(*port_, map.rank_receive_base + local, receive, receive == nullptr ? 0 : receive_bytes,
@@ -232,8 +232,8 @@ void EpochPort::TakeEvents(std::vector<PortEvent>* events) {
   events->swap(events_);
 }
 
-void EpochPort::RankTold(CallRecord* call, uint32_t local, absl::Time now, bool failed) {
-  call->Told(local, failed);
+void EpochPort::RankNotified(CallRecord* call, uint32_t local, absl::Time now, bool failed) {
+  call->Notified(local, failed);
   if (instruments_ == nullptr || failed || call->long_call != nullptr) return;
   instruments_->latencies().Record(call->arguments().collective, call->arguments().bytes(), schedule::CallPart::kCall,
                                    now - call->members[local].posted);
@@ -254,7 +254,7 @@ bool EpochPort::FinishIfDone(CallRecord* call, absl::Time now) {
   return true;
 }
 
-// The ranks' memory may be unmapped from here on.
+// The ranks' memory may be unmapped from now on.
 void EpochPort::UnbindRanks(const CallRecord& call) {
   const uint32_t slot = SlotOf(call.sequence);
   for (uint32_t i = 0; i < 2 * local_ranks_; ++i) {

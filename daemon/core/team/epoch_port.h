@@ -31,26 +31,26 @@ namespace copse::daemon {
 class Team;
 using ReadyTeams = ReadyList<Team>;
 
-// What happened at an EpochPort, in the order in which the engine reported it.
+// An event at an EpochPort. They come in the order in which the engine reported them.
 struct PortEvent {
   enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
   Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};     // of the team (kMismatch: the call that the packet seems to mean)
+  CallSeq sequence{0};     // number in the team (kMismatch: the call that the packet seems to mean)
   uint32_t local = 0;      // kRankDone: local index
   NodeIndex neighbour{0};  // kMismatch: the sender of the packet
   bool failed = false;
 };
 
-// An EpochPort numbers calls from 0 towards the engine (its own epoch's first call), so packets of a new epoch may
-// arrive before its first call's number in the team is known here. Every epoch has a port of its own: labels, counters,
-// credits and pools of two epochs never mix, and the old port goes when its last call is over.
+// An EpochPort gives the engine numbers from 0 (its epoch's first call) on, so packets of a new epoch may arrive before
+// the number of its first call in the team is known here. Every epoch has a port of its own: labels, counters, credits
+// and pools of two epochs never mix, and the old port closes when its last call is over.
 //
-// Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, then for each call Begin, Start for each rank, RankTold for
-// each kRankDone that TakeEvents reports, and FinishIfDone. Thread-compatible; `*engine` and `*shape` outlive it.
+// Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, then for each call Begin, Start for each rank, RankNotified
+// for each kRankDone that TakeEvents reports, and FinishIfDone. Thread-compatible; `*engine` and `*shape` outlive it.
 class EpochPort : public emu::PortSink {
  public:
-  // Reserves everything that the plans can need. Errors name the resource; the plans were verified before.
-  // `*ready` is marked whenever TakeEvents would return something new; it outlives the port.
+  // Reserves everything that the plans can need; they were verified before. Errors name the resource. The port marks
+  // `*ready`, which outlives it, whenever TakeEvents would return something new.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::vector<schedule::Plan> plans,
@@ -68,34 +68,35 @@ class EpochPort : public emu::PortSink {
 
   // --- Calls ---
   const CallRecords& calls() const { return calls_; }
-  CallRecords TakeCalls() { return std::move(calls_); }  // of a port that is about to end
-  // Whether call `sequence` has a free slot, or one of its own already.
+  CallRecords TakeCalls() { return std::move(calls_); }  // the port ends next
+  // Whether call `sequence` has its slot, or a free one.
   bool HasSlot(CallSeq sequence) const { return Relative(sequence) < engine_->Finished(*port_).value() + window_; }
-  // The first rank here comes to a call that has a slot. `long_call`: the call is chunk `chunk` of it; it outlives the
-  // chunk.
+  // The first rank here starts a call that has a slot. The call is chunk `chunk` of `*long_call`, which outlives it,
+  // unless that is null.
   CallRecord* Begin(CallSeq sequence, const RankArguments& first, absl::Time now, LongCall* long_call = nullptr,
                     uint32_t chunk = 0) {
     return calls_.Begin(sequence, chunk, first, long_call, now);
   }
-  // Local rank `local` takes part in the call. FAILED_PRECONDITION if its arguments are others than the first rank's
-  // (nothing is started then), anything else is the engine's refusal.
+  // Local rank `local` takes part in the call. FAILED_PRECONDITION: its arguments differ from the first rank's, and
+  // nothing was started. Other errors are the engine's.
   absl::Status Start(CallRecord* call, uint32_t local, const CallPost& post);
-  // Call `sequence`, which is in the window, runs elsewhere: it is over here.
+  // Call `sequence`, which is in the window, runs at another port: frees its slot here.
   void Skip(CallSeq sequence);
-  // What has happened since the last time; Start and the engine's Progress produce it. Replaces `*events`, whose memory
-  // is reused in turn.
+  // Moves the events since the last TakeEvents, which Start and the engine's Progress produced, to `*events`. The
+  // memory of
+  // `*events` is reused in turn.
   void TakeEvents(std::vector<PortEvent>* events);
   // Rank `local` of the call was notified, `now`.
-  void RankTold(CallRecord* call, uint32_t local, absl::Time now, bool failed);
-  // Ends the call if its node part and all its ranks are done. True if it did.
+  void RankNotified(CallRecord* call, uint32_t local, absl::Time now, bool failed);
+  // Ends the call if its node part and all its ranks are done. Returns true if it did.
   bool FinishIfDone(CallRecord* call, absl::Time now);
-  // All calls below this number of the team are over here.
+  // All calls of the team below this number are over here.
   CallSeq FinishedBelow() const;
-  // Long calls that began here: their later chunks run here too, so the port stays.
+  // Number of long calls that began here. Their later chunks run here, too, so the port stays.
   uint32_t long_calls() const { return long_calls_; }
   void LongCallBegun() { ++long_calls_; }
   void LongCallOver() { --long_calls_; }
-  // Neighbors that take part in the call's plan: those to ask about it.
+  // Neighbors in the call's plan.
   std::vector<NodeIndex> NeighboursOfCall(const CallRecord& call) const;
 
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
@@ -113,15 +114,15 @@ class EpochPort : public emu::PortSink {
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) & (window_ - 1)); }
   schedule::PortMap MapFor(const CallRecord& call) const;
-  // Values of the engine's events for the call.
+  // Values of the engine's events of the call.
   uint64_t NodeEvent(const CallRecord& call) const;
   uint64_t RankEvent(const CallRecord& call, uint32_t local) const;
-  // What is lowered: the call's arguments, or those of its chunk.
+  // Arguments for the lowering: the call's, or its chunk's.
   static CallArguments ArgumentsOf(const CallRecord& call);
   absl::StatusOr<schedule::Sequences> SequencesOf(const CallRecord& call, const schedule::Plan& plan) {
     return expansions_.SequencesOf(plan, call.arguments(), call.chunk);
   }
-  // The node's part and the ranks', once all ranks here have posted.
+  // Arms the node's part and the ranks', once all ranks here have posted.
   absl::Status ArmBlocks(CallRecord* call, const schedule::Plan& plan);
   absl::Status ArmNode(const CallRecord& call, const schedule::Plan& plan);
   absl::Status BindRank(const CallRecord& call, uint32_t local, const CallPost& post);
@@ -143,9 +144,9 @@ class EpochPort : public emu::PortSink {
   CallSeq first_call_{0};
   CallRecords calls_;
   uint32_t long_calls_ = 0;
-  // Inline contributions, by slot and local index: kept while the engine may read them. Made when there is one.
+  // Inline contributions, by slot and local index, kept while the engine may read them. Empty before the first one.
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
-  // Copy lists of the calls in flight, by slot. Made when there is one.
+  // Copy lists of the calls in flight, by slot. Empty before the first one.
   std::vector<std::vector<emu::CopyRun>> runs_;
   std::vector<PortEvent> events_;
   ReadyTeams::Entry* const ready_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epochs of a team at this node: which run, which one is prepared, and from which call on the next one counts
+// The epochs of a team at this node: the committed ones, the prepared one, and the call with which each begins
 // (docs/decisions/two-phase-epoch-switch.md).
 #ifndef COPSE_DAEMON_CORE_TEAM_EPOCH_SWITCH_H_
 #define COPSE_DAEMON_CORE_TEAM_EPOCH_SWITCH_H_
@@ -25,7 +25,7 @@
 
 namespace copse::daemon {
 
-// What the switch uses of its team. All outlive it.
+// Parts of the team that the switch uses. All outlive it.
 struct EpochParts {
   emu::Engine* engine = nullptr;
   const TeamMembers* members = nullptr;
@@ -51,33 +51,34 @@ class EpochSwitch {
   std::vector<std::string> EncodedPlans() const;
 
   // --- The planner's decisions ---
-  // Verifies and reserves; `started`: calls that some rank here has started. Repeats the answer for the epoch that is
-  // prepared already.
+  // Verifies the plans and reserves their resources. `started`: number of calls that some rank here has started. For
+  // the epoch that is prepared already, it repeats the reply.
   schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans, CallSeq started,
                                  absl::Time now);
-  // FAILED_PRECONDITION: it is not prepared. INVALID_ARGUMENT: a label of no neighbor, or a first call that has begun.
+  // FAILED_PRECONDITION: it is not prepared. INVALID_ARGUMENT: a label from a node that is no neighbor, or a first call
+  // that has begun, or that is not 0 in the first epoch.
   absl::Status Commit(EpochId epoch, CallSeq first_call, CallSeq started,
                       const std::vector<schedule::EdgeLabel>& outgoing);
-  // True if that epoch was prepared.
+  // Returns true if that epoch was prepared.
   bool Abort(EpochId epoch);
 
-  // --- The neighbors' word, where the planner's is missing ---
-  // Nodes to ask about the prepared epoch if it has waited for `age` since it was prepared or they were asked last:
-  // each of them knows the label that it issued for this node, and perhaps the decision. Nothing: it is not time to
-  // ask.
+  // --- The neighbors' answers, when the planner's message is missing ---
+  // Returns the nodes to ask about the prepared epoch, if `age` has passed since it was prepared or they were asked
+  // last; else nothing. Each of them has the label that it issued for this node, and perhaps the decision.
   std::optional<std::vector<uint32_t>> TakeNodesToAsk(absl::Time now, absl::Duration age);
   EpochAnswerMessage Answer(const EpochAskMessage& message, NodeIndex asker) const;
-  // The first call, once a neighbor has told that the epoch is committed and all labels are known: to be committed.
+  // Returns the first call once a neighbor has said that the epoch is committed and all labels are known: Commit is
+  // next.
   std::optional<CallSeq> OnAnswer(const EpochAnswerMessage& message, NodeIndex from);
 
   // --- Calls ---
   // Whether the prepared epoch holds the call back.
   bool Holds(CallSeq sequence) const { return prepared_ && sequence >= prepared_->hold_from; }
-  // The port where a call of this number begins. An epoch is committed.
+  // Returns the port where a call of this number begins. Requires ready().
   EpochPort& PortFor(CallSeq sequence) const;
-  // Null: it has not begun here, or is forgotten.
+  // Null: the call has not begun here, or is not kept any more.
   const CallRecord* Find(CallSeq sequence) const;
-  // Ends epochs whose calls are over.
+  // Ends the epochs whose calls are over.
   void Retire();
   // The team is broken.
   void Clear();
@@ -88,9 +89,9 @@ class EpochSwitch {
  private:
   struct Prepared {
     std::unique_ptr<EpochPort> port;
-    absl::Time asked;                // or prepared
-    CallSeq hold_from{0};            // nothing of the running epoch starts from here on
-    std::optional<CallSeq> decided;  // the first call, by a neighbor's word, while labels are missing
+    absl::Time asked;                // time of the last question, or of Prepare
+    CallSeq hold_from{0};            // calls of the running epoch from this one on do not start
+    std::optional<CallSeq> decided;  // the first call, from a neighbor, while labels are missing
   };
 
   const EpochParts parts_;

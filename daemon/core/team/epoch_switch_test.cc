@@ -70,7 +70,7 @@ class EpochSwitchTest : public ::testing::Test {
     EpochPort& port = epochs_.PortFor(CallSeq(sequence));
     CallRecord* const call = port.Begin(CallSeq(sequence), {Rank(0), {}}, kStart);
     call->Post(0, CallPost{});
-    port.RankTold(call, 0, kStart, false);
+    port.RankNotified(call, 0, kStart, false);
     call->node_done = true;
     EXPECT_TRUE(port.FinishIfDone(call, kStart));
   }
@@ -140,6 +140,12 @@ TEST_F(EpochSwitchTest, AnEpochDoesNotBeginWithACallThatHasBegun) {
   EXPECT_THAT(Commit(3, 2, 0), FailsWith(absl::StatusCode::kInvalidArgument, "call=2", "limit=3"));
 }
 
+TEST_F(EpochSwitchTest, TheFirstEpochBeginsWithTheFirstCall) {
+  Prepare(1);
+  EXPECT_THAT(Commit(1, 5), FailsWith(absl::StatusCode::kInvalidArgument, "call=5", "limit=0"));
+  EXPECT_TRUE(Commit(1, 0).ok());
+}
+
 TEST_F(EpochSwitchTest, APreparedEpochHoldsCallsBackBeyondTheWindow) {
   Prepare(1);
   ASSERT_TRUE(Commit(1, 0).ok());
@@ -198,11 +204,11 @@ TEST_F(EpochSwitchTest, ANeighborHearsItsLabelAndTheDecision) {
   EXPECT_FALSE(answer.committed);
   EXPECT_EQ(epochs_.Answer({TeamId(7), EpochId(2)}, NodeIndex(1)).label, 0u);
   EXPECT_EQ(epochs_.Answer({TeamId(7), EpochId(0)}, NodeIndex(1)).label, 0u);
-  ASSERT_TRUE(Commit(1, 5).ok());
+  ASSERT_TRUE(Commit(1, 0).ok());
   answer = epochs_.Answer({TeamId(7), EpochId(1)}, NodeIndex(1));
   EXPECT_EQ(answer.label, label);
   EXPECT_TRUE(answer.committed);
-  EXPECT_EQ(answer.first_call, CallSeq(5));
+  EXPECT_EQ(answer.first_call, CallSeq(0));
   EXPECT_EQ(epochs_.Answer({TeamId(7), EpochId(1)}, NodeIndex(0)).label, 0u);
 }
 

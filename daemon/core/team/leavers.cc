@@ -11,7 +11,7 @@ using schedule::FailureReport;
 std::optional<FailureReport> Leavers::Check(Rank ahead, CallSeq next) const {
   for (const auto& [node, left] : members_->departures()) {
     const std::string& name = members_->node(node).name;
-    // A node without ranks cannot say any more what its arguments were; its packet has said that they differ.
+    // A node whose ranks have all left does not send its arguments any more; its packet has shown that they differ.
     const auto unlike = left.all ? unlike_.find(node) : unlike_.end();
     if (const CallRecord* ours = unlike == unlike_.end() ? nullptr : epochs_->Find(unlike->second); ours != nullptr) {
       return FailureReport{

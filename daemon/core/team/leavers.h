@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that can never end, because a rank that they need has left the team.
+// Finds calls that can never end, because a rank that they need has left the team.
 #ifndef COPSE_DAEMON_CORE_TEAM_LEAVERS_H_
 #define COPSE_DAEMON_CORE_TEAM_LEAVERS_H_
 
@@ -15,18 +15,18 @@
 
 namespace copse::daemon {
 
-// Leavers finds such calls: an error that names the rank which has left is better than waiting for ever.
-// Thread-compatible; `*members` and `*epochs` outlive it.
+// Leavers compares the calls here with the numbers of calls that ranks had made when they left: an error that names
+// such a rank is better than a call that waits for ever. Thread-compatible; `*members` and `*epochs` outlive it.
 class Leavers {
  public:
   Leavers(const TeamMembers* members, const EpochSwitch* epochs) : members_(members), epochs_(epochs) {}
 
-  // A packet of `node` for this call has other arguments than this node's. Its own arguments come as a message, unless
-  // its last rank leaves before.
+  // A packet from `node` for this call has other arguments than this node's. A message with its arguments follows,
+  // unless its last rank leaves before.
   void OnMismatch(NodeIndex node, CallSeq sequence) { unlike_.emplace(node.value(), sequence); }
 
-  // Why the team is to be broken, now that `ahead`, the foremost rank here, has started all calls below `next`.
-  // Nothing: all that have left may have.
+  // Returns why the team must break, now that `ahead`, the foremost rank here, has started all calls below `next`.
+  // Nothing: no call here needs a rank that has left.
   std::optional<schedule::FailureReport> Check(Rank ahead, CallSeq next) const;
 
  private:

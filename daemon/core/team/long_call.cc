@@ -30,8 +30,8 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
   ranks.resize(local_ranks);
   posts_.resize(local_ranks, CallPost{.arguments = arguments});
   buffers_.resize(local_ranks);
-  // schedule::PlanFor chooses a plan of long messages for long calls, and the one of the longest blocks where not all
-  // ranks know the counts.
+  // schedule::PlanFor chooses a plan for long messages for long calls, and the plan for the longest blocks where not
+  // all ranks know the counts.
   if (!blocks() || RootTells()) CHECK_GE(plan->bytes_max, schedule::kMessageBytesMax);
   chunk_bytes_ = schedule::ChunkBytesMax(*plan);
   if (!blocks()) {
@@ -54,7 +54,7 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
     CutPairs();
     return;
   }
-  if (IsIrregular(arguments.collective)) return;  // a rank brings the counts
+  if (IsIrregular(arguments.collective)) return;  // Join brings the counts
   sizes_.emplace(&index_->order, shape_, arguments.bytes());
   Cut();
 }
@@ -68,7 +68,7 @@ bool LongCall::PairsBounded() const {
   return HasPairSizes(arguments().collective) && (arguments().options & kPairsBounded) != 0;
 }
 
-// An alltoallv, now that pair_bytes_max_ is that of all nodes. Its first chunk is one segment.
+// Divides an alltoallv, once pair_bytes_max_ is the maximum of all nodes. Its first chunk is one segment.
 void LongCall::CutPairs() {
   cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
   const uint64_t each = schedule::SegmentsPerChunk(*plan_);
@@ -127,7 +127,7 @@ Chunk LongCall::ChunkAt(uint64_t index) const {
     const uint64_t offset = index * chunk_bytes_;
     return {.offset = offset, .bytes = std::min(chunk_bytes_, arguments().bytes() - offset)};
   }
-  // An alltoallv's first chunk is one segment, with the notes that tell how many follow.
+  // The first chunk of an alltoallv is one segment, with the metadata that says how many follow.
   const bool alone = HasPairSizes(arguments().collective);
   if (alone && index == 0) return {.first_segment = 0, .segments = 1};
   const uint64_t each = schedule::SegmentsPerChunk(*plan_);
@@ -189,7 +189,7 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     return sequences;
   }
   if (view.has_notes && index == 0) {
-    // What each node gets from here, and how long the longest of all is.
+    // The metadata: the bytes that each node gets from here, and the longest stream of all.
     const uint32_t n = shape_->node_count();
     std::vector<schedule::PairNote> notes(n);
     uint64_t sent_max = 0;
@@ -263,7 +263,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     Cut();
     return absl::OkStatus();
   }
-  // alltoallv: what the others said, here and elsewhere.
+  // alltoallv: compares the counts of this node's ranks with each other, and with those of the other nodes.
   RETURN_IF_ERROR(CheckOwnBlocks());
   const schedule::BlockCall view = View();
   const uint32_t n = shape_->node_count();

@@ -47,7 +47,7 @@ absl::StatusOr<const schedule::NodeSequence*> PlanExpansions::Expand(const sched
   } else {
     ASSIGN_OR_RETURN(*sequence, schedule::Expand(plan, prepared.index, view, arguments));
   }
-  // Rotations are as many as nodes at most, and in use together.
+  // There are at most as many rotations as nodes, and one call uses several, so they are never dropped.
   if (cache.size() >= kExpansionsMax && HasRoot(arguments.collective)) cache.clear();
   return cache.emplace(root, std::move(sequence)).first->second.get();
 }

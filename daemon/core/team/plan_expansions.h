@@ -20,32 +20,32 @@
 
 namespace copse::daemon {
 
-// PlanExpansions keeps what a plan's first call makes and its later ones use. An idle epoch costs the plans alone.
+// PlanExpansions caches what a plan's first call computes for later ones. An idle epoch has memory for its plans only.
 // Thread-compatible; `*shape` outlives it.
 class PlanExpansions {
  public:
-  // Expansions kept per plan. A program that rotates the root through a larger team makes them anew.
+  // Limit of expansions kept for a plan. A program that rotates the root through a larger team recomputes them.
   static constexpr size_t kExpansionsMax = 64;
 
   PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans);
 
   const std::vector<schedule::Plan>& plans() const { return plans_; }
-  // The plan that a call uses; null: none for this size.
+  // Returns the plan that a call uses; null: there is none for this size.
   const schedule::Plan* PlanFor(const CallArguments& arguments) const;
   // `plan` is one of plans(), here and below.
   const PlanIndex& IndexOf(const schedule::Plan& plan);
-  // The node's sequences of all segments of a call, or of its chunk number `chunk`, as LowerNode takes them. Valid
-  // until the next call of any PlanExpansions on this thread.
+  // Returns the node's sequences for all segments of a call, or of its chunk number `chunk`, as LowerNode takes them.
+  // They are valid until the next call of any PlanExpansions on this thread.
   absl::StatusOr<schedule::Sequences> SequencesOf(const schedule::Plan& plan, const CallArguments& arguments,
                                                   uint64_t chunk);
-  // How many expansions are kept.
+  // Number of expansions that are kept.
   size_t size() const;
 
  private:
   struct Prepared {
     explicit Prepared(const schedule::Plan& plan) : index(plan) {}
     schedule::TreeIndex index;
-    // By root, or by rotation where there is no root.
+    // by root, or by rotation where there is no root
     std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
     std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
   };
@@ -58,7 +58,7 @@ class PlanExpansions {
   const schedule::ShapeIndex* const shape_;
   const NodeIndex self_;
   const std::vector<schedule::Plan> plans_;
-  std::vector<std::unique_ptr<Prepared>> prepared_;  // beside plans_; null before the first call
+  std::vector<std::unique_ptr<Prepared>> prepared_;  // parallel to plans_; null before the first call
 };
 
 }  // namespace copse::daemon

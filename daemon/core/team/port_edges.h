@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edges of one port in the engine: to which nodes they lead, and the labels of both ends.
+// The edges of one port in the engine: their nodes, and the labels of both ends.
 #ifndef COPSE_DAEMON_CORE_TEAM_PORT_EDGES_H_
 #define COPSE_DAEMON_CORE_TEAM_PORT_EDGES_H_
 
@@ -24,16 +24,16 @@ class PortEdges {
  public:
   PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self);
 
-  // Adds them to the open port, once. RESOURCE_EXHAUSTED: the engine has no memory for their cells.
+  // Adds the edges to the open port, once. RESOURCE_EXHAUSTED: the engine has no memory for their eager buffers.
   absl::Status Open(emu::PortId port, const schedule::TeamLayout& layout);
 
-  // By node, ascending; edges and cells are beside them.
+  // Nodes ascend; edges, and eager buffers of a slot, are parallel to them.
   const std::vector<uint32_t>& nodes() const { return nodes_; }
   const std::vector<uint32_t>& edges() const { return edges_; }
   absl::Span<const emu::RegionIndex> CellsOf(uint32_t slot) const;
   std::optional<NodeIndex> NodeOfEdge(uint32_t edge) const;
 
-  // Labels that this node has issued; 0: no edge to that node.
+  // The labels that this node has issued; 0: there is no edge to that node.
   std::vector<schedule::EdgeLabel> IncomingLabels() const;
   uint32_t LabelFor(NodeIndex node) const;
   // The label that `node` has issued. INVALID_ARGUMENT: there is no edge to it.
@@ -45,13 +45,13 @@ class PortEdges {
 
   struct Labels {
     uint32_t local = 0;         // issued here
-    bool remote_known = false;  // the other node's
+    bool remote_known = false;  // the other node's was set
   };
 
   emu::Engine* const engine_;
   std::vector<uint32_t> nodes_;
-  std::vector<uint32_t> edges_;          // beside nodes_
-  std::vector<Labels> labels_;           // beside nodes_
+  std::vector<uint32_t> edges_;          // parallel to nodes_
+  std::vector<Labels> labels_;           // parallel to nodes_
   std::vector<emu::RegionIndex> cells_;  // [slot * nodes + place]
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list of what has something to do, so that what has nothing is not looked at.
+// A list of the items that have work, so that idle ones cost nothing.
 #ifndef COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
 #define COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
 
@@ -11,9 +11,9 @@
 
 namespace copse::daemon {
 
-// A ReadyList names the items that were marked since they were handled last, each once, in the order of their first
-// marks. An item has one Entry, which may end at any time, also while the list is handled. Marking costs O(1).
-// Thread-compatible; the list outlives its entries, and an item its entry.
+// A ReadyList has each item once that was marked since it was handled last, in the order of the first marks. An item
+// has one Entry, which may end at any time, also while the list is handled. A mark costs O(1). Thread-compatible; the
+// list outlives its entries, and an item its entry.
 template <typename Item>
 class ReadyList {
  public:
@@ -43,7 +43,7 @@ class ReadyList {
   ReadyList& operator=(const ReadyList&) = delete;
 
   // Calls `handle(item)` for each marked item, and for those that are marked meanwhile; an item that marks itself while
-  // it is handled is not handled again. Must not be called from `handle`. True if there was any.
+  // it is handled is not handled again. Must not be called from `handle`. Returns true if there was any item.
   template <typename Handle>
   bool HandleAll(const Handle& handle) {
     if (entries_.empty()) return false;

@@ -53,7 +53,7 @@ bool Team::AskForDecision(absl::Duration age) {
   if (broken()) return false;
   const std::optional<std::vector<uint32_t>> nodes = epochs_.TakeNodesToAsk(host_->Now(), age);
   if (!nodes) return false;
-  // They need not be neighbors in a committed epoch, so a connection is made where there is none.
+  // The nodes may not be neighbors in a committed epoch, so this connects to them if necessary.
   for (const uint32_t index : *nodes) {
     const schedule::TeamNode& node = members_.node(index);
     if (!host_->AcquireNeighbour(node).ok()) continue;
@@ -84,9 +84,9 @@ void Team::CheckLeavers() {
 // --- Calls ---
 
 bool Team::Pump() {
-  thread_local std::vector<PortEvent> taken;  // one for all teams of a thread, kept for its memory
+  thread_local std::vector<PortEvent> taken;  // all teams of a thread share its memory
   bool any = false;
-  // Starting a pending call may bring further events: until there are none.
+  // The start of a pending call may produce further events, so this loops until there are none.
   for (bool more = true; more && !broken();) {
     more = false;
     for (size_t i = 0; i < epochs_.ports().size() && !broken(); ++i) {

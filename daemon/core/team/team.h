@@ -27,13 +27,13 @@
 
 namespace copse::daemon {
 
-// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. Its state is
-// that of its parts: no committed epoch: forming; `broken()`: every call ends with that failure; else ready. The parts
-// do the work; the team joins them, speaks with its neighbors, and breaks.
+// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. It is forming
+// until an epoch is committed, then ready, and at the end broken(): every call fails with that report. Its parts do the
+// work; the team connects them, and exchanges messages with its neighbors.
 // Thread-compatible; `*engine` and `*host` outlive it.
 class Team : private TeamBreaker {
  public:
-  // The team is on `*ready` while Pump has work; like the others it outlives the team.
+  // The team is on `*ready`, which outlives it, while Pump has work.
   Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready);
 
   const schedule::TeamLayout& layout() const { return members_.layout(); }
@@ -45,28 +45,29 @@ class Team : private TeamBreaker {
   EpochId prepared_epoch() const { return epochs_.prepared_epoch(); }
   std::vector<std::string> EncodedPlans() const { return epochs_.EncodedPlans(); }
 
-  // --- The planner's decisions: as EpochSwitch has them ---
+  // --- The planner's decisions (see EpochSwitch) ---
   schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans);
   absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
   void Abort(EpochId epoch);
-  // A prepared epoch has waited for `age` without a decision: asks the neighbors in it, which take a node that is
-  // silent in an epoch of theirs for lost. True if the planner should be asked; of a first epoch it tells by itself.
+  // Asks the neighbors for the decision if a prepared epoch has waited for `age`. Returns true if the planner should be
+  // asked, too; of a first epoch it sends the decision by itself.
   bool AskForDecision(absl::Duration age);
 
   // --- Members ---
   void Join(Rank rank, ClientId client) { members_.Join(rank, client); }
-  // The member destroys the team; calls of it in flight are told nothing more. A call that others have begun without
-  // it breaks the team, at once or when they do. True if no member is left here.
+  // The member destroys the team; its calls in flight get no more events. A call that others begin without it breaks
+  // the team. Returns true if no member is left here.
   bool Leave(Rank rank);
 
   // --- Calls ---
-  // `post` was validated. Answered by exactly one event.
+  // `post` was validated. It gets exactly one event.
   void Post(Rank rank, CallPost&& post, uint32_t pending_max) {
     calls_.Post(members_.LocalIndex(rank), std::move(post), pending_max);
   }
-  // Handles what the engine reported since the last time. True if there was anything.
+  // Handles the engine's events since the last Pump. Returns true if there were any.
   bool Pump();
-  // Calls older than `age` compare arguments with the neighbors, at most once in `age`. True if there were any.
+  // Compares the arguments of calls older than `age` with the neighbors, at most once in `age`. Returns true if there
+  // were any.
   bool ProbeStalled(absl::Duration age);
   bool IsHeld() const { return calls_.IsHeld(); }
   bool HasRoom(Rank rank, uint32_t pending_max) const { return calls_.HasRoom(members_.LocalIndex(rank), pending_max); }
@@ -74,20 +75,20 @@ class Team : private TeamBreaker {
   bool HasCallInFlight(Rank rank) const { return calls_.HasCallInFlight(members_.LocalIndex(rank)); }
 
   // --- The end ---
-  // Notifies every call in flight and all later ones; the break goes on along the edges, except back to `from`. Once;
-  // later ones are ignored.
+  // Ends every call in flight and all later ones with `why`, and sends the break to all neighbors but `from`. Only the
+  // first break counts.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from);
   void Break(const schedule::FailureReport& why) override { Break(why, std::nullopt); }
-  // Breaks the team if the lost daemon is one of its nodes. `why`: what happened to the node; its name and its ranks
-  // are added.
+  // Breaks the team if the lost daemon is one of its nodes. `why` says what happened to the node; Team adds the node's
+  // name and ranks.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
-  // This node's daemon stood still for `silent`, and `by` has given it up.
+  // This node's daemon stood still for `silent`, and `by` takes it for lost.
   void OnSelfLost(Incarnation by, absl::Duration silent);
 
   // --- Neighbors ---
-  // A message of a node that is no member is ignored.
+  // Ignores messages of nodes that are no members.
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
-  bool HasEdgeTo(Incarnation incarnation) const;  // to send and to listen for heartbeats
+  bool HasEdgeTo(Incarnation incarnation) const;  // heartbeats go along edges
   std::vector<Incarnation> Neighbours() const { return edges_.Neighbours(); }
 
   void AppendStatus(schedule::DaemonStatus* status) const { calls_.AppendStatus(status); }
@@ -101,14 +102,14 @@ class Team : private TeamBreaker {
   void On(NodeIndex from, const EpochAskMessage& message);
   void On(NodeIndex from, const EpochAnswerMessage& message);
   template <typename Other>
-  void On(NodeIndex, const Other&) {}  // of no team
+  void On(NodeIndex, const Other&) {}  // not a message of a team
 
   void OnMismatch(const PortEvent& event);
   void SendArguments(NodeIndex node, const CallRecord& call);
   void CheckLeavers();
 
   TeamHost* const host_;
-  ReadyTeams::Entry ready_;  // before the ports, which mark it
+  ReadyTeams::Entry ready_;  // outlives the ports, which mark it
   TeamMembers members_;
   TeamEdges edges_;
   EpochSwitch epochs_;

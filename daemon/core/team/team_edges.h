@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The neighbors of a team at this node: those to which its committed epochs have edges.
+// The neighbors of a team at this node: the nodes to which its committed epochs have edges.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
 
@@ -26,11 +26,11 @@ class TeamEdges {
   TeamEdges& operator=(const TeamEdges&) = delete;
   ~TeamEdges();
 
-  // An epoch with edges to `nodes` uses them until Release. Nodes that have left, or that cannot be reached, are left
-  // out: their silence is noticed elsewhere. A node that becomes a neighbor hears which ranks here have left.
+  // An epoch with edges to `nodes` uses them until Release. Leaves out nodes that have left or cannot be reached:
+  // others detect their silence. A node that becomes a neighbor is notified of the ranks here that have left.
   void Acquire(absl::Span<const uint32_t> nodes);
   void Release(absl::Span<const uint32_t> nodes);
-  // The node sends no heartbeats for this team any more, and its silence is not its death: releases it for all epochs.
+  // The node sends no heartbeats for this team any more, so its silence is not its death: releases it for all epochs.
   void Drop(NodeIndex node);
 
   bool Has(NodeIndex node) const { return users_.contains(node.value()); }
@@ -40,7 +40,7 @@ class TeamEdges {
  private:
   PeerLink* const link_;
   const TeamMembers* const members_;
-  std::map<uint32_t, uint32_t> users_;  // by node: epochs that use the edge to it
+  std::map<uint32_t, uint32_t> users_;  // number of epochs that use the edge, by node
 };
 
 }  // namespace copse::daemon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a team needs of its daemon.
+// The daemon as its teams use it.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_HOST_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_HOST_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::daemon {
 
-// The way to other daemons.
+// Connections to other daemons, and messages on them.
 class PeerLink {
  public:
   virtual ~PeerLink() = default;
@@ -29,7 +29,7 @@ class CallHost {
  public:
   virtual ~CallHost() = default;
   virtual absl::Time Now() const = 0;
-  // When the engine's events that are being handled were taken, or a little later: no look at the clock.
+  // The time at which the present events of the engine were taken. It costs no read of the clock.
   virtual absl::Time EventTime() const = 0;
   virtual Instruments* instruments() const = 0;  // null: none
   virtual void Notify(ClientId client, const ClientEvent& event) = 0;
@@ -37,7 +37,7 @@ class CallHost {
 
 class TeamHost : public PeerLink, public CallHost {
  public:
-  // Once per team, after its clients were notified.
+  // Called once for a team, after its clients were notified.
   virtual void OnTeamBroken(TeamId team, const schedule::FailureReport& why) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of a team: its nodes and ranks, the clients that are its ranks here, and what has left it.
+// The members of a team: its nodes and ranks, the clients of its ranks here, and the ranks that have left it.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_MEMBERS_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_MEMBERS_H_
 
@@ -19,8 +19,8 @@
 
 namespace copse::daemon {
 
-// TeamMembers knows a team as its layout has it, and which ranks have left since. Ranks of this node have local
-// indices, in the layout's order. Thread-compatible.
+// TeamMembers has a team's layout, and the ranks that have left since. Ranks of this node have local indices, in the
+// layout's order. Thread-compatible.
 class TeamMembers {
  public:
   TeamMembers(schedule::TeamLayout layout, NodeIndex self);
@@ -36,27 +36,27 @@ class TeamMembers {
   absl::Span<const Rank> ranks() const { return shape_.RanksOf(self_); }  // by local index
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void Join(Rank rank, ClientId client) { clients_[LocalIndex(rank)] = client; }
-  // Nothing: it has not joined, has left, or is another node's.
+  // Nothing: the rank has not joined, has left, or is on another node.
   std::optional<ClientId> ClientOf(Rank rank) const;
   std::optional<ClientId> ClientAt(uint32_t local) const { return clients_[local]; }
   bool HasClients() const;
   // The rank's client is gone.
   void RemoveClient(Rank rank) { clients_[LocalIndex(rank)].reset(); }
-  // A rank here leaves after `calls` calls. Returns what the neighbors are to know, unless they know as much.
+  // A rank here leaves after `calls` calls. Returns the message for the neighbors, unless an earlier one says as much.
   std::optional<LeftMessage> Leave(Rank rank, CallSeq calls);
-  // What a node that becomes a neighbor now has missed.
+  // The message that a new neighbor has missed; null: none.
   const LeftMessage* OwnDeparture() const;
 
   // --- Nodes ---
   std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
-  // The node, if it is another one and has not left.
+  // Returns the node if it is not this one and has not left.
   std::optional<NodeIndex> OtherMember(Incarnation incarnation) const;
-  // "rank 3 on node n2", "ranks 2-3 on node n2".
+  // Returns "rank 3 on node n2" or "ranks 2-3 on node n2".
   std::string DescribeNode(NodeIndex node) const;
   void OnLeft(NodeIndex node, const LeftMessage& message) { left_[node.value()] = message; }
-  bool HasLeft(uint32_t node) const;  // with all its ranks
+  bool HasLeft(uint32_t node) const;  // all its ranks have left
 
-  // Nodes with ranks that have left, this node among them, and what those ranks have left behind.
+  // The nodes, also this one, with ranks that have left, and the last message about them.
   const std::map<uint32_t, LeftMessage>& departures() const { return left_; }
 
  private:
