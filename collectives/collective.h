@@ -5,13 +5,11 @@
 #ifndef COPSE_COLLECTIVES_COLLECTIVE_H_
 #define COPSE_COLLECTIVES_COLLECTIVE_H_
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <string_view>
+#include <vector>
 
 namespace copse {
 
@@ -137,27 +135,14 @@ inline constexpr std::string_view FamilyName(Family family) {
 inline constexpr Family FamilyOf(Collective c) { return TraitsOf(c).family; }
 
 inline constexpr Collective PlanCollective(Collective c) { return TraitsOf(c).regular; }
-namespace collective_internal {
-struct Members {
-  Collective list[kCollectiveCount] = {};
-  size_t count = 0;
-};
-inline constexpr auto kMembers = [] {
-  std::array<Members, kFamilyCount> members{};
+// Returns the class's collectives that have plans of their own, ascending.
+inline std::vector<Collective> CollectivesOf(Family family) {
+  std::vector<Collective> members;
   for (int i = 0; i < kCollectiveCount; ++i) {
     const auto c = static_cast<Collective>(i);
-    if (PlanCollective(c) != c) continue;
-    Members& family = members[static_cast<int>(FamilyOf(c))];
-    family.list[family.count++] = c;
+    if (PlanCollective(c) == c && FamilyOf(c) == family) members.push_back(c);
   }
   return members;
-}();
-}  // namespace collective_internal
-// Returns the class's collectives that have plans of their own, ascending.
-inline constexpr std::span<const Collective> CollectivesOf(Family family) {
-  if (static_cast<int>(family) >= kFamilyCount) return {};
-  const collective_internal::Members& members = collective_internal::kMembers[static_cast<int>(family)];
-  return {members.list, members.count};
 }
 // Whether ranks' blocks differ in size.
 inline constexpr bool IsIrregular(Collective c) { return PlanCollective(c) != c; }

@@ -28,7 +28,8 @@ namespace copse::emu {
 //
 // A port with an MPQ and no eager buffers is of the other kind, from client to client: it has no calls, so packets go
 // to the MPQ (dropped if it is full), every record with kRecordTrigger counts, and neither window, credit nor hash
-// apply.
+// apply. This and OpCode::kGet are the papers' machine, kept and tested here (MpqTest has an example); no plan uses
+// them yet, and the daemon opens no port with an MPQ.
 struct PortOptions {
   uint32_t job = 0;          // fairness: ready work is served round-robin by job
   uint32_t sequences = 64;   // descriptor sequences armed or ready at once (the DQ's depth)

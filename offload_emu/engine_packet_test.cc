@@ -392,6 +392,27 @@ TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
   }
 }
 
+// An example of the papers' machine: a packet triggers a get of the data that it announces, and the end of the get is
+// an event; the two clients' processors do nothing meanwhile.
+TEST(MpqTest, APacketTriggersAGetWhoseEndIsAnEvent) {
+  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1});
+  cluster.Link(0, 1);
+  EngineNode& owner = cluster.node(0);
+  EngineNode& reader = cluster.node(1);
+  Bytes data = {1, 2, 3, 4}, copy(4);
+  ASSERT_TRUE(owner.engine->BindRegion(owner.port, 0, data.data(), 4, false).ok());
+  ASSERT_TRUE(reader.engine->BindRegion(reader.port, 0, copy.data(), 4, true).ok());
+  const auto arm = [&](CounterIndex counter, const Descriptor& descriptor) {
+    return reader.engine->Post(reader.port, {.counter = counter, .threshold = 1}, {descriptor});
+  };
+  ASSERT_TRUE(arm(2, GetOf(0, 0, 0, {0, 0}, 4, 3)).ok());
+  ASSERT_TRUE(arm(3, EventOf(77)).ok());
+  ASSERT_TRUE(owner.engine->Post(owner.port, {}, {SendOf(0, 2, 0)}).ok());
+  cluster.Run();
+  EXPECT_EQ(reader.sink.events, (Events{{77, false}}));
+  EXPECT_EQ(copy, data);
+}
+
 // --- Frames ---
 
 TEST(OutboxTest, RecordsToOnePeerShareFrames) {

@@ -31,16 +31,17 @@ class OpenPortTest : public ::testing::Test {
 };
 
 TEST_F(OpenPortTest, RefusesOptionsOutOfRange) {
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.slots = 0})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.slots = 3})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.slots = 8192})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.counters_per_slot = 0})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.counters_per_slot = 1 << 20})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.regions = 2 << 20})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.edges = 4097})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.mpq_entries = 1 << 20})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.eq_entries = 1 << 20})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Open({.cell_bytes = uint64_t{1} << 40})));
+  const PortOptions bad[] = {{.slots = 0},
+                             {.slots = 3},
+                             {.slots = 8192},
+                             {.counters_per_slot = 0},
+                             {.counters_per_slot = 1 << 20},
+                             {.regions = 2 << 20},
+                             {.edges = 4097},
+                             {.mpq_entries = 1 << 20},
+                             {.eq_entries = 1 << 20},
+                             {.cell_bytes = uint64_t{1} << 40}};
+  for (const PortOptions& options : bad) EXPECT_TRUE(absl::IsInvalidArgument(Open(options)));
   EXPECT_TRUE(Open({}).ok());
 }
 

@@ -36,7 +36,6 @@ class ReadyQueue {
   void PushInterrupted(ReadyJob* job, Sequence* sequence);
   void Remove(ReadyJob* job, Sequence* sequence);
 
-  bool empty() const { return head_ == nullptr; }
   // Returns the job whose turn it is; its list is not empty. Null if the queue is empty.
   ReadyJob* Turn();
   uint64_t LeftOfTurn(const ReadyJob& job) const { return quantum_bytes_ - job.used_bytes; }

@@ -30,15 +30,8 @@ FailureReport ReportOf(const absl::Status& status, std::string_view what) {
 }
 
 std::string_view CallPartName(CallPart part) {
-  switch (part) {
-    case CallPart::kCall:
-      return "call";
-    case CallPart::kRanks:
-      return "ranks";
-    case CallPart::kNetwork:
-      return "network";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[kCallPartCount] = {"call", "ranks", "network"};
+  return static_cast<int>(part) < kCallPartCount ? kNames[static_cast<int>(part)] : "unknown";
 }
 
 std::string DescribeTeam(const TeamIdentity& identity) {

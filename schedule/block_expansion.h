@@ -19,10 +19,6 @@
 
 namespace copse::schedule {
 
-// Phases of a message along a tree.
-inline constexpr uint16_t kUp = 0;
-inline constexpr uint16_t kDown = 1;
-
 // A list of copies that merges ranges adjacent at both ends into one run: the paper's message chains.
 class RunList {
  public:

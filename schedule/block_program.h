@@ -25,20 +25,7 @@ struct BlockCounts {
   std::vector<uint64_t> by_pair;  // alltoallv: the block from rank s to rank r is at s * ranks + r
 };
 
-// The staging memory of a node that one chunk takes: eager buffers and scratch until the chunk is over, frames until
-// they have been sent.
-struct StagingBytes {
-  uint64_t cells = 0;    // received from neighbors
-  uint64_t landing = 0;  // the part of `cells` not held if it arrives once its copy is armed
-  uint64_t scratch = 0;  // assembled or combined here
-  uint64_t frames = 0;   // sent, at most
-  // Number of eager and scratch buffers: in later chunks of a call the engine makes each as large as one was before.
-  uint32_t buffers = 0;
-  uint64_t largest = 0;
-};
-
-// A BlockProgram is immutable except for a cache of the last question, so it is thread-compatible. In every buffer
-// that has several blocks, they lie in rank order, back to back.
+// A BlockProgram is immutable. In every buffer that has several blocks, they lie in rank order, back to back.
 class BlockProgram {
  public:
   // `*plan` (verified) and `*shape` must outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, or
@@ -94,10 +81,6 @@ class BlockProgram {
   uint64_t notes_chunks_ = 0;
   uint64_t data_chunks_ = 0;
 };
-
-// Returns the staging memory that the sequences of one chunk take at their node. Each eager buffer, the scratch and
-// each frame is a power of two bytes.
-StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segments);
 
 }  // namespace copse::schedule
 

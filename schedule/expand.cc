@@ -14,9 +14,6 @@
 namespace copse::schedule {
 namespace {
 
-constexpr uint16_t kUp = 0;
-constexpr uint16_t kDown = 1;
-
 // A call at one node: the nodes it receives from and sends to on the way to the root (up) and back (down), children
 // in order. On a tree the two are the same.
 struct Directed {
@@ -194,21 +191,11 @@ NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective c
 }
 
 std::string BufferName(const Buffer& buffer) {
-  switch (buffer.place) {
-    case Place::kNone:
-      return "nothing";
-    case Place::kScratch:
-      return "scratch";
-    case Place::kCell:
-      return absl::StrCat("cell", buffer.index);
-    case Place::kRankSend:
-      return absl::StrCat("send", buffer.index);
-    case Place::kRankRecv:
-      return absl::StrCat("recv", buffer.index);
-    case Place::kNotes:
-      return "notes";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"nothing", "scratch", "cell", "send", "recv", "notes"};
+  const bool is_one_of_many =
+      buffer.place == Place::kCell || buffer.place == Place::kRankSend || buffer.place == Place::kRankRecv;
+  const char* const name = kNames[static_cast<int>(buffer.place)];
+  return is_one_of_many ? absl::StrCat(name, buffer.index) : name;
 }
 
 }  // namespace
@@ -309,29 +296,30 @@ std::string DescribePrimitive(const Primitive& p) {
   std::vector<std::string> names;
   for (const Buffer& buffer : p.operands) names.push_back(BufferName(buffer));
   const std::string operands = absl::StrJoin(names, " + ");
+  constexpr const char* kNames[] = {"Start",    "RecvFrom", "RecvLocal", "Wait",    "Reduce", "Copy",
+                                    "CopyRuns", "SendTo",   "Deliver",   "Release", "End"};
+  const char* const name = kNames[static_cast<int>(p.step)];
+  const char* const when = p.lands ? " on arrival" : "";
   switch (p.step) {
     case Step::kStart:
-      return "Start";
-    case Step::kRecvFrom:
-      return absl::StrCat("RecvFrom(", p.peer, ") phase ", p.phase);
-    case Step::kRecvLocal:
-      return absl::StrCat("RecvLocal(", p.peer, ") phase ", p.phase);
-    case Step::kWait:
-      return absl::StrCat("Wait phase ", p.phase);
-    case Step::kReduce:
-      return absl::StrCat("Reduce(", BufferName(p.target), " = ", operands, ")");
-    case Step::kCopy:
-      return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
-    case Step::kCopyRuns:
-      return absl::StrCat("CopyRuns(", p.runs.size(), ")", p.lands ? " on arrival" : "");
-    case Step::kSendTo:
-      return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
-    case Step::kDeliver:
-      return absl::StrCat("Deliver(", p.peer, ") from ", operands, p.lands ? " on arrival" : "");
-    case Step::kRelease:
-      return absl::StrCat("Release(", p.peer, ")");
     case Step::kEnd:
-      return "End";
+      return name;
+    case Step::kRecvFrom:
+    case Step::kRecvLocal:
+      return absl::StrCat(name, "(", p.peer, ") phase ", p.phase);
+    case Step::kWait:
+      return absl::StrCat(name, " phase ", p.phase);
+    case Step::kReduce:
+    case Step::kCopy:
+      return absl::StrCat(name, "(", BufferName(p.target), " = ", operands, ")");
+    case Step::kCopyRuns:
+      return absl::StrCat(name, "(", p.runs.size(), ")", when);
+    case Step::kSendTo:
+      return absl::StrCat(name, "(", p.peer, ") phase ", p.phase, " from ", operands);
+    case Step::kDeliver:
+      return absl::StrCat(name, "(", p.peer, ") from ", operands, when);
+    case Step::kRelease:
+      return absl::StrCat(name, "(", p.peer, ")");
   }
   return "?";
 }

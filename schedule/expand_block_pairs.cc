@@ -11,14 +11,16 @@ namespace copse::schedule {
 namespace {
 
 // A stream is the blocks of one node's ranks for another's, by sender and then by receiver, with a PairNote before
-// them. Calls f(local rank, rank of `node`) for each block of the stream to `node`, or from it.
+// them. Calls f(local rank, rank of `node`) for each block of the stream to `node`, or from it, until f returns false.
 template <typename F>
 void ForEachInStream(const ShapeIndex& shape, uint32_t node, size_t local_ranks, bool sends, F f) {
   const absl::Span<const Rank> others = shape.RanksOf(NodeIndex(node));
   const size_t senders = sends ? local_ranks : others.size();
   const size_t receivers = sends ? others.size() : local_ranks;
   for (size_t s = 0; s < senders; ++s) {
-    for (size_t r = 0; r < receivers; ++r) f(static_cast<uint32_t>(sends ? s : r), others[sends ? r : s].value());
+    for (size_t r = 0; r < receivers; ++r) {
+      if (!f(static_cast<uint32_t>(sends ? s : r), others[sends ? r : s].value())) return;
+    }
   }
 }
 
@@ -55,6 +57,7 @@ uint64_t PairExpansion::PackFor(uint32_t to, Buffer target, RunList* runs) const
       target.offset += length;
     });
     stream += bytes;
+    return stream < slice_.end;
   });
   return target.offset - begin;
 }
@@ -69,6 +72,7 @@ uint64_t PairExpansion::ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) 
       lies.offset += length;
     });
     stream += bytes;
+    return stream < slice_.end;
   });
   return lies.offset - begin;
 }
@@ -84,6 +88,7 @@ void PairExpansion::CopyLocally(RunList* runs) const {
       runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
     });
     stream += bytes;
+    return stream < slice_.end;
   });
 }
 
@@ -173,6 +178,7 @@ PairNote NoteOfStream(const BlockCall& call, uint32_t position, bool sends) {
   ForEachInStream(shape, call.sizes->order().NodeAt(position), call.ranks.size(), sends, [&](uint32_t l, uint32_t r) {
     bytes.push_back((sends ? *call.ranks[l].send : *call.ranks[l].receive)[r].bytes);
     note.bytes += bytes.back();
+    return true;
   });
   note.counts_hash = HashCounts(bytes);
   return note;

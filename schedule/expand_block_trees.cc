@@ -38,7 +38,7 @@ class TreeExpansion : BlockExpansion {
 
  private:
   // A neighbor other than the parent, with the interval of the nodes below it.
-  struct Child {
+  struct Branch {
     uint32_t node;
     Interval interval;
     uint64_t bytes;
@@ -50,12 +50,12 @@ class TreeExpansion : BlockExpansion {
   uint64_t OffsetIn(const Interval& outer, uint32_t begin) const {
     return Bytes({outer.begin, (begin + n_ - outer.begin) % n_});
   }
-  std::vector<Child> ChildrenBut(uint32_t parent) const;
+  std::vector<Branch> ChildrenBut(uint32_t parent) const;
   uint32_t ParentTowards(uint32_t root_node) const { return call_.index->Towards(node_, root_node); }
   uint32_t RootNode() const { return shape_.NodeOf(Rank(call_.root)).value(); }
-  void AwaitChildren(const std::vector<Child>& children);
+  void AwaitChildren(const std::vector<Branch>& children);
   // Packs the node's blocks and its children's in scratch, in the interval's order.
-  void Assemble(const Interval& interval, const std::vector<Child>& children, RunList* runs) const;
+  void Assemble(const Interval& interval, const std::vector<Branch>& children, RunList* runs) const;
 
   void Gather();
   void Scatter();
@@ -73,8 +73,8 @@ TreeExpansion::Interval TreeExpansion::Below(uint32_t node, uint32_t towards) co
   return {leave % n_, n_ - (leave - enter)};
 }
 
-std::vector<TreeExpansion::Child> TreeExpansion::ChildrenBut(uint32_t parent) const {
-  std::vector<Child> children;
+std::vector<TreeExpansion::Branch> TreeExpansion::ChildrenBut(uint32_t parent) const {
+  std::vector<Branch> children;
   for (const uint32_t v : plan_.neighbours[node_]) {
     if (v == parent) continue;
     const Interval interval = Below(v, node_);
@@ -83,16 +83,16 @@ std::vector<TreeExpansion::Child> TreeExpansion::ChildrenBut(uint32_t parent) co
   return children;
 }
 
-void TreeExpansion::AwaitChildren(const std::vector<Child>& children) {
-  for (const Child& child : children) {
+void TreeExpansion::AwaitChildren(const std::vector<Branch>& children) {
+  for (const Branch& child : children) {
     if (Goes(child.bytes)) out_.RecvFrom(child.node, kUp);
   }
   out_.Wait(kUp);
 }
 
-void TreeExpansion::Assemble(const Interval& interval, const std::vector<Child>& children, RunList* runs) const {
-  std::vector<std::pair<uint64_t, const Child*>> parts = {{OffsetIn(interval, position_), nullptr}};
-  for (const Child& child : children) {
+void TreeExpansion::Assemble(const Interval& interval, const std::vector<Branch>& children, RunList* runs) const {
+  std::vector<std::pair<uint64_t, const Branch*>> parts = {{OffsetIn(interval, position_), nullptr}};
+  for (const Branch& child : children) {
     if (child.bytes > 0) parts.emplace_back(OffsetIn(interval, child.interval.begin), &child);
   }
   std::sort(parts.begin(), parts.end());
@@ -104,7 +104,7 @@ void TreeExpansion::Assemble(const Interval& interval, const std::vector<Child>&
 
 void TreeExpansion::Gather() {
   const uint32_t parent = ParentTowards(RootNode());
-  const std::vector<Child> children = ChildrenBut(parent);
+  const std::vector<Branch> children = ChildrenBut(parent);
   AwaitChildren(children);
   RunList runs;
   if (parent != kNobody) {
@@ -119,7 +119,7 @@ void TreeExpansion::Gather() {
     if (l == root && !call_.ranks[l].sends) return;
     runs.Add(Sends(l, range.offset), PlaceFrom(root, range.rank, range.offset), range.bytes);
   });
-  for (const Child& child : children) {
+  for (const Branch& child : children) {
     if (child.bytes == 0) continue;
     Deliver(root, child.interval, {Place::kCell, child.node}, IsPut(child.bytes) ? &landing : &runs);
     out_.Land(kUp, landing.Take());
@@ -129,12 +129,12 @@ void TreeExpansion::Gather() {
 
 void TreeExpansion::Scatter() {
   const uint32_t parent = ParentTowards(RootNode());
-  const std::vector<Child> children = ChildrenBut(parent);
+  const std::vector<Branch> children = ChildrenBut(parent);
   RunList runs;
   if (parent == kNobody) {
     out_.Wait(kDown);
     const uint32_t root = shape_.LocalIndexOf(Rank(call_.root));
-    for (const Child& child : children) {
+    for (const Branch& child : children) {
       uint64_t at = 0;
       ForEachRange(child.interval, [&](const BlockRange& range) {
         runs.Add(PlaceTo(root, range.rank, range.offset), {Place::kScratch, 0, at}, range.bytes);
@@ -152,7 +152,7 @@ void TreeExpansion::Scatter() {
   const Interval interval = Below(node_, parent);
   if (Goes(Bytes(interval))) out_.RecvFrom(parent, kDown);
   out_.Wait(kDown);
-  for (const Child& child : children) {
+  for (const Branch& child : children) {
     if (!Goes(child.bytes)) continue;
     const Buffer part{Place::kCell, parent, OffsetIn(interval, child.interval.begin)};
     out_.SendTo(child.node, kDown, child.bytes == 0 ? Buffer{} : part, static_cast<uint32_t>(child.bytes));
@@ -167,7 +167,7 @@ void TreeExpansion::Scatter() {
 
 Buffer TreeExpansion::GatherEverywhere() {
   const uint32_t parent = ParentTowards(plan_.root_node.value());
-  const std::vector<Child> children = ChildrenBut(parent);
+  const std::vector<Branch> children = ChildrenBut(parent);
   AwaitChildren(children);
   RunList runs;
   const Interval interval = Below(node_, parent);
@@ -183,7 +183,7 @@ Buffer TreeExpansion::GatherEverywhere() {
     }
     whole = {Place::kCell, parent};
   }
-  for (const Child& child : children) {
+  for (const Branch& child : children) {
     if (slice_.bytes() > 0) out_.SendTo(child.node, kDown, whole, SliceBytes());
   }
   return whole;

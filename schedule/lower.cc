@@ -223,18 +223,17 @@ class Lowering {
   }
 
   void CopyRuns(const Primitive& p) {
-    CopyAllRuns(p);
+    if (p.runs.size() == 1) {
+      Copy(Ref(p.runs[0].from), Ref(p.runs[0].to), static_cast<uint32_t>(p.runs[0].bytes));
+    } else {
+      emu::Descriptor d;
+      d.op = emu::OpCode::kCopyList;
+      d.bytes = static_cast<uint32_t>(p.runs.size());
+      d.remote_offset = call_.runs.size();
+      for (const BufferRun& run : p.runs) call_.runs.push_back({Ref(run.from), Ref(run.to), run.bytes});
+      Add(d);
+    }
     if (p.lands) MayLand(p.runs[0].from.index, p.phase);
-  }
-
-  void CopyAllRuns(const Primitive& p) {
-    if (p.runs.size() == 1) return Copy(Ref(p.runs[0].from), Ref(p.runs[0].to), static_cast<uint32_t>(p.runs[0].bytes));
-    emu::Descriptor d;
-    d.op = emu::OpCode::kCopyList;
-    d.bytes = static_cast<uint32_t>(p.runs.size());
-    d.remote_offset = call_.runs.size();
-    for (const BufferRun& run : p.runs) call_.runs.push_back({Ref(run.from), Ref(run.to), run.bytes});
-    Add(d);
   }
 
   void Copy(emu::MemoryRef from, emu::MemoryRef to, uint32_t length) {

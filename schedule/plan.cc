@@ -10,10 +10,6 @@
 
 namespace copse::schedule {
 
-bool operator==(const ExchangeStep& a, const ExchangeStep& b) {
-  return a.round == b.round && a.send_to == b.send_to && a.receive_from == b.receive_from && a.combine == b.combine;
-}
-
 absl::Status CheckShape(const TeamShape& shape) {
   if (shape.node_of_rank.empty()) return absl::InvalidArgumentError("team: no ranks (size=0, limit=at least 1)");
   std::vector<uint32_t> ranks(shape.node_count, 0);
@@ -97,13 +93,9 @@ std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node) {
       all.push_back(cycle[(at + n - d) % n]);
     }
   } else {
-    for (uint32_t v = 0; v < plan.steps.size(); ++v) {
-      for (const ExchangeStep& step : plan.steps[v]) {
-        if (v == node.value()) {
-          if (step.send_to != kNobody) all.push_back(step.send_to);
-          if (step.receive_from != kNobody) all.push_back(step.receive_from);
-        }
-      }
+    for (const ExchangeStep& step : plan.steps[node.value()]) {
+      if (step.send_to != kNobody) all.push_back(step.send_to);
+      if (step.receive_from != kNobody) all.push_back(step.receive_from);
     }
   }
   std::sort(all.begin(), all.end());

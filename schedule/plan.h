@@ -101,6 +101,7 @@ struct ExchangeStep {
   // Whether the received data is combined with the accumulated value; otherwise it replaces it (the node receives the
   // result), and nothing else is received in the round.
   bool combine = true;
+  friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
 };
 
 struct Plan {
@@ -125,7 +126,6 @@ struct Plan {
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
-bool operator==(const ExchangeStep& a, const ExchangeStep& b);
 
 // Return the cycle and the distances of a circulant plan.
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }

@@ -95,20 +95,11 @@ std::vector<uint8_t> Contribution(const CallArguments& a, uint32_t rank, uint64_
 }
 
 std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint32_t size, uint64_t seed) {
-  switch (a.collective) {
-    case Collective::kBarrier:
-      return {};
-    case Collective::kBcast:
-      return Contribution(a, a.root, seed);
-    case Collective::kReduce:
-      if (rank != a.root) return {};
-      break;
-    case Collective::kAllreduce:
-      break;
-    default:
-      return {};  // rank_data.h has these
-  }
-  return CombinedRange(a, size, seed, 0, a.count);
+  // rank_data.h has the other collectives.
+  if (a.collective == Collective::kBcast) return Contribution(a, a.root, seed);
+  const bool gets_sum =
+      a.collective == Collective::kAllreduce || (a.collective == Collective::kReduce && rank == a.root);
+  return gets_sum ? CombinedRange(a, size, seed, 0, a.count) : std::vector<uint8_t>();
 }
 
 }  // namespace copse::schedule

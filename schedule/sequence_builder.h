@@ -12,6 +12,10 @@
 
 namespace copse::schedule {
 
+// Phases of a message along a tree.
+inline constexpr uint16_t kUp = 0;
+inline constexpr uint16_t kDown = 1;
+
 // Writes one node's sequence, step by step.
 class SequenceBuilder {
  public:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
@@ -294,7 +295,7 @@ class SymbolicRun {
     size_t next = 0;
     std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last kWait
     std::map<uint32_t, Delivery> arrived;                // by sender: the last message
-    std::map<uint32_t, bool> received;                   // peers of kRecvFrom so far
+    std::set<uint32_t> received;                         // peers of kRecvFrom so far
     Contributions scratch;
     uint32_t ranks_done = 0;
   };
@@ -339,7 +340,7 @@ class SymbolicRun {
         case Step::kRecvLocal:
           break;
         case Step::kRecvFrom:
-          if (!node.received.emplace(p.peer, true).second && !cycle_) {
+          if (!node.received.insert(p.peer).second && !cycle_) {
             return Bad(plan_, "node ", v, " awaits node ", p.peer, " twice in one call");
           }
           node.awaited.emplace_back(p.peer, p.phase);
@@ -457,10 +458,7 @@ absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const Cal
 absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits) {
   RETURN_IF_ERROR(CheckShape(shape));
   RETURN_IF_ERROR(CheckSizes(plan, shape, limits));
-  if (plan.kind == PlanKind::kTree) {
-    RETURN_IF_ERROR(CheckTree(plan, limits));
-    return absl::OkStatus();
-  }
+  if (plan.kind == PlanKind::kTree) return CheckTree(plan, limits);
   if (plan.kind == PlanKind::kCirculant) return CheckCirculant(plan, limits);
   RETURN_IF_ERROR(CheckExchange(plan, limits));
   CallArguments arguments{.collective = plan.collective, .count = std::max(plan.bytes_min, ChunkBytesMax(plan))};

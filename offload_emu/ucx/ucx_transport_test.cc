@@ -248,7 +248,7 @@ TEST(UcxTransportTest, AfterDisconnectNothingIsSentUntilConnectedAnew) {
 // own address on standard output, and sends every frame back.
 class PeerProcess {
  public:
-  PeerProcess(const std::string& address_of_test, Incarnation incarnation) {
+  explicit PeerProcess(const std::string& address_of_test) {
     int out[2];
     EXPECT_EQ(pipe(out), 0);
     pid_ = fork();
@@ -256,8 +256,7 @@ class PeerProcess {
       dup2(out[1], 1);
       close(out[0]);
       const std::string address = absl::BytesToHexString(address_of_test);
-      const std::string number = std::to_string(incarnation.value());
-      execl("/proc/self/exe", "ucx_transport_test", kPeerFlag, address.c_str(), number.c_str(), nullptr);
+      execl("/proc/self/exe", "ucx_transport_test", kPeerFlag, address.c_str(), nullptr);
       _exit(127);
     }
     close(out[1]);
@@ -281,13 +280,11 @@ class PeerProcess {
   std::string address_;
 };
 
-int RunPeer(const std::string& address, Incarnation incarnation) {
-  class EchoSink final : public RecordingSink {};
+int RunPeer(const std::string& address) {
   auto transport = NewTransport();
   std::cout << absl::BytesToHexString(transport->LocalAddress()) << std::endl;
   if (!transport->Connect({kA, absl::HexStringToBytes(address)}).ok()) return 1;
   RecordingSink sink;
-  static_cast<void>(incarnation);
   RunTill(transport.get(), &sink, nullptr, nullptr, [&] {
     for (const std::vector<uint8_t>& frame : std::exchange(sink.frames, {})) {
       if (!transport->Send(kA, frame, {}).ok()) return true;
@@ -303,7 +300,7 @@ TEST(UcxTransportTest, AKilledPeerIsReportedWithinASecondAndItsSuccessorIsReache
   const std::vector<uint8_t> frame = FrameOf(7, 200);
   for (uint64_t life = 1; life <= 3; ++life) {
     const Incarnation incarnation(100 + life);
-    PeerProcess peer(a->LocalAddress(), incarnation);
+    PeerProcess peer(a->LocalAddress());
     ASSERT_TRUE(a->Connect({incarnation, peer.address()}).ok());
     ASSERT_TRUE(a->Send(incarnation, frame, {}).ok());
     ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == life; }));
@@ -325,7 +322,7 @@ TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
   RecordingSink sink;
   std::string address;
   {
-    PeerProcess peer(a->LocalAddress(), kB);
+    PeerProcess peer(a->LocalAddress());
     address = peer.address();
   }
   ASSERT_TRUE(a->Connect({kB, address}).ok());
@@ -455,8 +452,8 @@ TEST(UcxTransportTest, ASilentPeerKeepsNobodyElseWaiting) {
 }  // namespace copse::emu
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string(argv[1]) == copse::emu::kPeerFlag) {
-    return copse::emu::RunPeer(argv[2], copse::Incarnation(std::strtoull(argv[3], nullptr, 10)));
+  if (argc == 3 && std::string(argv[1]) == copse::emu::kPeerFlag) {
+    return copse::emu::RunPeer(argv[2]);
   }
   setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);  // on standard output, where a peer prints its address
   testing::InitGoogleTest(&argc, argv);

@@ -24,6 +24,7 @@
 #include "schedule/block_program.h"
 #include "schedule/blocks.h"
 #include "schedule/select_plan.h"
+#include "schedule/testing/staging.h"
 
 namespace copse::sim {
 namespace {
