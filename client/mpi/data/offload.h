@@ -16,6 +16,7 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/data/local_combination.h"
+#include "client/mpi/data/team_request.h"
 
 namespace copse::mpi {
 
@@ -91,9 +92,9 @@ class Offload {
 
   copse_status_t Init(copse_team_t* team);
   copse_status_t Pack();
-  copse_status_t Post();
-  copse_status_t Test();
-  void Wait(double seconds);
+  copse_status_t Post() { return Call().Post(); }
+  copse_status_t Test() { return Call().Test(); }
+  void Wait(double seconds) { Call().Wait(seconds); }
   // Ends a call with an error that says why.
   copse_status_t GiveUp(const char* why);
   // The same for a call that cannot begin, since its data is lost.
@@ -124,7 +125,7 @@ class Offload {
     std::vector<char> contributions;
   };
 
-  copse_status_t Note(copse_status_t status);
+  TeamRequest Call() { return {request_, &error_}; }
   int Combine();
   // Memory for what travels, of a run that is not plain.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);
