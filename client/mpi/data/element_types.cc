@@ -34,8 +34,7 @@ std::vector<PredefinedTypes> AllPredefinedTypes() {
       {Elements::kDoubleInt, {MPI_DOUBLE_INT}},
       {Elements::kLongInt, {MPI_LONG_INT}},
       {Elements::k2Int, {MPI_2INT, MPI_2INTEGER}},
-      {Elements::kShortInt, {MPI_SHORT_INT}},
-  };
+      {Elements::kShortInt, {MPI_SHORT_INT}}};
 }
 
 // Filled in once, then only read.
