@@ -241,7 +241,7 @@ constexpr CallIndex kCallIndex = MakeCallIndex();
 
 const void* Address(long argument) { return reinterpret_cast<const void*>(argument); }  // NOLINT: of the program
 
-// Each returns false if the memory cannot be told.
+// Each of these returns false if the memory is not known.
 
 bool AwaitVectors(const void* vectors, size_t count, FreeSyscall call) {
   if (count > IOV_MAX) return true;  // which the kernel refuses

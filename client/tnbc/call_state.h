@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a pending call, and the table of what leads from one to another.
+// The states of a pending call, and the table of its transitions.
 #ifndef COPSE_CLIENT_TNBC_CALL_STATE_H_
 #define COPSE_CLIENT_TNBC_CALL_STATE_H_
 

@@ -164,7 +164,7 @@ class Fragmenter {
     if (cut.head > 0) add(at, cut.head);
     if (cut.tail > 0) add(at + cut.head + cut.middle, cut.tail);
   }
-  // At the end of what the edges send or receive.
+  // Append a block's ends to what the edges send or receive.
   void PackEnds(uint64_t at, const Cut& cut) {
     Edges& edges = fragmentation_->edges;
     ForEnds(at, cut, [&](uint64_t piece, uint64_t elements) {
@@ -226,7 +226,7 @@ class Fragmenter {
     fragmentation_->edges.call = NewReduceScatter(counts);
 
     const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
-    uint64_t end = 0;  // of what is sent, bytes
+    uint64_t end = 0;  // of the packed contribution, bytes
     for (uint32_t turn = 0; turn < segments; ++turn) {
       const uint64_t i = FragmentAt(turn), begin = end;
       Extent own;  // elements
@@ -331,7 +331,7 @@ class Fragmenter {
   // block that is wanted next might come last. Every receiver gets as many in each round.
   bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == FragmentAt(round); }
 
-  // The bound of what one node has for another; 0: more than may be said.
+  // Returns the bound of what one node has for another; 0 if it is above the limit.
   uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
 
   void DivideAlltoall() {

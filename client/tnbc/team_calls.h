@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a team's members find out together about its calls that may return early: where its ranks are, which calls are
-// fragmented, and in which order their fragments come.
+// The agreements of a team's members about its asynchronous calls: where its ranks are, which calls are fragmented, and
+// in which order their fragments come.
 #ifndef COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 #define COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 
@@ -24,9 +24,9 @@ struct CallKind;
 
 // The calls of one kind that the program makes at one place; each rank has its own.
 struct CallSite {
-  // What a call has cost that has returned early. Thread-safe.
+  // Takes the cost of a call that has returned early. Thread-safe.
   void Learn(const Caller::Cost& cost) const;
-  // That a fragmented call has returned: early, or after so long.
+  // Count a fragmented call that has returned: early, or after so long.
   void CountEarlyReturn() const;
   void CountBlocking(uint64_t nanoseconds) const;
 
@@ -38,11 +38,11 @@ struct CallSite {
 // Calls of one kind.
 struct CallKind {
   CallSite At(const void* address);
-  // What a call has taken that was not fragmented.
+  // Counts the time of a call that was not fragmented.
   void CountWhole(uint64_t nanoseconds);
 
   std::map<const void*, CircuitBreaker> breakers;  // by place; by their own thread alone
-  std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
+  std::mutex mutex;  // guards what follows, since another team's thread may report a call's cost
   AccessOrder order;
   FragmentationTrial trial;
   uint64_t waited_ns = 0;  // for their data, since the last one began

@@ -15,8 +15,8 @@
 
 namespace copse::mpi {
 
-// Memory of a call that fails asynchronously is lost until the program has been told: it stays pending, and nothing
-// comes. Functions below wait until nothing but lost memory is pending, and return whether none is lost.
+// Memory of a call that fails asynchronously is lost until the program knows of the failure: it stays pending, and no
+// data comes. Functions below wait until nothing but lost memory is pending, and return whether none is lost.
 
 // Where memory is protected; null, the default, where no call completes asynchronously. Set once.
 void SetPageGuard(tnbc::PageGuard* guard);

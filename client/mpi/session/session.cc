@@ -140,7 +140,7 @@ void StartSession(StartAsync start_async) {
     }
     return Publish(session);
   }
-  // A program that runs alone, perhaps without a launcher, needs no daemon, and is told of no missing one.
+  // A program that runs alone, perhaps without a launcher, needs no daemon, so a missing one is not reported.
   if (session->size == 1) {
     session->without_context = Reason::kOneRank;
     PrintAll(complaints);

@@ -42,8 +42,8 @@ bool IsOfGpu(std::string_view line);
 bool MayExchange(const Range& range);
 
 // Bytes before and behind `range` on its first and last page that belong to the same allocation, where that is one that
-// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. How much of what is
-// behind has been asked for glibc does not know: it may be data of the program's, less than a page.
+// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. glibc does not know how
+// many of the bytes behind were requested: they may be data of the program, less than a page.
 struct Spare {
   uint64_t before = 0, behind = 0;
 };
