@@ -26,8 +26,8 @@ class AccessOrder {
   // As the fragments are numbered, until something else is agreed upon. Another number of fragments begins anew.
   void SetFragments(uint32_t fragments);
 
-  // Counts a call, which is made at `site`; the number of calls is the same on all ranks. True if they are to agree
-  // before it.
+  // Counts a call, which is made at `site`; the number of calls is the same on all ranks. Returns true if they are to
+  // agree before it.
   bool BeginCall(const void* site);
   // That call's order: first the fragment to be brought first; the same on all ranks.
   const std::vector<uint32_t>& order() const;

@@ -51,16 +51,17 @@ class PendingCall {
   copse_status_t AwaitEdges();
   // Waits until all members have begun the call.
   copse_status_t AwaitAnnouncement();
-  // Whether the caller need not wait for the edges, which come as the rest does.
+  // Returns whether the caller need not wait for the edges, which come as the rest does.
   bool MayReturnBeforeEdges() const;
-  // Close the result's pages, so that the caller may return. False if it has to wait after all: before the edges,
-  // AwaitEdges follows then; after them, all that is sent is copied, and Await follows.
+  // Close the result's pages, so that the caller may return. Returns false if it has to wait after all: before the
+  // edges, AwaitEdges follows then; after them, all that is sent is copied, and Await follows.
   bool ReturnBeforeEdges();
   bool Return();
   // From now on the caller waits for it; once that is there, CopyOut.
   void Await();
   void CopyOut() { receiver_->CopyOut(); }
-  // Whether it has returned early with something left to be copied, which CopyNext does, of a thread of its own.
+  // Returns whether it has returned early with something left to be copied, which CopyNext does, of a thread of its
+  // own.
   bool wants_copies() const { return progress_.state() == CallState::kReturned && !sender_->HasAll(); }
   void CopyNext() { sender_->CopyNext(); }
 

@@ -29,8 +29,8 @@ class Receiver {
   virtual uint8_t* address() = 0;
   // Returns the buffer and the spare bytes around it; `leaves_rest`: bytes behind it on its last page stay open.
   virtual BufferPlace PlaceOf(bool leaves_rest) const;
-  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. False, changing nothing, if
-  // that is impossible.
+  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. Returns false, changing
+  // nothing, if that is impossible.
   virtual bool Close(ResultPages* pages, bool /*edges_too*/) { return pages->Close(); }
   // Before Close, if the edges have yet to come. False: they cannot be placed in closed pages.
   virtual bool PrepareEdges() { return true; }
@@ -56,8 +56,8 @@ class Receiver {
   uint8_t* const user_;
 };
 
-// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Null if it cannot
-// then.
+// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Returns null if it
+// cannot then.
 std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
                                        bool may_return);
 

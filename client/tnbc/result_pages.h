@@ -28,7 +28,7 @@ class ResultPages {
   // Takes the granules that are to be closed, in place of those of an attempt before; `result`: the buffer's address.
   void Set(const std::vector<Granule>& granules, uintptr_t result);
   std::vector<Range> ranges() const;
-  // Makes them inaccessible. False, changing nothing, as PageGuard.
+  // Makes them inaccessible. Returns false, changing nothing, as PageGuard.
   bool Close();
   uint64_t bytes() const;
 

@@ -66,16 +66,17 @@ class TeamCalls {
     virtual ~TeamOperations() = default;
     // A call in the team's order, to its end.
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
-    // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
+    // Forms the second team of the same members, unless it is there. Returns whether it has worked may differ by rank.
     virtual bool FormStream() = 0;
     // An order of a call's fragments that all ranks know without having learnt it; null: none. `call`: its number of
     // its kind, from 1.
     virtual const std::vector<uint32_t>* KnownOrder(uint32_t fragments, uint64_t call) = 0;
-    // Whether the program may wait for data, or for one of its threads that does, without giving MPI turns meanwhile.
+    // Returns whether the program may wait for data, or for one of its threads that does, without giving MPI turns
+    // meanwhile.
     virtual bool may_wait_idly() const = 0;
-    // Whether orders are learnt.
+    // Returns whether orders are learnt.
     virtual bool learns() const = 0;
-    // Whether calls are fragmented only where that pays, if all ranks say so.
+    // Returns whether calls are fragmented only where that pays, if all ranks say so.
     virtual bool tries() const = 0;
   };
 
@@ -84,9 +85,9 @@ class TeamCalls {
   TeamCalls(const TeamCalls&) = delete;
   TeamCalls& operator=(const TeamCalls&) = delete;
 
-  // Whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same calls of
-  // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where this
-  // rank's program makes the call, which may be elsewhere than the others'.
+  // Returns whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same
+  // calls of `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where
+  // this rank's program makes the call, which may be elsewhere than the others'.
   bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team,
                     Fragmentation* fragmentation);
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
@@ -95,7 +96,7 @@ class TeamCalls {
   bool LearnLayout(TeamOperations* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, TeamOperations* team);
   void AgreeOnOrder(CallKind* kind, TeamOperations* team);
-  // Whether the next call of a kind is fragmented.
+  // Returns whether the next call of a kind is fragmented.
   static bool IsFragmented(CallKind* kind, TeamOperations* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team);
 

@@ -24,7 +24,7 @@ tnbc::PageGuard* ThePageGuard();
 // What knows which memory a call's arguments describe; null: no call completes asynchronously.
 void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return);
 
-// Whether any memory is pending: the question before every call that passes a buffer on.
+// Returns whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();
 
 // Gives MPI a turn while this thread waits for data, unless the thread may not call it or is in it already.

@@ -81,10 +81,10 @@ class Offload {
 
   const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
-  // Whether the call may be fragmented: the team's calls alone make the result, of each fragment of the elements a
-  // fragment.
+  // Returns whether the call may be fragmented: the team's calls alone make the result, of each fragment of the
+  // elements a fragment.
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
-  // Whether what comes is the result as the program sees it, and whether its buffers are args'.
+  // Returns whether what comes is the result as the program sees it, and whether its buffers are args'.
   bool has_plain_result() const { return unpackings_.empty(); }
   bool has_plain_buffers() const {
     return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();

@@ -36,10 +36,10 @@ class PathChoice {
 
   // The path of the next call.
   Path path() const { return path_; }
-  // Whether it is to be measured beside the other path, or takes this one because it is faster.
+  // Returns whether it is to be measured beside the other path, or takes this one because it is faster.
   bool is_settled() const { return stage_ == Stage::kSettled; }
 
-  // A call has taken so long. True if all ranks are to decide before the next.
+  // A call has taken so long. Returns true if all ranks are to decide before the next.
   [[nodiscard]] bool Count(uint64_t nanoseconds);
   // Since the last decision.
   const PathTimes& times() const { return times_; }

@@ -38,7 +38,7 @@ void PrintAll(const Complaints& complaints) {
   for (const std::string& complaint : complaints) PrintLine("%s", complaint.c_str());
 }
 
-// Attaches to the daemon. False, and why, if there is none.
+// Attaches to the daemon. Returns false, and why, if there is none.
 bool Attach(Session* session, char reason[kReasonBytes]) {
   if (copse_init(nullptr, &session->context) != COPSE_OK) {
     session->context = nullptr;

@@ -29,16 +29,16 @@ struct MappingInfo {
 };
 std::optional<MappingInfo> MappingAt(uintptr_t address);
 
-// Whether pages of this process are pinned, so that the kernel or a device may read and write them though they are
-// closed: network cards', io_uring's registered buffers (the kernel counts those: VmPin), or GPUs', whose drivers do
-// not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
+// Returns whether pages of this process are pinned, so that the kernel or a device may read and write them though they
+// are closed: network cards', io_uring's registered buffers (the kernel counts those: VmPin), or GPUs', whose drivers
+// do not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
 // loaded.
 bool DevicesMayKnowPages();
 // Returns whether a line of /proc/self/maps is of a GPU's file.
 bool IsOfGpu(std::string_view line);
 
-// Whether the pages of this memory that are of no file may be exchanged for others with the same contents: private
-// memory, in a process of which DevicesMayKnowPages does not hold.
+// Returns whether the pages of this memory that are of no file may be exchanged for others with the same contents:
+// private memory, in a process of which DevicesMayKnowPages does not hold.
 bool MayExchange(const Range& range);
 
 // Bytes before and behind `range` on its first and last page that belong to the same allocation, where that is one that

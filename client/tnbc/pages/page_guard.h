@@ -37,14 +37,14 @@ class PageGuard {
   using Callbacks = FaultCallbacks::Functions;
   using Sigaction = FaultActions::Sigaction;
 
-  // Installs the handler. Null if this system does not let memory be written through /proc/self/mem while it is
+  // Installs the handler. Returns null if this system does not let memory be written through /proc/self/mem while it is
   // inaccessible to the program, or a page be protected; *why says so.
   static PageGuard* Start(const Callbacks& callbacks, const char** why);
-  // Null before Start.
+  // Returns null before Start.
   static PageGuard* Get();
 
-  // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
-  // kernel refuses. `accesses`, one for each range, or none: get the first accesses; never freed.
+  // Makes ranges of whole pages, in order, inaccessible. Returns false, changing nothing, if there is no room for more
+  // or the kernel refuses. `accesses`, one for each range, or none: get the first accesses; never freed.
   bool Protect(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
   // Write and read memory whatever its protection (ProcessMemory).
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const { return memory_.Write(to, from, bytes); }
@@ -60,7 +60,7 @@ class PageGuard {
   void StopLooking(const void* address, uint64_t bytes, const FirstAccess* access = nullptr);
 
   // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
-  // each has in it what it has now. False, changing nothing, as Protect.
+  // each has in it what it has now. Returns false, changing nothing, as Protect.
   bool ProtectSnapshots(std::span<PendingRanges::Found> snapshots);
   // Copies a snapshot, unless another thread has, and makes it writable. Not async-signal-safe.
   void SettleSnapshot(const PendingRanges::Found& snapshot);
@@ -109,7 +109,7 @@ class PageGuard {
 
   PageGuard() = default;
   static void OnSignal(int signal, siginfo_t* info, void* context);
-  // Whether the fault is over: the access may be tried again.
+  // Returns whether the fault is over: the access may be tried again.
   bool Handle(uintptr_t address);
   bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses);
   bool HasOnlyLost() const;
@@ -118,7 +118,7 @@ class PageGuard {
   bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Accessor accessor);
   bool TryOpen(const PendingRanges::Found& found);
   void StopLookingAt(const Range& range);
-  // Whether it was this thread that opened it.
+  // Returns whether it was this thread that opened it.
   bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
   std::mutex closing_;  // held by threads that close pages, and from BeginFork to EndFork

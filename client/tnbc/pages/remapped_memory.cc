@@ -259,7 +259,7 @@ bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
          Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
 }
 
-// Accesses to these pages wait meanwhile. What the program has mapped there itself stays. False if some are the
+// Accesses to these pages wait meanwhile. What the program has mapped there itself stays. Returns false if some are the
 // block's as before, since the system has no others.
 bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end) {
   const uintptr_t block = PagesOf(buffer.range_).begin;

@@ -18,7 +18,7 @@ class TurnStack {
   TurnStack(const TurnStack&) = delete;
   TurnStack& operator=(const TurnStack&) = delete;
 
-  // False if the system has no memory.
+  // Returns false if the system has no memory.
   bool Map();
   // Calls `function` with signals held, on this stack. Returns false, having called nothing, if a thread is on it
   // already.
