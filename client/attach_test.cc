@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -230,13 +229,7 @@ class OneShotServer {
   explicit OneShotServer(std::function<void(int)> answer) {
     static int number = 0;
     name_ = "@copse-one-shot-" + std::to_string(getpid()) + "-" + std::to_string(++number);
-    listener_ = FileDescriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    memcpy(address.sun_path + 1, name_.data() + 1, name_.size() - 1);
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
-    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
-    EXPECT_EQ(listen(listener_.get(), 1), 0);
+    listener_ = ListenAt(name_, 0);
     thread_ = std::thread([this, answer = std::move(answer)] {
       const FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       char request[attach::kMessageBytesMax];
@@ -288,26 +281,7 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
 
 // --- The daemon goes away ---
 
-class DeathTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(InitOn(daemon_, &context_), COPSE_OK) << copse_last_error();
-    ASSERT_EQ(CreateNamed(context_, "solo", 0, 1, &team_), COPSE_OK) << copse_last_error();
-  }
-  void TearDown() override { EXPECT_EQ(copse_fini(context_), COPSE_OK) << copse_last_error(); }
-
-  copse_request_t* PostedBarrier() {
-    copse_coll_args_t args{};
-    copse_request_t* request = nullptr;
-    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
-    EXPECT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
-    return request;
-  }
-
-  FakeDaemon daemon_;
-  copse_context_t* context_ = nullptr;
-  copse_team_t* team_ = nullptr;
-};
+using DeathTest = SoloTest;
 
 TEST_F(DeathTest, EndsAWaitInABoundedTime) {
   daemon_.HoldCalls(true);

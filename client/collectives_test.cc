@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,43 +23,6 @@ namespace copse::client {
 namespace {
 
 using copse::testing::Names;
-using ::testing::Test;
-
-TEST(BlockingTest, BarrierBcastReduceAllreduceOfManySizes) {
-  FakeDaemon daemon;
-  constexpr uint32_t kSize = 4;
-  OnRanks(daemon, kSize, [](FakeRank& self) {
-    ASSERT_EQ(copse_barrier(self.team), COPSE_OK) << copse_last_error();
-    // Around what travels inline, and up to the longest.
-    for (const uint64_t count : {0, 1, 7, 8, 9, 100, 8192}) {
-      std::vector<int64_t> send(count), recv(count, -1);
-      std::iota(send.begin(), send.end(), self.rank);
-      ASSERT_EQ(copse_allreduce(self.team, send.data(), recv.data(), count, COPSE_DT_INT64, COPSE_OP_SUM), COPSE_OK)
-          << copse_last_error();
-      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(recv[i], static_cast<int64_t>(4 * i + 6));
-      ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, send.data(), count, COPSE_DT_INT64, COPSE_OP_SUM), COPSE_OK);
-      EXPECT_EQ(send, recv);
-
-      std::vector<int64_t> message(count, self.rank == 2 ? 77 : -1);
-      ASSERT_EQ(copse_bcast(self.team, message.data(), count, COPSE_DT_INT64, 2), COPSE_OK) << copse_last_error();
-      EXPECT_EQ(message, std::vector<int64_t>(count, 77));
-
-      std::vector<int64_t> mine(count, self.rank), result(count, -5);
-      ASSERT_EQ(copse_reduce(self.team, mine.data(), self.rank == 3 ? result.data() : nullptr, count, COPSE_DT_INT64,
-                             COPSE_OP_SUM, 3),
-                COPSE_OK)
-          << copse_last_error();
-      EXPECT_EQ(result, std::vector<int64_t>(count, self.rank == 3 ? 6 : -5));
-      const bool root = self.rank == 0;
-      ASSERT_EQ(copse_reduce(self.team, root ? COPSE_IN_PLACE : mine.data(), root ? mine.data() : nullptr, count,
-                             COPSE_DT_INT64, COPSE_OP_SUM, 0),
-                COPSE_OK);
-      EXPECT_EQ(mine, std::vector<int64_t>(count, root ? 6 : self.rank));
-    }
-  });
-  EXPECT_EQ(daemon.teams(), 0u);
-  EXPECT_GT(daemon.inline_contributions(), 0u);
-}
 
 TEST(BlockingTest, TypesAndOperationsReachTheDaemonAsTheyAre) {
   FakeDaemon daemon;
@@ -78,6 +40,8 @@ TEST(BlockingTest, TypesAndOperationsReachTheDaemonAsTheyAre) {
     ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &largest, 1, COPSE_DT_DOUBLE, COPSE_OP_MAX), COPSE_OK);
     EXPECT_EQ(largest, 1.0);
   });
+  EXPECT_EQ(daemon.teams(), 0u);
+  EXPECT_EQ(daemon.inline_contributions(), 8u);
 }
 
 TEST(BlockingTest, MismatchedArgumentsFailOnEveryRankWithTheDaemonsText) {
@@ -193,18 +157,8 @@ TEST(BlockingTest, ADaemonThatRegistersNoMemoryIsNamed) {
 
 // --- Requests ---
 
-// One rank that is its own team.
-class SingleTest : public Test {
+class SingleTest : public SoloTest {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(InitOn(daemon_, &context_), COPSE_OK) << copse_last_error();
-    ASSERT_EQ(CreateNamed(context_, "solo", 0, 1, &team_), COPSE_OK) << copse_last_error();
-  }
-  void TearDown() override {
-    if (context_ == nullptr) return;
-    EXPECT_EQ(copse_fini(context_), COPSE_OK) << copse_last_error();
-  }
-
   copse_request_t* Allreduce(const void* send, void* recv, uint64_t count) {
     copse_coll_args_t args{};
     args.collective = COPSE_COLL_ALLREDUCE;
@@ -213,20 +167,8 @@ class SingleTest : public Test {
     args.send = send;
     args.recv = recv;
     args.count = count;
-    copse_request_t* request = nullptr;
-    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
-    return request;
+    return Request(args);
   }
-  copse_request_t* Barrier() {
-    copse_coll_args_t args{};
-    copse_request_t* request = nullptr;
-    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
-    return request;
-  }
-
-  FakeDaemon daemon_;
-  copse_context_t* context_ = nullptr;
-  copse_team_t* team_ = nullptr;
 };
 
 TEST_F(SingleTest, ARequestIsPostedAgainAndAgain) {
@@ -251,8 +193,7 @@ TEST_F(SingleTest, ARequestIsPostedAgainAndAgain) {
 }
 
 TEST_F(SingleTest, TestPollsToTheEnd) {
-  copse_request_t* request = Barrier();
-  ASSERT_EQ(copse_post(request), COPSE_OK);
+  copse_request_t* request = PostedBarrier();
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) std::this_thread::yield();
   EXPECT_EQ(status, COPSE_OK);
@@ -347,8 +288,7 @@ TEST_F(SingleTest, CallsDoNotWaitForThoseThatFillTheDataArea) {
 
 TEST_F(SingleTest, AFailedCallGivesTheDaemonsTextToWhoeverAsks) {
   daemon_.FailNextCall(COPSE_ERR_MEMBER_LOST, "rank 3 of team solo died (node=n3)");
-  copse_request_t* request = Barrier();
-  ASSERT_EQ(copse_post(request), COPSE_OK);
+  copse_request_t* request = PostedBarrier();
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_MEMBER_LOST);
   EXPECT_THAT(copse_last_error(), Names("copse: wait: ", "team solo", "rank 3", "node=n3"));
   std::thread other([&] {
@@ -375,8 +315,7 @@ TEST_F(SingleTest, RequestsOfADestroyedTeamAreFinalisedOnly) {
 
 TEST_F(SingleTest, ATeamWithACanceledCallCanBeDestroyed) {
   daemon_.HoldCalls(true);
-  copse_request_t* request = Barrier();
-  ASSERT_EQ(copse_post(request), COPSE_OK);
+  copse_request_t* request = PostedBarrier();
   ASSERT_EQ(copse_cancel(request), COPSE_OK);
   EXPECT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
   EXPECT_EQ(copse_finalize(request), COPSE_OK);
@@ -401,8 +340,7 @@ TEST_F(SingleTest, PingGoesThereAndBack) {
 
 TEST_F(SingleTest, FiniEndsWhatIsInProgress) {
   daemon_.HoldCalls(true);
-  copse_request_t* request = Barrier();
-  ASSERT_EQ(copse_post(request), COPSE_OK);
+  copse_request_t* request = PostedBarrier();
   EXPECT_EQ(copse_fini(context_), COPSE_OK);
   EXPECT_EQ(copse_test(request), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);

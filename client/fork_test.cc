@@ -30,13 +30,9 @@ bool InChild(const std::function<bool()>& body) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(ForkTest, TheChildGetsErrorsAndTheParentGoesOn) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  copse_team_t* team = nullptr;
-  copse_request_t* request = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
-  ASSERT_EQ(CreateNamed(context, "solo", 0, 1, &team), COPSE_OK);
+using ForkTest = SoloTest;
+
+TEST_F(ForkTest, TheChildGetsErrorsAndTheParentGoesOn) {
   double value = 2;
   copse_coll_args_t args{};
   args.collective = COPSE_COLL_ALLREDUCE;
@@ -44,43 +40,38 @@ TEST(ForkTest, TheChildGetsErrorsAndTheParentGoesOn) {
   args.send = COPSE_IN_PLACE;
   args.recv = &value;
   args.count = 1;
-  ASSERT_EQ(copse_collective_init(team, &args, &request), COPSE_OK);
-  daemon.HoldCalls(true);
+  copse_request_t* const request = Request(args);
+  daemon_.HoldCalls(true);
   ASSERT_EQ(copse_post(request), COPSE_OK);
   void* memory = nullptr;
 
   EXPECT_TRUE(InChild([&] {
-    EXPECT_EQ(copse_barrier(team), COPSE_ERR_INVALID_ARGUMENT);
+    EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);
     EXPECT_THAT(copse_last_error(), Names("copse: barrier: ", "copse_init"));
     return !::testing::Test::HasFailure() && copse_test(request) == COPSE_ERR_INVALID_ARGUMENT &&
            copse_wait(request, -1) == COPSE_ERR_INVALID_ARGUMENT && copse_post(request) == COPSE_ERR_INVALID_ARGUMENT &&
            copse_cancel(request) == COPSE_ERR_INVALID_ARGUMENT &&
            copse_finalize(request) == COPSE_ERR_INVALID_ARGUMENT &&
-           copse_team_destroy(team) == COPSE_ERR_INVALID_ARGUMENT &&
-           copse_alloc(context, 64, &memory) == COPSE_ERR_INVALID_ARGUMENT &&
-           copse_ping(context, -1) == COPSE_ERR_INVALID_ARGUMENT && copse_fini(context) == COPSE_OK &&
-           copse_fini(context) == COPSE_ERR_INVALID_ARGUMENT;
+           copse_team_destroy(team_) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_alloc(context_, 64, &memory) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_ping(context_, -1) == COPSE_ERR_INVALID_ARGUMENT && copse_fini(context_) == COPSE_OK &&
+           copse_fini(context_) == COPSE_ERR_INVALID_ARGUMENT;
   }));
 
-  daemon.HoldCalls(false);
+  daemon_.HoldCalls(false);
   EXPECT_EQ(copse_wait(request, -1), COPSE_OK) << copse_last_error();
-  EXPECT_EQ(copse_barrier(team), COPSE_OK) << copse_last_error();
-  EXPECT_EQ(daemon.calls_completed(), 2u);
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
+  EXPECT_EQ(copse_barrier(team_), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(daemon_.calls_completed(), 2u);
 }
 
-TEST(ForkTest, TheChildMayAttachItself) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+TEST_F(ForkTest, TheChildMayAttachItself) {
   EXPECT_TRUE(InChild([&] {
     copse_context_t* own = nullptr;
     copse_team_t* team = nullptr;
-    return InitOn(daemon, &own) == COPSE_OK && CreateNamed(own, "child", 0, 1, &team) == COPSE_OK &&
+    return InitOn(daemon_, &own) == COPSE_OK && CreateNamed(own, "child", 0, 1, &team) == COPSE_OK &&
            copse_barrier(team) == COPSE_OK && copse_fini(own) == COPSE_OK;
   }));
-  EXPECT_EQ(copse_ping(context, -1), COPSE_OK);
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
+  EXPECT_EQ(copse_ping(context_, -1), COPSE_OK);
 }
 
 }  // namespace

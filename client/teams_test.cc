@@ -47,9 +47,10 @@ std::vector<uint32_t> Members(copse_team_t* team, uint32_t world_rank) {
   return members;
 }
 
-TEST(TeamCreateTest, RankAndSizeAreWhatWasAsked) {
-  FakeDaemon daemon;
-  OnRanks(daemon, 3, [](FakeRank& self) {
+using TeamCreateTest = SoloTest;
+
+TEST_F(TeamCreateTest, RankAndSizeAreWhatWasAsked) {
+  OnRanks(daemon_, 3, [](FakeRank& self) {
     EXPECT_EQ(RankOf(self.team), self.rank);
     EXPECT_EQ(SizeOf(self.team), 3u);
     EXPECT_EQ(copse_team_rank(self.team, nullptr), COPSE_ERR_INVALID_ARGUMENT);
@@ -57,17 +58,14 @@ TEST(TeamCreateTest, RankAndSizeAreWhatWasAsked) {
   });
 }
 
-TEST(TeamCreateTest, WrongParametersAreRefused) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+TEST_F(TeamCreateTest, WrongParametersAreRefused) {
   copse_team_t* team = nullptr;
   copse_team_params_t good{};
   good.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
   good.name = "t";
   good.size = 1;
   const auto expect_refused = [&](const copse_team_params_t& params, const NamesMatcher& names) {
-    EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INVALID_ARGUMENT);
+    EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_INVALID_ARGUMENT);
     EXPECT_THAT(copse_last_error(), names);
     EXPECT_EQ(team, nullptr);
   };
@@ -107,16 +105,12 @@ TEST(TeamCreateTest, WrongParametersAreRefused) {
   params.mask |= COPSE_TEAM_PARAM_FIELD_TIMEOUT;
   params.timeout = __builtin_nan("");
   expect_refused(params, Names("timeout=nan"));
-  EXPECT_EQ(copse_team_create(context, nullptr, &team), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_EQ(copse_team_create(context, &good, nullptr), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_EQ(copse_team_create(context, &good, &team), COPSE_OK) << copse_last_error();
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
+  EXPECT_EQ(copse_team_create(context_, nullptr, &team), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_team_create(context_, &good, nullptr), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_team_create(context_, &good, &team), COPSE_OK) << copse_last_error();
 }
 
-TEST(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+TEST_F(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {
   copse_team_params_t params{};
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
                 COPSE_TEAM_PARAM_FIELD_TIMEOUT;
@@ -124,15 +118,11 @@ TEST(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {
   params.size = 2;
   params.timeout = 0.05;
   copse_team_t* team = nullptr;
-  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_TIMED_OUT);
+  EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_TIMED_OUT);
   EXPECT_THAT(copse_last_error(), Names("copse: team_create: ", "team lonely"));
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
 }
 
-TEST(TeamCreateTest, NoncesTellTeamsOfOneNameApart) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+TEST_F(TeamCreateTest, NoncesTellTeamsOfOneNameApart) {
   copse_team_params_t params{};
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
                 COPSE_TEAM_PARAM_FIELD_NONCE;
@@ -146,12 +136,11 @@ TEST(TeamCreateTest, NoncesTellTeamsOfOneNameApart) {
       own.rank = i % 2;
       own.nonce = 1 + i / 2;
       copse_team_t* team = nullptr;
-      EXPECT_EQ(copse_team_create(context, &own, &team), COPSE_OK) << copse_last_error();
+      EXPECT_EQ(copse_team_create(context_, &own, &team), COPSE_OK) << copse_last_error();
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(daemon.teams(), 4u);
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
+  EXPECT_EQ(daemon_.teams(), 5u);
 }
 
 // --- Out of band ---
@@ -221,74 +210,56 @@ class Board {
   int freed_ = 0;
 };
 
-TEST(OutOfBandTest, FormsATeamWithoutAName) {
-  FakeDaemon daemon;
+using OutOfBandTest = SoloTest;
+
+TEST_F(OutOfBandTest, FormsATeamWithoutAName) {
   Board board(3);
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < 3; ++rank) {
-    threads.emplace_back([&, rank] {
-      copse_context_t* context = nullptr;
-      ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
-      Board::Info info{&board, rank};
-      copse_team_params_t params{};
-      params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
-      params.oob = board.Callbacks(rank, &info);
-      copse_team_t* team = nullptr;
-      ASSERT_EQ(copse_team_create(context, &params, &team), COPSE_OK) << copse_last_error();
-      EXPECT_EQ(RankOf(team), rank);
-      EXPECT_EQ(Members(team, rank), (std::vector<uint32_t>{0, 1, 2}));
-      EXPECT_EQ(copse_fini(context), COPSE_OK);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  OnRanks(daemon_, 3, [&](FakeRank& self) {
+    Board::Info info{&board, self.rank};
+    copse_team_params_t params{};
+    params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
+    params.oob = board.Callbacks(self.rank, &info);
+    copse_team_t* team = nullptr;
+    ASSERT_EQ(copse_team_create(self.context, &params, &team), COPSE_OK) << copse_last_error();
+    EXPECT_EQ(RankOf(team), self.rank);
+    EXPECT_EQ(Members(team, self.rank), (std::vector<uint32_t>{0, 1, 2}));
+  });
   EXPECT_EQ(board.freed(), 3);
 }
 
-TEST(OutOfBandTest, DisagreementIsAMismatchForAll) {
-  FakeDaemon daemon;
+TEST_F(OutOfBandTest, DisagreementIsAMismatchForAll) {
   Board board(2);
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      copse_context_t* context = nullptr;
-      ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
-      Board::Info info{&board, rank};
-      copse_team_params_t params{};
-      params.mask = COPSE_TEAM_PARAM_FIELD_OOB | COPSE_TEAM_PARAM_FIELD_NAME;
-      params.oob = board.Callbacks(rank, &info);
-      params.name = rank == 0 ? "a" : "b";
-      copse_team_t* team = nullptr;
-      EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_MISMATCH);
-      EXPECT_THAT(copse_last_error(), Names("its_rank=", "its_size=2", "size=2"));
-      EXPECT_EQ(copse_fini(context), COPSE_OK);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  OnRanks(daemon_, 2, [&](FakeRank& self) {
+    Board::Info info{&board, self.rank};
+    copse_team_params_t params{};
+    params.mask = COPSE_TEAM_PARAM_FIELD_OOB | COPSE_TEAM_PARAM_FIELD_NAME;
+    params.oob = board.Callbacks(self.rank, &info);
+    params.name = self.rank == 0 ? "a" : "b";
+    copse_team_t* team = nullptr;
+    EXPECT_EQ(copse_team_create(self.context, &params, &team), COPSE_ERR_MISMATCH);
+    EXPECT_THAT(copse_last_error(), Names("its_rank=", "its_size=2", "size=2"));
+  });
 }
 
-TEST(OutOfBandTest, FailingCallbacksAreTheResult) {
-  FakeDaemon daemon;
-  copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+TEST_F(OutOfBandTest, FailingCallbacksAreTheResult) {
   Board board(1);
   Board::Info info{&board, 0, COPSE_ERR_NO_MEMORY, COPSE_OK};
   copse_team_params_t params{};
   params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
   params.oob = board.Callbacks(0, &info);
   copse_team_t* team = nullptr;
-  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_NO_MEMORY);
+  EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_NO_MEMORY);
   EXPECT_THAT(copse_last_error(), Names("status=-10"));
   info = {&board, 0, COPSE_OK, COPSE_ERR_INTERNAL};
-  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
+  EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_INTERNAL);
   EXPECT_THAT(copse_last_error(), Names("status=-12"));
   EXPECT_EQ(board.freed(), 1);
   // What is no status of Copse is a failure all the same.
   info = {&board, 0, COPSE_OK, static_cast<copse_status_t>(5)};
-  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
+  EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_INTERNAL);
   EXPECT_THAT(copse_last_error(), Names("status=5"));
   info = {&board, 0, static_cast<copse_status_t>(-99), COPSE_OK};
-  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
-  EXPECT_EQ(copse_fini(context), COPSE_OK);
+  EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_INTERNAL);
 }
 
 // --- From a parent ---

@@ -59,7 +59,7 @@ struct copse_context final : copse::client::Handle {
   copse_status_t Attach(const copse_init_params_t& params);
   // Gives up everything; only the handle is left.
   void Detach();
-  // Tells the daemon that this process makes no more calls, without waiting for an answer. The teams are destroyed,
+  // Notifies the daemon that this process makes no more calls, without waiting for an answer. The teams are destroyed,
   // except those with calls in progress, which Detach leaves.
   void LeaveAllTeams();
   // In a forked child: closes and unmaps, takes no lock, sends nothing.

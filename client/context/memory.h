@@ -23,7 +23,7 @@ class Memory {
   copse_status_t Free(void* memory);
   copse_status_t Register(void* memory, uint64_t bytes);
   copse_status_t Deregister(void* memory);
-  // Whether the memory is all pages of one copse_alloc, which the daemon reads and writes as they lie.
+  // Returns whether the memory is all pages of one copse_alloc, which the daemon reads and writes as they lie.
   bool ReachesPages(const void* memory, uint64_t bytes);
 
  private:

@@ -112,7 +112,7 @@ copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& p
     if (params.name == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team has no name (name=NULL)");
     spec.name = params.name;
   } else if (oob) {
-    spec.name = "oob";  // the nonce tells them apart
+    spec.name = "oob";  // the nonce distinguishes such teams
   }
   if (const auto status = CheckName(spec.name); status != COPSE_OK) return status;
   if (has(COPSE_TEAM_PARAM_FIELD_NONCE)) spec.nonce = params.nonce;

@@ -125,7 +125,7 @@ int Refuse(const char* function, const CollectiveRequest& call, const char* why)
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
 
-// Data of earlier calls is lost: whether some of what this one sends, or receives over.
+// Called when data of earlier calls is lost: reports an error if this request sends some of it or receives over it.
 int FailIfLost(Requests* ours, MPI_Request request) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (!AwaitMessageOf(request, &comm)) {

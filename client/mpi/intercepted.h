@@ -37,7 +37,7 @@ class InterceptedCall {
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
-  // Whether the calls of a communicator that has no team yet are combined in order.
+  // Returns whether the calls of a communicator that has no team yet are combined in order.
   bool combines_first_calls() const {
     const bool has_no_team = reason == Reason::kFirstCalls || reason == Reason::kNoTeam;
     return has_no_team && session->settings.chooses_path && communicator->size() > 2;

@@ -36,7 +36,7 @@ constexpr const char* kNames[] = {
 };
 constexpr int kSlotCount = 2 * kEntryCount;
 
-// The first rank prints warnings, as far as launchers tell which it is.
+// The first rank prints warnings, as far as launchers name it.
 bool IsFirstRank() {
   for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* rank = getenv(name); rank != nullptr) return strcmp(rank, "0") == 0;

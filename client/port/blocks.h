@@ -25,7 +25,7 @@ class Blocks {
   const std::vector<Block>& list() const { return list_; }
   uint64_t bytes() const { return bytes_; }  // together
   uint64_t span() const { return span_; }    // from the buffer's address to the last block's end
-  // Whether the blocks lie one after another, from the buffer's address on.
+  // Returns whether the blocks lie one after another, from the buffer's address on.
   bool is_packed() const { return is_packed_; }
   // Returns the offset that rank `rank`'s block would have if they did.
   uint64_t PackedOffset(uint32_t rank) const;
@@ -39,7 +39,7 @@ class Blocks {
   // Errors: INVALID_ARGUMENT with two ranks whose blocks overlap. O(ranks) if the blocks ascend, else O(ranks log
   // ranks).
   copse_status_t CheckDisjoint() const;
-  // Whether any block at `address` touches [other, other + bytes).
+  // Returns whether any block at `address` touches [other, other + bytes).
   bool Touches(const uint8_t* address, const uint8_t* other, uint64_t bytes) const;
 
  private:
@@ -49,7 +49,7 @@ class Blocks {
   bool is_packed_ = true;
 };
 
-// Whether any block of `a` at `a_address` overlaps one of `b`, whose blocks are disjoint. O((a + b) log b).
+// Returns whether any block of `a` at `a_address` overlaps one of `b`, whose blocks are disjoint. O((a + b) log b).
 bool Overlap(const Blocks& a, const uint8_t* a_address, const Blocks& b, const uint8_t* b_address);
 
 }  // namespace copse::client

@@ -36,7 +36,7 @@ class CallQueue {
 
   // Ends the rounds whose events have come. Returns how many events there were.
   uint32_t Drain();
-  // Whether the event queue is corrupt, so that nothing further will complete.
+  // Returns whether the event queue is corrupt, so that nothing further will complete.
   bool broken() const { return broken_; }
 
   // Ends the round with COPSE_ERR_CANCELED; its event will be dropped.
@@ -44,7 +44,7 @@ class CallQueue {
   // Ends all rounds: the daemon is gone.
   void EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts);
 
-  // Whether calls of the team with this handle, cancelled ones too, have no event yet.
+  // Returns whether calls of the team with this handle, canceled ones too, have no event yet.
   bool InFlight(uint32_t team) const;
   uint32_t in_flight() const { return calls_.in_use(); }
   Port& port() { return *port_; }

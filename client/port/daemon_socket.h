@@ -18,7 +18,8 @@ inline constexpr char kAbstractSocket[] = "@copse";
 inline constexpr char kSocketPath[] = "/run/copse/copsed.sock";
 inline constexpr char kDaemonUser[] = "copse";
 
-// Whether a server with user id `server` may be this process's daemon: it is root, user `copse`, or the same user.
+// Returns whether a server with user id `server` may be this process's daemon: it is root, user `copse`, or the same
+// user.
 bool MayServe(uid_t server, uid_t own);
 
 // Connects to `place` (a path, or @name of an abstract socket), or if it is empty to the first of the default places

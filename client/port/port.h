@@ -29,7 +29,7 @@ class Port {
   static copse_status_t Map(const attach::AttachReply& reply, FileDescriptor memory, FileDescriptor daemon_page,
                             FileDescriptor doorbell, std::unique_ptr<Port>* port);
 
-  // Appends an entry and wakes the daemon if it sleeps. False if the queue is full.
+  // Appends an entry and wakes the daemon if it sleeps. Returns false if the queue is full.
   bool Push(const ring::DqSlot& slot);
   // Wakes the daemon if it sleeps.
   void Ring();

@@ -48,7 +48,7 @@ class Staging {
   std::optional<Allocation> Allocate(uint64_t bytes);
   // Returns the region that has gone with the allocation, to be deregistered; 0: none.
   uint32_t Free(const Allocation& block);
-  // Whether `bytes` belong into a bounce region.
+  // Returns whether `bytes` belong into a bounce region.
   bool NeedsBounce(uint64_t bytes) const { return bytes > data_.space.bytes() / 2; }
 
   // Counts `bytes` of a region that is about to be added, if it is to be kept. Returns false, changing nothing, if that
@@ -68,7 +68,7 @@ class Staging {
   uint64_t bounce_bytes_max() const { return bounce_bytes_max_; }
 
  private:
-  // Whether a region of this size is kept for later calls.
+  // Returns whether a region of this size is kept for later calls.
   bool IsKept(uint64_t bytes) const { return bytes <= bounce_bytes_max_; }
   // Drops an area beside `data_` that is empty and too long to be kept. Returns its region, or 0 if it stays.
   uint32_t DropIfPassing(const Area* area);

@@ -57,7 +57,7 @@ void FreeGuardedSignals();
 // Returns `set`, or a copy of it in `*room` without these signals.
 const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
 
-// Finds the function that tells the length of a chunk of the heap.
+// Finds the function that returns the length of a chunk of the heap.
 void FindHeap();
 // Returns that function; null if there is none.
 void* KnownHeap();

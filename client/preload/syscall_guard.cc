@@ -45,7 +45,8 @@ constinit pthread_key_t end_of_thread = 0;
 // Signal handlers read these, so none may be allocated at its first use.
 #define COPSE_PRELOAD_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
 constinit COPSE_PRELOAD_OF_THREAD bool is_guarded = false;
-// The number of nested scopes in which the thread is off guard, and the scope that told the kernel so; 0: none has.
+// The number of nested scopes in which the thread is off guard, and the scope that has switched the kernel off; 0:
+// none.
 constinit COPSE_PRELOAD_OF_THREAD int depth = 0;
 constinit COPSE_PRELOAD_OF_THREAD int off_since = 0;
 #undef COPSE_PRELOAD_OF_THREAD

@@ -75,6 +75,11 @@ constexpr KnownCall kCalls[] = {
     {SYS_sendfile, {Sized(2, 8)}},
     {SYS_splice, {Sized(1, 8), Sized(3, 8)}},
     {SYS_copy_file_range, {Sized(1, 8), Sized(3, 8)}},
+    {SYS_tee, {}},
+
+    {SYS_socket, {}},
+    {SYS_listen, {}},
+    {SYS_shutdown, {}},
     {SYS_socketpair, {Sized(3, 8)}},
     {SYS_bind, {Bytes(1, 2)}},
     {SYS_connect, {Bytes(1, 2)}},
@@ -88,10 +93,23 @@ constexpr KnownCall kCalls[] = {
     {SYS_recvmsg, {Message(1)}},
     {SYS_sendmmsg, {Messages(1, 2)}},
     {SYS_recvmmsg, {Messages(1, 2), Sized(4, kTime)}},
+
     {SYS_open, {Text(0)}},
     {SYS_openat, {Text(1)}},
     {SYS_creat, {Text(0)}},
+    {SYS_close, {}},
+    {SYS_close_range, {}},
+    {SYS_dup, {}},
+    {SYS_dup2, {}},
+    {SYS_dup3, {}},
+    {SYS_lseek, {}},
+    {SYS_flock, {}},
+    {SYS_fsync, {}},
+    {SYS_fdatasync, {}},
     {SYS_truncate, {Text(0)}},
+    {SYS_ftruncate, {}},
+    {SYS_fallocate, {}},
+    {SYS_fadvise64, {}},
     {SYS_pipe, {Sized(0, 8)}},
     {SYS_pipe2, {Sized(0, 8)}},
     {SYS_stat, {Text(0), Sized(1, kStat)}},
@@ -110,6 +128,7 @@ constexpr KnownCall kCalls[] = {
     {SYS_getdents64, {Bytes(1, 2)}},
     {SYS_getcwd, {Bytes(0, 1)}},
     {SYS_chdir, {Text(0)}},
+    {SYS_fchdir, {}},
     {SYS_mkdir, {Text(0)}},
     {SYS_mkdirat, {Text(1)}},
     {SYS_rmdir, {Text(0)}},
@@ -119,19 +138,26 @@ constexpr KnownCall kCalls[] = {
     {SYS_renameat, {Text(1), Text(3)}},
     {SYS_renameat2, {Text(1), Text(3)}},
     {SYS_chmod, {Text(0)}},
+    {SYS_fchmod, {}},
     {SYS_fchmodat, {Text(1)}},
     {SYS_utimensat, {Text(1), Sized(2, 2 * kTime)}},
     {SYS_memfd_create, {Text(0)}},
+    {SYS_umask, {}},
+
     {SYS_poll, {Items(0, 1, 8)}},
     {SYS_ppoll, {Items(0, 1, 8), Sized(2, kTime), Sized(3, 8)}},
     {SYS_select, {Sized(1, kSet), Sized(2, kSet), Sized(3, kSet), Sized(4, kTime)}},
     {SYS_pselect6, {Sized(1, kSet), Sized(2, kSet), Sized(3, kSet), Sized(4, kTime), Sized(5, 16)}},
+    {SYS_epoll_create1, {}},
     {SYS_epoll_ctl, {Sized(3, kEvent)}},
     {SYS_epoll_wait, {Items(1, 2, kEvent)}},
     {SYS_epoll_pwait, {Items(1, 2, kEvent), Sized(4, 8)}},
     {SYS_epoll_pwait2, {Items(1, 2, kEvent), Sized(3, kTime), Sized(4, 8)}},
+    {SYS_eventfd2, {}},
+    {SYS_timerfd_create, {}},
     {SYS_timerfd_settime, {Sized(2, kTimer), Sized(3, kTimer)}},
     {SYS_timerfd_gettime, {Sized(1, kTimer)}},
+
     {SYS_munmap, {Bytes(0, 1)}},
     {SYS_mprotect, {Bytes(0, 1)}},
     {SYS_pkey_mprotect, {Bytes(0, 1)}},
@@ -141,10 +167,18 @@ constexpr KnownCall kCalls[] = {
     {SYS_munlock, {Bytes(0, 1)}},
     {SYS_msync, {Bytes(0, 1)}},
     {SYS_mincore, {Bytes(0, 1), Bytes(2, 1)}},
+    {SYS_brk, {}},
+    {SYS_membarrier, {}},
+
+    {SYS_set_robust_list, {}},
+    {SYS_set_tid_address, {}},
+    {SYS_rseq, {}},
     {SYS_arch_prctl, {Sized(1, 8)}},
+    {SYS_sched_yield, {}},
     {SYS_sched_getaffinity, {Bytes(2, 1)}},
     {SYS_sched_setaffinity, {Bytes(2, 1)}},
     {SYS_sched_getparam, {Sized(1, 4)}},
+    {SYS_sched_getscheduler, {}},
     {SYS_getcpu, {Sized(0, 4), Sized(1, 4)}},
     {SYS_nanosleep, {Sized(0, kTime), Sized(1, kTime)}},
     {SYS_clock_nanosleep, {Sized(2, kTime), Sized(3, kTime)}},
@@ -153,11 +187,14 @@ constexpr KnownCall kCalls[] = {
     {SYS_gettimeofday, {Sized(0, kTime), Sized(1, 8)}},
     {SYS_time, {Sized(0, 8)}},
     {SYS_times, {Sized(0, 32)}},
+    {SYS_alarm, {}},
+    {SYS_pause, {}},
     {SYS_getitimer, {Sized(1, kTimer)}},
     {SYS_setitimer, {Sized(1, kTimer), Sized(2, kTimer)}},
     {SYS_timer_create, {Sized(1, 64), Sized(2, 4)}},
     {SYS_timer_settime, {Sized(2, kTimer), Sized(3, kTimer)}},
     {SYS_timer_gettime, {Sized(1, kTimer)}},
+    {SYS_timer_delete, {}},
     {SYS_getrusage, {Sized(1, kUsage)}},
     {SYS_getrlimit, {Sized(1, 16)}},
     {SYS_setrlimit, {Sized(1, 16)}},
@@ -165,6 +202,20 @@ constexpr KnownCall kCalls[] = {
     {SYS_uname, {Sized(0, 390)}},
     {SYS_sysinfo, {Sized(0, 112)}},
     {SYS_getrandom, {Bytes(0, 1)}},
+
+    {SYS_getpid, {}},
+    {SYS_gettid, {}},
+    {SYS_getppid, {}},
+    {SYS_getpgrp, {}},
+    {SYS_getuid, {}},
+    {SYS_geteuid, {}},
+    {SYS_getgid, {}},
+    {SYS_getegid, {}},
+    {SYS_exit, {}},
+    {SYS_exit_group, {}},
+    {SYS_kill, {}},
+    {SYS_tkill, {}},
+    {SYS_tgkill, {}},
     {SYS_wait4, {Sized(1, 4), Sized(3, kUsage)}},
     {SYS_waitid, {Sized(2, 128), Sized(4, kUsage)}},
     {SYS_rt_sigaction, {Sized(1, 32), Sized(2, 32)}},
@@ -174,74 +225,23 @@ constexpr KnownCall kCalls[] = {
     {SYS_sigaltstack, {Sized(0, 24), Sized(1, 24)}},
 };
 
-// Calls without memory.
-constexpr int kCallsWithoutMemory[] = {
-    SYS_tee,
-    SYS_socket,
-    SYS_listen,
-    SYS_shutdown,
-    SYS_close,
-    SYS_close_range,
-    SYS_dup,
-    SYS_dup2,
-    SYS_dup3,
-    SYS_lseek,
-    SYS_flock,
-    SYS_fsync,
-    SYS_fdatasync,
-    SYS_ftruncate,
-    SYS_fallocate,
-    SYS_fadvise64,
-    SYS_fchdir,
-    SYS_fchmod,
-    SYS_umask,
-    SYS_epoll_create1,
-    SYS_eventfd2,
-    SYS_timerfd_create,
-    SYS_brk,
-    SYS_membarrier,
-    SYS_set_robust_list,
-    SYS_set_tid_address,
-    SYS_rseq,
-    SYS_sched_yield,
-    SYS_sched_getscheduler,
-    SYS_alarm,
-    SYS_pause,
-    SYS_timer_delete,
-    SYS_getpid,
-    SYS_gettid,
-    SYS_getppid,
-    SYS_getpgrp,
-    SYS_getuid,
-    SYS_geteuid,
-    SYS_getgid,
-    SYS_getegid,
-    SYS_exit,
-    SYS_exit_group,
-    SYS_kill,
-    SYS_tkill,
-    SYS_tgkill,
-};
-
 // By number.
 constexpr int kNumbers = 512;
 struct CallIndex {
   uint8_t index[kNumbers] = {};  // 1 + that of the call; 0: not known
 };
-constexpr uint8_t kWithoutMemory = 255;
 constexpr CallIndex MakeCallIndex() {
   CallIndex table;
   static_assert(sizeof(kCalls) / sizeof(kCalls[0]) < 255);
   uint8_t next = 1;
   for (const KnownCall& call : kCalls) table.index[call.number] = next++;
-  for (const int number : kCallsWithoutMemory) table.index[number] = kWithoutMemory;
   return table;
 }
 constexpr CallIndex kCallIndex = MakeCallIndex();
 
 const void* Address(long argument) { return reinterpret_cast<const void*>(argument); }  // NOLINT: of the program
 
-// Each returns false if the memory cannot be told.
+// Each of these returns false if the memory is not known.
 
 bool AwaitVectors(const void* vectors, size_t count, FreeSyscall call) {
   if (count > IOV_MAX) return true;  // which the kernel refuses
@@ -389,10 +389,8 @@ bool AwaitVariant(long number, const long arguments[6]) {
 }
 
 bool AwaitKnown(long number, const long arguments[6], FreeSyscall call) {
-  const uint8_t index = number < 0 || number >= kNumbers ? 0 : kCallIndex.index[number];
-  if (index == 0) return AwaitVariant(number, arguments);
-  if (index == kWithoutMemory) return true;
-  for (const Part& part : kCalls[index - 1].parts) {
+  if (number < 0 || number >= kNumbers || kCallIndex.index[number] == 0) return AwaitVariant(number, arguments);
+  for (const Part& part : kCalls[kCallIndex.index[number] - 1].parts) {
     if (!AwaitPart(part, arguments, call)) return false;
   }
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launchers of MPI programs, and how each is told what its ranks have in their environment.
+// Launchers of MPI programs, and how each takes the environment of its ranks.
 #ifndef COPSE_CLIENT_RUN_LAUNCH_H_
 #define COPSE_CLIENT_RUN_LAUNCH_H_
 

@@ -60,6 +60,35 @@ inline void OnRanks(const FakeDaemon& daemon, uint32_t size, const std::function
   for (std::thread& thread : threads) thread.join();
 }
 
+// One rank that is its own team, "solo".
+class SoloTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(InitOn(daemon_, &context_), COPSE_OK) << copse_last_error();
+    ASSERT_EQ(CreateNamed(context_, "solo", 0, 1, &team_), COPSE_OK) << copse_last_error();
+  }
+  void TearDown() override {
+    if (context_ == nullptr) return;
+    EXPECT_EQ(copse_fini(context_), COPSE_OK) << copse_last_error();
+  }
+
+  copse_request_t* Request(const copse_coll_args_t& args) {
+    copse_request_t* request = nullptr;
+    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
+    return request;
+  }
+  copse_request_t* Barrier() { return Request({}); }
+  copse_request_t* PostedBarrier() {
+    copse_request_t* const request = Barrier();
+    EXPECT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
+    return request;
+  }
+
+  FakeDaemon daemon_;
+  copse_context_t* context_ = nullptr;
+  copse_team_t* team_ = nullptr;
+};
+
 }  // namespace copse::client
 
 #endif  // COPSE_CLIENT_TESTING_FAKE_CLUSTER_H_

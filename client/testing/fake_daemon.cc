@@ -58,6 +58,17 @@ uint64_t TypeBytes(uint8_t type) { return type < kElementTypeCount ? kElementTyp
 
 }  // namespace
 
+FileDescriptor ListenAt(const std::string& name, int flags) {
+  FileDescriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  Require(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, "bind");
+  Require(listen(listener.get(), 128) == 0, "listen");
+  return listener;
+}
+
 struct FakeDaemon::Client {
   FileDescriptor socket;
   std::string job;
@@ -93,13 +104,7 @@ struct FakeDaemon::Team {
 FakeDaemon::FakeDaemon(Options options) : options_(std::move(options)) {
   static std::atomic<int> number{0};
   socket_ = "@copse-fake-" + std::to_string(getpid()) + "-" + std::to_string(++number);
-  listener_ = FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path + 1, socket_.data() + 1, socket_.size() - 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  Require(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, "bind");
-  Require(listen(listener_.get(), 128) == 0, "listen");
+  listener_ = ListenAt(socket_, SOCK_NONBLOCK);
   doorbell_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   page_file_ = Memory(ring::kPageBytes);
   page_ = Mapping(page_file_.get(), ring::kPageBytes, PROT_READ | PROT_WRITE);

@@ -22,6 +22,9 @@
 
 namespace copse::client {
 
+// Listens at an abstract socket, "@name". `flags`: as SOCK_NONBLOCK.
+FileDescriptor ListenAt(const std::string& name, int flags);
+
 // Runs a thread of its own from construction to destruction. Thread-safe.
 class FakeDaemon {
  public:

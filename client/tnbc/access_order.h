@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order a program wants the fragments of a result, learnt from what it has accessed before it was there.
+// The order in which a program wants the fragments of a result, learnt from its accesses to data that was not there
+// yet.
 #ifndef COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 #define COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 
@@ -13,8 +14,8 @@
 namespace copse::tnbc {
 
 // The orders of calls of one kind (Li et al., T-NBC: priorities follow the order of accesses). Each rank learns by
-// itself, of each place in the program that makes such calls, but nobody knows which one the others are at, and an
-// order has to be the same everywhere. So it goes by a call's number: places mostly take turns in a period, which the
+// itself, for each place in the program that makes such calls, but no rank knows at which one the others are, and an
+// order has to be the same everywhere. So orders go by a call's number: places mostly take turns in a period, which the
 // ranks agree upon now and then, together with an order for each call of it. Where a rank's places come otherwise,
 // fragments come in an order that suits it less. Thread-compatible.
 class AccessOrder {
@@ -25,15 +26,16 @@ class AccessOrder {
   // As the fragments are numbered, until something else is agreed upon. Another number of fragments begins anew.
   void SetFragments(uint32_t fragments);
 
-  // Counts a call, which is made at `site`; the number of calls is the same on all ranks. True if they are to agree
-  // before it.
+  // Counts a call, which is made at `site`; the number of calls is the same on all ranks. Returns true if they are to
+  // agree before it.
   bool BeginCall(const void* site);
   // That call's order: first the fragment to be brought first; the same on all ranks.
   const std::vector<uint32_t>& order() const;
 
-  // What was waited for in one call from `site` that had `order`, first accesses first. Who is accessed when others had
-  // come belongs behind these, whose accesses nobody has seen, and before those that had not. What has that place and
-  // was waited for goes one further: it is seen in the next call whether that was worse.
+  // Takes the accesses that waited in one call from `site` that had `order`, first accesses first. A fragment that was
+  // accessed when others had come belongs behind these, whose accesses are not seen, and before those that had not
+  // come. A fragment in that place that was waited for all the same goes one further: the next call shows whether that
+  // was worse.
   struct Access {
     uint32_t fragment = 0;
     uint32_t fragments_there = 0;  // at that time

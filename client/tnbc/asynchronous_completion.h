@@ -102,7 +102,7 @@ class AsynchronousCompletion {
   using Calls = std::vector<std::shared_ptr<PendingCall>>;
 
   void Stop();
-  // False if the caller has no more time.
+  // Returns false if the caller has no more time.
   bool Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunCompletionThread();

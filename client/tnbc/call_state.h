@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a pending call, and the table of what leads from one to another.
+// The states of a pending call, and the table of its transitions.
 #ifndef COPSE_CLIENT_TNBC_CALL_STATE_H_
 #define COPSE_CLIENT_TNBC_CALL_STATE_H_
 
@@ -82,13 +82,13 @@ constexpr std::optional<CallState> NextState(CallState from, CallEvent event) {
   return std::nullopt;
 }
 
-// Whether the call has neither ended nor been given up.
+// Returns whether the call has neither ended nor been given up.
 constexpr bool IsUnderWay(CallState state) { return state < CallState::kDelivered; }
-// Whether fragments may be posted.
+// Returns whether fragments may be posted.
 constexpr bool MayPostFragments(CallState state) {
   return state == CallState::kEdgesReceived || state == CallState::kAwaited || state == CallState::kReturned;
 }
-// Whether the program goes on while the call is under way.
+// Returns whether the program goes on while the call is under way.
 constexpr bool HasReturned(CallState state) {
   return state == CallState::kReturnedBeforeEdges || state == CallState::kReturned;
 }
@@ -99,7 +99,7 @@ class CallProgress {
   // Acquire: pairs with Take. A thread that sees kReturned sees what was protected before the return.
   CallState state() const { return state_.load(std::memory_order_acquire); }
 
-  // False, changing nothing, if the table has no such transition.
+  // Returns false, changing nothing, if the table has no such transition.
   [[nodiscard]] bool Take(CallEvent event) {
     const std::optional<CallState> next = NextState(state_.load(std::memory_order_relaxed), event);
     // Release: pairs with state().

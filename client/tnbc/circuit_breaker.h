@@ -19,7 +19,7 @@ namespace copse::tnbc {
 // Decisions are those of the thread that makes the calls; what an early call has cost in the end may be counted by any.
 class CircuitBreaker {
  public:
-  // True if the next call may return early.
+  // Returns true if the next call may return early.
   bool MayReturnEarly();
   // Measures both ways from the next call on.
   void TryAgain();

@@ -50,6 +50,8 @@ class Fragmenter {
         size_(static_cast<uint32_t>(layout.local.size())),
         layout_(layout),
         fragmentation_(fragmentation),
+        has_equal_blocks_(args.collective == COPSE_COLL_GATHER || args.collective == COPSE_COLL_ALLGATHER ||
+                          args.collective == COPSE_COLL_ALLTOALL),
         element_(client::DatatypeBytes(args.type)),
         edge_(EdgeElements(element_)),
         block_(args.count * element_) {}
@@ -71,17 +73,13 @@ class Fragmenter {
       case COPSE_COLL_SCATTERV:
         return DivideScatter();
       case COPSE_COLL_GATHER:
+      case COPSE_COLL_GATHERV:
         return DivideGather(COPSE_COLL_GATHERV, args_.root == rank_);
       case COPSE_COLL_ALLGATHER:
-        return DivideGather(COPSE_COLL_ALLGATHERV, true);
-      case COPSE_COLL_GATHERV:
-        return DivideGatherv(args_.root == rank_);
       case COPSE_COLL_ALLGATHERV:
-        return DivideGatherv(true);
-      case COPSE_COLL_ALLTOALL:
-        return DivideAlltoall();
+        return DivideGather(COPSE_COLL_ALLGATHERV, true);
       default:
-        return DivideAlltoallv();
+        return DivideAlltoall();
     }
   }
 
@@ -143,30 +141,40 @@ class Fragmenter {
     if (fills) fragmentation_->runs.push_back({0, block_});
   }
 
-  // --- Blocks of which each has its own edges ---
-  // What the edges bring of a block of so many elements.
-  uint64_t ShortOf(uint64_t elements) const { return std::min(elements, 2 * edge_); }
-  // Where in it the rest begins.
-  uint64_t MiddleAt(uint64_t elements) const { return elements > 2 * edge_ ? edge_ : 0; }
-  // The pieces of a block: all of it, or its ends.
-  template <typename Add>
-  void ForEnds(uint64_t at, uint64_t count, Add add) const {
-    if (count == 0) return;
-    if (count <= 2 * edge_) return add(at, count);
-    add(at, edge_);
-    add(at + count - edge_, edge_);
+  // --- Blocks ---
+  // A block's elements: the edges bring its head and its tail, and a call the middle. What comes from all ranks in
+  // equal blocks has one head, of the first rank's block, and one tail, of the last one's. Other blocks have both each,
+  // since only the two ranks know how long one is, or where it lies; short ones have a head alone.
+  struct Cut {
+    uint64_t head = 0, middle = 0, tail = 0;
+    uint64_t ends() const { return head + tail; }
+    // Where in the block the middle begins.
+    uint64_t at() const { return middle > 0 ? head : 0; }
+  };
+  Cut CutOf(uint32_t from, uint64_t elements) const {
+    Cut cut;
+    cut.head = !has_equal_blocks_ ? edge_ : from == 0 ? edge_ : 0;
+    cut.tail = !has_equal_blocks_ ? edge_ : from == size_ - 1 ? edge_ : 0;
+    if (elements <= cut.ends()) return {elements, 0, 0};
+    cut.middle = elements - cut.ends();
+    return cut;
   }
-  // At the end of what the edges send or receive.
-  void PackEnds(uint64_t at, uint64_t count) {
+  template <typename Add>
+  static void ForEnds(uint64_t at, const Cut& cut, Add add) {
+    if (cut.head > 0) add(at, cut.head);
+    if (cut.tail > 0) add(at + cut.head + cut.middle, cut.tail);
+  }
+  // Append a block's ends to what the edges send or receive.
+  void PackEnds(uint64_t at, const Cut& cut) {
     Edges& edges = fragmentation_->edges;
-    ForEnds(at, count, [&](uint64_t piece, uint64_t elements) {
+    ForEnds(at, cut, [&](uint64_t piece, uint64_t elements) {
       edges.pack.push_back({piece * element_, edges.send_bytes, elements * element_});
       edges.send_bytes += elements * element_;
     });
   }
-  void UnpackEnds(uint64_t at, uint64_t count) {
+  void UnpackEnds(uint64_t at, const Cut& cut) {
     Edges& edges = fragmentation_->edges;
-    ForEnds(at, count, [&](uint64_t piece, uint64_t elements) {
+    ForEnds(at, cut, [&](uint64_t piece, uint64_t elements) {
       edges.unpack.push_back({edges.receive_bytes, piece * element_, elements * element_});
       edges.receive_bytes += elements * element_;
     });
@@ -210,20 +218,21 @@ class Fragmenter {
 
     std::vector<uint64_t> counts;
     for (uint32_t other = 0; other < size_; ++other) {
-      counts.push_back(ShortOf(blocks.counts[other]));
-      PackEnds(blocks.displacements[other], blocks.counts[other]);
+      const Cut cut = CutOf(other, blocks.counts[other]);
+      counts.push_back(cut.ends());
+      PackEnds(blocks.displacements[other], cut);
     }
-    UnpackEnds(0, mine);
+    UnpackEnds(0, CutOf(rank_, mine));
     fragmentation_->edges.call = NewReduceScatter(counts);
 
     const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
-    uint64_t end = 0;  // of what is sent, bytes
+    uint64_t end = 0;  // of the packed contribution, bytes
     for (uint32_t turn = 0; turn < segments; ++turn) {
       const uint64_t i = FragmentAt(turn), begin = end;
       Extent own;  // elements
       for (uint32_t other = 0; other < size_; ++other) {
-        const uint64_t middle = MiddleOf(blocks.counts[other], edge_), at = MiddleAt(blocks.counts[other]);
-        const uint64_t from = at + middle * i / segments, to = at + middle * (i + 1) / segments;
+        const Cut cut = CutOf(other, blocks.counts[other]);
+        const uint64_t from = cut.at() + cut.middle * i / segments, to = cut.at() + cut.middle * (i + 1) / segments;
         if (other == rank_) own = {from, to - from};
         counts[other] = to - from;
         if (to == from) continue;
@@ -259,102 +268,59 @@ class Fragmenter {
     };
 
     Edges& edges = fragmentation_->edges;
-    edges.call = new_call(args_.collective, ShortOf(args_.count));
-    SubCall call = new_call(COPSE_COLL_SCATTERV, MiddleOf(args_.count, edge_));
+    const Cut mine = CutOf(rank_, args_.count);
+    edges.call = new_call(args_.collective, mine.ends());
+    SubCall call = new_call(COPSE_COLL_SCATTERV, mine.middle);
     for (uint32_t to = 0; is_root && to < size_; ++to) {
-      const uint64_t count = sends.counts[to];
+      const Cut cut = CutOf(to, sends.counts[to]);
       if (!is_regular) {
-        edges.call.send_counts.push_back(ShortOf(count));
+        edges.call.send_counts.push_back(cut.ends());
         edges.call.send_displacements.push_back(edges.send_bytes / element_);
       }
-      PackEnds(sends.displacements[to], count);
-      call.send_counts.push_back(MiddleOf(count, edge_));
-      call.send_displacements.push_back(sends.displacements[to] + MiddleAt(count));
+      PackEnds(sends.displacements[to], cut);
+      call.send_counts.push_back(cut.middle);
+      call.send_displacements.push_back(sends.displacements[to] + cut.at());
     }
     if (receives) {
-      UnpackEnds(0, args_.count);
-      call.receive_offset = MiddleAt(args_.count) * element_;
+      UnpackEnds(0, mine);
+      call.receive_offset = mine.at() * element_;
       if (call.args.count > 0) call.extents.push_back({call.receive_offset, call.args.count * element_});
     }
     fragmentation_->calls.push_back(std::move(call));
   }
 
-  // --- gatherv, allgatherv: where blocks lie only the receiver knows ---
-  void DivideGatherv(bool receives) {
+  // --- gather, allgather ---
+  void DivideGather(copse_collective_t collective, bool receives) {
     Side blocks;
-    if (receives) blocks = SideOf(args_.recv_counts, args_.recv_displacements);
-    const uint64_t mine = in_place() ? blocks.counts[rank_] : args_.count;
-    fragmentation_->send_bytes = mine * element_;
+    if (receives) blocks = has_equal_blocks_ ? EqualSide() : SideOf(args_.recv_counts, args_.recv_displacements);
+    const uint64_t count = in_place() ? blocks.counts[rank_] : args_.count;
+    fragmentation_->send_bytes = count * element_;
     fragmentation_->sends_received = in_place();
     fragmentation_->send_at = in_place() ? blocks.displacements[rank_] * element_ : 0;
     fragmentation_->receive_bytes = blocks.end * element_;
-    if (receives && !in_place()) fragmentation_->own = {0, blocks.displacements[rank_] * element_, mine * element_};
+    if (receives && !in_place()) fragmentation_->own = {0, blocks.displacements[rank_] * element_, count * element_};
     if (receives) AddRuns(blocks);
 
     Edges& edges = fragmentation_->edges;
-    edges.call = NewCall(args_.collective, ShortOf(mine));
+    const Cut mine = CutOf(rank_, count);
+    edges.call = NewCall(collective, mine.ends());
     PackEnds(0, mine);
-    SubCall call = NewCall(args_.collective, MiddleOf(mine, edge_));
-    call.send_offset = MiddleAt(mine) * element_;
+    SubCall call = NewCall(collective, mine.middle);
+    call.send_offset = mine.at() * element_;
     edges.call.sends = call.sends = true;
     edges.call.receives = call.receives = receives;
     for (uint32_t from = 0; receives && from < size_; ++from) {
-      const uint64_t count = blocks.counts[from], middle = MiddleOf(count, edge_);
-      edges.call.receive_counts.push_back(ShortOf(count));
+      const Cut cut = CutOf(from, blocks.counts[from]);
+      edges.call.receive_counts.push_back(cut.ends());
       edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
-      call.receive_counts.push_back(middle);
-      call.receive_displacements.push_back(blocks.displacements[from] + MiddleAt(count));
+      call.receive_counts.push_back(cut.middle);
+      call.receive_displacements.push_back(blocks.displacements[from] + cut.at());
       if (from == rank_) {
-        edges.receive_bytes += ShortOf(count) * element_;
+        edges.receive_bytes += cut.ends() * element_;
         continue;
       }
-      UnpackEnds(blocks.displacements[from], count);
-      if (middle > 0) call.extents.push_back({call.receive_displacements.back() * element_, middle * element_});
-    }
-    fragmentation_->calls.push_back(std::move(call));
-  }
-
-  // --- What comes from all ranks, block by block: the first rank's has the head, the last one's the tail ---
-  uint64_t HeadOf(uint32_t from) const { return from == 0 ? edge_ : 0; }
-  uint64_t TailOf(uint32_t from) const { return from == size_ - 1 ? edge_ : 0; }
-  uint64_t MiddleFrom(uint32_t from) const { return args_.count - HeadOf(from) - TailOf(from); }
-  // Where an edge begins, as it lies in the result.
-  uint64_t EdgeAt(uint32_t from) const { return from == 0 ? 0 : size_ * block_ - edge_ * element_; }
-  uint64_t EdgeOf(uint32_t from) const { return HeadOf(from) + TailOf(from); }
-  // Where in a block the edge begins.
-  uint64_t EdgeInBlock(uint32_t from) const { return from == 0 ? 0 : args_.count - edge_; }
-
-  void DivideGather(copse_collective_t collective, bool receives) {
-    const uint64_t bytes = edge_ * element_;
-    fragmentation_->send_bytes = block_;
-    fragmentation_->sends_received = in_place();
-    fragmentation_->send_at = in_place() ? rank_ * block_ : 0;
-    fragmentation_->receive_bytes = receives ? size_ * block_ : 0;
-    if (receives && !in_place()) fragmentation_->own = {0, rank_ * block_, block_};
-
-    Edges& edges = fragmentation_->edges;
-    edges.call = NewCall(collective, EdgeOf(rank_));
-    edges.call.sends = true;
-    edges.call.receives = receives;
-    edges.send_bytes = EdgeOf(rank_) * element_;
-    if (edges.send_bytes > 0) edges.pack.push_back({EdgeInBlock(rank_) * element_, 0, bytes});
-
-    SubCall call = NewCall(collective, MiddleFrom(rank_));
-    call.sends = true;
-    call.receives = receives;
-    call.send_offset = HeadOf(rank_) * element_;
-    if (receives) {
-      edges.receive_bytes = 2 * bytes;
-      fragmentation_->runs.push_back({0, size_ * block_});
-      for (uint32_t from = 0; from < size_; ++from) {
-        edges.call.receive_counts.push_back(EdgeOf(from));
-        edges.call.receive_displacements.push_back(from == 0 ? 0 : edge_);
-        call.receive_counts.push_back(MiddleFrom(from));
-        call.receive_displacements.push_back(from * args_.count + HeadOf(from));
-        if (from == rank_) continue;
-        if (EdgeOf(from) > 0) edges.unpack.push_back({from == 0 ? 0 : bytes, EdgeAt(from), bytes});
-        call.extents.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleFrom(from) * element_});
-      }
+      UnpackEnds(blocks.displacements[from], cut);
+      if (cut.middle > 0) call.extents.push_back({call.receive_displacements.back() * element_, cut.middle * element_});
     }
     fragmentation_->calls.push_back(std::move(call));
   }
@@ -365,59 +331,13 @@ class Fragmenter {
   // block that is wanted next might come last. Every receiver gets as many in each round.
   bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == FragmentAt(round); }
 
-  // The bound of what one node has for another; 0: more than may be said.
+  // Returns the bound of what one node has for another; 0 if it is above the limit.
   uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
 
   void DivideAlltoall() {
-    fragmentation_->send_bytes = fragmentation_->receive_bytes = size_ * block_;
-    fragmentation_->sends_received = in_place();
-    if (!in_place()) fragmentation_->own = {rank_ * block_, rank_ * block_, block_};
-    fragmentation_->runs.push_back({0, size_ * block_});
-    DivideEdgesOfAlltoall();
-    for (uint32_t round = 0; round < layout_.ranks_per_node; ++round) {
-      SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
-      call.sends = call.receives = true;
-      const bool sends = Sends(rank_, round);
-      call.fragment = FragmentAt(round);
-      call.pair_count_max = Bound(layout_.ranks_per_node * (size_ > 2 ? args_.count : MiddleFrom(rank_)));
-      if (sends) call.under_way_max = kCallsAtATime;
-      for (uint32_t other = 0; other < size_; ++other) {
-        const bool comes = other != rank_ && Sends(other, round);
-        call.send_counts.push_back(sends && other != rank_ ? MiddleFrom(rank_) : 0);
-        call.send_displacements.push_back(other * args_.count + HeadOf(rank_));
-        call.receive_counts.push_back(comes ? MiddleFrom(other) : 0);
-        call.receive_displacements.push_back(other * args_.count + HeadOf(other));
-        if (comes) call.extents.push_back({call.receive_displacements.back() * element_, MiddleFrom(other) * element_});
-      }
-      fragmentation_->calls.push_back(std::move(call));
-    }
-  }
-
-  void DivideEdgesOfAlltoall() {
-    const uint64_t bytes = edge_ * element_;
-    Edges& edges = fragmentation_->edges;
-    edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
-    edges.call.sends = edges.call.receives = true;
-    edges.call.pair_count_max = Bound(2 * edge_ * layout_.ranks_per_node);
-    edges.receive_bytes = 2 * bytes;
-    for (uint32_t other = 0; other < size_; ++other) {
-      const uint64_t sent = other == rank_ ? 0 : EdgeOf(rank_), comes = other == rank_ ? 0 : EdgeOf(other);
-      edges.call.send_counts.push_back(sent);
-      edges.call.send_displacements.push_back(edges.send_bytes / element_);
-      if (sent > 0) {
-        edges.pack.push_back({other * block_ + EdgeInBlock(rank_) * element_, edges.send_bytes, bytes});
-        edges.send_bytes += bytes;
-      }
-      edges.call.receive_counts.push_back(comes);
-      edges.call.receive_displacements.push_back(other == 0 ? 0 : edge_);
-      if (comes > 0) edges.unpack.push_back({other == 0 ? 0 : bytes, EdgeAt(other), bytes});
-    }
-  }
-
-  // --- alltoallv: only the two ranks know how long a block is, so each has its own edges ---
-  void DivideAlltoallv() {
-    const Side receives = SideOf(args_.recv_counts, args_.recv_displacements);
-    const Side sends = in_place() ? receives : SideOf(args_.send_counts, args_.send_displacements);
+    const Side receives = has_equal_blocks_ ? EqualSide() : SideOf(args_.recv_counts, args_.recv_displacements);
+    const bool are_alike = has_equal_blocks_ || in_place();
+    const Side sends = are_alike ? receives : SideOf(args_.send_counts, args_.send_displacements);
     fragmentation_->send_bytes = sends.end * element_;
     fragmentation_->receive_bytes = receives.end * element_;
     fragmentation_->sends_received = in_place();
@@ -433,15 +353,19 @@ class Fragmenter {
       const bool is_sender = Sends(rank_, round);
       call.fragment = FragmentAt(round);
       if (is_sender) call.under_way_max = kCallsAtATime;
+      if (has_equal_blocks_) {
+        const uint64_t most = size_ > 2 ? args_.count : CutOf(rank_, args_.count).middle;
+        call.pair_count_max = Bound(layout_.ranks_per_node * most);
+      }
       for (uint32_t other = 0; other < size_; ++other) {
         const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
-        call.send_counts.push_back(goes ? sends.counts[other] - ShortOf(sends.counts[other]) : 0);
-        call.send_displacements.push_back(sends.displacements[other] + (call.send_counts.back() > 0 ? edge_ : 0));
-        call.receive_counts.push_back(comes ? receives.counts[other] - ShortOf(receives.counts[other]) : 0);
-        call.receive_displacements.push_back(receives.displacements[other] +
-                                             (call.receive_counts.back() > 0 ? edge_ : 0));
+        const Cut sent = CutOf(rank_, sends.counts[other]), received = CutOf(other, receives.counts[other]);
+        call.send_counts.push_back(goes ? sent.middle : 0);
+        call.send_displacements.push_back(sends.displacements[other] + sent.at());
+        call.receive_counts.push_back(comes ? received.middle : 0);
+        call.receive_displacements.push_back(receives.displacements[other] + received.at());
         if (call.receive_counts.back() == 0) continue;
-        call.extents.push_back({call.receive_displacements.back() * element_, call.receive_counts.back() * element_});
+        call.extents.push_back({call.receive_displacements.back() * element_, received.middle * element_});
       }
       fragmentation_->calls.push_back(std::move(call));
     }
@@ -469,13 +393,14 @@ class Fragmenter {
     Edges& edges = fragmentation_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
+    if (has_equal_blocks_) edges.call.pair_count_max = Bound(2 * edge_ * layout_.ranks_per_node);
     for (uint32_t other = 0; other < size_; ++other) {
-      const uint64_t goes = other == rank_ ? 0 : sends.counts[other],
-                     comes = other == rank_ ? 0 : receives.counts[other];
-      edges.call.send_counts.push_back(ShortOf(goes));
+      const Cut goes = other == rank_ ? Cut() : CutOf(rank_, sends.counts[other]);
+      const Cut comes = other == rank_ ? Cut() : CutOf(other, receives.counts[other]);
+      edges.call.send_counts.push_back(goes.ends());
       edges.call.send_displacements.push_back(edges.send_bytes / element_);
       PackEnds(sends.displacements[other], goes);
-      edges.call.receive_counts.push_back(ShortOf(comes));
+      edges.call.receive_counts.push_back(comes.ends());
       edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
       UnpackEnds(receives.displacements[other], comes);
     }
@@ -488,9 +413,10 @@ class Fragmenter {
   const uint32_t rank_, size_;
   const NodeLayout& layout_;
   Fragmentation* const fragmentation_;
-  const uint64_t element_;  // bytes
-  const uint64_t edge_;     // elements
-  const uint64_t block_;    // bytes
+  const bool has_equal_blocks_;  // from all ranks
+  const uint64_t element_;       // bytes
+  const uint64_t edge_;          // elements
+  const uint64_t block_;         // bytes
 };
 
 }  // namespace

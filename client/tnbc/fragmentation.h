@@ -81,7 +81,8 @@ struct Fragmentation {
   std::vector<Extent> runs;
 };
 
-// Whether calls like this one, of `size` ranks, are fragmented, if teams' layouts are known. All ranks find the same.
+// Returns whether calls like this one, of `size` ranks, are fragmented, if teams' layouts are known. All ranks find the
+// same.
 bool MayFragment(const copse_coll_args_t& args, uint32_t size);
 
 // In these collectives no rank knows how much all others receive: the ranks agree whether to fragment one, by the
@@ -95,11 +96,11 @@ bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes);
 // one after the other; 1: none. All ranks find the same.
 uint32_t FragmentsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 
-// What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
-// what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one rank of each
-// node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call, beside their
-// edges. What NeedsAgreement has been agreed upon. `order`: the fragments, first the one to be brought first; empty: as
-// they are numbered.
+// What `args`, of rank `rank`, is as several calls. Returns false if it is not; all ranks find the same, since it
+// depends on what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one
+// rank of each node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call,
+// beside their edges. What NeedsAgreement has been agreed upon. `order`: the fragments, first the one to be brought
+// first; empty: as they are numbered.
 bool FragmentCall(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout,
                   std::span<const uint32_t> order, Fragmentation* fragmentation);
 
@@ -110,8 +111,8 @@ std::vector<uint32_t> OrderOf(const Fragmentation& fragmentation);
 // `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
 std::vector<Extent> SentBy(const Fragmentation& fragmentation, const SubCall& call);
 
-// Whether calls write to the receive buffer what `extents` say and nothing else: not a rank's own block again, which
-// the program may have changed by then.
+// Returns whether calls write to the receive buffer what `extents` say and nothing else: not a rank's own block again,
+// which the program may have changed by then.
 bool WritesExtentsOnly(const Fragmentation& fragmentation);
 
 }  // namespace copse::tnbc

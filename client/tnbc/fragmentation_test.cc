@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "client/port/arguments.h"
 #include "client/tnbc/granules.h"
 #include "gtest/gtest.h"
 
@@ -340,45 +341,8 @@ TEST_P(FragmentationTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
   }
 }
 
-std::string NameOf(copse_collective_t collective) {
-  switch (collective) {
-    case COPSE_COLL_BCAST:
-      return "bcast";
-    case COPSE_COLL_REDUCE:
-      return "reduce";
-    case COPSE_COLL_ALLREDUCE:
-      return "allreduce";
-    case COPSE_COLL_GATHER:
-      return "gather";
-    case COPSE_COLL_SCATTER:
-      return "scatter";
-    case COPSE_COLL_ALLGATHER:
-      return "allgather";
-    case COPSE_COLL_ALLTOALL:
-      return "alltoall";
-    case COPSE_COLL_REDUCE_SCATTER:
-      return "reduce_scatter";
-    case COPSE_COLL_SCAN:
-      return "scan";
-    case COPSE_COLL_EXSCAN:
-      return "exscan";
-    case COPSE_COLL_GATHERV:
-      return "gatherv";
-    case COPSE_COLL_SCATTERV:
-      return "scatterv";
-    case COPSE_COLL_ALLGATHERV:
-      return "allgatherv";
-    case COPSE_COLL_ALLTOALLV:
-      return "alltoallv";
-    case COPSE_COLL_REDUCE_SCATTERV:
-      return "reduce_scatterv";
-    default:
-      return "other";
-  }
-}
-
 std::string NameOfCase(const testing::TestParamInfo<FragmentationTest::ParamType>& info) {
-  return NameOf(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
+  return client::CollectiveName(std::get<0>(info.param)) + std::string("_") + std::to_string(std::get<1>(info.param)) +
          (std::get<2>(info.param) ? "_in_place" : "");
 }
 
@@ -585,12 +549,15 @@ TEST_P(DivisionOfListsTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, DivisionOfListsTest,
-    testing::Combine(testing::Values(COPSE_COLL_ALLTOALLV, COPSE_COLL_ALLGATHERV, COPSE_COLL_GATHERV,
-                                     COPSE_COLL_SCATTERV, COPSE_COLL_REDUCE_SCATTERV),
-                     testing::Bool()),
-    [](const auto& info) { return NameOf(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_in_place" : ""); });
+INSTANTIATE_TEST_SUITE_P(All, DivisionOfListsTest,
+                         testing::Combine(testing::Values(COPSE_COLL_ALLTOALLV, COPSE_COLL_ALLGATHERV,
+                                                          COPSE_COLL_GATHERV, COPSE_COLL_SCATTERV,
+                                                          COPSE_COLL_REDUCE_SCATTERV),
+                                          testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(client::CollectiveName(std::get<0>(info.param))) +
+                                  (std::get<1>(info.param) ? "_in_place" : "");
+                         });
 
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   const NodeLayout layout = Nodes({1, 2});

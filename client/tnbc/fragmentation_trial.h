@@ -25,13 +25,13 @@ class FragmentationTrial {
   static constexpr size_t kFigures = 3;
   using Figures = std::array<uint64_t, kFigures>;
 
-  // Whether the ranks are to agree before the next call; then Adopt comes first.
+  // Returns whether the ranks are to agree before the next call; then Adopt comes first.
   bool AgreesBeforeNext() const;
   Figures Mine() const;
   void Adopt(const Figures& sums);
-  // Whether a trial begins with the next call.
+  // Returns whether a trial begins with the next call.
   bool is_new() const { return !verdict_.holds() && call_ == 0; }
-  // Whether the next call, which this counts, is fragmented.
+  // Returns whether the next call, which this counts, is fragmented.
   bool FragmentsNext();
 
   void CountEarlyReturn() { ++early_returns_; }

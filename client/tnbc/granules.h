@@ -12,28 +12,27 @@
 
 namespace copse::tnbc {
 
-// Where pages become accessible together.
+// Pages that become accessible together.
 struct Granule {
   uintptr_t begin = 0;          // an address
   uint64_t bytes = 0;           // whole pages
-  std::vector<uint32_t> calls;  // all of which bring something there; in order
+  std::vector<uint32_t> calls;  // that bring data there; in order
 };
 
-// Where a receive buffer is.
+// The place of a receive buffer.
 struct BufferPlace {
   uintptr_t address = 0;
   uint64_t page = 0;  // bytes of one
-  // Bytes before and behind the buffer that are nobody else's: of a page whose other bytes are these, all may be
-  // closed.
+  // Bytes before and behind the buffer that belong to no other data: a page whose other bytes are these may be closed.
   uint64_t spare_before = 0, spare_behind = 0;
 };
 
-// Whether all that the edges bring lies on pages of the result alone: then nobody has to wait for them, since these
-// pages can be protected, too.
+// Returns whether all that the edges bring lies on pages of the result alone: then the caller need not wait for them,
+// since these pages can be protected, too.
 bool EdgesFillPages(const Fragmentation& fragmentation, const BufferPlace& place);
 
-// The granules of a receive buffer: all whole pages of its runs on which something is brought by a call. `edges_too`:
-// those that the edges bring, too, as a call behind the others; these pages may have spare bytes.
+// Returns the granules of a receive buffer: all whole pages of its runs to which a call brings data. `edges_too`: also
+// pages to which the edges do, as a call behind the others; these pages may have spare bytes.
 std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const BufferPlace& place, bool edges_too = false);
 
 // Bytes of `pages`, which are in order and apart, that no call of the fragmentation brings: a rank's own block, and

@@ -141,7 +141,7 @@ copse_status_t PendingCall::AwaitEdges() {
 
 copse_status_t PendingCall::AwaitAnnouncement() { return caller_->Await(announcement_); }
 
-// False if it is under way, or has failed.
+// Returns false if it is under way, or has failed.
 bool PendingCall::IsAnnounced() {
   const copse_status_t status = announcement_ == nullptr ? COPSE_OK : copse_test(announcement_);
   if (status == COPSE_OK) return true;
@@ -209,7 +209,7 @@ void PendingCall::Take(CallEvent event) {
   assert(is_legal);
 }
 
-// False if they are under way, or the call has failed.
+// Returns false if they are under way, or the call has failed.
 bool PendingCall::AdvanceEdges() {
   const copse_status_t status = copse_test(requests_[0]);
   if (status == COPSE_INPROGRESS) return false;
@@ -226,7 +226,7 @@ bool PendingCall::AdvanceEdges() {
   return true;
 }
 
-// False if one has failed.
+// Returns false if one has failed.
 bool PendingCall::CountComplete() {
   complete_ = 0;
   for (uint32_t i = 0; i < posted_; ++i) {

@@ -31,7 +31,7 @@ namespace copse::tnbc {
 // advances it. Its lock guards what has come, and is taken after AsynchronousCompletion's and before PageGuard's.
 class PendingCall {
  public:
-  // `stream`: the team of what comes behind the edges. `record`: who accesses the result; null: nobody wants to know.
+  // `stream`: the team of the fragments behind the edges. `record`: gets the accesses to the result; null: none.
   PendingCall(const CallMeans& means, copse_team_t* stream, const copse_coll_args_t& args,
               const Fragmentation& fragmentation, RecordedCall* record, std::shared_ptr<Caller> caller);
   ~PendingCall();
@@ -42,25 +42,26 @@ class PendingCall {
   void LeaveRestOfPages() { leaves_rest_ = true; }
   // Takes what the call needs to return early, if it `may_return` and memory of this rank allows it. Returns whether.
   bool Prepare(bool may_return);
-  // Posts the edges, copies of what is sent as much as has to be at once, and makes the other calls, which are posted
-  // by Advance once the edges are there.
+  // Posts the edges, copies as much of the contribution as has to be copied at once, and makes the other calls, which
+  // Advance posts once the edges are there.
   copse_status_t Start(copse_team_t* team);
-  // Copies a piece of what is sent, as long as the edges are not there. Returns whether there was one.
+  // Copies a piece of the contribution, as long as the edges are not there. Returns whether there was one.
   bool CopyMeanwhile();
   // Waits for the edges, and brings them to where they belong.
   copse_status_t AwaitEdges();
   // Waits until all members have begun the call.
   copse_status_t AwaitAnnouncement();
-  // Whether the caller need not wait for the edges, which come as the rest does.
+  // Returns whether the caller need not wait for the edges, which come as the rest does.
   bool MayReturnBeforeEdges() const;
-  // Close the result's pages, so that the caller may return. False if it has to wait after all: before the edges,
-  // AwaitEdges follows then; after them, all that is sent is copied, and Await follows.
+  // Close the result's pages, so that the caller may return. Returns false if it has to wait after all: before the
+  // edges, AwaitEdges follows then; after them, all that is sent is copied, and Await follows.
   bool ReturnBeforeEdges();
   bool Return();
   // From now on the caller waits for it; once that is there, CopyOut.
   void Await();
   void CopyOut() { receiver_->CopyOut(); }
-  // Whether it has returned early with something left to be copied, which CopyNext does, of a thread of its own.
+  // Returns whether it has returned early with something left to be copied, which CopyNext does, of a thread of its
+  // own.
   bool wants_copies() const { return progress_.state() == CallState::kReturned && !sender_->HasAll(); }
   void CopyNext() { sender_->CopyNext(); }
 

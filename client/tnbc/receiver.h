@@ -15,8 +15,8 @@
 
 namespace copse::tnbc {
 
-// Where a call receives. Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut; by one thread
-// at a time, with the call's lock.
+// The place in which a call receives. Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut;
+// by one thread at a time, with the call's lock.
 class Receiver {
  public:
   Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
@@ -25,25 +25,25 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  // Where the calls of the fragmentation receive, at the buffer's offsets; null: nowhere.
+  // Returns the memory in which the calls of the fragmentation receive, at the buffer's offsets; null if there is none.
   virtual uint8_t* address() = 0;
-  // The buffer and what is spare around it; `leaves_rest`: what lies behind it on its last page stays open.
+  // Returns the buffer and the spare bytes around it; `leaves_rest`: bytes behind it on its last page stay open.
   virtual BufferPlace PlaceOf(bool leaves_rest) const;
-  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. False, changing nothing, if
-  // that is impossible.
+  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. Returns false, changing
+  // nothing, if that is impossible.
   virtual bool Close(ResultPages* pages, bool /*edges_too*/) { return pages->Close(); }
   // Before Close, if the edges have yet to come. False: they cannot be placed in closed pages.
   virtual bool PrepareEdges() { return true; }
   virtual void DropEdges() {}
-  // Brings what the edges' call has received, which is at `from`, to closed pages. False if they are not mapped any
+  // Brings the data of the edges' call, which is at `from`, to closed pages. Returns false if they are not mapped any
   // more: the program has unmapped them unseen.
   virtual bool PlaceEdges(const uint8_t* from);
-  // The same of what a call of the fragmentation has received; what lies outside closed pages was there before, and may
-  // be the program's again.
+  // Does the same for a fragment that a call has received; bytes outside closed pages were there before, and the
+  // program may use them again.
   virtual bool Place(const Extent& fragment) { return Write(fragment, address() + fragment.offset); }
   // Brings all that calls have received to the buffer, of which nothing is closed.
   void CopyOut();
-  // Calls have been given up: the daemon may still write.
+  // Called when calls have been given up: the daemon may still write.
   virtual void Spoil() {}
 
  protected:
@@ -56,8 +56,8 @@ class Receiver {
   uint8_t* const user_;
 };
 
-// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Null if it cannot
-// then.
+// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Returns null if it
+// cannot then.
 std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
                                        bool may_return);
 

@@ -19,7 +19,7 @@ namespace copse::tnbc {
 // Thread-compatible: the call's lock guards it. Invariant: a granule is open once none of its calls is missing.
 class ResultPages {
  public:
-  // `record`: gets who accesses the pages; null: nobody wants to know.
+  // `record`: gets the accesses to the pages; null: they are not recorded.
   ResultPages(PageGuard* guard, const Fragmentation* fragmentation, RecordedCall* record)
       : guard_(guard), fragmentation_(fragmentation), record_(record) {}
   ResultPages(const ResultPages&) = delete;
@@ -28,19 +28,19 @@ class ResultPages {
   // Takes the granules that are to be closed, in place of those of an attempt before; `result`: the buffer's address.
   void Set(const std::vector<Granule>& granules, uintptr_t result);
   std::vector<Range> ranges() const;
-  // Makes them inaccessible. False, changing nothing, as PageGuard.
+  // Makes them inaccessible. Returns false, changing nothing, as PageGuard.
   bool Close();
   uint64_t bytes() const;
 
-  // What call `index` brings is there, or the edges, as a call behind the fragmentation's. Opens what was missing it
-  // alone.
+  // Called when the data of call `index` is there, or the edges, as a call behind the fragmentation's. Opens granules
+  // that missed nothing else.
   void EndCall(uint32_t index);
-  // What is closed stays so, and has lost its data.
+  // Closed granules stay so, and have lost their data.
   void MarkLost();
-  // Opens what is closed.
+  // Opens closed granules.
   void OpenAll();
 
-  // Whether the call brings something to the granule of this address.
+  // Returns whether the call brings data to the granule of this address.
   bool Brings(uint32_t index, uintptr_t address) const;
   // The number of granules that are closed.
   size_t closed() const;

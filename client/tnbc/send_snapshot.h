@@ -40,7 +40,7 @@ class SendSnapshot {
   // Drops the pieces that are left, except one that is being copied.
   void Drop();
 
-  // Whether the contribution to a call of the fragmentation is copied. Acquire: pairs with CopyNext.
+  // Returns whether the contribution to a call of the fragmentation is copied. Acquire: pairs with CopyNext.
   bool HasCall(uint32_t call) const {
     return call >= ends_.size() || ends_[call] <= copied_.load(std::memory_order_acquire);
   }

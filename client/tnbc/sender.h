@@ -28,16 +28,17 @@ class Sender {
   virtual bool Protect() { return true; }
   // The caller does not return after all.
   virtual void Unprotect() {}
-  // Copies a piece. False if none is left.
+  // Copies a piece. Returns false if none is left.
   virtual bool CopyNext() { return false; }
-  // Whether everything is copied, or what call `index` sends.
+  // Returns whether everything is copied, or what call `index` sends.
   virtual bool HasAll() const { return true; }
   virtual bool HasCall(uint32_t /*index*/) const { return true; }
   // Call `index` of the fragmentation is over.
   virtual void EndCall(uint32_t /*index*/) {}
   // Nothing more is sent: the program's pages become writable.
   virtual void Stop() {}
-  // Whether a thread that writes there waits for the call; and that one did, so that later calls had better copy.
+  // Returns whether a thread that writes there waits for the call; and that one did, so that later calls had better
+  // copy.
   virtual bool MakesWait(uintptr_t /*address*/) const { return false; }
   virtual void Regret() {}
   // Calls have been given up: the daemon may still read.
@@ -47,8 +48,8 @@ class Sender {
   Sender() = default;
 };
 
-// The sender of a rank's call with these buffers; `fragmentation` outlives it. `may_return`: early. Null if it cannot
-// then.
+// The sender of a rank's call with these buffers; `fragmentation` outlives it. `may_return`: early. Returns null if it
+// cannot then.
 std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return);
 

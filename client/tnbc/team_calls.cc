@@ -66,8 +66,9 @@ bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, cons
   return true;
 }
 
-// Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
-// form the second team, or none has it. False if a call fails; so does then, on all ranks, the one that wanted to know.
+// Ranks exchange their nodes: a rank without asynchronous completion makes another call here, which is a mismatch on
+// all ranks. Then all form the second team, or none has it. Returns false if a call fails; then the program's call
+// fails too, on all ranks.
 bool TeamCalls::LearnLayout(TeamOperations* team) {
   std::vector<uint64_t> nodes(size_);
   copse_coll_args_t args{};
@@ -87,7 +88,7 @@ bool TeamCalls::LearnLayout(TeamOperations* team) {
   return true;
 }
 
-// If a call fails, so does, on all ranks, the one that is to be made then.
+// If a call of the agreement fails, the program's call that follows fails too, on all ranks.
 bool TeamCalls::IsFragmented(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   FragmentationTrial& trial = kind->trial;
@@ -120,8 +121,8 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
   return agreement.fragments;
 }
 
-// First the ranks agree on the period: where they see different ones, there is none. If a call fails, so does, on all
-// ranks, the one that is to be made then.
+// First the ranks agree on the period: where they see different ones, there is none. If a call of the agreement fails,
+// the program's call that follows fails too, on all ranks.
 void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   const uint64_t mine = kind->order.Period();
@@ -141,7 +142,7 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   kind->order.Adopt(period, sums);
 }
 
-// What all ranks want first, as far as they know, or have learnt and agreed.
+// Returns the order that all ranks know, or have learnt and agreed upon.
 std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site,
                                          TeamOperations* team) {
   const uint32_t fragments = FragmentsOf(args, *layout_);

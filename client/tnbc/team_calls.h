@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a team's members find out together about its calls that may return early: where its ranks are, which calls are
-// fragmented, and in which order their fragments come.
+// The agreements of a team's members about its asynchronous calls: where its ranks are, which calls are fragmented, and
+// in which order their fragments come.
 #ifndef COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 #define COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 
@@ -24,9 +24,9 @@ struct CallKind;
 
 // The calls of one kind that the program makes at one place; each rank has its own.
 struct CallSite {
-  // What a call has cost that has returned early. Thread-safe.
+  // Takes the cost of a call that has returned early. Thread-safe.
   void Learn(const Caller::Cost& cost) const;
-  // That a fragmented call has returned: early, or after so long.
+  // Count a fragmented call that has returned: early, or after so long.
   void CountEarlyReturn() const;
   void CountBlocking(uint64_t nanoseconds) const;
 
@@ -38,11 +38,11 @@ struct CallSite {
 // Calls of one kind.
 struct CallKind {
   CallSite At(const void* address);
-  // What a call has taken that was not fragmented.
+  // Counts the time of a call that was not fragmented.
   void CountWhole(uint64_t nanoseconds);
 
   std::map<const void*, CircuitBreaker> breakers;  // by place; by their own thread alone
-  std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
+  std::mutex mutex;  // guards what follows, since another team's thread may report a call's cost
   AccessOrder order;
   FragmentationTrial trial;
   uint64_t waited_ns = 0;  // for their data, since the last one began
@@ -66,16 +66,17 @@ class TeamCalls {
     virtual ~TeamOperations() = default;
     // A call in the team's order, to its end.
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
-    // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
+    // Forms the second team of the same members, unless it is there. Returns whether it has worked may differ by rank.
     virtual bool FormStream() = 0;
     // An order of a call's fragments that all ranks know without having learnt it; null: none. `call`: its number of
     // its kind, from 1.
     virtual const std::vector<uint32_t>* KnownOrder(uint32_t fragments, uint64_t call) = 0;
-    // Whether the program may wait for data, or for one of its threads that does, without giving MPI turns meanwhile.
+    // Returns whether the program may wait for data, or for one of its threads that does, without giving MPI turns
+    // meanwhile.
     virtual bool may_wait_idly() const = 0;
-    // Whether orders are learnt.
+    // Returns whether orders are learnt.
     virtual bool learns() const = 0;
-    // Whether calls are fragmented only where that pays, if all ranks say so.
+    // Returns whether calls are fragmented only where that pays, if all ranks say so.
     virtual bool tries() const = 0;
   };
 
@@ -84,9 +85,9 @@ class TeamCalls {
   TeamCalls(const TeamCalls&) = delete;
   TeamCalls& operator=(const TeamCalls&) = delete;
 
-  // Whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same calls of
-  // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where this
-  // rank's program makes the call, which may be elsewhere than the others'.
+  // Returns whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same
+  // calls of `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where
+  // this rank's program makes the call, which may be elsewhere than the others'.
   bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team,
                     Fragmentation* fragmentation);
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
@@ -95,7 +96,7 @@ class TeamCalls {
   bool LearnLayout(TeamOperations* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, TeamOperations* team);
   void AgreeOnOrder(CallKind* kind, TeamOperations* team);
-  // Whether the next call of a kind is fragmented.
+  // Returns whether the next call of a kind is fragmented.
   static bool IsFragmented(CallKind* kind, TeamOperations* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team);
 

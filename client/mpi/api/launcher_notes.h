@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks leave with their job's launcher before MPI_Init. The exchange that MPI_Init makes in any case brings it to
-// all of them, so that after it each rank can tell whether another one is there that has left nothing, without a call
+// all of them, so that after it each rank knows whether another one is there that has left nothing, without a call
 // that the other would have to take part in.
 #ifndef COPSE_CLIENT_MPI_API_LAUNCHER_NOTES_H_
 #define COPSE_CLIENT_MPI_API_LAUNCHER_NOTES_H_

@@ -73,7 +73,7 @@ std::string KeyOf(int rank) { return "copse-" + std::to_string(rank); }
 }  // namespace
 
 void LauncherNotes::Leave() {
-  // Other launchers may speak another version on it, and would hold the process to the first one that they hear.
+  // Other launchers may speak another version on it, and would hold the process to the first one that they receive.
   const char* const is_hydra = getenv("HYDI_CONTROL_FD");
   const char* const number = getenv("PMI_FD");
   const char* const rank = getenv("PMI_RANK");

@@ -30,8 +30,8 @@ Pmix the_pmix;
 pmix_proc_t the_process;
 bool are_there = false;
 
-// Null unless the program's Open MPI is a client by this library: one that has a PMIx of its own inside would be a
-// second client, which the launcher refuses.
+// Returns null unless the program's Open MPI is a client by this library: one that has a PMIx of its own inside would
+// be a second client, which the launcher refuses.
 void* OpenLibrary() {
   if (void* const loaded = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr) return loaded;
   Dl_info mpi;

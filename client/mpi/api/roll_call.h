@@ -11,13 +11,13 @@ namespace copse::mpi {
 // The ranks without the library, as far as this rank has to report them.
 struct RollCall {
   bool is_complete = true;  // all ranks have it; equal on all ranks that do
-  bool speaks = false;      // this is the first rank that has it, and tells the user what follows
+  bool speaks = false;      // this is the first rank that has it, which prints what follows
   int absent = 0;           // how many
   int first_absent = 0;
 };
 
 // After MPI_Init and LauncherNotes::Leave, by all ranks of MPI_COMM_WORLD that have the library, before they return
-// from it. Under launchers that do not tell, all ranks are taken to be there.
+// from it. Under launchers without notes, all ranks are taken to be there.
 RollCall CallTheRoll(int rank, int size);
 
 }  // namespace copse::mpi

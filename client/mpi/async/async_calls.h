@@ -25,7 +25,7 @@ class AsyncCalls {
   AsyncCalls(Session* session, tnbc::PageGuard* guard);
   ~AsyncCalls();
 
-  // Whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
+  // Returns whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
   // `communicator` find the same. May be a collective call.
   bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
                     tnbc::Fragmentation* division);
@@ -68,7 +68,7 @@ class AsyncCalls {
 inline std::atomic<bool> the_program_makes_requests{false};
 inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_order_relaxed); }
 
-// Null where no call completes asynchronously.
+// Returns null where no call completes asynchronously.
 AsyncCalls* TheAsyncCalls();
 // After StartSession.
 void StartAsyncCalls(Session* session);

@@ -29,7 +29,7 @@ std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
 tnbc::RemappedMemory* TheAdopted() { return the_adopted.load(std::memory_order_acquire); }
 std::atomic<bool> the_program_has_threads{false};
 
-// A thread accesses lost memory: the call that failed has returned long ago, so nothing but the job can be told.
+// Called when a thread accesses lost memory: the call that failed has returned long ago, so the job ends.
 [[noreturn]] void OnLost(uintptr_t address) {
   PrintLine("access to the receive buffer of a failed collective (%s); the job ends (address=%p)",
             tnbc::DescribeLateFailure(),
@@ -134,7 +134,7 @@ AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints) {
                                              Release,
                                              BeforeThread};
   const preload::FindLibcCall find = the_set_memory_hooks(&hooks);
-  // A program that makes system calls past libc may fork so, and nothing would tell.
+  // A program that makes system calls past libc may fork so, unseen.
   the_means.remaps = the_means.remaps && find != nullptr && find(preload::kKnownHeap) != nullptr && stopped == nullptr;
   if (void* const next = find == nullptr ? nullptr : find("sigaction"); next != nullptr) {
     guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));

@@ -27,7 +27,7 @@ void GuardProcess(tnbc::RemappedMemory* adopted);
 
 // Before MPI is initialized, which may start threads of its own.
 void NoteThreadsBeforeInit();
-// Whether the program has had a thread besides the one that called MPI_Init.
+// Returns whether the program has had a thread besides the one that called MPI_Init.
 bool ProgramHasThreads();
 
 }  // namespace copse::mpi

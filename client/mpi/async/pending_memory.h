@@ -15,8 +15,8 @@
 
 namespace copse::mpi {
 
-// Memory of a call that fails asynchronously is lost until the program has been told: it stays pending, and nothing
-// comes. Functions below wait until nothing but lost memory is pending, and return whether none is lost.
+// Memory of a call that fails asynchronously is lost until the program knows of the failure: it stays pending, and no
+// data comes. Functions below wait until nothing but lost memory is pending, and return whether none is lost.
 
 // Where memory is protected; null, the default, where no call completes asynchronously. Set once.
 void SetPageGuard(tnbc::PageGuard* guard);
@@ -24,7 +24,7 @@ tnbc::PageGuard* ThePageGuard();
 // What knows which memory a call's arguments describe; null: no call completes asynchronously.
 void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return);
 
-// Whether any memory is pending: the question before every call that passes a buffer on.
+// Returns whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();
 
 // Gives MPI a turn while this thread waits for data, unless the thread may not call it or is in it already.

@@ -19,7 +19,7 @@ class ProgressingWait {
       : session_(session), since_(session->settings.timeout_s < 0 ? 0 : NowSeconds()) {}
 
   double slice() const { return session_->progress.slice(); }
-  // Lets everything progress. False, having done nothing, if the time is over.
+  // Lets everything progress. Returns false, having done nothing, if the time is over.
   bool Turn() {
     if (session_->settings.IsOver(since_)) return false;
     session_->progress.Turn();

@@ -66,7 +66,7 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // Whether there is any that functions that complete requests have to know of.
+  // Returns whether there is any that functions that complete requests have to know of.
   bool HasAny() const { return waitable_.load(std::memory_order_relaxed) != 0; }
 
   // Posts a call whose offload is initialised and makes the program's request. Never waits: what finds no room is
@@ -79,12 +79,12 @@ class Requests {
 
   // Ends calls whose results are there. Called within MPI calls only.
   void Poll();
-  // Whether calls of the team wait for room: another one has to wait behind them.
+  // Returns whether calls of the team wait for room: another one has to wait behind them.
   bool HasQueued(copse_team_t* team);
 
   // Returns the call of a request; null if it is MPI's own, or over.
   std::shared_ptr<CollectiveRequest> Find(MPI_Request request);
-  // Whether the program's request waits for Copse.
+  // Returns whether the program's request waits for Copse.
   bool IsActive(const CollectiveRequest& call);
   // Sleeps until the call has ended, for `seconds` at most.
   void Await(const std::shared_ptr<CollectiveRequest>& call, double seconds);
@@ -124,7 +124,7 @@ class Requests {
   std::thread poster_;
 };
 
-// Null where there is no Copse.
+// Returns null where there is no Copse.
 Requests* TheRequests();
 // After StartSession, if it has a context. The session's progress polls them from then on.
 void StartRequests(Session* session);

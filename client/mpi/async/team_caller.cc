@@ -1,46 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/async/team_caller.h"
 
-#include "client/mpi/api/failure_text.h"
 #include "client/mpi/api/wait_time.h"
 #include "client/mpi/async/async_hooks.h"
+#include "client/mpi/data/team_request.h"
 #include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/pages/late_failure.h"
 
 namespace copse::mpi {
-namespace {
-
-// A request of libcopse's, as ProgressingWait waits for it.
-struct TeamRequest {
-  copse_status_t Post() const {
-    const tnbc::HeldSignals held;
-    return Note(copse_post(request));
-  }
-  copse_status_t Test() const {
-    const tnbc::HeldSignals held;
-    return Note(copse_test(request));
-  }
-  void Wait(double seconds) const {
-    const tnbc::HeldSignals held;
-    copse_wait(request, seconds);
-  }
-  copse_status_t GiveUp(const char* why) const {
-    const tnbc::HeldSignals held;
-    copse_cancel(request);
-    *error = why;
-    return COPSE_ERR_TIMED_OUT;
-  }
-  copse_status_t Note(copse_status_t status) const {
-    if (status < 0) *error = LastFailureText();
-    return status;
-  }
-
-  copse_request_t* const request;
-  std::string* const error;
-};
-
-}  // namespace
-
 TeamCaller::TeamCaller(Session* session, Communicator* communicator, const char* name, const tnbc::CallSite& site)
     : communicator_(communicator), name_(name), site_(site), wait_(session) {
   communicator_->Retain();

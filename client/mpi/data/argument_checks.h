@@ -22,7 +22,7 @@ inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Dataty
 
 inline bool IsRank(const Membership& member, int root) { return root >= 0 && root < member.size; }
 
-// Whether a length that all ranks know is above the limit.
+// Returns whether a length that all ranks know is above the limit.
 inline bool IsTooLong(const Offload& offload, uint64_t bytes) { return bytes > offload.options().message_bytes_max; }
 
 inline uint64_t Bytes(int64_t count, const Datatype& type) { return static_cast<uint64_t>(count) * type.bytes; }

@@ -34,8 +34,7 @@ std::vector<PredefinedTypes> AllPredefinedTypes() {
       {Elements::kDoubleInt, {MPI_DOUBLE_INT}},
       {Elements::kLongInt, {MPI_LONG_INT}},
       {Elements::k2Int, {MPI_2INT, MPI_2INTEGER}},
-      {Elements::kShortInt, {MPI_SHORT_INT}},
-  };
+      {Elements::kShortInt, {MPI_SHORT_INT}}};
 }
 
 // Filled in once, then only read.
@@ -65,8 +64,8 @@ void FreeContent(MPI_Datatype type) {
   }
 }
 
-// Whether elements lie in memory as they travel: no gaps, nothing before the address, the parts in order. Of types that
-// programs make, only copies and arrays of such types are looked into; others are packed.
+// Returns whether elements lie in memory as they travel: no gaps, nothing before the address, the parts in order. Of
+// types that programs make, only copies and arrays of such types are looked into; others are packed.
 bool IsPlain(const Datatype& type) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (Mpi().Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS ||

@@ -41,20 +41,20 @@ struct Datatype {
 // Looks at the predefined types, once, after MPI_Init.
 void LoadElementTypes();
 
-// Describes a type, predefined or not. False if it is none (MPI_DATATYPE_NULL, or MPI refuses it). Thread-safe.
+// Describes a type, predefined or not. Returns false if it is none (MPI_DATATYPE_NULL, or MPI refuses it). Thread-safe.
 bool Describe(MPI_Datatype handle, Datatype* type);
 
 // The reduction that Copse has for an operation on a type; false if it has none. It depends only on what is equal on
 // all ranks of a call: the operation and the canonical basic type.
 bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
 
-// Whether the result depends on the order of operands, but for which of two comes first.
+// Returns whether the result depends on the order of operands, but for which of two comes first.
 bool IsOrderSensitive(MPI_Op op, const Datatype& type);
 
-// Whether it is one of MPI's own.
+// Returns whether it is one of MPI's own.
 bool IsPredefined(MPI_Op op);
 
-// Whether one of MPI's own is defined on a type, as far as it is known here: not on types of Fortran's pairs.
+// Returns whether one of MPI's own is defined on a type, as far as it is known here: not on types of Fortran's pairs.
 bool IsDefinedOn(MPI_Op op, const Datatype& type);
 
 }  // namespace copse::mpi

@@ -25,7 +25,7 @@ class LocalCombination {
 
   // On COPSE_DT_BYTE.
   copse_op_t op() const { return copse_op_; }
-  // Whether MPI has failed in any of the combinations.
+  // Returns whether MPI has failed in any of the combinations.
   bool has_failed() const { return has_failed_; }
 
  private:

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "client/mpi/api/failure_text.h"
 #include "client/mpi/data/packing.h"
 #include "client/port/arguments.h"
 #include "client/tnbc/pages/held_signals.h"
@@ -34,11 +33,6 @@ Offload::~Offload() {
     copse_finalize(request_);
   }
   for (MPI_Datatype& type : kept_types_) Mpi().Type_free(&type);
-}
-
-copse_status_t Offload::Note(copse_status_t status) {
-  if (status < 0) error_ = LastFailureText();
-  return status;
 }
 
 char* Offload::Stage(const ElementRun& run, std::vector<Copy>* copies) {
@@ -163,7 +157,7 @@ copse_status_t Offload::Init(copse_team_t* team) {
     KeepTypes(&unpackings_);
   }
   const tnbc::HeldSignals held;
-  return Note(copse_collective_init(team, &args, &request_));
+  return Call().Note(copse_collective_init(team, &args, &request_));
 }
 
 copse_status_t Offload::Pack() {
@@ -175,27 +169,9 @@ copse_status_t Offload::Pack() {
   return COPSE_OK;
 }
 
-copse_status_t Offload::Post() {
-  const tnbc::HeldSignals held;
-  return Note(copse_post(request_));
-}
-
-copse_status_t Offload::Test() {
-  const tnbc::HeldSignals held;
-  return Note(copse_test(request_));
-}
-
-void Offload::Wait(double seconds) {
-  const tnbc::HeldSignals held;
-  copse_wait(request_, seconds);
-}
-
 copse_status_t Offload::GiveUp(const char* why) {
-  const tnbc::HeldSignals held;
-  copse_cancel(request_);
-  error_ = std::string(client::CollectiveName(args.collective)) + " (count=" + std::to_string(args.count) +
-           ", root=" + std::to_string(args.root) + "): " + why;
-  return COPSE_ERR_TIMED_OUT;
+  return Call().GiveUp(std::string(client::CollectiveName(args.collective)) + " (count=" + std::to_string(args.count) +
+                       ", root=" + std::to_string(args.root) + "): " + why);
 }
 
 copse_status_t Offload::Lose(const char* why) {

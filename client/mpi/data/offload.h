@@ -16,6 +16,7 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/data/local_combination.h"
+#include "client/mpi/data/team_request.h"
 
 namespace copse::mpi {
 
@@ -80,10 +81,10 @@ class Offload {
 
   const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
-  // Whether the call may be fragmented: the team's calls alone make the result, of each fragment of the elements a
-  // fragment.
+  // Returns whether the call may be fragmented: the team's calls alone make the result, of each fragment of the
+  // elements a fragment.
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
-  // Whether what comes is the result as the program sees it, and whether its buffers are args'.
+  // Returns whether what comes is the result as the program sees it, and whether its buffers are args'.
   bool has_plain_result() const { return unpackings_.empty(); }
   bool has_plain_buffers() const {
     return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();
@@ -91,9 +92,9 @@ class Offload {
 
   copse_status_t Init(copse_team_t* team);
   copse_status_t Pack();
-  copse_status_t Post();
-  copse_status_t Test();
-  void Wait(double seconds);
+  copse_status_t Post() { return Call().Post(); }
+  copse_status_t Test() { return Call().Test(); }
+  void Wait(double seconds) { Call().Wait(seconds); }
   // Ends a call with an error that says why.
   copse_status_t GiveUp(const char* why);
   // The same for a call that cannot begin, since its data is lost.
@@ -124,7 +125,7 @@ class Offload {
     std::vector<char> contributions;
   };
 
-  copse_status_t Note(copse_status_t status);
+  TeamRequest Call() { return {request_, &error_}; }
   int Combine();
   // Memory for what travels, of a run that is not plain.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);

@@ -11,8 +11,8 @@
 
 namespace copse::mpi {
 
-// Between `count` elements at `address` and as many times type.bytes at `bytes`. `comm`: any of this process. False if
-// MPI refuses, which it tells that communicator's error handler.
+// Between `count` elements at `address` and as many times type.bytes at `bytes`. `comm`: any of this process. Returns
+// false if MPI refuses, after a call of that communicator's error handler.
 bool Pack(const char* address, int64_t count, const Datatype& type, char* bytes, MPI_Comm comm);
 bool Unpack(const char* bytes, char* address, int64_t count, const Datatype& type, MPI_Comm comm);
 

@@ -71,8 +71,8 @@ Reason PrepareLocally(const Membership& member, const Reduction& call, const Dat
   return Reason::kNone;
 }
 
-// Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
-// result is the same in every run. The result of two operands is the same in any order.
+// Returns whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster,
+// and the result is the same in every run. The result of two operands is the same in any order.
 bool IsBetterInOrder(const Membership& member, const Reduction& call, const Datatype& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
   if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;

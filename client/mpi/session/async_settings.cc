@@ -20,11 +20,6 @@ constexpr size_t kProfileBytesMax = 16 << 20;
 // In place of a profile's hash on a rank that has none.
 constexpr long long kNoProfile = 0;
 
-const char* Variable(const char* name) {
-  const char* text = getenv(name);
-  return text == nullptr ? "" : text;
-}
-
 // Returns an error, or nothing.
 std::string ReadFile(const std::string& path, std::string* text) {
   FILE* const file = fopen(path.c_str(), "re");
@@ -64,16 +59,6 @@ std::string MakeFolder(const std::string& path) {
   return "";
 }
 
-// Whether a variable has the value `other`, and not the usual one.
-bool IsOther(const char* name, const char* usual, const char* other, Complaints* complaints) {
-  const char* text = Variable(name);
-  if (*text == '\0' || strcmp(text, usual) == 0) return false;
-  if (strcmp(text, other) == 0) return true;
-  complaints->push_back(std::string(name) + ": neither " + usual + " nor " + other +
-                        ", so it is ignored (value=" + text + ")");
-  return false;
-}
-
 FragmentOrder WantedOrder(bool has_profile, bool may_print) {
   const FragmentOrder usual = has_profile ? FragmentOrder::kProfile : FragmentOrder::kLearnt;
   const char* text = Variable("COPSE_TNBC_ORDER");
@@ -96,7 +81,7 @@ AsyncMode AsyncModeFromEnvironment(Complaints* complaints) {
   if (*text == '\0' || strcmp(text, "off") == 0) return AsyncMode::kOff;
   if (strcmp(text, "auto") == 0) return AsyncMode::kAuto;
   if (strcmp(text, "on") == 0) return AsyncMode::kOn;
-  complaints->push_back(std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")");
+  Complain("COPSE_TNBC", "none of off, auto and on", text, complaints);
   return AsyncMode::kOff;
 }
 

@@ -152,7 +152,7 @@ std::vector<int> Communicator::WorldRanks() const {
   return world_ranks;
 }
 
-// Whether all members were started with this process: others may have no daemon.
+// Returns whether all members were started with this process: others may have no daemon.
 bool Communicator::IsOfThisJob() const {
   const std::vector<int> world_ranks = WorldRanks();
   return std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();

@@ -30,7 +30,7 @@ namespace copse::mpi {
 // for each collective call of the communicator, in the program's order, which is the same on all ranks.
 class Communicator {
  public:
-  // Returns the object of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
+  // Returns the object of `comm`, which is not MPI_COMM_NULL. Returns null if MPI refuses attributes.
   static Communicator* Of(MPI_Comm comm);
 
   // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
@@ -38,7 +38,7 @@ class Communicator {
   // call goes to the team, else why it goes to MPI.
   Reason Enter(Session* session, bool may_wait);
 
-  // Whether a call's time decides on something, by what Enter has returned.
+  // Returns whether a call's time decides on something, by what Enter has returned.
   bool WantsTimeOf(const Session& session, Reason reason) const {
     if (reason == Reason::kNone) return session.settings.chooses_path;
     return reason == Reason::kFirstCalls && session.settings.weighs_teams;
@@ -48,15 +48,15 @@ class Communicator {
   // What forming teams has taken since this was asked last, ns.
   uint64_t TakeFormingTime() { return std::exchange(forming_ns_, 0); }
 
-  // Whether a reduction whose result depends on the order may go to the team. When teams are weighed, time tells when
-  // there is one, but such a result must not: it is the same in every run.
+  // Returns whether a reduction whose result depends on the order may go to the team. When teams are weighed, time
+  // tells when there is one, but such a result must not: it is the same in every run.
   bool MaySend(const Offload& offload) const;
 
-  // Whether an error ends the job, so that no rank waits by MPI for a rank that got one and has gone elsewhere.
+  // Returns whether an error ends the job, so that no rank waits by MPI for a rank that got one and has gone elsewhere.
   bool EndsOnErrors() const;
 
-  // Whether errors ended the job on all ranks when they last compared. If not, no call goes by MPI that the team can
-  // make.
+  // Returns whether errors ended the job on all ranks when they last compared. If not, no call goes by MPI that the
+  // team can make.
   bool all_end_on_errors() const { return all_end_on_errors_; }
   // A rank handles errors itself by now. Called on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }
@@ -64,7 +64,7 @@ class Communicator {
   // The choice for blocking calls of this kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
-  // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
+  // A team for one persistent call, which all ranks form together. Returns null if there is none, on all ranks.
   copse_team_t* FormPersistentTeam(Session* session);
 
   // A second team of the same ranks, for fragments of calls, which a thread of its own posts. Formed by all

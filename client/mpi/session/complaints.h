@@ -11,6 +11,13 @@ namespace copse::mpi {
 // them.
 using Complaints = std::vector<std::string>;
 
+// Returns the value of a variable of the environment; an empty text if it is not set.
+const char* Variable(const char* name);
+// Adds that a variable has a value that is ignored, and why.
+void Complain(const char* name, const char* why, const char* value, Complaints* complaints);
+// Returns whether a variable has the value `other`, and not the usual one.
+bool IsOther(const char* name, const char* usual, const char* other, Complaints* complaints);
+
 }  // namespace copse::mpi
 
 #endif  // COPSE_CLIENT_MPI_SESSION_COMPLAINTS_H_

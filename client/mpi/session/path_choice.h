@@ -24,7 +24,7 @@ struct PathTimes {
 
 // A PathChoice sends the calls of one kind (a collective, a class of lengths) on one communicator by the faster path,
 // after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It tries both, a
-// few calls each, more if these do not tell; then all calls take the faster one. Sooner and later all look whether it
+// few calls each, more if these do not decide; then all calls take the faster one. Sooner and later all look whether it
 // is still as fast, and, if not or now and then, try a few calls of both, so few that they cost a hundredth at most.
 //
 // Each rank has its own, and all are equal but for the times: Count is called for the same calls everywhere, and where
@@ -36,10 +36,10 @@ class PathChoice {
 
   // The path of the next call.
   Path path() const { return path_; }
-  // Whether it is to be measured beside the other path, or takes this one because it is faster.
+  // Returns whether it is to be measured beside the other path, or takes this one because it is faster.
   bool is_settled() const { return stage_ == Stage::kSettled; }
 
-  // A call has taken so long. True if all ranks are to decide before the next.
+  // A call has taken so long. Returns true if all ranks are to decide before the next.
   [[nodiscard]] bool Count(uint64_t nanoseconds);
   // Since the last decision.
   const PathTimes& times() const { return times_; }
@@ -66,7 +66,7 @@ class PathChoice {
   uint64_t part_calls_ = 0;  // without the first
   uint64_t left_ = 0;        // of them
   // The slowest calls of the part, ns. A call that was slow for a reason of its own (a rank was late, a plan was
-  // fetched) tells nothing.
+  // fetched) does not count.
   std::array<uint64_t, 2> slowest_{};
   // After a choice has settled: calls to the next look at its time, and to the next recheck.
   uint64_t until_look_ = 0;

@@ -39,7 +39,7 @@ class Progress {
 
   // What the program asked MPI_Init_thread for, and was given.
   int thread_level() const { return thread_level_; }
-  // Whether the calling thread may call MPI.
+  // Returns whether the calling thread may call MPI.
   bool MayTurn() const;
 
   // The program's windows (MPI_Win): accesses to them may need many turns of this process's MPI.

@@ -38,7 +38,7 @@ void PrintAll(const Complaints& complaints) {
   for (const std::string& complaint : complaints) PrintLine("%s", complaint.c_str());
 }
 
-// Attaches to the daemon. False, and why, if there is none.
+// Attaches to the daemon. Returns false, and why, if there is none.
 bool Attach(Session* session, char reason[kReasonBytes]) {
   if (copse_init(nullptr, &session->context) != COPSE_OK) {
     session->context = nullptr;
@@ -140,7 +140,7 @@ void StartSession(StartAsync start_async) {
     }
     return Publish(session);
   }
-  // A program that runs alone, perhaps without a launcher, needs no daemon, and is told of no missing one.
+  // A program that runs alone, perhaps without a launcher, needs no daemon, so a missing one is not reported.
   if (session->size == 1) {
     session->without_context = Reason::kOneRank;
     PrintAll(complaints);

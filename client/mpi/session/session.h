@@ -45,7 +45,7 @@ struct Session {
   OffloadOptions offload_options() const { return {progress.own(), settings.message_bytes_max, settings.chooses_path}; }
 };
 
-// Null before MPI_Init, after MPI_Finalize, and in a forked child.
+// Returns null before MPI_Init, after MPI_Finalize, and in a forked child.
 Session* TheSession();
 
 // Starts what asynchronous completion needs, and returns `wanted`; off, and why, if it cannot be had.

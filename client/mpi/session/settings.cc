@@ -24,20 +24,11 @@ constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
 constexpr uint64_t kTimeSliceMinUs = 100;
 constexpr uint64_t kTimeSliceMaxUs = 100'000;
 
-const char* Variable(const char* name) {
-  const char* text = getenv(name);
-  return text == nullptr ? "" : text;
-}
-
 std::optional<uint64_t> Number(const char* text) {
   char* end = nullptr;
   const unsigned long long value = strtoull(text, &end, 10);
   if (*end != '\0' || text[0] == '-') return std::nullopt;
   return value;
-}
-
-void Complain(const char* name, const char* why, const char* text, Complaints* complaints) {
-  complaints->push_back(std::string(name) + ": " + why + ", so it is ignored (value=" + text + ")");
 }
 
 // COPSE_MPI_CALLS_BEFORE holds for all communicators.
@@ -48,13 +39,6 @@ void ReadCallsBefore(Settings* settings, Complaints* complaints) {
   if (!calls.has_value()) return Complain("COPSE_MPI_CALLS_BEFORE", "not a number of calls", text, complaints);
   settings->calls_before = settings->calls_before_of_world = std::min<uint64_t>(*calls, INT64_MAX);
   settings->weighs_teams = false;
-}
-
-void ReadOffload(Settings* settings, Complaints* complaints) {
-  const char* text = Variable("COPSE_MPI_OFFLOAD");
-  if (*text == '\0' || strcmp(text, "faster") == 0) return;
-  if (strcmp(text, "all") != 0) return Complain("COPSE_MPI_OFFLOAD", "neither faster nor all", text, complaints);
-  settings->chooses_path = settings->weighs_teams = false;
 }
 
 void ReadTimeSlice(Settings* settings, Complaints* complaints) {
@@ -76,7 +60,7 @@ Settings Settings::FromEnvironment(Complaints* complaints) {
                     .message_bytes_max = kMessageBytesMax,
                     .time_slice_ns = kShortSliceNs};
   ReadCallsBefore(&settings, complaints);
-  ReadOffload(&settings, complaints);
+  if (IsOther("COPSE_MPI_OFFLOAD", "faster", "all", complaints)) settings.chooses_path = settings.weighs_teams = false;
   ReadTimeSlice(&settings, complaints);
   const char* const stats = Variable("COPSE_MPI_STATS");
   settings.keeps_times = *stats != '\0' && strcmp(stats, "0") != 0;

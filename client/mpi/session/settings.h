@@ -35,7 +35,7 @@ struct Settings {
   void AddTo(Agreement* agreement) const;
   void Apply(Agreement* agreement);
 
-  // Whether a call that began at `since` (seconds, of NowSeconds) has used up COPSE_TIMEOUT.
+  // Returns whether a call that began at `since` (seconds, of NowSeconds) has used up COPSE_TIMEOUT.
   bool IsOver(double since) const;
   // The error text of such a call.
   std::string TimeIsOverText() const;

@@ -19,7 +19,7 @@
 namespace copse::mpi {
 namespace {
 
-// Tells teams of one name apart; 0 would be none.
+// Returns a nonce that distinguishes teams of one name; 0 would be none.
 uint64_t RandomNonce() {
   uint64_t nonce = 0;
   while (nonce == 0) {

@@ -24,7 +24,7 @@ class CopyBlock {
   CopyBlock(const CopyBlock&) = delete;
   CopyBlock& operator=(const CopyBlock&) = delete;
 
-  // Null if there was no room.
+  // Returns null if there was no room.
   uint8_t* address() const { return block_.address; }
   // The daemon may still use the block, so that no other call gets it.
   void Spoil() { is_spoilt_ = true; }

@@ -29,24 +29,13 @@ class FaultCallbacks {
     return stack_.Map();
   }
   void TellLost(uintptr_t address) {
-    Lost lost = {functions_.on_lost, address};
-    const auto tell = [](void* argument) {
-      const auto* const told = static_cast<const Lost*>(argument);
-      told->tell(told->address);
-    };
-    if (!stack_.Run(tell, &lost)) functions_.on_lost(address);
+    const auto tell = [this, address] { functions_.on_lost(address); };
+    if (!stack_.Run(tell)) tell();
   }
   // If another thread is giving a turn already, this does nothing.
-  void GiveTurn() {
-    stack_.Run([](void* functions) { static_cast<const Functions*>(functions)->on_wait(); }, &functions_);
-  }
+  void GiveTurn() { stack_.Run(functions_.on_wait); }
 
  private:
-  struct Lost {
-    OnLost tell;
-    uintptr_t address;
-  };
-
   Functions functions_;
   TurnStack stack_;
 };

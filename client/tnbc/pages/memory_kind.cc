@@ -50,7 +50,7 @@ void Classify(uint64_t flags, const char* name, MappingInfo* info) {
                  ((flags & kExecutable) != 0 ? PROT_EXEC : 0);
 }
 
-// False if the kernel does not know the question.
+// Returns false if the kernel does not know the question.
 bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
   char name[4096] = "";
   MappingQuery query;
@@ -84,8 +84,8 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   return found;
 }
 
-// Whether a library is loaded that programs reach a GPU by. Looks through them only if some have come since it did
-// last.
+// Returns whether a library is loaded that programs reach a GPU by. Looks through them only if some have come since it
+// did last.
 bool HasGpuDriver() {
   struct Looked {
     uint64_t loaded;  // libraries, ever

@@ -29,21 +29,21 @@ struct MappingInfo {
 };
 std::optional<MappingInfo> MappingAt(uintptr_t address);
 
-// Whether pages of this process are pinned, so that the kernel or a device may read and write them though they are
-// closed: network cards', io_uring's registered buffers (the kernel counts those: VmPin), or GPUs', whose drivers do
-// not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
+// Returns whether pages of this process are pinned, so that the kernel or a device may read and write them though they
+// are closed: network cards', io_uring's registered buffers (the kernel counts those: VmPin), or GPUs', whose drivers
+// do not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
 // loaded.
 bool DevicesMayKnowPages();
 // Returns whether a line of /proc/self/maps is of a GPU's file.
 bool IsOfGpu(std::string_view line);
 
-// Whether the pages of this memory that are of no file may be exchanged for others with the same contents: private
-// memory, in a process of which DevicesMayKnowPages does not hold.
+// Returns whether the pages of this memory that are of no file may be exchanged for others with the same contents:
+// private memory, in a process of which DevicesMayKnowPages does not hold.
 bool MayExchange(const Range& range);
 
 // Bytes before and behind `range` on its first and last page that belong to the same allocation, where that is one that
-// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. How much of what is
-// behind has been asked for glibc does not know: it may be data of the program's, less than a page.
+// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. glibc does not know how
+// many of the bytes behind were requested: they may be data of the program, less than a page.
 struct Spare {
   uint64_t before = 0, behind = 0;
 };

@@ -37,50 +37,50 @@ class PageGuard {
   using Callbacks = FaultCallbacks::Functions;
   using Sigaction = FaultActions::Sigaction;
 
-  // Installs the handler. Null if this system does not let memory be written through /proc/self/mem while it is
+  // Installs the handler. Returns null if this system does not let memory be written through /proc/self/mem while it is
   // inaccessible to the program, or a page be protected; *why says so.
   static PageGuard* Start(const Callbacks& callbacks, const char** why);
-  // Null before Start.
+  // Returns null before Start.
   static PageGuard* Get();
 
-  // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
-  // kernel refuses. `accesses`, one a range, or none: who wants to know when they are accessed; never freed.
+  // Makes ranges of whole pages, in order, inaccessible. Returns false, changing nothing, if there is no room for more
+  // or the kernel refuses. `accesses`, one for each range, or none: get the first accesses; never freed.
   bool Protect(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
-  // As ProcessMemory.
+  // Write and read memory whatever its protection (ProcessMemory).
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const { return memory_.Write(to, from, bytes); }
   bool Read(void* to, uintptr_t from, uint64_t bytes) const { return memory_.Read(to, from, bytes); }
-  // The range's data is there: makes it accessible and wakes who waits. Where the kernel has no room for another
-  // mapping (vm.max_map_count) that waits until it has, or until what lies beside it is released, too.
+  // Called when the range's data is there: makes it accessible and wakes threads that wait. Where the kernel has no
+  // room for another mapping (vm.max_map_count) that waits until it has, or until a neighboring range is released, too.
   void Release(const Range& range);
-  // The same, of one whose first access has yet to be seen: it stays closed until then, and who accesses it goes on at
-  // once.
+  // Does the same for a range whose first access is still to be recorded: it stays closed until then, and a thread that
+  // accesses it goes on at once.
   void ReleaseAtAccess(const Range& range) { ranges_.MarkThere(range.begin); }
-  // Opens what is left of such ranges in this memory (`access`: of the one that has it), and looks no longer who
-  // accesses them.
+  // Opens the rest of such ranges in this memory (`access`: only the range that has it), whose accesses are not
+  // recorded any more.
   void StopLooking(const void* address, uint64_t bytes, const FirstAccess* access = nullptr);
 
   // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
-  // each has in it what it has now. False, changing nothing, as Protect.
+  // each has in it what it has now. Returns false, changing nothing, as Protect.
   bool ProtectSnapshots(std::span<PendingRanges::Found> snapshots);
-  // Copies it, unless somebody has, and makes it writable. Not for handlers.
+  // Copies a snapshot, unless another thread has, and makes it writable. Not async-signal-safe.
   void SettleSnapshot(const PendingRanges::Found& snapshot);
-  // Makes it writable without a copy. Nobody writes to `copy` any more.
+  // Makes a snapshot writable without a copy. No thread writes to `copy` any more.
   void DropSnapshot(const PendingRanges::Found& snapshot);
 
-  // Makes ranges of whole pages, in order, read-only: who writes to one waits until it is released. False, changing
-  // nothing, as Protect.
+  // Makes ranges of whole pages, in order, read-only: a thread that writes to one waits until it is released. Returns
+  // false, changing nothing, like Protect.
   bool ProtectSent(std::span<const Range> ranges);
 
   // The range's data will never come. It stays inaccessible until it is released.
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 
-  // Until nothing of the memory is pending but what is lost. Returns whether nothing is. Snapshots of it are copied.
-  // `on_wait`: if not as in handlers. Without, what is lost is accessed.
+  // Waits until nothing of the memory is pending but lost ranges. Returns whether none is lost. Snapshots of it are
+  // copied. `on_wait`: if not as in handlers; without it, lost memory is treated as accessed.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
-  // As Await, of memory that is to be written over: it is no access where the data is there.
+  // Waits like Await for memory that is to be written over, which is no access where the data is there.
   bool AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
-  // Whether anything of it is.
+  // Returns whether any of the memory is pending.
   bool IsPending(const void* address, uint64_t bytes) const {
     return ranges_.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
   }
@@ -94,7 +94,7 @@ class PageGuard {
     return actions_.Replace(signal, next, previous);
   }
   // Before a fork: until nothing is pending but what is lost, and keeps other threads from closing more until it is
-  // over: nobody would open that in the child. In parent and child, EndFork follows.
+  // over, since nothing would open them in the child. In parent and child, EndFork follows.
   void BeginFork(OnWait on_wait);
   void EndFork() { closing_.unlock(); }
   // In a child of fork. Async-signal-safe.
@@ -109,7 +109,7 @@ class PageGuard {
 
   PageGuard() = default;
   static void OnSignal(int signal, siginfo_t* info, void* context);
-  // Whether the fault is over: the access may be tried again.
+  // Returns whether the fault is over: the access may be tried again.
   bool Handle(uintptr_t address);
   bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses);
   bool HasOnlyLost() const;
@@ -118,7 +118,7 @@ class PageGuard {
   bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Accessor accessor);
   bool TryOpen(const PendingRanges::Found& found);
   void StopLookingAt(const Range& range);
-  // Whether it was this thread that opened it.
+  // Returns whether it was this thread that opened it.
   bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
   std::mutex closing_;  // held by threads that close pages, and from BeginFork to EndFork

@@ -17,11 +17,11 @@ class ProcessMemory {
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // False if this system does not let inaccessible memory be written so, or a page be protected.
+  // Returns false if this system does not let inaccessible memory be written so, or a page be protected.
   bool Open();
-  // Writes into memory, accessible or not, of mappings that are private. False if the kernel refuses.
+  // Writes into memory, accessible or not, of mappings that are private. Returns false if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
-  // Reads memory, accessible or not. False if the kernel refuses.
+  // Reads memory, accessible or not. Returns false if the kernel refuses.
   bool Read(void* to, uintptr_t from, uint64_t bytes) const;
   // In a child of fork: what it writes to is its own memory, not its parent's. Async-signal-safe.
   void OnForked();

@@ -249,7 +249,7 @@ void RemappedMemory::Regret(const Range& sent) {
 }
 
 // Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
-// what lies beside them, which mremap() asks for; that may be where nobody else accesses them.
+// what lies beside them, which mremap() requires; that is allowed where no other thread accesses them.
 bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
   constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kOpen = PROT_READ | PROT_WRITE;
   if (end == MemoryEnd::kStays) {
@@ -259,7 +259,7 @@ bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
          Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
 }
 
-// Accesses to these pages wait meanwhile. What the program has mapped there itself stays. False if some are the
+// Accesses to these pages wait meanwhile. What the program has mapped there itself stays. Returns false if some are the
 // block's as before, since the system has no others.
 bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end) {
   const uintptr_t block = PagesOf(buffer.range_).begin;

@@ -105,7 +105,7 @@ class RemappedMemory {
   using OnExchange = void (*)(void* address, size_t bytes);
   // Release: pairs with the acquire before each call.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
-  // Whether this thread is about to exchange pages, and has the lock.
+  // Returns whether this thread is about to exchange pages, and has the lock.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
   // The process's buffers that are remapped now, and the number of all that ever were.

@@ -75,7 +75,7 @@ TurnStack::~TurnStack() {
   if (low_ != nullptr) munmap(low_, kBytes);
 }
 
-bool TurnStack::Run(void (*function)(void*), void* argument) {
+bool TurnStack::RunAny(void (*function)(void*), void* argument) {
   if (is_used_.exchange(true, std::memory_order_acquire)) return false;  // pairs with the release below
   {
     const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);

@@ -18,13 +18,18 @@ class TurnStack {
   TurnStack(const TurnStack&) = delete;
   TurnStack& operator=(const TurnStack&) = delete;
 
-  // False if the system has no memory.
+  // Returns false if the system has no memory.
   bool Map();
-  // Calls `function`, which returns, with signals held, on this stack. False, having called nothing, if a thread is on
-  // it already.
-  bool Run(void (*function)(void*), void* argument);
+  // Calls `function` with signals held, on this stack. Returns false, having called nothing, if a thread is on it
+  // already.
+  template <typename Function>
+  bool Run(Function function) {
+    return RunAny([](void* any) { (*static_cast<Function*>(any))(); }, &function);
+  }
 
  private:
+  bool RunAny(void (*function)(void*), void* argument);
+
   char* low_ = nullptr;
   char* top_ = nullptr;
   std::atomic<bool> is_used_{false};

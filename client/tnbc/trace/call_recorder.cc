@@ -12,7 +12,7 @@ namespace {
 // The limits for a process, some ten MiB.
 constexpr size_t kCallsMax = 16384;
 constexpr uint64_t kPiecesMax = 131072;
-// What stays closed though its data is there: of the calls before this one, and of what the index has room for.
+// The limits of what stays closed although its data is there: former calls, and a share of the index.
 constexpr size_t kCallsLookedAtMax = 16;
 constexpr size_t kPiecesLookedAtMax = PendingRanges::kRangesMax / 4;
 
