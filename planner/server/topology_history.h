@@ -91,13 +91,13 @@ class TopologyHistory {
   // Returns whether the configuration's file equals its last version.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
-  // Returns the ready teams for which the two models differ.
-  std::vector<TeamId> Concerned(const ClusterModel& before, const ClusterModel& after) const;
+  // Returns the ready teams for which `concerned` holds. Sub-teams are switched with their parents; a team that is
+  // forming gets its plans later.
+  std::vector<TeamId> ReadyTeams(const std::function<bool(const coordinator::TeamInfo&)>& concerned) const;
+  std::vector<schedule::Plan> PlansOf(TeamId team) const;
   // Switches teams one after the other; `done` gets `outcome`, completed with their results.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
               std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
-  // Returns whether new plans would differ from the team's.
-  bool WouldChange(TeamId team) const;
   bool IsWorthSwitching(TeamId team, double gain_min) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min,
                   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
