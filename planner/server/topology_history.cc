@@ -219,7 +219,6 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
       coordinator_->ReplanTeam(team, {}, on_replanned, kReplanPatience);
     } else {
       --replanning->running;
-      replanning->outcome.kept.push_back(team);
     }
     queue_->Post([self] { (*self)(); });
   };

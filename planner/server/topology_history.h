@@ -42,7 +42,6 @@ struct TopologyOutcome {
   uint64_t version = 0;  // in force now; 0: none ever was
   bool changed = false;  // false: the same was in force, and nothing was done
   std::vector<TeamId> replanned;
-  std::vector<TeamId> kept;                                    // gain below the minimum
   std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they continue with their plans
 };
 
