@@ -66,18 +66,18 @@ std::string Drawing::NodeLabel(uint32_t node) const {
 
 void Drawing::AppendTree(std::string& text) const {
   const std::vector<uint32_t> parent = DirectFrom(plan_.neighbours, root_);
-  struct Line {
+  struct TreeLine {
     uint32_t node;
     std::string prefix;  // text before the branch
     bool is_last;
   };
-  std::vector<Line> stack = {{root_, "", true}};
+  std::vector<TreeLine> stack = {{root_, "", true}};
   for (uint32_t lines = 0; !stack.empty(); ++lines) {
     if (lines == kDrawnLinesMax) {
       absl::StrAppend(&text, "… and ", plan_.node_count - lines, " more nodes\n");
       return;
     }
-    const Line line = std::move(stack.back());
+    const TreeLine line = std::move(stack.back());
     stack.pop_back();
     const bool is_root = line.node == root_;
     absl::StrAppend(&text, line.prefix,

@@ -333,7 +333,9 @@ TEST(MakePlansTest, AClassIsServedByWhatItsTypicalMessageCosts) {
   EXPECT_EQ(typical->bytes_max, 8'192u);
   EXPECT_EQ(bcast_us(*typical, 995), typical->predicted_us);
   PlannerOptions options;
-  options.rules = {{.collective = Collective::kBcast, .bytes_min = 8'192, .bytes_max = 8'192, .segment_bytes = 0}};
+  for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+    options.rules.push_back({.collective = collective, .bytes_min = 8'192, .bytes_max = 8'192, .segment_bytes = 0});
+  }
   const auto cut = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
   ASSERT_TRUE(cut.ok()) << cut.status();
   const schedule::Plan* largest = schedule::SelectPlan(*cut, Collective::kBcast, 8'192);

@@ -162,10 +162,6 @@ NodeNumber VirtualNetwork::AddNode(std::string name, Incarnation incarnation, st
   return number;
 }
 
-void VirtualNetwork::SetOnReady(NodeNumber node, std::function<void()> on_ready) {
-  At(node).on_ready = std::move(on_ready);
-}
-
 emu::Transport* VirtualNetwork::transport(NodeNumber node) { return At(node).transport.get(); }
 const std::string& VirtualNetwork::name(NodeNumber node) const { return At(node).name; }
 Incarnation VirtualNetwork::incarnation(NodeNumber node) const { return At(node).incarnation; }
@@ -180,8 +176,6 @@ VirtualNetwork::Link& VirtualNetwork::LinkOf(NodeNumber from, NodeNumber to) {
   }
   return *link;
 }
-
-void VirtualNetwork::SetDefault(const LinkProperties& properties) { options_.link = properties; }
 
 void VirtualNetwork::SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties) {
   SetLinkOneWay(a, b, properties);

@@ -70,13 +70,11 @@ class VirtualNetwork {
   ~VirtualNetwork();
 
   NodeNumber AddNode(std::string name, Incarnation incarnation, std::function<void()> on_ready);
-  void SetOnReady(NodeNumber node, std::function<void()> on_ready);
   // Returns the same object for all incarnations of the node.
   emu::Transport* transport(NodeNumber node);
   const std::string& name(NodeNumber node) const;
   Incarnation incarnation(NodeNumber node) const;
 
-  void SetDefault(const LinkProperties& properties);
   // Sets both directions, or one.
   void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
   void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);

@@ -46,15 +46,15 @@ int64_t LowerBoundNs(const BroadcastCosts& costs, uint32_t root) {
   travel.erase(travel.begin() + root);
   const int64_t busy_least = *std::min_element(busy.begin(), busy.end());
   std::sort(travel.begin(), travel.end(), std::greater<>());
-  struct Sender {
+  struct BusySender {
     int64_t next_end, busy;
-    bool operator>(const Sender& other) const { return next_end > other.next_end; }
+    bool operator>(const BusySender& other) const { return next_end > other.next_end; }
   };
-  std::priority_queue<Sender, std::vector<Sender>, std::greater<>> senders;
+  std::priority_queue<BusySender, std::vector<BusySender>, std::greater<>> senders;
   senders.push({root_busy, root_busy});
   int64_t doubling = 0;
   for (const int64_t hardest : travel) {
-    const Sender sender = senders.top();
+    const BusySender sender = senders.top();
     senders.pop();
     doubling = std::max(doubling, sender.next_end + hardest);
     senders.push({sender.next_end + sender.busy, sender.busy});

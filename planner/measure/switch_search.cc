@@ -22,12 +22,12 @@ constexpr uint32_t kSureNodesMin = 6;
 // Minimum multiple of the spread of one pair's measurements.
 constexpr double kGapSpreads = 2;
 
-// Link belongs to an unrooted tree: vertices below `leaves` are nodes, the others switches.
-struct Link {
+// GraphLink belongs to an unrooted tree: vertices below `leaves` are nodes, the others switches.
+struct GraphLink {
   uint32_t to = 0;
   double latency_ns = 0;
 };
-using Graph = std::vector<std::vector<Link>>;
+using Graph = std::vector<std::vector<GraphLink>>;
 
 void Connect(uint32_t a, uint32_t b, double latency_ns, Graph* graph) {
   (*graph)[a].push_back({b, latency_ns});
@@ -88,9 +88,9 @@ Graph JoinNeighbours(std::vector<std::vector<double>> distance) {
   return graph;
 }
 
-class Search {
+class SwitchSearch {
  public:
-  Search(absl::Span<const std::string> names, std::vector<std::vector<double>> distance, double spread_ns)
+  SwitchSearch(absl::Span<const std::string> names, std::vector<std::vector<double>> distance, double spread_ns)
       : names_(names),
         leaves_(static_cast<uint32_t>(names.size())),
         distance_(std::move(distance)),
@@ -113,7 +113,7 @@ class Search {
       const auto [at, from] = stack.back();
       stack.pop_back();
       if (at < leaves_) side[at] = true;
-      for (const Link& link : graph_[at]) {
+      for (const GraphLink& link : graph_[at]) {
         if (link.to != from) stack.emplace_back(link.to, at);
       }
     }
@@ -149,7 +149,7 @@ class Search {
     double least = 1;
     uint32_t keep = 0, drop = 0;
     for (uint32_t a = leaves_; a < graph_.size(); ++a) {
-      for (const Link& link : graph_[a]) {
+      for (const GraphLink& link : graph_[a]) {
         if (link.to < leaves_ || link.to < a) continue;
         const double shortest = ShortestAcross(a, link.to);
         const double sure = std::max(kSureGapShare * shortest, kSureGapMisses * miss_ns_);
@@ -159,9 +159,9 @@ class Search {
       }
     }
     if (least >= 1) return false;
-    for (const Link& link : graph_[drop]) {
-      std::vector<Link>& back = graph_[link.to];
-      back.erase(std::find_if(back.begin(), back.end(), [drop = drop](const Link& l) { return l.to == drop; }));
+    for (const GraphLink& link : graph_[drop]) {
+      std::vector<GraphLink>& back = graph_[link.to];
+      back.erase(std::find_if(back.begin(), back.end(), [drop = drop](const GraphLink& l) { return l.to == drop; }));
       if (link.to != keep) Connect(keep, link.to, link.latency_ns, &graph_);
     }
     graph_[drop].clear();
@@ -176,7 +176,7 @@ class Search {
     while (!stack.empty()) {
       const uint32_t at = stack.back();
       stack.pop_back();
-      for (const Link& link : graph_[at]) {
+      for (const GraphLink& link : graph_[at]) {
         if (far[link.to] >= 0) continue;
         far[link.to] = far[at] + link.latency_ns;
         (*previous)[link.to] = at;
@@ -227,7 +227,7 @@ class Search {
                           .bandwidth_bytes_per_s = topology::FlatCosts().bandwidth_bytes_per_s});
       // Children are ordered by the first node below, so that names follow the nodes' order.
       std::vector<std::pair<uint32_t, Visit>> below;
-      for (const Link& link : graph_[visit.at]) {
+      for (const GraphLink& link : graph_[visit.at]) {
         if (link.to == visit.from && visit.at != root) continue;
         const std::vector<bool> side = Side(visit.at, link.to);
         const auto first = static_cast<uint32_t>(std::find(side.begin(), side.end(), true) - side.begin());
@@ -306,7 +306,7 @@ absl::StatusOr<topology::Topology> FindTree(absl::Span<const std::string> nodes,
     std::nth_element(spreads.begin(), median, spreads.end());
     spread_ns = static_cast<double>(*median);
   }
-  return Search(nodes, std::move(distance), spread_ns).Find();
+  return SwitchSearch(nodes, std::move(distance), spread_ns).Find();
 }
 
 std::vector<uint32_t> Landmarks(const topology::Topology& tree) {

@@ -360,11 +360,11 @@ absl::StatusOr<std::vector<NodePair>> DoubtfulRates(const topology::Topology& tr
                                                     absl::Span<const PairMeasurement> measurements) {
   RETURN_IF_ERROR(CheckMeasurements(tree, measurements));
   const LinkPaths paths(&tree);
-  struct Link {
+  struct LinkRates {
     size_t witness = 0;             // the fastest measurement
     int64_t fastest = 0, next = 0;  // rates
   };
-  std::vector<Link> links(paths.link_count());
+  std::vector<LinkRates> links(paths.link_count());
   std::vector<uint32_t> crossed;
   for (size_t m = 0; m < measurements.size(); ++m) {
     const int64_t rate = measurements[m].bandwidth_bytes_per_s;

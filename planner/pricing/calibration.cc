@@ -24,14 +24,14 @@ const double kPriorWidth = std::log(4.0);
 constexpr double kNoiseShare = 0.1;
 constexpr double kGainMin = 1e-4;  // share of the sum of squares below which an iteration is the last
 
-// Slot locates a parameter, and has its limits.
-struct Slot {
+// ParameterSlot locates a parameter, and has its limits.
+struct ParameterSlot {
   const char* name;
   int64_t* (*in)(ClusterCosts&);
   int64_t highest;
 };
 
-const Slot kSlots[] = {
+const ParameterSlot kSlots[] = {
     {"wake_ns", [](ClusterCosts& c) { return &c.parameters.wake_ns; }, kCostParameterMax},
     {"takeover_ns", [](ClusterCosts& c) { return &c.parameters.takeover_ns; }, kCostParameterMax},
     {"client_hop_ns", [](ClusterCosts& c) { return &c.parameters.client_hop_ns; }, kCostParameterMax},
@@ -76,12 +76,12 @@ class Problem {
  public:
   Problem(absl::Span<const Observation> observations, const ClusterCosts& start)
       : observations_(observations), start_(start) {
-    for (const Slot& slot : kSlots) {
+    for (const ParameterSlot& slot : kSlots) {
       if (*slot.in(start_) > 0) free_.push_back(&slot);
     }
   }
 
-  const std::vector<const Slot*>& free() const { return free_; }
+  const std::vector<const ParameterSlot*>& free() const { return free_; }
 
   ClusterCosts CostsAt(const Vector& point) const {
     ClusterCosts costs = start_;
@@ -156,7 +156,7 @@ class Problem {
 
   absl::Span<const Observation> observations_;
   ClusterCosts start_;
-  std::vector<const Slot*> free_;
+  std::vector<const ParameterSlot*> free_;
 };
 
 absl::Status CheckInput(absl::Span<const Observation> observations) {
@@ -184,7 +184,7 @@ std::vector<FittedParameter> Describe(const Problem& problem, const Matrix& prec
   std::vector<FittedParameter> result;
   for (size_t p = 0; p < n; ++p) {
     FittedParameter& one = result.emplace_back();
-    const Slot& slot = *problem.free()[p];
+    const ParameterSlot& slot = *problem.free()[p];
     const double width = std::sqrt(covariance[p][p]);
     one.name = slot.name;
     one.start = *slot.in(start);

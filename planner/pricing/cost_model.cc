@@ -49,8 +49,8 @@ class Simulation final : public CostWork {
   void OnNetwork(int64_t time_ns, const CostEvent& event) override;
 
  private:
-  // Message is the data of a segment's sequence that one node sends to another.
-  struct Message {
+  // SegmentMessage is the data of a segment's sequence that one node sends to another.
+  struct SegmentMessage {
     uint32_t to, segment;
     uint16_t phase;
     uint64_t bytes;
@@ -96,11 +96,11 @@ class Simulation final : public CostWork {
   CostActors actors_;
 
   std::vector<Packet> packets_;
-  std::vector<Message> messages_;
+  std::vector<SegmentMessage> messages_;
   std::vector<sim::Hop> hops_;
   std::vector<uint32_t> results_left_;  // by rank: segments still awaited
   // State of the node whose turn it is, in a call of blocks, kept until nothing is ready any more.
-  std::vector<Message> outbox_;
+  std::vector<SegmentMessage> outbox_;
   std::vector<uint32_t> credits_;  // nodes
   std::vector<uint32_t> told_;     // ranks
   bool chunks_may_start_ = false;
@@ -179,7 +179,7 @@ void Simulation::TakePacket(uint32_t node, const CostItem& item) {
   Work(node, Doing::kReceive, item.peer,
        costs_.node(node).receive_overhead_ns + PerByteNs(packet.bytes, parameters_.receive_ps_per_byte));
   for (uint32_t m = packet.messages_begin; m < packet.messages_end && !actors_.failed(); ++m) {
-    const Message message = messages_[m];
+    const SegmentMessage message = messages_[m];
     const uint32_t wait = call_.node(node).ProgramOf(message.segment).WaitFor(message.phase, item.peer);
     if (wait == CostProgram::kNoWait) {
       return actors_.Fail(absl::FailedPreconditionError(

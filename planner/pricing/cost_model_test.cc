@@ -61,14 +61,23 @@ Prediction PriceOrDie(const schedule::Plan& plan, const Team& team, const CallAr
   return *std::move(prediction);
 }
 
+// Prices a call of `bytes` by an algorithm's plan for it.
+Prediction PriceCall(const Team& team, const std::string& algorithm, Collective collective, uint64_t bytes = 0,
+                     uint32_t segment_bytes = 0) {
+  return PriceOrDie(MakePlan(team, algorithm, collective, bytes, segment_bytes), team,
+                    {.collective = collective, .count = bytes});
+}
+
+// Puts all nodes on one host with these cores; 0: each node is its own host.
+topology::FlatCosts OnOneHost(uint32_t cores, topology::FlatCosts flat = {}) {
+  flat.cores = cores;
+  flat.host = cores > 0 ? "box" : "";
+  return flat;
+}
+
 // Returns figures that are easy to add up: send 100, receive 70, path 30 + 30; wake 1000; hop 10; descriptor 1.
 topology::FlatCosts PlainFlat() {
-  topology::FlatCosts flat;
-  flat.overhead_ns = 100;
-  flat.receive_overhead_ns = 70;
-  flat.latency_ns = 30;
-  flat.bandwidth_bytes_per_s = 1'000'000'000;
-  return flat;
+  return {.overhead_ns = 100, .receive_overhead_ns = 70, .latency_ns = 30, .bandwidth_bytes_per_s = 1'000'000'000};
 }
 CostParameters Plain() {
   CostParameters parameters;
@@ -82,8 +91,7 @@ CostParameters Plain() {
 
 TEST(PriceTest, BarrierOfTwoNodes) {
   const Team team = MakeTeam(2, Plain(), PlainFlat());
-  const Prediction prediction =
-      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBarrier);
   // Node 1 has 8 primitives: Start RecvLocal Wait SendTo RecvFrom Wait Release End; node 0 has 7.
   const int64_t sent_up = 10 + 1000 + 1 + 8 + 100;   // post, wake, take the rank, arm, send
   const int64_t at_root = sent_up + 60 + 1000 + 70;  // transfer, wake, receive
@@ -97,9 +105,7 @@ TEST(PriceTest, WhoSpinsNeedsNoWake) {
   CostParameters parameters = Plain();
   parameters.spin_ns = 161;  // node 0 is idle from 1018 to 1179
   const Team team = MakeTeam(2, parameters, PlainFlat());
-  const auto price = [](const Team& t) {
-    return PriceOrDie(MakePlan(t, "flat", Collective::kBarrier), t, {.collective = Collective::kBarrier}).total_ns;
-  };
+  const auto price = [](const Team& t) { return PriceCall(t, "flat", Collective::kBarrier).total_ns; };
   EXPECT_EQ(price(team), 4489 - 1000);
   parameters.spin_ns = 160;
   EXPECT_EQ(price(MakeTeam(2, parameters, PlainFlat())), 4489);
@@ -109,13 +115,10 @@ TEST(PriceTest, WhoSpinsNeedsNoWake) {
 
 TEST(PriceTest, NobodySpinsOnACoreThatOthersWant) {
   CostParameters parameters = Plain();
-  topology::FlatCosts flat = PlainFlat();
-  flat.host = "box";
-  flat.cores = 1;
+  const topology::FlatCosts flat = OnOneHost(1, PlainFlat());
   const auto price = [&] {
     const Team team = MakeTeam(4, parameters, flat);
-    return PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier})
-        .total_ns;
+    return PriceCall(team, "flat", Collective::kBarrier).total_ns;
   };
   const int64_t sleeping = price();
   parameters.spin_ns = 1'000'000;
@@ -127,14 +130,11 @@ TEST(PriceTest, NobodySpinsOnACoreThatOthersWant) {
 TEST(PriceTest, ACoreThatWasWaitedForNeedsATakeoverOnly) {
   CostParameters parameters = Plain();
   parameters.takeover_ns = 300;
-  topology::FlatCosts flat = PlainFlat();
-  flat.host = "box";
-  flat.cores = 1;
+  const topology::FlatCosts flat = OnOneHost(1, PlainFlat());
   const Team team = MakeTeam(2, parameters, flat);
   // Node 1's daemon waited for node 0's; rank 0 and node 1's packet did too (see CoresThatAreSharedSerialise).
   const int64_t all_wakes = 6457;
-  const int64_t total =
-      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier}).total_ns;
+  const int64_t total = PriceCall(team, "flat", Collective::kBarrier).total_ns;
   EXPECT_LT(total, all_wakes);
   EXPECT_EQ((all_wakes - total) % 700, 0) << total;
 }
@@ -160,8 +160,7 @@ CostParameters OneNsPerByte() {
 
 TEST(PriceTest, BytesCostAtBothEndsAndOnTheLink) {
   const Team team = MakeTeam(2, OneNsPerByte(), PlainFlat());
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 1001), team,
-                                           {.collective = Collective::kBcast, .count = 1001});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBcast, 1001);
   // Node 0: Start RecvLocal Wait SendTo Release End; node 1: Start RecvFrom Wait Deliver End.
   const int64_t sent = 10 + 1000 + 1 + 6 + 100 + 1001;
   EXPECT_EQ(prediction.completion_ns[0], sent + 1010);
@@ -176,9 +175,7 @@ TEST(PriceTest, OnlyALeafsLoneRankNeedsNoCopy) {
   const auto copies_ns = [&](uint32_t ranks_per_node) {
     const auto total_ns = [&](const CostParameters& parameters) {
       const Team team = MakeTeam(2, parameters, PlainFlat(), ranks_per_node);
-      return PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 1001), team,
-                        {.collective = Collective::kBcast, .count = 1001})
-          .total_ns;
+      return PriceCall(team, "flat", Collective::kBcast, 1001).total_ns;
     };
     return total_ns(OneNsPerByte()) - total_ns(free);
   };
@@ -188,8 +185,7 @@ TEST(PriceTest, OnlyALeafsLoneRankNeedsNoCopy) {
 
 TEST(PriceTest, SegmentsShareTheNode) {
   const Team team = MakeTeam(2, OneNsPerByte(), PlainFlat());
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 2000, 1000), team,
-                                           {.collective = Collective::kBcast, .count = 2000});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBcast, 2000, 1000);
   const int64_t sent_0 = 10 + 1000 + 1 + 2 * 6 + 100 + 1000, sent_1 = sent_0 + 1100;
   EXPECT_EQ(prediction.completion_ns[0], sent_1 + 1010);
   const int64_t arrived_0 = sent_0 + 60 + 999;
@@ -203,8 +199,7 @@ TEST(PriceTest, ALinkCarriesOnePacketAtATime) {
   CostParameters parameters = Plain();
   parameters.wake_ns = 0;
   const Team team = MakeTeam(3, parameters, PlainFlat());
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kReduce, 1001), team,
-                                           {.collective = Collective::kReduce, .count = 1001});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kReduce, 1001);
   const int64_t sent = 10 + 1 + 6 + 100;    // both leaves send
   const int64_t head_2 = sent + 30 + 1000;  // the second must let the first pass on the root's link
   EXPECT_EQ(prediction.completion_ns[0], head_2 + 30 + 1000 + 70 + 10);
@@ -213,16 +208,7 @@ TEST(PriceTest, ALinkCarriesOnePacketAtATime) {
 
 TEST(PriceTest, LinksBetweenSwitchesAreShared) {
   // There are two racks of two nodes; 4 nodes reduce over the same uplink.
-  const auto node = [](std::string name, uint32_t parent) {
-    topology::Node n;
-    n.name = std::move(name);
-    n.parent = parent;
-    n.overhead_ns = 100;
-    n.receive_overhead_ns = 70;
-    n.latency_ns = 30;
-    n.bandwidth_bytes_per_s = 1'000'000'000;
-    return n;
-  };
+  const auto node = [](const char* name, uint32_t parent) { return topology::MakeNode(name, parent, PlainFlat()); };
   auto topology = topology::Topology::Create(
       {{"core", topology::kNoParent, 0, 0}, {"r0", 0, 500, 100'000'000}, {"r1", 0, 500, 100'000'000}},
       {node("a", 1), node("b", 2), node("c", 2)});
@@ -230,20 +216,16 @@ TEST(PriceTest, LinksBetweenSwitchesAreShared) {
   CostParameters parameters = Plain();
   parameters.wake_ns = 0;
   const Team team = MakeTeamOn(*std::move(topology), 1, parameters);
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kReduce, 1001), team,
-                                           {.collective = Collective::kReduce, .count = 1001});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kReduce, 1001);
   const int64_t sent = 10 + 1 + 6 + 100;
   // The head of the second waits on r1's link for 1000 bytes at 100 MB/s; its tail is 10 us behind it.
   EXPECT_EQ(prediction.completion_ns[0], sent + 30 + 10'000 + 500 + 500 + 30 + 10'000 + 70 + 10);
 }
 
 TEST(PriceTest, CoresThatAreSharedSerialise) {
-  topology::FlatCosts flat = PlainFlat();
-  flat.host = "box";
-  flat.cores = 1;
+  const topology::FlatCosts flat = OnOneHost(1, PlainFlat());
   const Team team = MakeTeam(2, Plain(), flat);
-  const Prediction prediction =
-      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBarrier);
   const int64_t posted = 20;  // both ranks, one after the other
   const int64_t armed_0 = posted + 1000 + 1 + 7;
   const int64_t sent_up = armed_0 + 1000 + 1 + 8 + 100;  // node 1 had to wait for node 0
@@ -258,9 +240,7 @@ TEST(PriceTest, NodesOfOneHostOnlyShareItsCores) {
   topology::FlatCosts flat = PlainFlat();
   flat.cores = 2;  // each node its own host: a rank and a daemon fit
   const Team team = MakeTeam(2, Plain(), flat);
-  EXPECT_EQ(
-      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier}).total_ns,
-      4489);
+  EXPECT_EQ(PriceCall(team, "flat", Collective::kBarrier).total_ns, 4489);
 }
 
 // This holds as long as takeover_ns is not below wake_ns; otherwise waiting for a core can pay off.
@@ -270,13 +250,8 @@ TEST(PriceTest, FewerCoresAreNeverFaster) {
   for (const std::string algorithm : {"flat", "binomial", "knomial-4", "kary-2", "recursive-doubling"}) {
     int64_t before = 0;
     for (const uint32_t cores : {0u, 64u, 16u, 8u, 4u, 2u, 1u}) {
-      topology::FlatCosts flat;
-      flat.cores = cores;
-      flat.host = cores > 0 ? "box" : "";
-      const Team team = MakeTeam(16, parameters, flat, 2);
-      const int64_t total =
-          PriceOrDie(MakePlan(team, algorithm, Collective::kAllreduce, 64), team, {Collective::kAllreduce, {}, {}, 64})
-              .total_ns;
+      const Team team = MakeTeam(16, parameters, OnOneHost(cores), 2);
+      const int64_t total = PriceCall(team, algorithm, Collective::kAllreduce, 64).total_ns;
       EXPECT_GE(total, before) << algorithm << " on " << cores << " cores";
       before = total;
     }
@@ -286,8 +261,7 @@ TEST(PriceTest, FewerCoresAreNeverFaster) {
 TEST(PriceTest, ALateLocalRankOnlyKeepsItself) {
   // Rank 1 is taken after the root rank; it gets its copy when it has arrived.
   const Team team = MakeTeam(1, OneNsPerByte(), PlainFlat(), 2);
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 100), team,
-                                           {.collective = Collective::kBcast, .count = 100});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBcast, 100);
   // The sequence is Start RecvLocal Wait Copy Release Deliver End: rank 0 is free after the copy; then rank 1 is taken.
   const int64_t copied = 10 + 1000 + 1 + 7 + 100;
   EXPECT_EQ(prediction.completion_ns[0], copied + 1010);
@@ -298,8 +272,7 @@ TEST(PriceTest, OperandsCostTheAlu) {
   CostParameters parameters = Plain();
   parameters.alu_ps_per_byte = 2000;
   const Team team = MakeTeam(1, parameters, PlainFlat(), 3);
-  const Prediction prediction = PriceOrDie(MakePlan(team, "flat", Collective::kReduce, 50), team,
-                                           {.collective = Collective::kReduce, .count = 50});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kReduce, 50);
   // The sequence is Start, 3 RecvLocal, Wait, Reduce, Deliver, 2 Release, End; of three operands two are combined with
   // the first.
   EXPECT_EQ(prediction.completion_ns[0], 10 + 1000 + 1 + 10 + 2 * 1 + 2 * 50 * 2 + 1010);
@@ -352,8 +325,7 @@ TEST(PriceTest, AgreesWithTheMgoModelOnShortBroadcasts) {
 TEST(PriceTest, CriticalPathIsGaplessWithoutSharedCores) {
   const Team team = MakeTeam(13, {}, {}, 2);
   for (const std::string algorithm : {"flat", "knomial-3", "kary-2", "recursive-doubling"}) {
-    const Prediction prediction = PriceOrDie(MakePlan(team, algorithm, Collective::kAllreduce, 16'384, 4096), team,
-                                             {.collective = Collective::kAllreduce, .count = 16'384});
+    const Prediction prediction = PriceCall(team, algorithm, Collective::kAllreduce, 16'384, 4096);
     ASSERT_FALSE(prediction.critical_path.empty());
     EXPECT_EQ(prediction.critical_path.front().what, "post");
     EXPECT_EQ(prediction.critical_path.back().what, "pick up");
@@ -369,12 +341,8 @@ TEST(PriceTest, CriticalPathIsGaplessWithoutSharedCores) {
 }
 
 TEST(PriceTest, CriticalPathOnSharedCoresRunsForward) {
-  topology::FlatCosts flat;
-  flat.cores = 2;
-  flat.host = "box";
-  const Team team = MakeTeam(9, {}, flat, 2);
-  const Prediction prediction =
-      PriceOrDie(MakePlan(team, "binomial", Collective::kBarrier), team, {.collective = Collective::kBarrier});
+  const Team team = MakeTeam(9, {}, OnOneHost(2), 2);
+  const Prediction prediction = PriceCall(team, "binomial", Collective::kBarrier);
   ASSERT_FALSE(prediction.critical_path.empty());
   int64_t now = 0;
   for (const PathStep& step : prediction.critical_path) {
@@ -386,8 +354,7 @@ TEST(PriceTest, CriticalPathOnSharedCoresRunsForward) {
 
 TEST(PriceTest, CriticalPathOfTwoNodesStepByStep) {
   const Team team = MakeTeam(2, Plain(), PlainFlat());
-  const Prediction prediction =
-      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier});
+  const Prediction prediction = PriceCall(team, "flat", Collective::kBarrier);
   std::vector<std::string> steps;
   for (const PathStep& step : prediction.critical_path) {
     steps.push_back(absl::StrCat(step.rank.has_value() ? "rank" : "node", step.node.value(), " ", step.what));
@@ -400,10 +367,7 @@ TEST(PriceTest, CriticalPathOfTwoNodesStepByStep) {
 
 TEST(PriceTest, TracingDoesNotChangeTimes) {
   for (const uint32_t cores : {0u, 2u}) {
-    topology::FlatCosts flat;
-    flat.cores = cores;
-    flat.host = cores > 0 ? "box" : "";
-    const Team team = MakeTeam(11, {}, flat, 3);
+    const Team team = MakeTeam(11, {}, OnOneHost(cores), 3);
     const schedule::Plan plan = MakePlan(team, "kary-3", Collective::kReduce, 65'536, 8192);
     const CallArguments arguments = {.collective = Collective::kReduce, .count = 65'536, .root = 17};
     const Prediction with = PriceOrDie(plan, team, arguments);
@@ -514,9 +478,7 @@ TEST(PriceTest, TellsOfPlansThatCannotRun) {
 }
 
 TEST(PriceTest, RefusesTimesBeyondItsRange) {
-  topology::FlatCosts slow;
-  slow.bandwidth_bytes_per_s = 1;
-  const Team team = MakeTeam(20'000, {}, slow);
+  const Team team = MakeTeam(20'000, {}, {.bandwidth_bytes_per_s = 1});
   const auto prediction = Price(MakePlan(team, "flat", Collective::kBcast, 65'536, 8192), team.shape, *team.costs,
                                 {.collective = Collective::kBcast, .count = 65'536}, {.critical_path = false});
   EXPECT_EQ(prediction.status().code(), absl::StatusCode::kOutOfRange);

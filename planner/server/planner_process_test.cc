@@ -91,6 +91,20 @@ class Life {
   std::thread thread_;
 };
 
+schedule::NodeAnnouncement Announcement(const std::string& name = "n0") {
+  return {.name = name,
+          .incarnation = Incarnation(77),
+          .worker_address = "address",
+          .version = kVersion,
+          .formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion},
+          .memory_limit_bytes = 1 << 20,
+          .admin_address = "127.0.0.1:1"};
+}
+
+schedule::JoinTeam Alone(uint64_t request, const std::string& name) {
+  return {.request = request, .identity = {.uid = 1, .name = name}, .rank = Rank(0), .size = 1};
+}
+
 // PlayedDaemon is a daemon's stream, with the test as the daemon.
 class PlayedDaemon {
  public:
@@ -104,6 +118,20 @@ class PlayedDaemon {
     SendProto(proto);
   }
   void SendProto(const v1::FromDaemon& proto) { EXPECT_TRUE(stream_->Write(proto)); }
+  schedule::Registered Register(const std::string& name = "n0", std::vector<schedule::RunningTeam> teams = {}) {
+    Send(schedule::Register{.node = Announcement(name), .teams = std::move(teams)});
+    const auto registered = Await<schedule::Registered>();
+    EXPECT_TRUE(registered.accepted);
+    return registered;
+  }
+  // Takes part in the next epoch of a team.
+  schedule::Prepare RunEpoch() {
+    const auto prepare = Await<schedule::Prepare>();
+    Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
+    EXPECT_EQ(Await<schedule::Commit>().epoch, prepare.epoch);
+    Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
+    return prepare;
+  }
   // Awaits the next message, which must be a T.
   template <typename T>
   T Await() {
@@ -127,24 +155,18 @@ class PlayedDaemon {
   std::unique_ptr<grpc::ClientReaderWriter<v1::FromDaemon, v1::ToDaemon>> stream_;
 };
 
-schedule::NodeAnnouncement Announcement() {
-  return {.name = "n0",
-          .incarnation = Incarnation(77),
-          .worker_address = "address",
-          .version = kVersion,
-          .formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion},
-          .memory_limit_bytes = 1 << 20,
-          .admin_address = "127.0.0.1:1"};
-}
-
-schedule::JoinTeam Alone(uint64_t request, const std::string& name) {
-  return {.request = request, .identity = {.uid = 1, .name = name}, .rank = Rank(0), .size = 1};
+// Makes one call of an administrator.
+template <typename Request, typename Reply>
+grpc::Status Ask(const Life& life,
+                 grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                 const Request& request, Reply* reply) {
+  grpc::ClientContext context;
+  return (v1::AdminService::NewStub(life.Channel()).get()->*method)(&context, request, reply);
 }
 
 v1::ListTeamsReply Teams(const Life& life) {
-  grpc::ClientContext context;
   v1::ListTeamsReply reply;
-  const grpc::Status status = v1::AdminService::NewStub(life.Channel())->ListTeams(&context, {}, &reply);
+  const grpc::Status status = Ask(life, &v1::AdminService::Stub::ListTeams, {}, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return reply;
 }
@@ -152,15 +174,13 @@ v1::ListTeamsReply Teams(const Life& life) {
 TEST(PlannerProcessTest, EndsThoughSomebodyWaitsForADaemonThatDoesNotAnswer) {
   Life life("");
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Register();
   grpc::Status asked;
   std::thread asking([&] {
-    grpc::ClientContext context;
     v1::ListCollectivesRequest request;
     request.set_timeout_s(60);
     v1::ListCollectivesReply reply;
-    asked = v1::AdminService::NewStub(life.Channel())->ListCollectives(&context, request, &reply);
+    asked = Ask(life, &v1::AdminService::Stub::ListCollectives, request, &reply);
   });
   daemon.Await<schedule::StatusQuery>();  // never answered
   EXPECT_LT(life.End(), absl::Seconds(10));
@@ -174,25 +194,18 @@ TEST(PlannerProcessTest, ATeamOutlivesThePlanner) {
   {
     Life life(state);
     PlayedDaemon daemon(life);
-    daemon.Send(schedule::Register{.node = Announcement()});
-    EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
-    daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
-    const auto prepare = daemon.Await<schedule::Prepare>();
+    daemon.Register();
+    daemon.Send(Alone(5, "alone"));
+    const auto prepare = daemon.RunEpoch();
     EXPECT_EQ(prepare.layout.identity.name, "alone");
     ASSERT_EQ(prepare.requests.size(), 1u);
     EXPECT_EQ(prepare.requests[0].first, 5u);
-    daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
-    EXPECT_EQ(daemon.Await<schedule::Commit>().epoch, prepare.epoch);
-    daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
     running = {.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans};
   }
   Life life(state);
   EXPECT_EQ(Teams(life).teams_size(), 1) << "also before its daemon is back";
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement(), .teams = {running}});
-  const auto registered = daemon.Await<schedule::Registered>();
-  EXPECT_TRUE(registered.accepted);
-  EXPECT_TRUE(registered.forgotten.empty());
+  EXPECT_TRUE(daemon.Register("n0", {running}).forgotten.empty());
   daemon.Send(schedule::LeaveTeam{.team = running.layout.id});
   EXPECT_EQ(daemon.Await<schedule::EndTeam>().team, running.layout.id);
 }
@@ -200,8 +213,7 @@ TEST(PlannerProcessTest, ATeamOutlivesThePlanner) {
 TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   Life life("");
   PlayedDaemon good(life);
-  good.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(good.Await<schedule::Registered>().accepted);
+  good.Register();
   grpc::ClientContext context;
   auto stub = v1::DaemonService::NewStub(life.Channel());
   auto stream = stub->Attach(&context);
@@ -209,9 +221,8 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   unreadable.mutable_register_()->mutable_node()->set_name(std::string(rpc::kNodeNameBytesMax + 1, 'n'));
   EXPECT_TRUE(stream->Write(unreadable));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  grpc::ClientContext ask;
   v1::ListNodesReply nodes;
-  EXPECT_TRUE(v1::AdminService::NewStub(life.Channel())->ListNodes(&ask, {}, &nodes).ok());
+  EXPECT_TRUE(Ask(life, &v1::AdminService::Stub::ListNodes, {}, &nodes).ok());
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_EQ(nodes.nodes(0).state(), "ready");
 }
@@ -219,8 +230,7 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
 TEST(PlannerProcessTest, AMessageOfANewerKindIsIgnored) {
   Life life("");
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Register();
   v1::FromDaemon newer;
   newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(4711, "what is new");
   ::testing::internal::CaptureStderr();
@@ -235,12 +245,8 @@ TEST(PlannerProcessTest, AMessageOfANewerKindIsIgnored) {
 TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
   Life life("");
   PlayedDaemon daemon(life), other(life);
-  schedule::NodeAnnouncement second = Announcement();
-  second.name = "n1";
-  daemon.Send(schedule::Register{.node = Announcement()});
-  other.Send(schedule::Register{.node = second});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
-  EXPECT_TRUE(other.Await<schedule::Registered>().accepted);
+  daemon.Register();
+  other.Register("n1");
   const auto stub = v1::AdminService::NewStub(life.Channel());
   v1::ProbeTopologyRequest request;
   request.set_seconds(3600);
@@ -381,8 +387,7 @@ TEST(PlannerProcessTest, TeamsThatCompleteAtOnceDoNotKeepItFromTheWatchdog) {
   SlowPlanMaker plan_maker(absl::Milliseconds(250));
   Life life({}, &plan_maker);
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Register();
   watchdog.Pings();
   // The joins arrive while the first team is planned, so all are pending together.
   for (int i = 0; i < kTeams; ++i) daemon.Send(Alone(1 + i, absl::StrCat("t", i)));
@@ -395,8 +400,7 @@ TEST(PlannerProcessTest, WhatCameBeforeADeadlineCounts) {
   SlowPlanMaker plan_maker(absl::Milliseconds(1500));
   Life life({"prepare_timeout=500ms"}, &plan_maker);
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Register();
   daemon.Send(Alone(1, "quick"));
   const auto prepare = daemon.Await<schedule::Prepare>();
   // The answer arrives while another team is planned, which takes longer than the answer's deadline.
@@ -426,7 +430,6 @@ struct Imported {
 
 Imported Import(const Life& life, const std::string& text, const std::string& format = "", bool dry_run = false,
                 uint64_t version = 0) {
-  grpc::ClientContext context;
   v1::ImportTopologyRequest request;
   request.set_dry_run(dry_run);
   request.mutable_source()->set_version(version);
@@ -436,25 +439,23 @@ Imported Import(const Life& life, const std::string& text, const std::string& fo
     request.mutable_source()->set_format(format);
   }
   Imported imported;
-  imported.status = v1::AdminService::NewStub(life.Channel())->ImportTopology(&context, request, &imported.reply);
+  imported.status = Ask(life, &v1::AdminService::Stub::ImportTopology, request, &imported.reply);
   return imported;
 }
 
 std::vector<v1::TopologyVersionRow> Versions(const Life& life) {
-  grpc::ClientContext context;
   v1::ListTopologiesReply reply;
-  const grpc::Status status = v1::AdminService::NewStub(life.Channel())->ListTopologies(&context, {}, &reply);
+  const grpc::Status status = Ask(life, &v1::AdminService::Stub::ListTopologies, {}, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return {reply.versions().begin(), reply.versions().end()};
 }
 
 std::string Export(const Life& life, const std::string& format = "", uint64_t version = 0) {
-  grpc::ClientContext context;
   v1::ExportTopologyRequest request;
   request.set_format(format);
   request.mutable_source()->set_version(version);
   v1::ExportTopologyReply reply;
-  const grpc::Status status = v1::AdminService::NewStub(life.Channel())->ExportTopology(&context, request, &reply);
+  const grpc::Status status = Ask(life, &v1::AdminService::Stub::ExportTopology, request, &reply);
   return status.ok() ? reply.text() : status.error_message();
 }
 
@@ -473,16 +474,12 @@ TEST(PlannerProcessTest, RulesThatChangedSwitchTheTeamsThatTheyConcern) {
   write("");
   Life life("", "", rules);
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
-  daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
+  daemon.Register();
+  daemon.Send(Alone(5, "alone"));
   // Takes part in a switch; returns the algorithm of broadcasts.
   const auto switch_over = [&](uint32_t epoch) {
-    const auto prepare = daemon.Await<schedule::Prepare>();
+    const auto prepare = daemon.RunEpoch();
     EXPECT_EQ(prepare.epoch, EpochId(epoch));
-    daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
-    EXPECT_EQ(daemon.Await<schedule::Commit>().epoch, prepare.epoch);
-    daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
     std::string algorithm;
     for (const std::string& encoded : prepare.plans) {
       const auto plan = schedule::DecodePlan(encoded);
@@ -609,13 +606,12 @@ TEST(PlannerProcessTest, ADryRunAndABadTextChangeNothing) {
 TEST(PlannerProcessTest, HardwareOfNodesGoesIntoTheTopology) {
   Life life("");
   const auto import = [&](const std::string& nodes, uint32_t cores) {
-    grpc::ClientContext context;
     v1::ImportTopologyRequest request;
     request.mutable_source()->set_file("n.xml");
     request.mutable_source()->mutable_hardware()->set_nodes(nodes);
     request.mutable_source()->mutable_hardware()->set_cores(cores);
     Imported imported;
-    imported.status = v1::AdminService::NewStub(life.Channel())->ImportTopology(&context, request, &imported.reply);
+    imported.status = Ask(life, &v1::AdminService::Stub::ImportTopology, request, &imported.reply);
     return imported;
   };
   EXPECT_THAT(import("n0", 4).status.error_message(), Names("n.xml", "nodes=n0"));
@@ -650,13 +646,9 @@ TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
   Life life("");
   ASSERT_TRUE(Import(life, kTopology).status.ok());
   PlayedDaemon daemon(life);
-  daemon.Send(schedule::Register{.node = Announcement()});
-  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
-  daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
-  const auto prepare = daemon.Await<schedule::Prepare>();
-  daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
-  daemon.Await<schedule::Commit>();
-  daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
+  daemon.Register();
+  daemon.Send(Alone(5, "alone"));
+  const auto prepare = daemon.RunEpoch();
 
   // Another node's figures do not concern the team.
   const Imported other =
@@ -668,11 +660,7 @@ TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
 
   Imported own;
   std::thread importing([&] { own = Import(life, TopologyWith(9)); });
-  const auto again = daemon.Await<schedule::Prepare>();
-  EXPECT_EQ(again.epoch.value(), 2u);
-  daemon.Send(schedule::PrepareReply{.team = again.layout.id, .epoch = again.epoch, .accepted = true});
-  EXPECT_EQ(daemon.Await<schedule::Commit>().epoch, again.epoch);
-  daemon.Send(schedule::CommitReply{.team = again.layout.id, .epoch = again.epoch});
+  EXPECT_EQ(daemon.RunEpoch().epoch.value(), 2u);
   importing.join();
   EXPECT_TRUE(own.status.ok()) << own.status.error_message();
   ASSERT_EQ(own.reply.replanned_size(), 1);

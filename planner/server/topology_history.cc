@@ -107,29 +107,22 @@ absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint6
                                           ", kept=", versions_.front().version, "-", versions_.back().version, ")"));
 }
 
-std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const ClusterModel& after) const {
-  std::vector<TeamId> concerned;
-  ClusterTopologies those_before, those_after;
+std::vector<TeamId> TopologyHistory::ReadyTeams(
+    const std::function<bool(const coordinator::TeamInfo&)>& concerned) const {
+  std::vector<TeamId> teams;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    // Sub-teams are switched with their parents; a team that is forming gets its plans later.
     if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
-    std::vector<std::string> names;
-    for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
-    const auto was = those_before.With(before, names), is = those_after.With(after, names);
-    if (!was.ok() || !is.ok() || topology::ChangesBetween(**was, **is, names)) concerned.push_back(info.layout.id);
+    if (concerned(info)) teams.push_back(info.layout.id);
   }
-  return concerned;
+  return teams;
 }
 
-bool TopologyHistory::WouldChange(TeamId team) const {
-  const auto info = coordinator_->Team(team);
-  if (!info.ok()) return true;
+std::vector<schedule::Plan> TopologyHistory::PlansOf(TeamId team) const {
   std::vector<schedule::Plan> plans;
   for (coordinator::PlanInfo& plan : coordinator_->Plans()) {
     if (plan.layout.id == team) plans.push_back(std::move(plan.plan));
   }
-  const absl::StatusOr<bool> differ = plan_maker_->WouldDiffer(info->layout, plans);
-  return !differ.ok() || *differ;
+  return plans;
 }
 
 void TopologyHistory::ApplyRules(Rules rules) {
@@ -143,25 +136,21 @@ void TopologyHistory::ApplyRules(Rules rules) {
     }
     return found;
   };
-  std::vector<TeamId> teams;
-  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
-    if (said_of(before, info.size) != said_of(rules, info.size)) teams.push_back(info.layout.id);
-  }
-  Switch(std::move(teams), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
+  const auto concerned = [&](const coordinator::TeamInfo& info) {
+    return said_of(before, info.size) != said_of(rules, info.size);
+  };
+  Switch(ReadyTeams(concerned), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
 }
 
 // A team that cannot be judged is left to ReplanTeam.
 bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
-  if (gain_min == kReplanIfOthers) return WouldChange(team);
-  if (gain_min <= 1) return true;
   const auto info = coordinator_->Team(team);
-  if (!info.ok()) return true;
-  std::vector<schedule::Plan> plans;
-  for (coordinator::PlanInfo& plan : coordinator_->Plans()) {
-    if (plan.layout.id == team) plans.push_back(std::move(plan.plan));
+  if (gain_min == 1 || !info.ok()) return true;
+  if (gain_min == kReplanIfOthers) {
+    const absl::StatusOr<bool> differ = plan_maker_->WouldDiffer(info->layout, PlansOf(team));
+    return !differ.ok() || *differ;
   }
-  const absl::StatusOr<double> gain = plan_maker_->GainOfReplanning(info->layout, plans);
+  const absl::StatusOr<double> gain = plan_maker_->GainOfReplanning(info->layout, PlansOf(team));
   return !gain.ok() || *gain >= gain_min;
 }
 
@@ -180,19 +169,22 @@ void TopologyHistory::PutInForce(std::optional<topology::Topology> topology, dou
   TopologyOutcome outcome;
   outcome.version = versions_.back().version;
   outcome.changed = true;
-  Switch(Concerned(before, plan_maker_->model()), gain_min, std::move(outcome), std::move(done));
+  ClusterTopologies those_before, those_after;
+  const auto concerned = [&](const coordinator::TeamInfo& info) {
+    std::vector<std::string> names;
+    for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
+    const auto was = those_before.With(before, names), is = those_after.With(plan_maker_->model(), names);
+    return !was.ok() || !is.ok() || topology::ChangesBetween(**was, **is, names);
+  };
+  Switch(ReadyTeams(concerned), gain_min, std::move(outcome), std::move(done));
 }
 
 void TopologyHistory::ReplanTeamsOf(const std::string& node) {
-  std::vector<TeamId> teams;
-  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
+  const auto concerned = [&](const coordinator::TeamInfo& info) {
     const auto& nodes = info.layout.nodes;
-    if (std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& n) { return n.name == node; })) {
-      teams.push_back(info.layout.id);
-    }
-  }
-  Switch(std::move(teams), kReplanGainMin, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
+    return std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& n) { return n.name == node; });
+  };
+  Switch(ReadyTeams(concerned), kReplanGainMin, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
 }
 
 void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
@@ -227,7 +219,6 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
       coordinator_->ReplanTeam(team, {}, on_replanned, kReplanPatience);
     } else {
       --replanning->running;
-      replanning->outcome.kept.push_back(team);
     }
     queue_->Post([self] { (*self)(); });
   };

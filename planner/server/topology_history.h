@@ -42,7 +42,6 @@ struct TopologyOutcome {
   uint64_t version = 0;  // in force now; 0: none ever was
   bool changed = false;  // false: the same was in force, and nothing was done
   std::vector<TeamId> replanned;
-  std::vector<TeamId> kept;                                    // gain below the minimum
   std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they continue with their plans
 };
 
@@ -91,13 +90,13 @@ class TopologyHistory {
   // Returns whether the configuration's file equals its last version.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
-  // Returns the ready teams for which the two models differ.
-  std::vector<TeamId> Concerned(const ClusterModel& before, const ClusterModel& after) const;
+  // Returns the ready teams for which `concerned` holds. Sub-teams are switched with their parents; a team that is
+  // forming gets its plans later.
+  std::vector<TeamId> ReadyTeams(const std::function<bool(const coordinator::TeamInfo&)>& concerned) const;
+  std::vector<schedule::Plan> PlansOf(TeamId team) const;
   // Switches teams one after the other; `done` gets `outcome`, completed with their results.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
               std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
-  // Returns whether new plans would differ from the team's.
-  bool WouldChange(TeamId team) const;
   bool IsWorthSwitching(TeamId team, double gain_min) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min,
                   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);

@@ -11,39 +11,29 @@
 
 namespace copse::topology {
 
-// CalibrateDefaults has the default values. They are ours, for daemons that are processes of one small machine and use
-// TCP over loopback; the sources we follow print no figures for a trigger unit made of software. Measured: one way
-// between two sleeping processes 10 us over TCP on one core and 5.8 us through shared memory, 5 us over TCP without
-// sleeping; a wake across cores 20 to 30 us. With FlatCosts, 2 us to send, 1 us under way and 2 us to receive, that
-// leaves 5 us for a wake and 1 us for a client's hop. The cost of a core's switch to another process is ours, too: less
-// than a wake. The rates are those of memory copies and of a loop over doubles.
-struct CalibrateDefaults {
-  static constexpr int64_t kWakeNs = 5'000;
-  static constexpr int64_t kTakeoverNs = 2'000;
-  static constexpr int64_t kClientHopNs = 1'000;
-  static constexpr int64_t kArmNs = 50;
-  static constexpr int64_t kMessagePsPerByte = 250;
-  static constexpr int64_t kCopyPsPerByte = 100;
-  static constexpr int64_t kAluPsPerByte = 300;
-};
-
 inline constexpr int64_t kCostParameterMax = 1'000'000'000;
 
 // CostParameters has the costs that are equal at all nodes of a cluster. Overheads, latencies and bandwidths differ by
 // node and belong to the topology. Nanoseconds, and picoseconds a byte; each in [0, kCostParameterMax].
+//
+// The defaults are ours, for daemons that are processes of one small machine and use TCP over loopback; the sources we
+// follow print no figures for a trigger unit made of software. Measured: one way between two sleeping processes 10 us
+// over TCP on one core and 5.8 us through shared memory, 5 us over TCP without sleeping; a wake across cores 20 to 30
+// us. With FlatCosts, 2 us to send, 1 us under way and 2 us to receive, that leaves 5 us for a wake and 1 us for a
+// client's hop. The cost of a core's switch to another process is ours, too: less than a wake. The rates are those of
+// memory copies and of a loop over doubles.
 struct CostParameters {
-  int64_t wake_ns = CalibrateDefaults::kWakeNs;  // before a sleeping daemon or rank does anything
+  int64_t wake_ns = 5'000;  // before a sleeping daemon or rank does anything
   // Instead of wake_ns after waiting for a core: that core is awake, and only switches to another process.
-  int64_t takeover_ns = CalibrateDefaults::kTakeoverNs;
+  int64_t takeover_ns = 2'000;
   // A daemon or rank idle for no longer than this is still awake, if no other actor needs its core.
   int64_t spin_ns = 0;
-  int64_t client_hop_ns =
-      CalibrateDefaults::kClientHopNs;         // a rank's own work to post a call, and to take up its result
-  int64_t arm_ns = CalibrateDefaults::kArmNs;  // to fetch and arm a descriptor
-  int64_t send_ps_per_byte = CalibrateDefaults::kMessagePsPerByte;
-  int64_t receive_ps_per_byte = CalibrateDefaults::kMessagePsPerByte;
-  int64_t copy_ps_per_byte = CalibrateDefaults::kCopyPsPerByte;
-  int64_t alu_ps_per_byte = CalibrateDefaults::kAluPsPerByte;  // per byte of an operand that is combined with another
+  int64_t client_hop_ns = 1'000;  // a rank's own work to post a call, and to take up its result
+  int64_t arm_ns = 50;            // to fetch and arm a descriptor
+  int64_t send_ps_per_byte = 250;
+  int64_t receive_ps_per_byte = 250;
+  int64_t copy_ps_per_byte = 100;
+  int64_t alu_ps_per_byte = 300;  // per byte of an operand that is combined with another
   friend bool operator==(const CostParameters&, const CostParameters&) = default;
 };
 

@@ -40,8 +40,8 @@ bool IsName(std::string_view text) {
   });
 }
 
-// Line is a switch or a block with the fields of its line.
-struct Line {
+// SlurmLine is a switch or a block with the fields of its line.
+struct SlurmLine {
   int number = 0;  // from 1
   std::string name;
   uint32_t link_speed = 1;
@@ -74,7 +74,7 @@ class SlurmParser {
   absl::StatusOr<Fields> ReadFields(int number, std::string_view text) const;
   absl::Status ReadEntry(int number, const Fields& fields, const std::string& kind);
   absl::StatusOr<uint32_t> ReadNumber(int number, const std::string& what, const std::string& text) const;
-  absl::StatusOr<std::vector<std::string>> Expand(const Line& line, const char* key, const std::string& list,
+  absl::StatusOr<std::vector<std::string>> Expand(const SlurmLine& line, const char* key, const std::string& list,
                                                   uint64_t hosts_max);
 
   absl::Status ReadYaml(std::string_view text);
@@ -90,7 +90,7 @@ class SlurmParser {
   const SlurmFigures& figures_;
   const ParseOptions options_;
   std::optional<bool> blocks_;
-  std::vector<Line> lines_;  // by switch
+  std::vector<SlurmLine> lines_;  // by switch
   std::vector<Switch> switches_;
   std::vector<uint32_t> level_;
   std::vector<Node> nodes_;
@@ -143,7 +143,7 @@ absl::Status SlurmParser::ReadEntry(int number, const Fields& fields, const std:
     return Error(number, is_block ? "BlockName: among lines of SwitchName" : "SwitchName: among lines of BlockName");
   }
   blocks_ = is_block;
-  Line line{.number = number, .name = fields.at(kind)};
+  SlurmLine line{.number = number, .name = fields.at(kind)};
   if (!IsName(line.name)) {
     return Error(number, is_block ? "BlockName" : "SwitchName",
                  ": only letters, digits, '-', '_' and '.' (name=", Shown(line.name), ", length=", line.name.size(),
@@ -265,8 +265,8 @@ absl::Status SlurmParser::ReadYaml(std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> SlurmParser::Expand(const Line& line, const char* key, const std::string& list,
-                                                             uint64_t hosts_max) {
+absl::StatusOr<std::vector<std::string>> SlurmParser::Expand(const SlurmLine& line, const char* key,
+                                                             const std::string& list, uint64_t hosts_max) {
   const std::string what = absl::StrCat("switch ", line.name, ": ", key);
   absl::StatusOr<std::vector<std::string>> names = ExpandHostlist(list, hosts_max);
   if (absl::IsResourceExhausted(names.status())) {
@@ -279,7 +279,7 @@ absl::StatusOr<std::vector<std::string>> SlurmParser::Expand(const Line& line, c
 absl::Status SlurmParser::ConnectSwitches() {
   absl::flat_hash_map<std::string, uint32_t> by_name;
   for (uint32_t s = 0; s < lines_.size(); ++s) {
-    const Line& line = lines_[s];
+    const SlurmLine& line = lines_[s];
     const auto [before, is_new] = by_name.emplace(line.name, s);
     if (!is_new) {
       return Error(line.number, "switch ", line.name, ": appears twice (before=line ", lines_[before->second].number,
@@ -294,7 +294,7 @@ absl::Status SlurmParser::ConnectSwitches() {
         {.name = line.name, .bandwidth_bytes_per_s = line.link_speed * figures_.link_speed_bytes_per_s});
   }
   for (uint32_t s = 0; s < lines_.size(); ++s) {
-    const Line& line = lines_[s];
+    const SlurmLine& line = lines_[s];
     if (line.switches.empty()) continue;
     ASSIGN_OR_RETURN(const std::vector<std::string> children, Expand(line, "Switches", line.switches, kSwitchCountMax));
     for (const std::string& child : children) {
@@ -375,7 +375,7 @@ absl::Status SlurmParser::ConnectNodes() {
   absl::flat_hash_map<std::string, uint32_t> switch_of;
   std::vector<std::vector<std::string>> own(switches_.size());
   for (const uint32_t s : order) {
-    const Line& line = lines_[s];
+    const SlurmLine& line = lines_[s];
     if (line.nodes.empty()) continue;
     ASSIGN_OR_RETURN(std::vector<std::string> names, Expand(line, "Nodes", line.nodes, options_.nodes_max));
     names_ += names.size();

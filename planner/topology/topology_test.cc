@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/topology/topology.h"
 
+#include <functional>
+
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
@@ -22,17 +24,11 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 std::vector<Switch> Switches() {
   return {{"core", kNoParent, 0, 0}, {"east", 0, 100, 1000}, {"west", 0, 200, 2000}, {"rack3", 2, 50, 4000}};
 }
-Node MakeNode(std::string name, uint32_t parent, int64_t latency_ns, int64_t bandwidth) {
-  Node node;
-  node.name = std::move(name);
-  node.parent = parent;
-  node.overhead_ns = 7;
-  node.latency_ns = latency_ns;
-  node.bandwidth_bytes_per_s = bandwidth;
-  return node;
+Node NodeOf(const std::string& name, uint32_t parent, int64_t latency_ns, int64_t bandwidth) {
+  return MakeNode(name, parent, {.overhead_ns = 7, .latency_ns = latency_ns, .bandwidth_bytes_per_s = bandwidth});
 }
 std::vector<Node> Nodes() {
-  return {MakeNode("a", 1, 1, 500), MakeNode("b", 1, 2, 9000), MakeNode("c", 2, 3, 9000), MakeNode("d", 3, 4, 3000)};
+  return {NodeOf("a", 1, 1, 500), NodeOf("b", 1, 2, 9000), NodeOf("c", 2, 3, 9000), NodeOf("d", 3, 4, 3000)};
 }
 
 TEST(TopologyTest, PathIsSumOfLatenciesAndLeastBandwidth) {
@@ -65,7 +61,7 @@ TEST(TopologyTest, KnowsDepthsPreorderAndNames) {
 
 TEST(TopologyTest, ParentsMayComeAfterTheirChildren) {
   std::vector<Switch> switches = {{"leaf", 1, 10, 10}, {"root", kNoParent, 0, 0}};
-  const auto topology = Topology::Create(switches, {MakeNode("a", 0, 1, 1)});
+  const auto topology = Topology::Create(switches, {NodeOf("a", 0, 1, 1)});
   ASSERT_TRUE(topology.ok()) << topology.status();
   EXPECT_EQ(topology->root_switch(), 1u);
   EXPECT_EQ(topology->DepthOf(0), 1u);
@@ -81,40 +77,35 @@ std::string DefectText(const std::vector<Switch>& switches, const std::vector<No
   return defect->text;
 }
 
+// Returns the defect of switches (nodes) of which one is changed.
+std::string SwitchDefect(size_t at, const std::function<void(Switch&)>& change) {
+  std::vector<Switch> switches = Switches();
+  change(switches[at]);
+  return DefectText(switches, Nodes());
+}
+std::string NodeDefect(size_t at, const std::function<void(Node&)>& change) {
+  std::vector<Node> nodes = Nodes();
+  change(nodes[at]);
+  return DefectText(Switches(), nodes);
+}
+
 TEST(TopologyTest, RefusesBadSwitches) {
   EXPECT_THAT(DefectText({}, Nodes()), Names("switches", "count=0", "least=1"));
-  auto switches = Switches();
-  switches[1].name = "";
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch", "index=1"));
-  switches = Switches();
-  switches[3].name = "east";
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch east"));
-  switches = Switches();
-  switches[2].parent = kNoParent;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch west", "roots=2"));
-  switches = Switches();
-  switches[2].parent = 9;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch west", "index=9"));
-  switches = Switches();
-  switches[2].latency_ns = 0;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch west", "value=0"));
-  switches[2].latency_ns = kTimeNsMax + 1;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch west", "value=1000000000001", "limit=1000000000000"));
-  switches = Switches();
-  switches[2].bandwidth_bytes_per_s = -1;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch west", "value=-1"));
+  EXPECT_THAT(SwitchDefect(1, [](Switch& s) { s.name = ""; }), Names("switch", "index=1"));
+  EXPECT_THAT(SwitchDefect(3, [](Switch& s) { s.name = "east"; }), Names("switch east"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.parent = kNoParent; }), Names("switch west", "roots=2"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.parent = 9; }), Names("switch west", "index=9"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.latency_ns = 0; }), Names("switch west", "value=0"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.latency_ns = kTimeNsMax + 1; }),
+              Names("switch west", "value=1000000000001", "limit=1000000000000"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.bandwidth_bytes_per_s = -1; }), Names("switch west", "value=-1"));
 }
 
 TEST(TopologyTest, RefusesCycles) {
-  auto switches = Switches();
-  switches[2].parent = 3;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("parent=rack3"));
-  switches = Switches();
-  switches[1].parent = 1;
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("switch east", "parent=east"));
-  switches = Switches();
-  switches[0] = {"core", 3, 1, 1};  // no root at all
-  EXPECT_THAT(DefectText(switches, Nodes()), Names("parent=rack3"));
+  EXPECT_THAT(SwitchDefect(2, [](Switch& s) { s.parent = 3; }), Names("parent=rack3"));
+  EXPECT_THAT(SwitchDefect(1, [](Switch& s) { s.parent = 1; }), Names("switch east", "parent=east"));
+  // There is no root at all.
+  EXPECT_THAT(SwitchDefect(0, [](Switch& s) { s = {"core", 3, 1, 1}; }), Names("parent=rack3"));
 }
 
 TEST(TopologyTest, RefusesTowers) {
@@ -144,31 +135,17 @@ TEST(TopologyTest, RefusesTooMany) {
 
 TEST(TopologyTest, RefusesBadNodes) {
   EXPECT_THAT(DefectText(Switches(), {}), Names("nodes", "count=0", "least=1"));
+  EXPECT_THAT(NodeDefect(2, [](Node& n) { n.name = ""; }), Names("node", "index=2"));
+  EXPECT_THAT(NodeDefect(2, [](Node& n) { n.name = "a"; }), Names("node a"));
+  EXPECT_THAT(NodeDefect(2, [](Node& n) { n.parent = 4; }), Names("node c", "index=4"));
+  EXPECT_THAT(NodeDefect(1, [](Node& n) { n.overhead_ns = 0; }), Names("node b", "value=0", "limit=1000000000000"));
+  EXPECT_THAT(NodeDefect(1, [](Node& n) { n.receive_overhead_ns = -5; }), Names("node b", "value=-5"));
+  EXPECT_THAT(NodeDefect(1, [](Node& n) { n.cores = kCoreCountMax + 1; }),
+              Names("node b", "value=65537", "limit=65536"));
+  EXPECT_THAT(NodeDefect(1, [](Node& n) { n.latency_ns = -1; }), Names("node b", "value=-1", "limit=1000000000000"));
+  EXPECT_THAT(NodeDefect(1, [](Node& n) { n.bandwidth_bytes_per_s = kBandwidthBytesPerSecondMax + 1; }),
+              Names("node b", "value=1000000000000001", "limit=1000000000000000"));
   auto nodes = Nodes();
-  nodes[2].name = "";
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node", "index=2"));
-  nodes = Nodes();
-  nodes[2].name = "a";
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node a"));
-  nodes = Nodes();
-  nodes[2].parent = 4;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node c", "index=4"));
-  nodes = Nodes();
-  nodes[1].overhead_ns = 0;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node b", "value=0", "limit=1000000000000"));
-  nodes = Nodes();
-  nodes[1].receive_overhead_ns = -5;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node b", "value=-5"));
-  nodes = Nodes();
-  nodes[1].cores = kCoreCountMax + 1;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node b", "value=65537", "limit=65536"));
-  nodes = Nodes();
-  nodes[1].latency_ns = -1;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node b", "value=-1", "limit=1000000000000"));
-  nodes = Nodes();
-  nodes[1].bandwidth_bytes_per_s = kBandwidthBytesPerSecondMax + 1;
-  EXPECT_THAT(DefectText(Switches(), nodes), Names("node b", "value=1000000000000001", "limit=1000000000000000"));
-  nodes = Nodes();
   nodes[0].host = nodes[3].host = "h";
   nodes[0].cores = 2;
   EXPECT_THAT(DefectText(Switches(), nodes), Names("node d", "cores=0", "before=2"));

@@ -63,9 +63,9 @@ size_t LongestName(std::string_view hostlist) {
   return std::max({longest, name, number});
 }
 
-class Parser {
+class TopologyParser {
  public:
-  Parser(std::string_view filename, const ParseOptions& options) : filename_(filename), options_(options) {}
+  TopologyParser(std::string_view filename, const ParseOptions& options) : filename_(filename), options_(options) {}
 
   absl::StatusOr<Topology> Parse(const YAML::Node& document);
 
@@ -116,8 +116,8 @@ class Parser {
   std::vector<int> node_lines_;
 };
 
-absl::StatusOr<Parser::Fields> Parser::ReadFields(const YAML::Node& node, const std::string& what,
-                                                  const std::vector<std::string>& known) const {
+absl::StatusOr<TopologyParser::Fields> TopologyParser::ReadFields(const YAML::Node& node, const std::string& what,
+                                                                  const std::vector<std::string>& known) const {
   if (!node.IsMap()) return Error(node, what, ": must be a map of keys and values");
   Fields fields;
   for (const auto& entry : node) {
@@ -136,12 +136,12 @@ absl::StatusOr<Parser::Fields> Parser::ReadFields(const YAML::Node& node, const 
   return fields;
 }
 
-absl::StatusOr<std::string> Parser::ReadText(const YAML::Node& node, const std::string& what) const {
+absl::StatusOr<std::string> TopologyParser::ReadText(const YAML::Node& node, const std::string& what) const {
   if (!node.IsScalar()) return Error(node, what, ": must be a single value");
   return node.Scalar();
 }
 
-absl::StatusOr<std::string> Parser::ReadName(const YAML::Node& node, const std::string& what) const {
+absl::StatusOr<std::string> TopologyParser::ReadName(const YAML::Node& node, const std::string& what) const {
   ASSIGN_OR_RETURN(std::string name, ReadText(node, what));
   if (name.empty()) return Error(node, what, ": is empty (length=0, least=1)");
   if (name.size() > kNameBytesMax) {
@@ -153,7 +153,7 @@ absl::StatusOr<std::string> Parser::ReadName(const YAML::Node& node, const std::
   return name;
 }
 
-absl::StatusOr<int64_t> Parser::ReadTime(const YAML::Node& node, const std::string& what) const {
+absl::StatusOr<int64_t> TopologyParser::ReadTime(const YAML::Node& node, const std::string& what) const {
   ASSIGN_OR_RETURN(const std::string text, ReadText(node, what));
   const absl::StatusOr<absl::Duration> time = ParseDuration(text);
   if (!time.ok()) return Error(node, what, ": ", time.status().message(), " (value=", Shown(text), ")");
@@ -165,7 +165,7 @@ absl::StatusOr<int64_t> Parser::ReadTime(const YAML::Node& node, const std::stri
   return ns;
 }
 
-absl::StatusOr<int64_t> Parser::ReadBandwidth(const YAML::Node& node, const std::string& what) const {
+absl::StatusOr<int64_t> TopologyParser::ReadBandwidth(const YAML::Node& node, const std::string& what) const {
   ASSIGN_OR_RETURN(const std::string text, ReadText(node, what));
   const absl::StatusOr<double> rate = ParseBandwidth(text);
   if (!rate.ok()) return Error(node, what, ": ", rate.status().message(), " (value=", Shown(text), ")");
@@ -177,7 +177,7 @@ absl::StatusOr<int64_t> Parser::ReadBandwidth(const YAML::Node& node, const std:
   return rounded;
 }
 
-absl::Status Parser::ReadCosts(const YAML::Node& node) {
+absl::Status TopologyParser::ReadCosts(const YAML::Node& node) {
   std::vector<std::string> known;
   for (const CostParameterField& field : CostParameterFields()) known.push_back(field.name);
   ASSIGN_OR_RETURN(const Fields fields, ReadFields(node, "costs", known));
@@ -195,7 +195,8 @@ absl::Status Parser::ReadCosts(const YAML::Node& node) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint32_t> Parser::ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const {
+absl::StatusOr<uint32_t> TopologyParser::ReadCount(const YAML::Node& node, const std::string& what,
+                                                   uint32_t limit) const {
   ASSIGN_OR_RETURN(const std::string text, ReadText(node, what));
   uint32_t count = 0;
   if (!absl::SimpleAtoi(text, &count) || count == 0 || count > limit) {
@@ -204,7 +205,7 @@ absl::StatusOr<uint32_t> Parser::ReadCount(const YAML::Node& node, const std::st
   return count;
 }
 
-absl::Status Parser::ReadFigures(const Fields& fields, const std::string& what, Node& node) const {
+absl::Status TopologyParser::ReadFigures(const Fields& fields, const std::string& what, Node& node) const {
   for (const auto& [key, value] : fields) {
     const std::string item = absl::StrCat(what, ": ", key);
     if (key == "overhead") {
@@ -222,7 +223,7 @@ absl::Status Parser::ReadFigures(const Fields& fields, const std::string& what, 
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadVersion(const Fields& fields, const YAML::Node& document) const {
+absl::Status TopologyParser::ReadVersion(const Fields& fields, const YAML::Node& document) const {
   const auto version = fields.find("version");
   if (version == fields.end()) {
     return Error(document, "version: is missing (expected=", kTopologyFormatVersion, ")");
@@ -235,7 +236,7 @@ absl::Status Parser::ReadVersion(const Fields& fields, const YAML::Node& documen
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadSwitch(const YAML::Node& entry) {
+absl::Status TopologyParser::ReadSwitch(const YAML::Node& entry) {
   ASSIGN_OR_RETURN(const Fields fields, ReadFields(entry, "switch", {"name", "parent", "latency", "bandwidth"}));
   const auto name = fields.find("name");
   if (name == fields.end()) return Error(entry, "switch: has no name (key=name)");
@@ -259,7 +260,7 @@ absl::Status Parser::ReadSwitch(const YAML::Node& entry) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadSwitches(const YAML::Node& list) {
+absl::Status TopologyParser::ReadSwitches(const YAML::Node& list) {
   if (!list.IsSequence()) return Error(list, "switches: must be a list");
   for (const YAML::Node& entry : list) RETURN_IF_ERROR(ReadSwitch(entry));
   if (switches_.empty()) return Error(list, "switches: there are none (count=0, least=1)");
@@ -275,7 +276,7 @@ absl::Status Parser::ReadSwitches(const YAML::Node& list) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadNodeEntry(const YAML::Node& entry) {
+absl::Status TopologyParser::ReadNodeEntry(const YAML::Node& entry) {
   ASSIGN_OR_RETURN(const Fields fields, ReadFields(entry, "node",
                                                    {"name", "switch", "overhead", "receive_overhead", "latency",
                                                     "bandwidth", "cores", "host"}));
@@ -315,14 +316,14 @@ absl::Status Parser::ReadNodeEntry(const YAML::Node& entry) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadNodes(const YAML::Node& list) {
+absl::Status TopologyParser::ReadNodes(const YAML::Node& list) {
   if (!list.IsSequence()) return Error(list, "nodes: must be a list");
   for (const YAML::Node& entry : list) RETURN_IF_ERROR(ReadNodeEntry(entry));
   if (nodes_.empty()) return Error(list, "nodes: there are none (count=0, least=1)");
   return absl::OkStatus();
 }
 
-absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
+absl::StatusOr<Topology> TopologyParser::Parse(const YAML::Node& document) {
   // `fabric` describes a test network that emulates this cluster, and nothing here depends on it.
   ASSIGN_OR_RETURN(const Fields fields,
                    ReadFields(document, "topology", {"version", "costs", "defaults", "switches", "nodes", "fabric"}));
@@ -382,7 +383,7 @@ std::string LinkText(int64_t latency_ns, int64_t bandwidth) {
 
 absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
                                            const ParseOptions& options) {
-  Parser parser(filename, options);
+  TopologyParser parser(filename, options);
   if (text.size() > kTopologyBytesMax) {
     return parser.ErrorAt(1,
                           absl::StrCat("topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")"));

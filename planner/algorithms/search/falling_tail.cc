@@ -7,14 +7,14 @@
 namespace copse::planner {
 namespace {
 
-struct Child {
+struct ServedChild {
   uint32_t node = 0;
   int64_t busy_ns = 0;  // the parent is busy for so long
   int64_t tail_ns = 0;  // from then until the whole subtree has it
   int64_t travel_ns = 0;
 };
 
-struct Sent {
+struct SendEnd {
   int64_t end_ns;
   uint32_t from, to;
 };
@@ -27,7 +27,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
   std::vector<uint32_t> first(n + 1, 0);
   for (const BroadcastEdge& edge : tree.edges) ++first[edge.from + 1];
   for (uint32_t v = 0; v < n; ++v) first[v + 1] += first[v];
-  std::vector<Child> children(tree.edges.size());
+  std::vector<ServedChild> children(tree.edges.size());
   std::vector<uint32_t> filled(first.begin(), first.end() - 1);
   for (const BroadcastEdge& edge : tree.edges) {
     const BroadcastCosts::Pair pair = costs.Between(edge.from, edge.to);
@@ -40,7 +40,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
       children[c].tail_ns = children[c].travel_ns + time[children[c].node];
     }
     std::stable_sort(children.begin() + first[v], children.begin() + first[v + 1],
-                     [](const Child& a, const Child& b) { return a.tail_ns > b.tail_ns; });
+                     [](const ServedChild& a, const ServedChild& b) { return a.tail_ns > b.tail_ns; });
     int64_t busy = 0;
     for (uint32_t c = first[v]; c < first[v + 1]; ++c) {
       busy += children[c].busy_ns;
@@ -51,7 +51,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
   serve(tree.root);
 
   std::vector<int64_t> arrival(n, 0);
-  std::vector<Sent> sent;
+  std::vector<SendEnd> sent;
   sent.reserve(tree.edges.size());
   const auto send = [&](uint32_t v) {
     int64_t ready = arrival[v];
@@ -63,11 +63,11 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
   };
   send(tree.root);
   for (const BroadcastEdge& edge : tree.edges) send(edge.to);
-  std::stable_sort(sent.begin(), sent.end(), [](const Sent& a, const Sent& b) { return a.end_ns < b.end_ns; });
+  std::stable_sort(sent.begin(), sent.end(), [](const SendEnd& a, const SendEnd& b) { return a.end_ns < b.end_ns; });
 
   BroadcastTree result{.root = tree.root};
   result.edges.reserve(sent.size());
-  for (const Sent& item : sent) result.edges.push_back({item.from, item.to});
+  for (const SendEnd& item : sent) result.edges.push_back({item.from, item.to});
   result.completion_ns = time[tree.root];
   return result;
 }

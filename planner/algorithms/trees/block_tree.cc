@@ -36,10 +36,10 @@ absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, u
   return trees;
 }
 
-// Search makes a scatter's tree faster, one move at a time. Examining a tree counts as one step for each node.
-class Search {
+// ScatterSearch makes a scatter's tree faster, one move at a time. Examining a tree counts as one step for each node.
+class ScatterSearch {
  public:
-  Search(const BlockCosts* costs, BroadcastTree start, int64_t* steps)
+  ScatterSearch(const BlockCosts* costs, BroadcastTree start, int64_t* steps)
       : costs_(costs), best_(std::move(start)), parent_(costs->node_count(), best_.root), steps_(steps) {
     for (const BroadcastEdge& edge : best_.edges) parent_[edge.to] = edge.from;
   }
@@ -120,7 +120,7 @@ absl::StatusOr<BroadcastTree> BestScatter(const BlockCosts& costs, uint32_t root
   ordered.resize(std::min(ordered.size(), kSearched));
   for (BroadcastTree& tree : ordered) {
     int64_t steps = kStepsOfEachStart;
-    tree = Search(&costs, std::move(tree), &steps).Run();
+    tree = ScatterSearch(&costs, std::move(tree), &steps).Run();
   }
   return *std::min_element(ordered.begin(), ordered.end(), faster);
 }
@@ -173,20 +173,20 @@ int64_t GatherCompletion(const BlockCosts& costs, const BroadcastTree& tree) {
 }
 
 BroadcastTree WithFallingTailsOfBlocks(const BlockCosts& costs, const BroadcastTree& tree) {
-  struct Child {
+  struct BlockChild {
     uint32_t node;
     int64_t busy_ns;  // busy time of the parent
     int64_t tail_ns;  // from then until its whole subtree has its blocks
   };
   const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
-  std::vector<std::vector<Child>> children(costs.node_count());
+  std::vector<std::vector<BlockChild>> children(costs.node_count());
   std::vector<int64_t> time(costs.node_count(), 0);  // by node: its subtree, from when its top has the message
   const auto serve = [&](uint32_t v) {
     std::reverse(children[v].begin(), children[v].end());  // restores the given order, for ties
     std::stable_sort(children[v].begin(), children[v].end(),
-                     [](const Child& a, const Child& b) { return a.tail_ns > b.tail_ns; });
+                     [](const BlockChild& a, const BlockChild& b) { return a.tail_ns > b.tail_ns; });
     int64_t busy = 0;
-    for (const Child& child : children[v]) {
+    for (const BlockChild& child : children[v]) {
       busy += child.busy_ns;
       time[v] = std::max(time[v], busy + child.tail_ns);
     }
@@ -201,7 +201,7 @@ BroadcastTree WithFallingTailsOfBlocks(const BlockCosts& costs, const BroadcastT
   BroadcastTree result{.root = tree.root};
   result.edges.reserve(tree.edges.size());
   const auto send = [&](uint32_t v) {
-    for (const Child& child : children[v]) result.edges.push_back({v, child.node});
+    for (const BlockChild& child : children[v]) result.edges.push_back({v, child.node});
   };
   send(tree.root);
   for (size_t i = 0; i < result.edges.size(); ++i) send(result.edges[i].to);

@@ -8,8 +8,9 @@
 namespace copse::planner {
 namespace {
 
-// Sender holds a sender and its nearest receiver. If that receiver has been taken since, `cost` is a lower bound.
-struct Sender {
+// NearestReceiver holds a sender and its nearest receiver. If that receiver has been taken since, `cost` is a lower
+// bound.
+struct NearestReceiver {
   uint32_t node;
   int64_t cost = -1;  // not known yet
   uint32_t to = 0;
@@ -27,10 +28,10 @@ BroadcastTree BuildEarliestCompletionFirst(const BroadcastCosts& costs, uint32_t
   for (uint32_t v = 0; v < n; ++v) {
     if (v != root) waiting.push_back(v);
   }
-  std::vector<Sender> senders = {{root}};
+  std::vector<NearestReceiver> senders = {{root}};
   while (tree.edges.size() + 1 < n) {
-    Sender* best = nullptr;
-    for (Sender& sender : senders) {
+    NearestReceiver* best = nullptr;
+    for (NearestReceiver& sender : senders) {
       const int64_t score = ready[sender.node] + sender.cost;
       if (best == nullptr ||
           std::tie(score, sender.node) < std::make_tuple(ready[best->node] + best->cost, best->node)) {

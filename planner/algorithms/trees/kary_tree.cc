@@ -8,13 +8,13 @@ namespace {
 
 // Cuts the positions after each root into at most k ranges. Requires k > 0.
 Neighbours CutIntoRanges(absl::Span<const uint32_t> order, uint32_t k) {
-  struct Subtree {
+  struct PositionRange {
     uint32_t begin, end;  // begin is its root
   };
   Neighbours neighbours(order.size());
-  std::vector<Subtree> todo = {{0, static_cast<uint32_t>(order.size())}};
+  std::vector<PositionRange> todo = {{0, static_cast<uint32_t>(order.size())}};
   while (!todo.empty()) {
-    const Subtree tree = todo.back();
+    const PositionRange tree = todo.back();
     todo.pop_back();
     uint32_t rest = tree.end - tree.begin - 1;
     uint32_t begin = tree.begin + 1;

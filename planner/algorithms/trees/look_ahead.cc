@@ -11,12 +11,12 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr uint32_t kNobody = 0xffffffff;
 
-// Search is one run. While nodes are taken, scores only rise, except for ready_i; so a remembered score is a lower
-// bound, and only the least one has to be recomputed. When no receiver is left to look ahead to, all scores are
-// recomputed.
-class Search {
+// LookAheadRun chooses edges one by one. While nodes are taken, scores only rise, except for ready_i; so a remembered
+// score is a lower bound, and only the least one has to be recomputed. When no receiver is left to look ahead to, all
+// scores are recomputed.
+class LookAheadRun {
  public:
-  Search(const BroadcastCosts& costs, uint32_t root)
+  LookAheadRun(const BroadcastCosts& costs, uint32_t root)
       : costs_(costs), ready_(costs.node_count(), 0), has_(costs.node_count(), false), ahead_(costs.node_count()) {
     for (uint32_t v = 0; v < costs.node_count(); ++v) {
       if (v != root) waiting_.push_back(v);
@@ -111,7 +111,7 @@ class Search {
 
 BroadcastTree BuildLookAhead(const BroadcastCosts& costs, uint32_t root, Accounting accounting) {
   BroadcastTree tree{.root = root};
-  Search search(costs, root);
+  LookAheadRun search(costs, root);
   while (tree.edges.size() + 1 < costs.node_count()) {
     tree.edges.push_back(search.Next());
     search.Take(tree.edges.back(), accounting);

@@ -28,10 +28,10 @@ class Table {
 
   // `parent[v]` is given for all nodes but the root; `order` has all nodes, children before their parents.
   int64_t TimeOf(const Parents& parent, const Parents& order) const {
-    struct Child {
+    struct Subtree {
       int64_t tail, busy;
     };
-    std::array<std::array<Child, kOptimalNodesMax>, kOptimalNodesMax> children;
+    std::array<std::array<Subtree, kOptimalNodesMax>, kOptimalNodesMax> children;
     std::array<uint32_t, kOptimalNodesMax> count{};
     for (uint32_t i = 0; i < n_; ++i) {
       const uint32_t v = order[i];
@@ -42,7 +42,7 @@ class Table {
       }
       if (v == root_) return time;
       const uint32_t p = parent[v];
-      const Child child{travel_[p][v] + time, busy_[p][v]};
+      const Subtree child{travel_[p][v] + time, busy_[p][v]};
       uint32_t at = count[p]++;
       for (; at > 0 && children[p][at - 1].tail < child.tail; --at) children[p][at] = children[p][at - 1];
       children[p][at] = child;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kNobody = 0xffffffff;
 
-struct Sender {
+struct PipelineSender {
   uint32_t node;
   uint32_t children;
   int64_t ready_ns;
@@ -23,7 +23,7 @@ struct Offer {
   int64_t score_ns = 0;
 };
 
-void Improve(const BroadcastCosts& costs, const Sender& sender, uint32_t receiver, Offer& offer) {
+void Improve(const BroadcastCosts& costs, const PipelineSender& sender, uint32_t receiver, Offer& offer) {
   const int64_t score = sender.ready_ns + costs.Cost(sender.node, receiver);
   if (offer.sender != kNobody && std::pair(score, sender.node) >= std::pair(offer.score_ns, offer.sender)) return;
   offer = {sender.node, score};
@@ -36,7 +36,7 @@ absl::StatusOr<BroadcastTree> BuildPipelineTree(const BroadcastCosts& costs, uin
   const uint32_t n = costs.node_count();
   BroadcastTree tree;
   tree.root = root;
-  std::vector<Sender> senders = {{root, 0, 0}};  // senders that may have more children
+  std::vector<PipelineSender> senders = {{root, 0, 0}};  // senders that may have more children
   std::vector<uint32_t> without;
   for (uint32_t v = 0; v < n; ++v) {
     if (v != root) without.push_back(v);
@@ -51,7 +51,7 @@ absl::StatusOr<BroadcastTree> BuildPipelineTree(const BroadcastCosts& costs, uin
     without.erase(next);
     tree.edges.push_back({from, receiver});
     const auto sender =
-        std::find_if(senders.begin(), senders.end(), [&](const Sender& item) { return item.node == from; });
+        std::find_if(senders.begin(), senders.end(), [&](const PipelineSender& item) { return item.node == from; });
     sender->ready_ns += costs.Busy(from, receiver);
     if (++sender->children == fanout) senders.erase(sender);
     senders.push_back({receiver, 0, offers[receiver].score_ns});
@@ -61,7 +61,7 @@ absl::StatusOr<BroadcastTree> BuildPipelineTree(const BroadcastCosts& costs, uin
         continue;
       }
       offers[v] = {};
-      for (const Sender& other : senders) Improve(costs, other, v, offers[v]);
+      for (const PipelineSender& other : senders) Improve(costs, other, v, offers[v]);
     }
   }
   tree.completion_ns = Completion(costs, tree.edges);
