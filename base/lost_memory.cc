@@ -29,13 +29,13 @@ using lost_memory_internal::lost_mappings;
 // One tracked mapping, which the signal handler reads without a lock. Track stores `end` last (release), which pairs
 // with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first.
 // An `end` of 0 means that the slot is free.
-struct Slot {
+struct TrackedSlot {
   std::atomic<uintptr_t> begin;
   std::atomic<uintptr_t> end;
   std::atomic<bool> lost;
 };
 
-std::array<Slot, kTrackedMappingsMax> slots;  // accessed as far as they are used
+std::array<TrackedSlot, kTrackedMappingsMax> slots;  // accessed as far as they are used
 std::atomic<uint32_t> slots_used = 0;         // no slot from here on was ever taken
 uintptr_t page_bytes = 4096;
 struct sigaction earlier_action;
@@ -52,7 +52,7 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
   // The acquire loads pair with Track's release stores: a slot's `begin` is valid once its `end` is seen.
   const uint32_t used = slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
-    Slot& slot = slots[i];
+    TrackedSlot& slot = slots[i];
     const uintptr_t slot_end = slot.end.load(std::memory_order_acquire);
     if (slot_end <= begin) continue;
     const uintptr_t slot_begin = slot.begin.load(std::memory_order_relaxed);
@@ -63,7 +63,7 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
 
 // Maps zeros over the lost granule around `address`, at most [begin, end). Async-signal-safe: mmap is one system
 // call.
-bool Replace(Slot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
+bool Replace(TrackedSlot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
   // The mark comes before the mapping: no thread may see zeros without it. seq_cst keeps both operations before mmap.
@@ -81,7 +81,7 @@ bool ReplaceLostPage(const siginfo_t& info) {
   if (info.si_code == BUS_MCEERR_AR || info.si_code == BUS_MCEERR_AO) {
     granule_bytes = std::max(page_bytes, uintptr_t{1} << std::min<int>(info.si_addr_lsb, 40));
   }
-  return AnyOverlapping(address, address + 1, [&](Slot& slot, uintptr_t begin, uintptr_t end) {
+  return AnyOverlapping(address, address + 1, [&](TrackedSlot& slot, uintptr_t begin, uintptr_t end) {
     return Replace(slot, begin, end, address, granule_bytes);
   });
 }
@@ -101,7 +101,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     }
   } else if (!is_sent || earlier_action.sa_handler == SIG_DFL) {
     // The access is repeated under the default action, which ends the process.
-    struct sigaction none {};
+    struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     sigaction(signal, &none, nullptr);
     if (is_sent) raise(signal);
@@ -114,7 +114,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
 void CatchMemoryFaults() {
   static const bool caught = [] {
     page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    struct sigaction action {};
+    struct sigaction action = {};
     action.sa_sigaction = OnBusError;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&action.sa_mask);
@@ -127,7 +127,7 @@ void CatchMemoryFaults() {
 bool IsMemoryLost(const void* address, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   return AnyOverlapping(begin, begin + bytes,
-                        [](Slot& slot, uintptr_t, uintptr_t) { return slot.lost.load(std::memory_order_relaxed); });
+                        [](TrackedSlot& slot, uintptr_t, uintptr_t) { return slot.lost.load(std::memory_order_relaxed); });
 }
 
 TrackedMemory::TrackedMemory(TrackedMemory&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
@@ -139,7 +139,7 @@ TrackedMemory& TrackedMemory::operator=(TrackedMemory&& other) noexcept {
 
 TrackedMemory::~TrackedMemory() {
   if (slot_ < 0) return;
-  Slot& slot = slots[static_cast<size_t>(slot_)];
+  TrackedSlot& slot = slots[static_cast<size_t>(slot_)];
   // `end` is cleared first, which pairs with the handler's loads in AnyOverlapping: a fault that comes later no longer
   // finds the slot, so it cannot set `lost` after it was cleared.
   slot.end.store(0, std::memory_order_seq_cst);
@@ -164,7 +164,7 @@ absl::StatusOr<TrackedMemory> TrackedMemory::Track(const void* base, uint64_t by
     // Pairs with the acquire load in AnyOverlapping, like the store to `end` below.
     slots_used.store(index + 1, std::memory_order_release);
   }
-  Slot& slot = slots[index];
+  TrackedSlot& slot = slots[index];
   slot.begin.store(begin, std::memory_order_relaxed);
   slot.end.store(begin + bytes, std::memory_order_release);
   return TrackedMemory(index);
