@@ -36,7 +36,7 @@ struct TrackedSlot {
 };
 
 std::array<TrackedSlot, kTrackedMappingsMax> slots;  // accessed as far as they are used
-std::atomic<uint32_t> slots_used = 0;         // no slot from here on was ever taken
+std::atomic<uint32_t> slots_used = 0;                // no slot from here on was ever taken
 uintptr_t page_bytes = 4096;
 struct sigaction earlier_action;
 
@@ -49,10 +49,11 @@ std::vector<uint32_t>& FreeSlots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slots_mutex) {
 // Calls `visit` with each slot that overlaps [begin, end), until one returns true. Async-signal-safe.
 template <typename Visit>
 bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
-  // The acquire loads pair with Track's release stores: a slot's `begin` is valid once its `end` is seen.
+  // Pairs with Track's release store.
   const uint32_t used = slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
     TrackedSlot& slot = slots[i];
+    // Pairs with Track's release store: the slot's `begin` is valid once its `end` is seen.
     const uintptr_t slot_end = slot.end.load(std::memory_order_acquire);
     if (slot_end <= begin) continue;
     const uintptr_t slot_begin = slot.begin.load(std::memory_order_relaxed);
@@ -126,8 +127,9 @@ void CatchMemoryFaults() {
 
 bool IsMemoryLost(const void* address, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
-  return AnyOverlapping(begin, begin + bytes,
-                        [](TrackedSlot& slot, uintptr_t, uintptr_t) { return slot.lost.load(std::memory_order_relaxed); });
+  return AnyOverlapping(begin, begin + bytes, [](TrackedSlot& slot, uintptr_t, uintptr_t) {
+    return slot.lost.load(std::memory_order_relaxed);
+  });
 }
 
 TrackedMemory::TrackedMemory(TrackedMemory&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
@@ -161,11 +163,12 @@ absl::StatusOr<TrackedMemory> TrackedMemory::Track(const void* base, uint64_t by
     return absl::ResourceExhaustedError(
         absl::StrCat("memory: this process maps too much of others (mappings=", index, ", limit=", index, ")"));
   } else {
-    // Pairs with the acquire load in AnyOverlapping, like the store to `end` below.
+    // Pairs with the acquire load in AnyOverlapping.
     slots_used.store(index + 1, std::memory_order_release);
   }
   TrackedSlot& slot = slots[index];
   slot.begin.store(begin, std::memory_order_relaxed);
+  // Pairs with the acquire load in AnyOverlapping.
   slot.end.store(begin + bytes, std::memory_order_release);
   return TrackedMemory(index);
 }

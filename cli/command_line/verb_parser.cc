@@ -44,7 +44,7 @@ void VerbParser::AddVerb(const std::string& family, const std::string& name, con
   CLI::App* const app = above->add_subcommand(name, help)->fallthrough()->group("Verbs");
   app->callback([this, number] { given_ = number; });
   for (const Parameter& parameter : positionals) {
-    Target* const target = &targets_[{number, parameter.name}];
+    ParameterTarget* const target = &targets_[{number, parameter.name}];
     const std::string shown = absl::AsciiStrToUpper(parameter.name);
     target->option = parameter.repeated ? app->add_option(shown, target->all, parameter.help)->expected(1, kRepeatedMax)
                                         : app->add_option(shown, target->one, parameter.help);
@@ -52,7 +52,7 @@ void VerbParser::AddVerb(const std::string& family, const std::string& name, con
   }
   for (const Parameter& parameter : options) {
     const std::string flag = absl::StrCat("--", parameter.name);
-    Target* const target = &targets_[{number, parameter.name}];
+    ParameterTarget* const target = &targets_[{number, parameter.name}];
     if (parameter.value_name.empty()) {
       target->option = app->add_flag_callback(
           flag, [] {}, parameter.help);

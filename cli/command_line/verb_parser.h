@@ -78,8 +78,8 @@ class VerbParser {
   absl::StatusOr<ParsedVerb> Parse(const std::vector<std::string>& arguments);
 
  private:
-  // Target is CLI11's for a parameter.
-  struct Target {
+  // ParameterTarget is CLI11's for a parameter.
+  struct ParameterTarget {
     CLI::Option* option = nullptr;
     std::string one;
     std::vector<std::string> all;  // for a repeated positional
@@ -92,7 +92,7 @@ class VerbParser {
   size_t verb_count_ = 0;
   size_t given_ = 0;  // the verb
   std::map<std::string, CLI::App*> families_;
-  std::map<std::pair<size_t, std::string>, Target> targets_;  // by verb and name
+  std::map<std::pair<size_t, std::string>, ParameterTarget> targets_;  // by verb and name
 };
 
 }  // namespace copse::cli

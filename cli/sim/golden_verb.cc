@@ -13,11 +13,10 @@
 namespace copse::simcli {
 namespace {
 
-constexpr size_t kVectorBytesMax = size_t{1} << 30;
-
 absl::StatusOr<planner::GoldenVector> ReadVector(const std::string& file) {
-  const std::optional<std::string> text = cli::ReadFile(file, kVectorBytesMax);
-  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
+  const std::optional<std::string> text = cli::ReadFile(file);
+  if (!text.has_value() || text->empty())
+    return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
   auto vector = planner::ParseGoldenVector(*text);
   if (!vector.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", vector.status().message()));
   return vector;

@@ -23,10 +23,9 @@ namespace {
 using Order = std::vector<uint32_t>;
 
 constexpr size_t kDisagreementsMax = 20;
-constexpr size_t kTraceBytesMax = size_t{16} << 30;
 
 absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
-  const std::optional<std::string> text = cli::ReadFile(path, kTraceBytesMax);
+  const std::optional<std::string> text = cli::ReadFile(path);
   if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
   tnbc::TraceFile trace;
   const std::string error = tnbc::ParseTrace(*text, &trace);
