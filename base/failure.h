@@ -56,7 +56,6 @@ enum class FailureCause : uint8_t {
 inline constexpr int kFailureCauseCount = 22;
 
 inline constexpr uint32_t kFailureNodeBytes = 128;
-inline constexpr int32_t kNoRank = -1;
 
 // The facts beside code and text, as they pass between a daemon and its clients. All zero: none known.
 struct FailureFacts {

@@ -41,16 +41,16 @@ std::string Padded(uint64_t value, size_t width) {
   return digits.size() < width ? absl::StrCat(std::string(width - digits.size(), '0'), digits) : digits;
 }
 
-struct Range {
+struct NumberRange {
   uint64_t first;
   uint64_t last;
   size_t width;
 };
 
 // A part of a name: fixed text, or one of the numbers in the ranges.
-struct Piece {
+struct NamePart {
   std::string text;
-  std::vector<Range> ranges;
+  std::vector<NumberRange> ranges;
 };
 
 uint64_t SaturatingAdd(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
@@ -67,7 +67,7 @@ class HostlistParser {
     if (AtEnd()) return std::move(hosts_);
     while (true) {
       SkipBlanks();
-      std::vector<Piece> pieces;
+      std::vector<NamePart> pieces;
       const size_t begin = position_;
       RETURN_IF_ERROR(ParseName(&pieces));
       RETURN_IF_ERROR(AppendHosts(begin, pieces));
@@ -100,7 +100,7 @@ class HostlistParser {
     return Error(position_, absl::StrCat("unexpected '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
-  absl::Status ParseName(std::vector<Piece>* pieces) {
+  absl::Status ParseName(std::vector<NamePart>* pieces) {
     size_t brackets = 0;
     while (!AtEnd()) {
       if (At('[')) {
@@ -108,7 +108,7 @@ class HostlistParser {
         if (++brackets > kBracketsMax) {
           return Error(bracket, absl::StrCat("too many brackets in a name (limit ", kBracketsMax, ")"));
         }
-        Piece piece;
+        NamePart piece;
         RETURN_IF_ERROR(ParseRanges(bracket, &piece.ranges));
         pieces->push_back(std::move(piece));
       } else if (IsNameCharacter(text_[position_])) {
@@ -126,9 +126,9 @@ class HostlistParser {
   }
 
   // Parses from behind "[" up to and including "]".
-  absl::Status ParseRanges(size_t bracket, std::vector<Range>* ranges) {
+  absl::Status ParseRanges(size_t bracket, std::vector<NumberRange>* ranges) {
     while (true) {
-      Range range;
+      NumberRange range;
       const size_t begin = position_;
       RETURN_IF_ERROR(ParseNumber(bracket, &range.first, &range.width));
       range.last = range.first;
@@ -168,15 +168,15 @@ class HostlistParser {
   }
 
   // `begin` is the position where the name starts.
-  absl::Status AppendHosts(size_t begin, const std::vector<Piece>& pieces) {
+  absl::Status AppendHosts(size_t begin, const std::vector<NamePart>& pieces) {
     uint64_t count = 1;
     size_t bytes = 0;
-    for (const Piece& piece : pieces) {
+    for (const NamePart& piece : pieces) {
       bytes += piece.text.size();
       if (piece.ranges.empty()) continue;
       uint64_t numbers = 0;
       size_t digits = 0;
-      for (const Range& range : piece.ranges) {
+      for (const NumberRange& range : piece.ranges) {
         numbers = SaturatingAdd(numbers, range.last - range.first + 1);
         digits = std::max({digits, range.width, absl::StrCat(range.last).size()});
       }
@@ -195,7 +195,7 @@ class HostlistParser {
   }
 
   // Appends every host that starts with `*host` and continues with pieces[index...].
-  void AppendFrom(const std::vector<Piece>& pieces, size_t index, std::string* host) {
+  void AppendFrom(const std::vector<NamePart>& pieces, size_t index, std::string* host) {
     // Text needs no branching: it is consumed here, so that the recursion is only as deep as there are brackets.
     const size_t begin = host->size();
     while (index < pieces.size() && pieces[index].ranges.empty()) host->append(pieces[index++].text);
@@ -203,7 +203,7 @@ class HostlistParser {
       hosts_.push_back(*host);
     } else {
       const size_t end = host->size();
-      for (const Range& range : pieces[index].ranges) {
+      for (const NumberRange& range : pieces[index].ranges) {
         for (uint64_t value = range.first; value <= range.last; ++value) {
           host->append(Padded(value, range.width));
           AppendFrom(pieces, index + 1, host);

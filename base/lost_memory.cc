@@ -29,14 +29,14 @@ using lost_memory_internal::lost_mappings;
 // One tracked mapping, which the signal handler reads without a lock. Track stores `end` last (release), which pairs
 // with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first.
 // An `end` of 0 means that the slot is free.
-struct Slot {
+struct TrackedSlot {
   std::atomic<uintptr_t> begin;
   std::atomic<uintptr_t> end;
   std::atomic<bool> lost;
 };
 
-std::array<Slot, kTrackedMappingsMax> slots;  // accessed as far as they are used
-std::atomic<uint32_t> slots_used = 0;         // no slot from here on was ever taken
+std::array<TrackedSlot, kTrackedMappingsMax> slots;  // accessed as far as they are used
+std::atomic<uint32_t> slots_used = 0;                // no slot from here on was ever taken
 uintptr_t page_bytes = 4096;
 struct sigaction earlier_action;
 
@@ -49,10 +49,11 @@ std::vector<uint32_t>& FreeSlots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slots_mutex) {
 // Calls `visit` with each slot that overlaps [begin, end), until one returns true. Async-signal-safe.
 template <typename Visit>
 bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
-  // The acquire loads pair with Track's release stores: a slot's `begin` is valid once its `end` is seen.
+  // Pairs with Track's release store.
   const uint32_t used = slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
-    Slot& slot = slots[i];
+    TrackedSlot& slot = slots[i];
+    // Pairs with Track's release store: the slot's `begin` is valid once its `end` is seen.
     const uintptr_t slot_end = slot.end.load(std::memory_order_acquire);
     if (slot_end <= begin) continue;
     const uintptr_t slot_begin = slot.begin.load(std::memory_order_relaxed);
@@ -63,7 +64,7 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
 
 // Maps zeros over the lost granule around `address`, at most [begin, end). Async-signal-safe: mmap is one system
 // call.
-bool Replace(Slot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
+bool Replace(TrackedSlot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
   // The mark comes before the mapping: no thread may see zeros without it. seq_cst keeps both operations before mmap.
@@ -81,7 +82,7 @@ bool ReplaceLostPage(const siginfo_t& info) {
   if (info.si_code == BUS_MCEERR_AR || info.si_code == BUS_MCEERR_AO) {
     granule_bytes = std::max(page_bytes, uintptr_t{1} << std::min<int>(info.si_addr_lsb, 40));
   }
-  return AnyOverlapping(address, address + 1, [&](Slot& slot, uintptr_t begin, uintptr_t end) {
+  return AnyOverlapping(address, address + 1, [&](TrackedSlot& slot, uintptr_t begin, uintptr_t end) {
     return Replace(slot, begin, end, address, granule_bytes);
   });
 }
@@ -101,7 +102,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     }
   } else if (!is_sent || earlier_action.sa_handler == SIG_DFL) {
     // The access is repeated under the default action, which ends the process.
-    struct sigaction none {};
+    struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     sigaction(signal, &none, nullptr);
     if (is_sent) raise(signal);
@@ -114,7 +115,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
 void CatchMemoryFaults() {
   static const bool caught = [] {
     page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    struct sigaction action {};
+    struct sigaction action = {};
     action.sa_sigaction = OnBusError;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&action.sa_mask);
@@ -126,8 +127,9 @@ void CatchMemoryFaults() {
 
 bool IsMemoryLost(const void* address, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
-  return AnyOverlapping(begin, begin + bytes,
-                        [](Slot& slot, uintptr_t, uintptr_t) { return slot.lost.load(std::memory_order_relaxed); });
+  return AnyOverlapping(begin, begin + bytes, [](TrackedSlot& slot, uintptr_t, uintptr_t) {
+    return slot.lost.load(std::memory_order_relaxed);
+  });
 }
 
 TrackedMemory::TrackedMemory(TrackedMemory&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
@@ -139,7 +141,7 @@ TrackedMemory& TrackedMemory::operator=(TrackedMemory&& other) noexcept {
 
 TrackedMemory::~TrackedMemory() {
   if (slot_ < 0) return;
-  Slot& slot = slots[static_cast<size_t>(slot_)];
+  TrackedSlot& slot = slots[static_cast<size_t>(slot_)];
   // `end` is cleared first, which pairs with the handler's loads in AnyOverlapping: a fault that comes later no longer
   // finds the slot, so it cannot set `lost` after it was cleared.
   slot.end.store(0, std::memory_order_seq_cst);
@@ -161,11 +163,12 @@ absl::StatusOr<TrackedMemory> TrackedMemory::Track(const void* base, uint64_t by
     return absl::ResourceExhaustedError(
         absl::StrCat("memory: this process maps too much of others (mappings=", index, ", limit=", index, ")"));
   } else {
-    // Pairs with the acquire load in AnyOverlapping, like the store to `end` below.
+    // Pairs with the acquire load in AnyOverlapping.
     slots_used.store(index + 1, std::memory_order_release);
   }
-  Slot& slot = slots[index];
+  TrackedSlot& slot = slots[index];
   slot.begin.store(begin, std::memory_order_relaxed);
+  // Pairs with the acquire load in AnyOverlapping.
   slot.end.store(begin + bytes, std::memory_order_release);
   return TrackedMemory(index);
 }

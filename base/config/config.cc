@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -49,30 +51,32 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return Error("longer than a configuration", absl::StrCat("file=", path, ", limit=", kFileBytesMax));
 }
 
-std::optional<bool> ParseBool(const std::string& text) {
-  for (const char* yes : {"true", "yes", "on", "1"}) {
-    if (absl::EqualsIgnoreCase(text, yes)) return true;
-  }
-  for (const char* no : {"false", "no", "off", "0"}) {
-    if (absl::EqualsIgnoreCase(text, no)) return false;
-  }
-  return std::nullopt;
+bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* word) { return absl::EqualsIgnoreCase(text, word); });
 }
 
-std::optional<int64_t> ParseInteger(const std::string& text) {
+// Returns the number that orders texts of the type, durations in nanoseconds; nothing if `text` is not of the type.
+std::optional<int64_t> NumberOf(Type type, const std::string& text) {
   int64_t value = 0;
-  if (!absl::SimpleAtoi(text, &value)) return std::nullopt;
+  switch (type) {
+    case Type::kBool:
+      if (IsOneOf(text, {"true", "yes", "on", "1"})) return 1;
+      return IsOneOf(text, {"false", "no", "off", "0"}) ? std::optional(value) : std::nullopt;
+    case Type::kInteger:
+      return absl::SimpleAtoi(text, &value) ? std::optional(value) : std::nullopt;
+    case Type::kDuration: {
+      const absl::StatusOr<absl::Duration> duration = ParseDuration(text);
+      return duration.ok() ? std::optional(absl::ToInt64Nanoseconds(*duration)) : std::nullopt;
+    }
+    case Type::kBytes: {
+      const absl::StatusOr<int64_t> bytes = ParseBytes(text);
+      return bytes.ok() ? std::optional(*bytes) : std::nullopt;
+    }
+    case Type::kText:
+    case Type::kList:
+      break;
+  }
   return value;
-}
-
-std::optional<absl::Duration> ParseTime(const std::string& text) {
-  const absl::StatusOr<absl::Duration> value = ParseDuration(text);
-  return value.ok() ? std::optional(*value) : std::nullopt;
-}
-
-std::optional<uint64_t> ParseSize(const std::string& text) {
-  const absl::StatusOr<int64_t> value = ParseBytes(text);
-  return value.ok() ? std::optional(static_cast<uint64_t>(*value)) : std::nullopt;
 }
 
 std::string_view TypeText(Type type) {
@@ -93,15 +97,6 @@ std::string_view TypeText(Type type) {
   return "?";
 }
 
-// Returns -1 below the lowest, 1 above the highest, else 0. Precondition: all texts parse.
-template <typename Parse>
-int Place(Parse parse, const Key& key, const std::string& text) {
-  const auto value = parse(text);
-  if (!key.lowest.empty() && *value < *parse(key.lowest)) return -1;
-  if (!key.highest.empty() && *value > *parse(key.highest)) return 1;
-  return 0;
-}
-
 // Quotes the text as YAML does for one scalar.
 std::string Quoted(const std::string& text) {
   static constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
@@ -112,85 +107,41 @@ std::string Quoted(const std::string& text) {
                       "\"");
 }
 
+// Returns the sources' variables whose names begin with `prefix`.
+std::map<std::string, std::string> Variables(const Sources& sources, const std::string& prefix) {
+  std::map<std::string, std::string> all;
+  if (sources.environment.has_value()) {
+    all = *sources.environment;
+  } else {
+    for (char** each = environ; *each != nullptr; ++each) all.insert(absl::StrSplit(*each, absl::MaxSplits('=', 1)));
+  }
+  std::erase_if(all, [&](const auto& variable) { return !absl::StartsWith(variable.first, prefix); });
+  return all;
+}
+
 }  // namespace
 
 Config::Config(std::string program, std::vector<Key> keys) : program_(std::move(program)), keys_(std::move(keys)) {
   for (const Key& key : keys_) {
-    const absl::Status status = Check(key, key.default_text);
+    const absl::Status status = Check(key, key.default_text, "default");
     if (!status.ok()) std::fprintf(stderr, "default of %s: %s\n", key.name.c_str(), status.ToString().c_str());
     CHECK(status.ok());
     CHECK(values_.emplace(key.name, Value{key.default_text, "default"}).second);
   }
 }
 
-absl::Status Config::Check(const Key& key, const std::string& text) {
-  const auto bad = [&](std::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text));
+absl::Status Config::Check(const Key& key, const std::string& text, const std::string& origin) {
+  const auto refused = [&](std::string_view why, const std::string& limit = "") {
+    return Error(
+        why, absl::StrCat("key=", key.name, ", value=", text, limit.empty() ? "" : ", limit=", limit, ", ", origin));
   };
-  bool parses = true;
-  int place = 0;
-  switch (key.type) {
-    case Type::kBool:
-      parses = ParseBool(text).has_value();
-      break;
-    case Type::kInteger:
-      parses = ParseInteger(text).has_value();
-      if (parses) place = Place(ParseInteger, key, text);
-      break;
-    case Type::kDuration:
-      parses = ParseTime(text).has_value();
-      if (parses) place = Place(ParseTime, key, text);
-      break;
-    case Type::kBytes:
-      parses = ParseSize(text).has_value();
-      if (parses) place = Place(ParseSize, key, text);
-      break;
-    case Type::kText:
-    case Type::kList:
-      break;
-  }
-  if (!parses) return bad(absl::StrCat("not ", AbslView(TypeText(key.type))));
-  const auto outside = [&](std::string_view why, const std::string& limit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text, ", limit=", limit));
-  };
-  if (place < 0) return outside("too small", key.lowest);
-  if (place > 0) return outside("too large", key.highest);
-  if (!key.choices.empty()) {
-    for (const std::string& choice : key.choices) {
-      if (choice == text) return absl::OkStatus();
-    }
-    return bad(absl::StrCat("not one of ", absl::StrJoin(key.choices, ", ")));
-  }
-  return absl::OkStatus();
+  const std::optional<int64_t> value = NumberOf(key.type, text);
+  if (!value.has_value()) return refused(absl::StrCat("not ", AbslView(TypeText(key.type))));
+  if (!key.lowest.empty() && *value < *NumberOf(key.type, key.lowest)) return refused("too small", key.lowest);
+  if (!key.highest.empty() && *value > *NumberOf(key.type, key.highest)) return refused("too large", key.highest);
+  if (key.choices.empty() || std::count(key.choices.begin(), key.choices.end(), text) > 0) return absl::OkStatus();
+  return refused(absl::StrCat("not one of ", absl::StrJoin(key.choices, ", ")));
 }
-
-namespace {
-
-// Turns Check's "what|things" into the one-line error, with its origin.
-absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
-  const std::string text(status.message());
-  const size_t bar = text.find('|');
-  return Error(text.substr(0, bar), absl::StrCat(text.substr(bar + 1), ", ", origin));
-}
-
-// Returns the sources' variables whose names begin with `prefix`.
-std::map<std::string, std::string> Variables(const Sources& sources, const std::string& prefix) {
-  std::map<std::string, std::string> found;
-  if (sources.environment.has_value()) {
-    for (const auto& [name, text] : *sources.environment) {
-      if (absl::StartsWith(name, prefix)) found[name] = text;
-    }
-    return found;
-  }
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::pair<std::string, std::string> variable = absl::StrSplit(*each, absl::MaxSplits('=', 1));
-    if (absl::StartsWith(variable.first, prefix)) found.insert(variable);
-  }
-  return found;
-}
-
-}  // namespace
 
 const Key* Config::Find(std::string_view name) const {
   for (const Key& key : keys_) {
@@ -232,8 +183,7 @@ absl::Status Config::LoadFile(const Sources& sources, Values* values) const {
     } else if (!entry.second.IsNull()) {
       return Error(absl::StrCat("not ", AbslView(TypeText(key->type))), absl::StrCat("key=", name, ", ", where));
     }
-    const absl::Status status = Check(*key, text);
-    if (!status.ok()) return WithOrigin(status, where);
+    RETURN_IF_ERROR(Check(*key, text, where));
     (*values)[name] = {text, absl::StrCat("file ", sources.file, ":", entry.first.Mark().line + 1)};
   }
   return absl::OkStatus();
@@ -247,8 +197,7 @@ absl::Status Config::Load(const Sources& sources) {
   for (const Key& key : keys_) {
     const auto variable = variables.extract(EnvironmentName(key.name));
     if (variable.empty()) continue;
-    const absl::Status status = Check(key, variable.mapped());
-    if (!status.ok()) return WithOrigin(status, absl::StrCat("environment=", variable.key()));
+    RETURN_IF_ERROR(Check(key, variable.mapped(), absl::StrCat("environment=", variable.key())));
     values[key.name] = {variable.mapped(), absl::StrCat("environment ", variable.key())};
   }
   for (const std::string& setting : sources.settings) {
@@ -258,8 +207,7 @@ absl::Status Config::Load(const Sources& sources) {
     const Key* key = Find(name);
     if (key == nullptr) return Error("unknown key", absl::StrCat("key=", name, ", flag=--set"));
     const std::string text = setting.substr(equals + 1);
-    const absl::Status status = Check(*key, text);
-    if (!status.ok()) return WithOrigin(status, "flag=--set");
+    RETURN_IF_ERROR(Check(*key, text, "flag=--set"));
     values[name] = {text, "--set"};
   }
   values_ = std::move(values);
@@ -276,10 +224,12 @@ const Config::Value& Config::Get(std::string_view key, std::optional<Type> type)
 }
 
 const std::string& Config::Text(std::string_view key) const { return Get(key, std::nullopt).text; }
-bool Config::Bool(std::string_view key) const { return *ParseBool(Get(key, Type::kBool).text); }
-int64_t Config::Integer(std::string_view key) const { return *ParseInteger(Get(key, Type::kInteger).text); }
-absl::Duration Config::Duration(std::string_view key) const { return *ParseTime(Get(key, Type::kDuration).text); }
-uint64_t Config::Bytes(std::string_view key) const { return *ParseSize(Get(key, Type::kBytes).text); }
+bool Config::Bool(std::string_view key) const { return *NumberOf(Type::kBool, Get(key, Type::kBool).text) != 0; }
+int64_t Config::Integer(std::string_view key) const { return *NumberOf(Type::kInteger, Get(key, Type::kInteger).text); }
+absl::Duration Config::Duration(std::string_view key) const { return *ParseDuration(Get(key, Type::kDuration).text); }
+uint64_t Config::Bytes(std::string_view key) const {
+  return static_cast<uint64_t>(*ParseBytes(Get(key, Type::kBytes).text));
+}
 
 std::vector<std::string> Config::List(std::string_view key) const {
   std::vector<std::string> items;

@@ -94,7 +94,8 @@ class Config {
   const Key* Find(std::string_view name) const;
   const Value& Get(std::string_view key, std::optional<Type> type) const;
   absl::Status LoadFile(const Sources& sources, Values* values) const;
-  static absl::Status Check(const Key& key, const std::string& text);
+  // `origin` ends the error: "file=x.yaml:3".
+  static absl::Status Check(const Key& key, const std::string& text, const std::string& origin);
 
   std::string program_;
   std::vector<Key> keys_;

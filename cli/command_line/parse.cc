@@ -38,6 +38,11 @@ void SetUp(CLI::App* app, const std::string& name, const std::string& footer, si
   app->get_formatter()->column_width(column_width);
 }
 
+CLI::Option* AddFormatOption(CLI::App* app, std::string* format, const std::string& help) {
+  const auto formats = CLI::IsMember({"table", "json"});
+  return app->add_option("-w,--write-out", *format, help)->option_text("table|json")->check(formats);
+}
+
 absl::Status UsageError(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("usage: ", what, "; try --help"));
 }

@@ -17,6 +17,9 @@ namespace copse::cli {
 // Sets the program's name, --help, --version and the format of its help.
 void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width);
 
+// Adds the option -w of programs that write a table or JSON.
+CLI::Option* AddFormatOption(CLI::App* app, std::string* format, const std::string& help);
+
 // Makes the error "usage: WHAT; try --help", INVALID_ARGUMENT.
 absl::Status UsageError(const std::string& what);
 

@@ -5,6 +5,8 @@
 #include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 
 namespace copse::cli {
@@ -15,58 +17,64 @@ constexpr int kRepeatedMax = 1 << 20;
 
 }  // namespace
 
+std::string Arguments::Text(const std::string& name, const std::string& fallback) const {
+  const auto it = values.find(name);
+  return it == values.end() ? fallback : absl::StrJoin(it->second, ",");
+}
+
 VerbParser::VerbParser(const ProgramSyntax& program) : app_(program.description) {
   SetUp(&app_, program.name, program.footer, kColumnWidth);
   app_.require_subcommand(1);
 }
 
-void VerbParser::AddVerb(const VerbSyntax& verb) {
+void VerbParser::AddVerb(const std::string& family, const std::string& name, const std::string& help,
+                         const std::vector<Parameter>& positionals, const std::vector<Parameter>& options) {
   const size_t number = verb_count_++;
-  CLI::App* family = &app_;
-  if (!verb.family.empty()) {
-    CLI::App*& known = families_[verb.family];
+  CLI::App* above = &app_;
+  if (!family.empty()) {
+    CLI::App*& known = families_[family];
     if (known == nullptr) {
-      known = app_.add_subcommand(verb.family)->require_subcommand(1)->fallthrough()->group("Verbs");
+      known = app_.add_subcommand(family)->require_subcommand(1)->fallthrough()->group("Verbs");
     }
-    family = known;
+    above = known;
     // A family's description lists its verbs.
-    const std::string& so_far = family->get_description();
-    family->description(absl::StrCat(so_far, so_far.empty() ? "" : ", ", verb.name));
+    const std::string& so_far = known->get_description();
+    known->description(absl::StrCat(so_far, so_far.empty() ? "" : ", ", name));
   }
-  CLI::App* const app = family->add_subcommand(verb.name, verb.help)->fallthrough()->group("Verbs");
+  CLI::App* const app = above->add_subcommand(name, help)->fallthrough()->group("Verbs");
   app->callback([this, number] { given_ = number; });
-  for (const ParameterSyntax& parameter : verb.positionals) {
-    Value* const value = &values_[{number, parameter.name}];
+  for (const Parameter& parameter : positionals) {
+    ParameterTarget* const target = &targets_[{number, parameter.name}];
     const std::string shown = absl::AsciiStrToUpper(parameter.name);
-    value->option = parameter.repeated ? app->add_option(shown, value->all, parameter.help)->expected(1, kRepeatedMax)
-                                       : app->add_option(shown, value->one, parameter.help);
-    value->option->required(!parameter.optional)->option_text(" ");
+    target->option = parameter.repeated ? app->add_option(shown, target->all, parameter.help)->expected(1, kRepeatedMax)
+                                        : app->add_option(shown, target->one, parameter.help);
+    target->option->required(!parameter.optional)->option_text(" ");
   }
-  for (const ParameterSyntax& parameter : verb.options) {
+  for (const Parameter& parameter : options) {
     const std::string flag = absl::StrCat("--", parameter.name);
-    Value* const value = &values_[{number, parameter.name}];
+    ParameterTarget* const target = &targets_[{number, parameter.name}];
     if (parameter.value_name.empty()) {
-      value->option = app->add_flag_callback(
+      target->option = app->add_flag_callback(
           flag, [] {}, parameter.help);
       continue;
     }
     // CLI11 accepts several values, joined or the last. The values are read from its results.
-    value->option =
-        app->add_option(flag, value->one, parameter.help)
+    target->option =
+        app->add_option(flag, target->one, parameter.help)
             ->option_text(parameter.value_name)
             ->multi_option_policy(parameter.repeated ? CLI::MultiOptionPolicy::Join : CLI::MultiOptionPolicy::TakeLast);
   }
 }
 
 absl::StatusOr<ParsedVerb> VerbParser::Parse(const std::vector<std::string>& arguments) {
-  const absl::StatusOr<std::optional<std::string>> answer = cli::Parse(&app_, arguments);
-  if (!answer.ok()) return answer.status();
-  ParsedVerb parsed{.answer = *answer, .verb = given_, .values = {}};
-  for (const auto& [key, value] : values_) {
-    if (key.first != given_ || value.option->count() == 0) continue;
-    const std::vector<std::string>& results = value.option->results();
-    const bool all = value.option->get_multi_option_policy() == CLI::MultiOptionPolicy::Join || !value.all.empty();
-    parsed.values[key.second] = all ? results : std::vector<std::string>{results.back()};
+  ParsedVerb parsed;
+  ASSIGN_OR_RETURN(parsed.answer, cli::Parse(&app_, arguments));
+  parsed.verb = given_;
+  for (const auto& [key, target] : targets_) {
+    if (key.first != given_ || target.option->count() == 0) continue;
+    const std::vector<std::string>& results = target.option->results();
+    const bool all = target.option->get_multi_option_policy() == CLI::MultiOptionPolicy::Join || !target.all.empty();
+    parsed.arguments.values[key.second] = all ? results : std::vector<std::string>{results.back()};
   }
   return parsed;
 }

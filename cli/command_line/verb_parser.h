@@ -5,6 +5,7 @@
 #define COPSE_CLI_COMMAND_LINE_VERB_PARSER_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@
 
 namespace copse::cli {
 
-struct ParameterSyntax {
+struct Parameter {
   std::string name;        // "file": FILE as a positional, --file as an option
   std::string value_name;  // for an option: "FILE"; empty: a switch
   std::string help;
@@ -24,12 +25,27 @@ struct ParameterSyntax {
   bool optional = false;  // for a positional
 };
 
-struct VerbSyntax {
+// Verb is a verb that is run by a function of type `Run`, to which the program gives the verb's Arguments.
+template <typename Run>
+struct Verb {
   std::string family;  // empty: the verb stands alone
   std::string name;
   std::string help;  // one line
-  std::vector<ParameterSyntax> positionals;
-  std::vector<ParameterSyntax> options;
+  std::vector<Parameter> positionals;
+  std::vector<Parameter> options;
+  double timeout_s = 5;  // for programs that limit a verb's time
+  std::function<Run> run;
+
+  std::string FullName() const { return family.empty() ? name : family + " " + name; }
+};
+
+// Arguments holds the values given for a verb's parameters, by name; "true" for a switch.
+struct Arguments {
+  std::map<std::string, std::vector<std::string>> values;
+
+  bool Has(const std::string& name) const { return values.count(name) > 0; }
+  // Returns the value, those of a repeated parameter joined by commas; `fallback` if none is given.
+  std::string Text(const std::string& name, const std::string& fallback = "") const;
 };
 
 struct ProgramSyntax {
@@ -41,8 +57,7 @@ struct ProgramSyntax {
 struct ParsedVerb {
   std::optional<std::string> answer;  // if set, the program prints it and ends
   size_t verb = 0;                    // its number from AddVerb
-  // Values given for the verb's parameters, by name; "true" for a switch.
-  std::map<std::string, std::vector<std::string>> values;
+  Arguments arguments;
 };
 
 // VerbParser owns one parse's CLI11 objects and their targets. Calls: AddVerb*, then one Parse.
@@ -54,24 +69,30 @@ class VerbParser {
 
   // Gives access for the program's own options; they may stand before or after the verb.
   CLI::App* app() { return &app_; }
-  // Adds a verb; verbs are numbered from 0.
-  void AddVerb(const VerbSyntax& verb);
+  // Adds verbs, which are numbered from 0.
+  template <typename Run>
+  void AddVerbs(const std::vector<Verb<Run>>& verbs) {
+    for (const Verb<Run>& verb : verbs) AddVerb(verb.family, verb.name, verb.help, verb.positionals, verb.options);
+  }
   // Parses `arguments`, which exclude the program's name. INVALID_ARGUMENT describes the mistake in one line.
   absl::StatusOr<ParsedVerb> Parse(const std::vector<std::string>& arguments);
 
  private:
-  // Value is CLI11's target for a parameter.
-  struct Value {
+  // ParameterTarget is CLI11's for a parameter.
+  struct ParameterTarget {
     CLI::Option* option = nullptr;
     std::string one;
     std::vector<std::string> all;  // for a repeated positional
   };
 
+  void AddVerb(const std::string& family, const std::string& name, const std::string& help,
+               const std::vector<Parameter>& positionals, const std::vector<Parameter>& options);
+
   CLI::App app_;
   size_t verb_count_ = 0;
   size_t given_ = 0;  // the verb
   std::map<std::string, CLI::App*> families_;
-  std::map<std::pair<size_t, std::string>, Value> values_;  // by verb and name
+  std::map<std::pair<size_t, std::string>, ParameterTarget> targets_;  // by verb and name
 };
 
 }  // namespace copse::cli

@@ -19,17 +19,16 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 absl::StatusOr<ParsedVerb> Parse(const std::vector<std::string>& arguments) {
   VerbParser parser({.name = "tool", .description = "Does things.", .footer = "Exit codes: 0."});
-  parser.AddVerb({.family = "node", .name = "list", .help = "all", .positionals = {}, .options = {{"all", "", "a"}}});
-  parser.AddVerb({.family = "node",
-                  .name = "show",
-                  .help = "one",
-                  .positionals = {{"node", "", "its name"}, {"part", "", "of it", false, true}},
-                  .options = {}});
-  parser.AddVerb({.family = "",
-                  .name = "run",
-                  .help = "runs",
-                  .positionals = {{"file", "", "files", true}},
-                  .options = {{"size", "N", "size"}, {"name", "TEXT", "names", true}}});
+  parser.AddVerbs(
+      std::vector<Verb<void()>>{{.family = "node", .name = "list", .help = "all", .options = {{"all", "", "a"}}},
+                                {.family = "node",
+                                 .name = "show",
+                                 .help = "one",
+                                 .positionals = {{"node", "", "its name"}, {"part", "", "of it", false, true}}},
+                                {.name = "run",
+                                 .help = "runs",
+                                 .positionals = {{"file", "", "files", true}},
+                                 .options = {{"size", "N", "size"}, {"name", "TEXT", "names", true}}}});
   return parser.Parse(arguments);
 }
 
@@ -37,24 +36,24 @@ TEST(VerbParserTest, VerbsAndWhatWasGiven) {
   auto parsed = Parse({"node", "list", "--all"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->verb, 0u);
-  EXPECT_THAT(parsed->values["all"], ElementsAre("true"));
+  EXPECT_THAT(parsed->arguments.values["all"], ElementsAre("true"));
   parsed = Parse({"node", "show", "n1"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->verb, 1u);
-  EXPECT_THAT(parsed->values["node"], ElementsAre("n1"));
-  EXPECT_EQ(parsed->values.count("part"), 0u);
+  EXPECT_THAT(parsed->arguments.values["node"], ElementsAre("n1"));
+  EXPECT_EQ(parsed->arguments.values.count("part"), 0u);
   parsed = Parse({"node", "show", "n1", "cores"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_THAT(parsed->values["part"], ElementsAre("cores"));
+  EXPECT_THAT(parsed->arguments.values["part"], ElementsAre("cores"));
 }
 
 TEST(VerbParserTest, OfAnOptionThatIsNotRepeatedTheLastCounts) {
   auto parsed = Parse({"run", "a", "b", "--size", "1", "--name", "x", "--size=2", "--name", "y"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->verb, 2u);
-  EXPECT_THAT(parsed->values["file"], ElementsAre("a", "b"));
-  EXPECT_THAT(parsed->values["size"], ElementsAre("2"));
-  EXPECT_THAT(parsed->values["name"], ElementsAre("x", "y"));
+  EXPECT_THAT(parsed->arguments.values["file"], ElementsAre("a", "b"));
+  EXPECT_THAT(parsed->arguments.values["size"], ElementsAre("2"));
+  EXPECT_THAT(parsed->arguments.values["name"], ElementsAre("x", "y"));
 }
 
 TEST(VerbParserTest, MistakesAreOneLineThatNamesThem) {

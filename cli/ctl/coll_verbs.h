@@ -16,7 +16,6 @@ namespace copse::ctl {
 
 std::vector<Verb> CollVerbs();
 
-Json ToJson(const v1::CollectiveRow& call);
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
 
 }  // namespace copse::ctl

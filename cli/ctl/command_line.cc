@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/command_line.h"
 
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 #include "cli/command_line/verb_parser.h"
@@ -18,12 +16,6 @@ namespace {
 constexpr char kFooter[] =
     "Options may stand before or after the verb; `copsectl VERB --help` tells a verb's own.\n"
     "Exit codes: 0 done, 1 failed, 2 bad usage, 3 cannot reach the server, 4 timed out.";
-
-std::vector<cli::ParameterSyntax> SyntaxOf(const std::vector<Parameter>& parameters) {
-  std::vector<cli::ParameterSyntax> syntax;
-  for (const Parameter& p : parameters) syntax.push_back({p.name, p.value_name, p.help, p.repeated, p.optional});
-  return syntax;
-}
 
 // CommonOptions holds the options of all verbs as given.
 struct CommonOptions {
@@ -38,10 +30,7 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
          "the planner's address, default 127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
-  app->add_option("-w,--write-out", common->format, "how to write (COPSECTL_WRITE_OUT)")
-      ->option_text("table|json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->envname("COPSECTL_WRITE_OUT");
+  cli::AddFormatOption(app, &common->format, "how to write (COPSECTL_WRITE_OUT)")->envname("COPSECTL_WRITE_OUT");
   app->add_option("--timeout", common->timeout_s,
                   "seconds for the whole verb; default 5, team replan and topo import 30 (COPSECTL_TIMEOUT)")
       ->option_text("S")
@@ -59,19 +48,15 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
       ->envname("COPSECTL_INSECURE");
 }
 
-// Joins the values of each parameter; empty ones count as not given.
-absl::StatusOr<Arguments> ArgumentsOf(const cli::ParsedVerb& parsed, const Verb& verb) {
-  std::map<std::string, std::string> given;
-  for (const auto& [name, values] : parsed.values) {
-    const std::string value = absl::StrJoin(values, ",");
-    if (!value.empty()) given[name] = value;
-  }
-  for (const Parameter& parameter : verb.positionals) {
-    if (given.count(parameter.name) == 0 && !parameter.optional) {
+// Empty values count as not given.
+absl::StatusOr<Arguments> GivenArguments(Arguments arguments, const Verb& verb) {
+  std::erase_if(arguments.values, [&](const auto& item) { return arguments.Text(item.first).empty(); });
+  for (const cli::Parameter& parameter : verb.positionals) {
+    if (!arguments.Has(parameter.name) && !parameter.optional) {
       return cli::UsageError(absl::StrCat("empty argument (argument=", parameter.name, ")"));
     }
   }
-  return Arguments(std::move(given));
+  return arguments;
 }
 
 }  // namespace
@@ -83,18 +68,12 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   CommandLine line;
   CommonOptions common;
   AddCommonOptions(parser.app(), &common, &line);
-  for (const Verb& verb : verbs) {
-    parser.AddVerb({.family = verb.family,
-                    .name = verb.name,
-                    .help = verb.help,
-                    .positionals = SyntaxOf(verb.positionals),
-                    .options = SyntaxOf(verb.options)});
-  }
+  parser.AddVerbs(verbs);
   ASSIGN_OR_RETURN(const cli::ParsedVerb parsed, parser.Parse(arguments));
   line.answer = parsed.answer;
   if (line.answer.has_value()) return line;
   line.verb = &verbs[parsed.verb];
-  ASSIGN_OR_RETURN(line.arguments, ArgumentsOf(parsed, *line.verb));
+  ASSIGN_OR_RETURN(line.arguments, GivenArguments(parsed.arguments, *line.verb));
   line.format = common.format == "json" ? Format::kJson : Format::kTable;
   if (common.width >= 0) line.width = static_cast<size_t>(common.width);
   const double timeout_s = common.timeout_s.value_or(line.verb->timeout_s);

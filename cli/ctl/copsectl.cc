@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
+#include "cli/command_line/table.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/ctl/coll_verbs.h"
 #include "cli/ctl/command_line.h"
@@ -12,7 +13,6 @@
 #include "cli/ctl/plan_verbs.h"
 #include "cli/ctl/probe_verbs.h"
 #include "cli/ctl/stats_verbs.h"
-#include "cli/ctl/table.h"
 #include "cli/ctl/team_verbs.h"
 #include "cli/ctl/topo_verbs.h"
 #include "cli/ctl/trace_verbs.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr int kExitUsage = 2;
 
 std::string ErrorLine(const std::string& what, std::string_view why) {
-  return absl::StrCat("copsectl: ", what, what.empty() ? "" : ": ", Printable(why), "\n");
+  return absl::StrCat("copsectl: ", what, what.empty() ? "" : ": ", cli::Printable(why), "\n");
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command_line/table.h"
 #include "cli/ctl/coll_verbs.h"
-#include "cli/ctl/counters.h"
-#include "cli/ctl/table.h"
+#include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
 namespace {
@@ -18,53 +18,44 @@ std::string StateOf(const v1::NodeRow& node) {
   return node.state() == "ready" && !node.connected() ? "away" : node.state();
 }
 
-Json ToJson(const v1::NodeRow& node) {
-  return {{"name", node.name()},
-          {"state", StateOf(node)},
-          {"incarnation", node.incarnation()},
-          {"address", node.address()},
-          {"version", node.version()},
-          {"ranks", node.ranks()},
-          {"last_seen_s", node.last_seen_s()},
-          {"connected", node.connected()},
-          {"cores", node.cores()},
-          {"memory_limit_bytes", node.memory_limit_bytes()}};
+Json NodeJson(const v1::NodeRow& node) {
+  Json json = ToJson(node);
+  json["state"] = StateOf(node);
+  return json;
 }
 
 std::string LastSeen(const v1::NodeRow& node) {
-  return node.connected() ? "now" : absl::StrCat(FormatSeconds(node.last_seen_s()), " ago");
+  return node.connected() ? "now" : absl::StrCat(cli::FormatSeconds(node.last_seen_s()), " ago");
 }
 
 std::string Bytes(uint64_t bytes) { return FormatBytes(static_cast<int64_t>(bytes)); }
 
-void AppendCounters(const Counters& counters, std::vector<std::pair<std::string, std::string>>* details) {
-  for (const auto& [name, value] : counters) details->emplace_back(name, absl::StrCat(value));
+void AppendCounters(const CounterMap& counters, cli::Details* details) {
+  for (const auto& [name, value] : Sorted(counters)) details->emplace_back(name, absl::StrCat(value));
 }
 
 absl::Status List(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->ListNodes({}));
-  context.out = RenderNodes(reply, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->Call(&PlannerAdmin::ListNodes, {}));
+  return context.Answer(RenderNodes(reply, context.style));
 }
 
 absl::Status Show(const Arguments& arguments, VerbContext& context) {
   v1::ShowNodeRequest request;
   request.set_name(arguments.Text("node"));
-  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, context.client->ShowNode(request));
-  context.out = RenderNode(reply, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, context.client->Call(&PlannerAdmin::ShowNode, request));
+  return context.Answer(RenderNode(reply, context.style));
 }
 
 absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
   v1::DrainNodeRequest request;
   request.set_node(arguments.Text("node"));
   request.set_off(off);
-  RETURN_IF_ERROR(context.client->DrainNode(request).status());
-  if (context.style.format == Format::kJson) {
+  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
+  if (context.wants_json()) {
     context.out = DumpJson({{"ok", true}, {"name", request.node()}, {"draining", !off}});
   } else {
-    context.out =
-        absl::StrCat("node ", Printable(request.node()), off ? " takes new teams again\n" : " takes no new teams\n");
+    context.out = absl::StrCat("node ", cli::Printable(request.node()),
+                               off ? " takes new teams again\n" : " takes no new teams\n");
   }
   return absl::OkStatus();
 }
@@ -72,20 +63,19 @@ absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
 absl::Status Remove(const Arguments& arguments, VerbContext& context) {
   v1::RemoveNodeRequest request;
   request.set_node(arguments.Text("node"));
-  RETURN_IF_ERROR(context.client->RemoveNode(request).status());
-  if (context.style.format == Format::kJson) {
+  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::RemoveNode, request).status());
+  if (context.wants_json()) {
     context.out = DumpJson({{"ok", true}, {"name", request.node()}});
   } else {
     context.out =
-        absl::StrCat("node ", Printable(request.node()), " is removed, and teams that it was in are broken\n");
+        absl::StrCat("node ", cli::Printable(request.node()), " is removed, and teams that it was in are broken\n");
   }
   return absl::OkStatus();
 }
 
 absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Status({}));
-  context.out = RenderDaemonStatus(answer, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Call(&DaemonAdmin::Status, {}));
+  return context.Answer(RenderDaemonStatus(answer, context.style));
 }
 
 }  // namespace
@@ -93,75 +83,51 @@ absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
 std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style) {
   if (style.format == Format::kJson) {
     Json json = Json::array();
-    for (const v1::NodeRow& node : reply.nodes()) json.push_back(ToJson(node));
+    for (const v1::NodeRow& node : reply.nodes()) json.push_back(NodeJson(node));
     return DumpJson(json);
   }
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{"NAME"},
-               {"STATE"},
-               {"RANKS", kRight},
-               {"CORES", kRight},
-               {"MEMORY", kRight},
-               {"LAST SEEN", kRight},
-               {"VERSION"},
-               {"ADDRESS"}});
+  cli::TableRows rows = {{"NAME", "STATE", "RANKS>", "CORES>", "MEMORY>", "LAST SEEN>", "VERSION", "ADDRESS"}};
   for (const v1::NodeRow& node : reply.nodes()) {
-    table.AddRow({node.name(), StateOf(node), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
-                  Bytes(node.memory_limit_bytes()), LastSeen(node), node.version(), node.address()});
+    rows.push_back({node.name(), StateOf(node), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
+                    Bytes(node.memory_limit_bytes()), LastSeen(node), node.version(), node.address()});
   }
-  return table.Render(style.width);
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style) {
   const v1::NodeRow& node = reply.node();
-  const Counters counters = Sorted(reply.counters());
   if (style.format == Format::kJson) {
-    Json json = ToJson(node);
+    Json json = NodeJson(node);
     json["answered"] = reply.answered();
     if (reply.answered()) {
       json["clients"] = reply.clients();
       json["teams"] = reply.teams();
-      json["counters"] = ToJson(counters);
+      json["counters"] = Sorted(reply.counters());
     }
     return DumpJson(json);
   }
-  std::vector<std::pair<std::string, std::string>> details = {{"name", node.name()},
-                                                              {"state", StateOf(node)},
-                                                              {"incarnation", absl::StrCat(node.incarnation())},
-                                                              {"address", node.address()},
-                                                              {"version", node.version()},
-                                                              {"ranks", absl::StrCat(node.ranks())},
-                                                              {"cores", absl::StrCat(node.cores())},
-                                                              {"memory limit", Bytes(node.memory_limit_bytes())},
-                                                              {"last seen", LastSeen(node)}};
+  cli::Details details = {{"name", node.name()},
+                          {"state", StateOf(node)},
+                          {"incarnation", absl::StrCat(node.incarnation())},
+                          {"address", node.address()},
+                          {"version", node.version()},
+                          {"ranks", absl::StrCat(node.ranks())},
+                          {"cores", absl::StrCat(node.cores())},
+                          {"memory limit", Bytes(node.memory_limit_bytes())},
+                          {"last seen", LastSeen(node)}};
   if (reply.answered()) {
     details.emplace_back("clients", absl::StrCat(reply.clients()));
     details.emplace_back("teams", absl::StrCat(reply.teams()));
-    AppendCounters(counters, &details);
+    AppendCounters(reply.counters(), &details);
   } else {
     details.emplace_back("daemon", "did not answer");
   }
-  return RenderDetails(details, style.width);
+  return cli::RenderDetails(details, style.width);
 }
 
 std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& style) {
-  const Counters counters = Sorted(answer.counters());
-  if (style.format == Format::kJson) {
-    Json calls = Json::array();
-    for (const v1::CollectiveRow& call : answer.collectives()) calls.push_back(ToJson(call));
-    return DumpJson({{"node", answer.node()},
-                     {"incarnation", answer.incarnation()},
-                     {"state", answer.state()},
-                     {"clients", answer.clients()},
-                     {"ranks", answer.ranks()},
-                     {"teams", answer.teams()},
-                     {"planner", answer.planner()},
-                     {"planner_connected", answer.planner_connected()},
-                     {"planner_refusal", answer.planner_refusal()},
-                     {"collectives", std::move(calls)},
-                     {"counters", ToJson(counters)}});
-  }
-  std::vector<std::pair<std::string, std::string>> details = {
+  if (style.format == Format::kJson) return DumpJson(ToJson(answer));
+  cli::Details details = {
       {"node", answer.node()},
       {"incarnation", absl::StrCat(answer.incarnation())},
       {"state", answer.state()},
@@ -170,8 +136,8 @@ std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& styl
       {"ranks", absl::StrCat(answer.ranks())},
       {"teams", absl::StrCat(answer.teams())}};
   if (!answer.planner_refusal().empty()) details.emplace_back("refusal", answer.planner_refusal());
-  AppendCounters(counters, &details);
-  std::string out = RenderDetails(details, style.width);
+  AppendCounters(answer.counters(), &details);
+  std::string out = cli::RenderDetails(details, style.width);
   if (answer.collectives_size() > 0) {
     absl::StrAppend(&out, "\n", RenderCollectives(answer.collectives(), style));
   }
@@ -179,7 +145,7 @@ std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& styl
 }
 
 std::vector<Verb> NodeVerbs() {
-  const Parameter node = {.name = "node", .help = "the node's name"};
+  const cli::Parameter node = {.name = "node", .help = "the node's name"};
   return {{.family = "node", .name = "list", .help = "all nodes that registered", .run = List},
           {.family = "node",
            .name = "show",

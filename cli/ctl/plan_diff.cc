@@ -8,8 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "cli/command_line/table.h"
 #include "cli/ctl/plan_size.h"
-#include "cli/ctl/table.h"
 
 namespace copse::ctl {
 namespace {
@@ -187,7 +187,7 @@ std::string RenderPlanDifference(const PlanDifference& difference, const Style& 
     absl::StrAppend(&out, "~ ", node, ": serves the same nodes in another order\n");
   }
   if (out.empty()) out = "no difference\n";
-  return CutLines(Printable(out, true), style.width);
+  return cli::CutLines(cli::Printable(out, true), style.width);
 }
 
 }  // namespace copse::ctl

@@ -16,8 +16,8 @@
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "cli/ctl/counters.h"
-#include "cli/ctl/table.h"
+#include "cli/command_line/table.h"
+#include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
 namespace {
@@ -83,7 +83,7 @@ Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
 }
 
 absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, VerbContext& context) {
-  ASSIGN_OR_RETURN(v1::GetStatsReply reply, context.client->GetStats(request));
+  ASSIGN_OR_RETURN(v1::GetStatsReply reply, context.client->Call(&PlannerAdmin::GetStats, request));
   if (request.node().empty() || reply.silent_size() == 0) return reply;
   return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
 }
@@ -132,7 +132,7 @@ absl::Status Ping(const Arguments& arguments, VerbContext& context) {
   request.set_proto_version(kProtoVersion);
   request.set_node(arguments.Text(kNode));
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const v1::PingReply reply, context.client->Ping(request));
+  ASSIGN_OR_RETURN(const v1::PingReply reply, context.client->Call(&PlannerAdmin::Ping, request));
   const auto round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
   context.out = RenderPing(reply, request.node(), round_trip, context.style);
   return reply.ok() ? absl::OkStatus() : absl::UnknownError("the server says that it is not well");
@@ -141,9 +141,8 @@ absl::Status Ping(const Arguments& arguments, VerbContext& context) {
 absl::Status Version(const Arguments& arguments, VerbContext& context) {
   v1::VersionRequest request;
   request.set_node(arguments.Text(kNode));
-  ASSIGN_OR_RETURN(const v1::VersionReply reply, context.client->Version(request));
-  context.out = RenderVersion(reply, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::VersionReply reply, context.client->Call(&PlannerAdmin::Version, request));
+  return context.Answer(RenderVersion(reply, context.style));
 }
 
 }  // namespace
@@ -152,30 +151,26 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
   if (style.format == Format::kJson) {
     Json json = Json::array();
     for (const v1::NodeStats& stats : reply.stats()) {
-      json.push_back({{"node", stats.node()}, {"counters", ToJson(Sorted(stats.counters()))}});
+      json.push_back({{"node", stats.node()}, {"counters", Sorted(stats.counters())}});
     }
     return DumpJson(json);
   }
-  Table table({{"NODE"}, {"COUNTER"}, {"VALUE", Table::Align::kRight}});
+  cli::TableRows rows = {{"NODE", "COUNTER", "VALUE>"}};
   for (const v1::NodeStats& stats : reply.stats()) {
     for (const auto& [name, value] : Sorted(stats.counters())) {
-      if (value != 0) table.AddRow({stats.node(), name, absl::StrCat(value)});
+      if (value != 0) rows.push_back({stats.node(), name, absl::StrCat(value)});
     }
   }
-  return table.Render(style.width);
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,
                           const Style& style) {
-  std::map<std::string, Counters> old;
+  std::map<std::string, std::map<std::string, uint64_t>> old;
   for (const v1::NodeStats& stats : before.stats()) old[stats.node()] = Sorted(stats.counters());
   const double seconds = absl::ToDoubleSeconds(apart);
   Json json = Json::array();
-  Table table({{"NODE"},
-               {"COUNTER"},
-               {"VALUE", Table::Align::kRight},
-               {"CHANGE", Table::Align::kRight},
-               {"A SECOND", Table::Align::kRight}});
+  cli::TableRows rows = {{"NODE", "COUNTER", "VALUE>", "CHANGE>", "A SECOND>"}};
   for (const v1::NodeStats& stats : after.stats()) {
     const auto node = old.find(stats.node());
     if (node == old.end()) continue;  // no previous answer
@@ -185,16 +180,14 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
       const auto change = static_cast<int64_t>(value - node->second[name]);
       if (change == 0) continue;
       changes[name] = change;
-      table.AddRow({stats.node(), name, absl::StrCat(value), absl::StrCat(change),
-                    absl::StrFormat("%.4g", static_cast<double>(change) / seconds)});
+      rows.push_back({stats.node(), name, absl::StrCat(value), absl::StrCat(change),
+                      absl::StrFormat("%.4g", static_cast<double>(change) / seconds)});
     }
-    json.push_back({{"node", stats.node()},
-                    {"seconds", seconds},
-                    {"counters", ToJson(Sorted(stats.counters()))},
-                    {"changes", changes}});
+    json.push_back(
+        {{"node", stats.node()}, {"seconds", seconds}, {"counters", Sorted(stats.counters())}, {"changes", changes}});
   }
   if (style.format == Format::kJson) return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return table.Render(style.width) + "\n";
+  return cli::RenderTable(std::move(rows), style.width) + "\n";
 }
 
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style) {
@@ -206,38 +199,34 @@ std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style) 
       for (const auto& [key, histogram] : latencies) {
         if (key.node == stats.node()) rows.push_back(LatencyJson(key, histogram));
       }
-      json.push_back({{"node", stats.node()}, {"counters", ToJson(Sorted(stats.counters()))}, {"latencies", rows}});
+      json.push_back({{"node", stats.node()}, {"counters", Sorted(stats.counters())}, {"latencies", rows}});
     }
     return DumpJson(json);
   }
-  std::vector<Table::Column> columns = {{"COLLECTIVE"}, {"BYTES"}, {"PART"}, {"NODE"}, {"COUNT", Table::Align::kRight}};
-  for (const char* title : {"P50", "P90", "P99", "MAX"}) columns.push_back({title, Table::Align::kRight});
-  Table table(columns);
+  cli::TableRows rows = {{"COLLECTIVE", "BYTES", "PART", "NODE", "COUNT>", "P50>", "P90>", "P99>", "MAX>"}};
   for (const auto& [key, histogram] : latencies) {
     std::vector<std::string> cells = {key.collective, FormatClass(key), key.part,
                                       key.node == kAllNodes ? "all" : key.node, absl::StrCat(histogram.count())};
     for (const auto& [name, p] : kPercentiles) {
-      cells.push_back(FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
+      cells.push_back(cli::FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
     }
-    cells.push_back(FormatNanoseconds(static_cast<double>(histogram.max())));
-    table.AddRow(std::move(cells));
+    cells.push_back(cli::FormatNanoseconds(static_cast<double>(histogram.max())));
+    rows.push_back(std::move(cells));
   }
-  return table.Render(style.width);
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
                        const Style& style) {
   const double round_trip_ms = absl::ToDoubleMilliseconds(round_trip);
   if (style.format == Format::kJson) {
-    Json json = {{"ok", reply.ok()},
-                 {"version", reply.version()},
-                 {"latency_ms", reply.latency_ms()},
-                 {"round_trip_ms", round_trip_ms}};
+    Json json = ToJson(reply);
+    json["round_trip_ms"] = round_trip_ms;
     if (!node.empty()) json[kNode] = node;
     return DumpJson(json);
   }
-  std::string out = absl::StrFormat("%s: %s, version %s, %.2f ms", node.empty() ? "planner" : Printable(node),
-                                    reply.ok() ? "ok" : "not ok", Printable(reply.version()), round_trip_ms);
+  std::string out = absl::StrFormat("%s: %s, version %s, %.2f ms", node.empty() ? "planner" : cli::Printable(node),
+                                    reply.ok() ? "ok" : "not ok", cli::Printable(reply.version()), round_trip_ms);
   if (!node.empty()) {
     absl::StrAppendFormat(&out, " (%.2f ms from planner to daemon and back)", reply.latency_ms());
   }
@@ -246,20 +235,15 @@ std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl
 
 std::string RenderVersion(const v1::VersionReply& reply, const Style& style) {
   if (style.format == Format::kJson) {
-    return DumpJson({{"ok", reply.ok()},
-                     {"version", reply.version()},
-                     {"program", reply.program()},
-                     {"ring", reply.ring()},
-                     {"packet", reply.packet()},
-                     {"proto", reply.proto()},
-                     {"plan", reply.plan()},
-                     {"copsectl", {{"version", kVersion}, {"proto", kProtoVersion}}}});
+    Json json = ToJson(reply);
+    json["copsectl"] = {{"version", kVersion}, {"proto", kProtoVersion}};
+    return DumpJson(json);
   }
-  Table table({{"PROGRAM"}, {"VERSION"}, {"RING"}, {"PACKET"}, {"PROTO"}, {"PLAN"}});
-  table.AddRow({reply.program(), reply.version(), absl::StrCat(reply.ring()), absl::StrCat(reply.packet()),
-                absl::StrCat(reply.proto()), absl::StrCat(reply.plan())});
-  table.AddRow({"copsectl", kVersion, "-", "-", absl::StrCat(kProtoVersion), "-"});
-  return table.Render(style.width);
+  cli::TableRows rows = {{"PROGRAM", "VERSION", "RING", "PACKET", "PROTO", "PLAN"},
+                         {reply.program(), reply.version(), absl::StrCat(reply.ring()), absl::StrCat(reply.packet()),
+                          absl::StrCat(reply.proto()), absl::StrCat(reply.plan())},
+                         {"copsectl", kVersion, "-", "-", absl::StrCat(kProtoVersion), "-"}};
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::vector<Verb> StatsVerbs() {

@@ -7,20 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
-#include "cli/ctl/table.h"
+#include "cli/command_line/table.h"
+#include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
 namespace {
-
-Json ToJson(const v1::TeamRow& team) {
-  Json members = Json::array();
-  for (const v1::TeamMember& member : team.members()) {
-    members.push_back({{"rank", member.rank()}, {"node", member.node()}});
-  }
-  return {{"id", team.id()},       {"name", team.name()},           {"size", team.size()},   {"epoch", team.epoch()},
-          {"state", team.state()}, {"members", std::move(members)}, {"calls", team.calls()}, {"uid", team.uid()},
-          {"job", team.job()},     {"parent", team.parent()},       {"why", team.why()},     {"family", team.family()}};
-}
 
 // NodeMembers lists nodes in order of their first rank, with their ranks ascending.
 struct NodeMembers {
@@ -53,18 +44,16 @@ std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListTeamsRequest request;
   request.set_all(arguments.Has("all"));
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->ListTeams(request));
-  context.out = RenderTeams(reply, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->Call(&PlannerAdmin::ListTeams, request));
+  return context.Answer(RenderTeams(reply, context.style));
 }
 
 absl::Status Show(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text("team")));
   v1::ShowTeamRequest request;
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->ShowTeam(request));
-  context.out = RenderTeam(reply.team(), context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->Call(&PlannerAdmin::ShowTeam, request));
+  return context.Answer(RenderTeam(reply.team(), context.style));
 }
 
 absl::Status Replan(const Arguments& arguments, VerbContext& context) {
@@ -73,10 +62,9 @@ absl::Status Replan(const Arguments& arguments, VerbContext& context) {
   request.set_team(id);
   request.set_algorithm(arguments.Text("algorithm"));
   request.set_collective(arguments.Text("collective"));
-  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->ReplanTeam(request));
-  context.out = context.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
-                                                      : absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n");
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->Call(&PlannerAdmin::ReplanTeam, request));
+  return context.Answer(context.wants_json() ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
+                                             : absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n"));
 }
 
 absl::Status Break(const Arguments& arguments, VerbContext& context) {
@@ -84,30 +72,21 @@ absl::Status Break(const Arguments& arguments, VerbContext& context) {
   v1::BreakTeamRequest request;
   request.set_team(id);
   request.set_why(arguments.Text("why"));
-  RETURN_IF_ERROR(context.client->BreakTeam(request).status());
-  context.out = context.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}})
-                                                      : absl::StrCat("team ", id, " is broken\n");
-  return absl::OkStatus();
+  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::BreakTeam, request).status());
+  return context.Answer(context.wants_json() ? DumpJson({{"ok", true}, {"id", id}})
+                                             : absl::StrCat("team ", id, " is broken\n"));
 }
 
 }  // namespace
 
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
-  if (style.format == Format::kJson) {
-    Json json = Json::array();
-    for (const v1::TeamRow& team : reply.teams()) json.push_back(ToJson(team));
-    return DumpJson(json);
-  }
-  constexpr auto kRight = Table::Align::kRight;
+  if (style.format == Format::kJson) return DumpJson(ToJson(reply.teams()));
   const bool any_why = std::any_of(reply.teams().begin(), reply.teams().end(),
                                    [](const v1::TeamRow& team) { return !team.why().empty(); });
-  std::vector<Table::Column> columns = {{"ID", kRight},  {"NAME"},          {"SIZE", kRight},
-                                        {"STATE"},       {"EPOCH", kRight}, {"CALLS", kRight},
-                                        {"UID", kRight}, {"JOB"},           {"NODES"}};
+  cli::TableRows rows = {{"ID>", "NAME", "SIZE>", "STATE", "EPOCH>", "CALLS>", "UID>", "JOB", "NODES"}};
   const bool any_companion = std::any_of(reply.teams().begin(), reply.teams().end(), IsCompanion);
-  if (any_companion) columns.push_back({"FAMILY"});
-  if (any_why) columns.push_back({"WHY"});
-  Table table(std::move(columns));
+  if (any_companion) rows[0].push_back("FAMILY");
+  if (any_why) rows[0].push_back("WHY");
   for (const v1::TeamRow& team : reply.teams()) {
     std::vector<std::string> cells = {IdOrDash(team.id()),
                                       team.name(),
@@ -120,28 +99,28 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
                                       NodeList(team)};
     if (any_companion) cells.push_back(IsCompanion(team) ? team.family() : "-");
     if (any_why) cells.push_back(team.why());
-    table.AddRow(std::move(cells));
+    rows.push_back(std::move(cells));
   }
-  return table.Render(style.width);
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
   if (style.format == Format::kJson) return DumpJson(ToJson(team));
-  std::vector<std::pair<std::string, std::string>> details = {
-      {"id", IdOrDash(team.id())},         {"name", team.name()},
-      {"size", absl::StrCat(team.size())}, {"state", team.state()},
-      {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
-      {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
-      {"parent", IdOrDash(team.parent())}};
+  cli::Details details = {{"id", IdOrDash(team.id())},         {"name", team.name()},
+                          {"size", absl::StrCat(team.size())}, {"state", team.state()},
+                          {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
+                          {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
+                          {"parent", IdOrDash(team.parent())}};
   if (IsCompanion(team)) details.emplace_back("family", team.family());
   if (!team.why().empty()) details.emplace_back("why", team.why());
-  Table members({{"NODE"}, {"RANKS"}});
-  for (const NodeMembers& node : ByNode(team)) members.AddRow({node.node, FormatRanges(node.ranks)});
-  return absl::StrCat(RenderDetails(details, style.width), "\n", members.Render(style.width));
+  cli::TableRows members = {{"NODE", "RANKS"}};
+  for (const NodeMembers& node : ByNode(team)) members.push_back({node.node, cli::FormatRanges(node.ranks)});
+  return absl::StrCat(cli::RenderDetails(details, style.width), "\n",
+                      cli::RenderTable(std::move(members), style.width));
 }
 
 std::vector<Verb> TeamVerbs() {
-  const Parameter team = {.name = "team", .help = "the team's id, or its name if no other team has it"};
+  const cli::Parameter team = {.name = "team", .help = "the team's id, or its name if no other team has it"};
   return {{.family = "team",
            .name = "list",
            .help = "all teams",

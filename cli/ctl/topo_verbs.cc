@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/topo_verbs.h"
 
-#include <fstream>
-#include <iostream>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,8 +11,10 @@
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command_line/files.h"
+#include "cli/command_line/table.h"
+#include "cli/ctl/message_json.h"
 #include "cli/ctl/node_hardware.h"
-#include "cli/ctl/table.h"
 
 namespace copse::ctl {
 namespace {
@@ -23,20 +24,11 @@ constexpr size_t kTextBytesMax = size_t{60} << 20;
 
 // Reads a whole file; "-" is standard input.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") file.open(path, std::ios::binary);
-  std::istream& in = path == "-" ? std::cin : file;
-  std::string text;
-  char buffer[1 << 16];
-  while (in.read(buffer, sizeof(buffer)), in.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(in.gcount()));
-    if (text.size() > kTextBytesMax) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kTextBytesMax), ")"));
-    }
-  }
-  if (!in.eof() || in.bad()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
-  return text;
+  std::optional<std::string> text = cli::ReadFile(path, kTextBytesMax, /*or_input=*/true);
+  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
+  if (text->size() <= kTextBytesMax) return *std::move(text);
+  return absl::InvalidArgumentError(
+      absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kTextBytesMax), ")"));
 }
 
 absl::Status SetFile(const std::string& path, v1::TopologySource* source) {
@@ -47,7 +39,7 @@ absl::Status SetFile(const std::string& path, v1::TopologySource* source) {
 
 absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1::TopologySource* source) {
   if (!arguments.Has(name)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const uint64_t version, arguments.Id(name));
+  ASSIGN_OR_RETURN(const uint64_t version, ParseId(name, arguments.Text(name)));
   source->set_version(version);
   return absl::OkStatus();
 }
@@ -99,7 +91,7 @@ absl::Status Import(const Arguments& arguments, VerbContext& context) {
   const bool given = !request.source().file().empty() || request.source().version() != 0;
   if (!given) return absl::InvalidArgumentError("nothing to import: FILE, --hwloc or --version is needed");
   request.set_dry_run(arguments.Has("dry-run"));
-  ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->ImportTopology(request));
+  ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->Call(&PlannerAdmin::ImportTopology, request));
   context.out = RenderImport(reply, request.dry_run(), context.style);
   if (context.style.format == Format::kTable) context.notes.assign(reply.notes().begin(), reply.notes().end());
   return absl::OkStatus();
@@ -113,7 +105,7 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
   const bool given = !request.after().file().empty() || request.after().version() != 0;
   if (!given && !arguments.Has("from")) {
     // Without a version, the diff is that of the newest version.
-    ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->ListTopologies({}));
+    ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->Call(&PlannerAdmin::ListTopologies, {}));
     if (list.versions_size() < 2) {
       return absl::FailedPreconditionError(
           absl::StrCat("there is nothing to compare with: give a FILE (versions=", list.versions_size(), ")"));
@@ -121,9 +113,8 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
     request.mutable_before()->set_version(list.versions(list.versions_size() - 2).version());
     request.mutable_after()->set_version(list.versions(list.versions_size() - 1).version());
   }
-  ASSIGN_OR_RETURN(const v1::DiffTopologyReply reply, context.client->DiffTopology(request));
-  context.out = RenderChanges(reply, context.style);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::DiffTopologyReply reply, context.client->Call(&PlannerAdmin::DiffTopology, request));
+  return context.Answer(RenderChanges(reply, context.style));
 }
 
 absl::Status Export(const Arguments& arguments, VerbContext& context) {
@@ -131,35 +122,18 @@ absl::Status Export(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(SetVersion(arguments, "version", request.mutable_source()));
   request.set_format(arguments.Text("format"));
   request.set_link_speed(arguments.Text("link-speed"));
-  ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->ExportTopology(request));
-  context.out = context.style.format == Format::kJson ? DumpJson({{"format", reply.format()}, {"text", reply.text()}})
-                                                      : Printable(reply.text(), true);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->Call(&PlannerAdmin::ExportTopology, request));
+  return context.Answer(context.wants_json() ? DumpJson({{"format", reply.format()}, {"text", reply.text()}})
+                                             : cli::Printable(reply.text(), true));
 }
 
 absl::Status List(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ListTopologiesReply reply, context.client->ListTopologies({}));
-  context.out = RenderVersions(reply, context.style);
-  return absl::OkStatus();
-}
-
-template <typename Changes>
-Json ChangesToJson(const Changes& changes) {
-  Json rows = Json::array();
-  for (const v1::TopologyChange& change : changes) {
-    rows.push_back({{"kind", change.kind()},
-                    {"thing", change.thing()},
-                    {"names", change.names()},
-                    {"key", change.key()},
-                    {"before", change.before()},
-                    {"after", change.after()}});
-  }
-  return rows;
+  ASSIGN_OR_RETURN(const v1::ListTopologiesReply reply, context.client->Call(&PlannerAdmin::ListTopologies, {}));
+  return context.Answer(RenderVersions(reply, context.style));
 }
 
 // Formats one line per change: "+ node n[1-4]: switch: core, ...", "~ switch rack1: latency: 1000ns -> 2000ns".
-template <typename Changes>
-std::string ChangesToText(const Changes& changes, const Style& style) {
+std::string ChangesToText(const google::protobuf::RepeatedPtrField<v1::TopologyChange>& changes, const Style& style) {
   std::string text;
   for (const v1::TopologyChange& change : changes) {
     const std::string name = absl::StrCat(change.thing(), change.names().empty() ? "" : " ", change.names());
@@ -171,46 +145,16 @@ std::string ChangesToText(const Changes& changes, const Style& style) {
       absl::StrAppend(&text, "~ ", name, ": ", change.key(), ": ", change.before(), " -> ", change.after(), "\n");
     }
   }
-  return CutLines(Printable(text, true), style.width);
+  return cli::CutLines(cli::Printable(text, true), style.width);
 }
 
 absl::Status Show(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->ShowTopology({}));
-  context.out = RenderTopology(reply, context.style);
-  return absl::OkStatus();
-}
-
-Json ToJson(const v1::ShowTopologyReply& reply) {
-  Json switches = Json::array(), nodes = Json::array(), links = Json::array();
-  for (const v1::SwitchRow& row : reply.switches()) {
-    switches.push_back({{"name", row.name()},
-                        {"parent", row.parent()},
-                        {"latency_ns", row.latency_ns()},
-                        {"bandwidth_bps", row.bandwidth_bps()}});
-  }
-  for (const v1::TopologyNodeRow& row : reply.nodes()) {
-    nodes.push_back({{"name", row.name()},
-                     {"switch", row.switch_()},
-                     {"latency_ns", row.latency_ns()},
-                     {"bandwidth_bps", row.bandwidth_bps()},
-                     {"overhead_ns", row.overhead_ns()},
-                     {"registered", row.registered()},
-                     {"cores", row.cores()}});
-  }
-  for (const v1::LinkRow& row : reply.links()) {
-    links.push_back({{"from", row.from()},
-                     {"to", row.to()},
-                     {"latency_ns", row.latency_ns()},
-                     {"bandwidth_bps", row.bandwidth_bps()}});
-  }
-  return {{"switches", std::move(switches)},
-          {"nodes", std::move(nodes)},
-          {"links", std::move(links)},
-          {"is_default", reply.is_default()}};
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->Call(&PlannerAdmin::ShowTopology, {}));
+  return context.Answer(RenderTopology(reply, context.style));
 }
 
 std::string Link(double latency_ns, double bandwidth_bps) {
-  return absl::StrCat(FormatNanoseconds(latency_ns), ", ", FormatBitsPerSecond(bandwidth_bps));
+  return absl::StrCat(cli::FormatNanoseconds(latency_ns), ", ", cli::FormatBitsPerSecond(bandwidth_bps));
 }
 
 // Tree renders the topology as lines of a tree. Adjacent nodes of one switch with the same figures share a line.
@@ -260,7 +204,7 @@ class Tree {
       const Line line = std::move(stack.back());
       stack.pop_back();
       const char* branch = line.is_root ? "" : line.is_last ? "└─ " : "├─ ";
-      absl::StrAppend(&out, line.prefix, branch, Printable(line.item->text), "\n");
+      absl::StrAppend(&out, line.prefix, branch, cli::Printable(line.item->text), "\n");
       if (line.item->row == nullptr || line.item->drawn) continue;
       line.item->drawn = true;  // a topology with a cycle would never end
       const char* bar = line.is_root ? "" : line.is_last ? "   " : "│  ";
@@ -278,7 +222,7 @@ class Tree {
 
   static std::string Figures(const v1::TopologyNodeRow& row) {
     return absl::StrCat(Link(row.latency_ns(), row.bandwidth_bps()), ", overhead ",
-                        FormatNanoseconds(row.overhead_ns()),
+                        cli::FormatNanoseconds(row.overhead_ns()),
                         row.cores() == 0 ? "" : absl::StrCat(", ", row.cores(), row.cores() == 1 ? " core" : " cores"),
                         row.registered() ? "" : ", not registered");
   }
@@ -291,30 +235,25 @@ class Tree {
 std::string RenderTopology(const v1::ShowTopologyReply& reply, const Style& style) {
   if (style.format == Format::kJson) return DumpJson(ToJson(reply));
   const char* said = reply.is_default() ? "no topology is in force; plans are made as if it were this one:\n" : "";
-  return CutLines(absl::StrCat(said, Tree(reply).Draw()), style.width);
+  return cli::CutLines(absl::StrCat(said, Tree(reply).Draw()), style.width);
 }
 
 std::string RenderChanges(const v1::DiffTopologyReply& reply, const Style& style) {
-  if (style.format == Format::kJson) return DumpJson(ChangesToJson(reply.changes()));
+  if (style.format == Format::kJson) return DumpJson(ToJson(reply.changes()));
   return reply.changes().empty() ? "no difference\n" : ChangesToText(reply.changes(), style);
 }
 
 std::string RenderImport(const v1::ImportTopologyReply& reply, bool dry_run, const Style& style) {
   if (style.format == Format::kJson) {
-    Json replanned = Json::array(), not_replanned = Json::array(), notes = Json::array();
-    for (const uint64_t team : reply.replanned()) replanned.push_back(team);
-    for (const v1::TeamNotReplanned& row : reply.not_replanned()) {
-      not_replanned.push_back({{"team", row.team()}, {"why", row.why()}});
-    }
-    for (const std::string& note : reply.notes()) notes.push_back(note);
+    const Json json = ToJson(reply);
     return DumpJson({{"ok", true},
-                     {"version", reply.version()},
-                     {"changed", reply.changed()},
+                     {"version", json["version"]},
+                     {"changed", json["changed"]},
                      {"dry_run", dry_run},
-                     {"changes", ChangesToJson(reply.changes())},
-                     {"replanned", std::move(replanned)},
-                     {"not_replanned", std::move(not_replanned)},
-                     {"notes", std::move(notes)}});
+                     {"changes", json["changes"]},
+                     {"replanned", json["replanned"]},
+                     {"not_replanned", json["not_replanned"]},
+                     {"notes", json["notes"]}});
   }
   std::string out = ChangesToText(reply.changes(), style);
   if (!reply.changed()) {
@@ -328,32 +267,22 @@ std::string RenderImport(const v1::ImportTopologyReply& reply, bool dry_run, con
   absl::StrAppend(&out, "version ", reply.version(), " is in force; teams with new plans: ", reply.replanned_size(),
                   "\n");
   for (const v1::TeamNotReplanned& row : reply.not_replanned()) {
-    absl::StrAppend(&out, "keeps its plans: ", Printable(row.why()), "\n");
+    absl::StrAppend(&out, "keeps its plans: ", cli::Printable(row.why()), "\n");
   }
   return out;
 }
 
 std::string RenderVersions(const v1::ListTopologiesReply& reply, const Style& style) {
-  if (style.format == Format::kJson) {
-    Json rows = Json::array();
-    for (const v1::TopologyVersionRow& row : reply.versions()) {
-      rows.push_back({{"version", row.version()},
-                      {"applied", row.applied()},
-                      {"source", row.source()},
-                      {"in_force", row.in_force()},
-                      {"bytes", row.bytes()}});
-    }
-    return DumpJson(rows);
-  }
-  Table table({{"VERSION", Table::Align::kRight}, {"APPLIED"}, {"IN FORCE"}, {"SOURCE"}});
+  if (style.format == Format::kJson) return DumpJson(ToJson(reply.versions()));
+  cli::TableRows rows = {{"VERSION>", "APPLIED", "IN FORCE", "SOURCE"}};
   for (const v1::TopologyVersionRow& row : reply.versions()) {
-    table.AddRow({absl::StrCat(row.version()), row.applied(), row.in_force() ? "yes" : "", row.source()});
+    rows.push_back({absl::StrCat(row.version()), row.applied(), row.in_force() ? "yes" : "", row.source()});
   }
-  return table.Render(style.width);
+  return cli::RenderTable(std::move(rows), style.width);
 }
 
 std::vector<Verb> TopoVerbs() {
-  const std::vector<Parameter> reading = {
+  const std::vector<cli::Parameter> reading = {
       {"format", "yaml|slurm|hwloc", "of FILE; default: found out from the text"},
       {"hwloc", "FILE", "instead of FILE: lstopo's XML of one node, for its cores; needs --node"},
       {"node", "NODES", "with --hwloc: the nodes that are like it, a host list"},
@@ -362,7 +291,7 @@ std::vector<Verb> TopoVerbs() {
       {"latency", "TIME,...", "of slurm: nodes' links, then switches' by level; default 500ns,1us"},
       {"overhead", "TIME", "of slurm: of a node, to send or receive a message; default 2us"},
       {"root", "NAME", "of slurm: switches without a parent hang on a new one of this name"}};
-  const auto with = [](std::vector<Parameter> options, const std::vector<Parameter>& more) {
+  const auto with = [](std::vector<cli::Parameter> options, const std::vector<cli::Parameter>& more) {
     options.insert(options.end(), more.begin(), more.end());
     return options;
   };

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/trace_verbs.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -19,7 +16,8 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
-#include "cli/ctl/table.h"
+#include "cli/command_line/files.h"
+#include "cli/command_line/table.h"
 #include "cli/ctl/trace_events.h"
 
 namespace copse::ctl {
@@ -79,7 +77,7 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
     request.set_from(source->next);
     request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
     if (first && last_s.has_value()) request.set_last_s(*last_s);
-    ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->GetTrace(request));
+    ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(&PlannerAdmin::GetTrace, request));
     if (!end.has_value()) end = reply.next();
     fetched->records += reply.records().size() / kTraceRecordBytes;
     if (fetched->records > fetched->limit) {
@@ -97,7 +95,7 @@ absl::Status SkipRecorded(VerbContext& context, Source* source) {
   request.set_node(source->trace.name);
   request.set_from(std::numeric_limits<uint64_t>::max());
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
-  ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->GetTrace(request));
+  ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(&PlannerAdmin::GetTrace, request));
   return Take(reply, /*may_miss=*/true, source).status();
 }
 
@@ -108,7 +106,7 @@ absl::StatusOr<std::vector<Source>> Sources(const Arguments& arguments, VerbCont
   if (arguments.Has(kNode)) {
     ASSIGN_OR_RETURN(names, ExpandHostlist(arguments.Text(kNode)));
   } else {
-    ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->ListNodes({}));
+    ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->Call(&PlannerAdmin::ListNodes, {}));
     for (const v1::NodeRow& node : reply.nodes()) {
       if (node.connected()) names.push_back(node.name());
     }
@@ -124,11 +122,7 @@ absl::StatusOr<std::vector<Source>> Sources(const Arguments& arguments, VerbCont
 
 absl::StatusOr<std::optional<double>> Seconds(const Arguments& arguments) {
   if (!arguments.Has(kSeconds)) return std::optional<double>();
-  double seconds = 0;
-  if (!absl::SimpleAtod(arguments.Text(kSeconds), &seconds) || !(seconds > 0 && seconds <= kSecondsMax)) {
-    return absl::InvalidArgumentError(absl::StrFormat("not a number of seconds above 0 (seconds=%s, limit=%g)",
-                                                      arguments.Text(kSeconds), kSecondsMax));
-  }
+  ASSIGN_OR_RETURN(const double seconds, ParseSeconds(kSeconds, arguments.Text(kSeconds), kSecondsMax));
   if (arguments.Has(kLast)) return absl::InvalidArgumentError("--seconds and --last exclude each other");
   return std::optional<double>(seconds);
 }
@@ -137,16 +131,6 @@ absl::StatusOr<std::optional<double>> Last(const Arguments& arguments) {
   if (!arguments.Has(kLast)) return std::optional<double>();
   ASSIGN_OR_RETURN(const absl::Duration last, ParseDuration(arguments.Text(kLast)));
   return std::optional<double>(absl::ToDoubleSeconds(last));
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  FILE* const file = fopen(path.c_str(), "we");
-  if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write (output=", path, ")"));
-  const bool written = fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (fclose(file) != 0 || !written) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write (output=", path, ")"));
-  }
-  return absl::OkStatus();
 }
 
 // --- The verb ---
@@ -181,12 +165,13 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
     records += source.trace.records.size();
   }
   if (!arguments.Has(kOutput)) {
-    context.out = made.json;
-    return absl::OkStatus();
+    return context.Answer(made.json);
   }
   const std::string path = arguments.Text(kOutput);
-  RETURN_IF_ERROR(WriteFile(path, made.json));
-  if (context.style.format == Format::kJson) {
+  if (!cli::WriteFile(path, made.json)) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write (output=", path, ")"));
+  }
+  if (context.wants_json()) {
     context.out = DumpJson({{"ok", true},
                             {"output", path},
                             {"nodes", sources.size()},
@@ -197,7 +182,7 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
                             {"clock_doubt_us", made.doubt_us}});
   } else {
     context.out = absl::StrFormat("%s: %u records of %u nodes, %u packets; open it in https://ui.perfetto.dev\n",
-                                  Printable(path), records, sources.size(), made.flows);
+                                  cli::Printable(path), records, sources.size(), made.flows);
     if (made.doubt_us > 0) {
       absl::StrAppendFormat(&context.out, "times of different nodes may be wrong by %.1f us against each other\n",
                             made.doubt_us);
@@ -214,7 +199,7 @@ absl::Status Trace(const Arguments& arguments, VerbContext& context) {
   }
   Fetched fetched;
   if (arguments.Has(kRecords)) {
-    ASSIGN_OR_RETURN(fetched.limit, arguments.Id(kRecords));
+    ASSIGN_OR_RETURN(fetched.limit, ParseId(kRecords, arguments.Text(kRecords)));
   }
   std::optional<uint64_t> team;
   if (arguments.Has(kTeam)) {

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verb.h"
 
-#include <algorithm>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 
 namespace copse::ctl {
 
-std::string Arguments::Text(const std::string& name) const {
-  const auto it = values_.find(name);
-  return it == values_.end() ? "" : it->second;
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
-
-absl::StatusOr<uint64_t> Arguments::Id(const std::string& name) const { return ParseId(name, Text(name)); }
 
 absl::StatusOr<uint64_t> ParseId(std::string_view what, std::string_view text) {
   uint64_t id = 0;
@@ -27,11 +23,16 @@ absl::StatusOr<uint64_t> ParseId(std::string_view what, std::string_view text) {
   return id;
 }
 
+absl::StatusOr<double> ParseSeconds(const std::string& option, const std::string& text, double limit) {
+  double seconds = 0;
+  if (absl::SimpleAtod(text, &seconds) && seconds > 0 && seconds <= limit) return seconds;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("not a number of seconds above 0 (%s=%s, limit=%g)", option, text, limit));
+}
+
 absl::StatusOr<uint64_t> FindTeam(AdminClient& client, const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; })) {
-    return ParseId("team", text);
-  }
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, client.ListTeams({}));
+  if (IsNumber(text)) return ParseId("team", text);
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, client.Call(&PlannerAdmin::ListTeams, {}));
   std::vector<uint64_t> ids;
   for (const v1::TeamRow& team : reply.teams()) {
     if (team.name() == text && team.id() != 0) ids.push_back(team.id());

@@ -6,13 +6,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/command_line/verb_parser.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/ctl/style.h"
 
@@ -27,46 +28,26 @@ struct VerbContext {
   std::vector<std::string> notes;  // lines for standard error: data missing from `out`
   // For a verb that continues: writes to standard output at once; false: the output is closed.
   std::function<bool(const std::string&)> print;
+
+  // Sets `out`, as the end of a verb that has succeeded.
+  absl::Status Answer(std::string text) {
+    out = std::move(text);
+    return absl::OkStatus();
+  }
+  bool wants_json() const { return style.format == Format::kJson; }
 };
 
-// Arguments holds the values given on the command line, by name.
-class Arguments {
- public:
-  Arguments() = default;
-  explicit Arguments(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+using cli::Arguments;
+using Verb = cli::Verb<absl::Status(const Arguments&, VerbContext&)>;
 
-  bool Has(const std::string& name) const { return values_.count(name) > 0; }
-  // Returns "" if not given.
-  std::string Text(const std::string& name) const;
-  // Returns the id of the verb's own object. INVALID_ARGUMENT unless it is a number from 1 on.
-  absl::StatusOr<uint64_t> Id(const std::string& name) const;
-
- private:
-  std::map<std::string, std::string> values_;
-};
-
-struct Parameter {
-  std::string name;        // "node": NODE as a positional, --node as an option
-  std::string value_name;  // for an option: "NAME"; empty: a switch
-  std::string help;
-  bool repeated = false;  // for an option: its values are joined by commas
-  bool optional = false;  // for a positional
-};
-
-struct Verb {
-  std::string family;  // "node"; empty: the verb stands alone
-  std::string name;
-  std::string help;  // one line
-  std::vector<Parameter> positionals = {};
-  std::vector<Parameter> options = {};
-  double timeout_s = 5;
-  std::function<absl::Status(const Arguments&, VerbContext&)> run;
-
-  std::string FullName() const { return family.empty() ? name : family + " " + name; }
-};
+// Returns whether `text` consists of digits: an id, not a name or a file.
+bool IsNumber(std::string_view text);
 
 // Parses a number from 1 on; `what` names it in the error.
 absl::StatusOr<uint64_t> ParseId(std::string_view what, std::string_view text);
+
+// Parses the seconds of an option, above 0 and at most `limit`.
+absl::StatusOr<double> ParseSeconds(const std::string& option, const std::string& text, double limit);
 
 // Returns the team given by `text`: its id, or its name if only one team has it. Queries the server for a name.
 // NOT_FOUND, or FAILED_PRECONDITION with the ids of all matches.

@@ -33,21 +33,6 @@ std::vector<uint64_t> Weights(CountsKind kind, uint32_t ranks) {
 
 }  // namespace
 
-const std::vector<CountsKindRow>& AllCountsKinds() {
-  static const std::vector<CountsKindRow> table = {{"equal", CountsKind::kEqual},
-                                                   {"heavy", CountsKind::kHeavy},
-                                                   {"random", CountsKind::kRandom},
-                                                   {"empty", CountsKind::kEmpty}};
-  return table;
-}
-
-const CountsKindRow* FindCountsKind(std::string_view name) {
-  for (const CountsKindRow& row : AllCountsKinds()) {
-    if (name == row.name) return &row;
-  }
-  return nullptr;
-}
-
 std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks) {
   std::vector<uint64_t> counts = Weights(kind, ranks);
   const uint64_t whole = std::accumulate(counts.begin(), counts.end(), uint64_t{0});

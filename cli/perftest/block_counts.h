@@ -17,13 +17,7 @@ enum class CountsKind {
   kEmpty,   // one in eight is not empty
 };
 
-struct CountsKindRow {
-  const char* name;
-  CountsKind id;
-};
-const std::vector<CountsKindRow>& AllCountsKinds();
-// Returns null if there is none of that name.
-const CountsKindRow* FindCountsKind(std::string_view name);
+inline constexpr std::string_view kCountsKindNames[] = {"equal", "heavy", "random", "empty"};
 
 // Returns the elements of each of `ranks` blocks: `mean` * `ranks` in all, which must be below 2^64.
 std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks);

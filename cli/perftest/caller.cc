@@ -27,17 +27,18 @@ uint64_t NodeBytesMax() {
 
 }  // namespace
 
-Caller::Caller(Session* session, const Options* options, const Measured* collective, uint64_t count)
+Caller::Caller(Session* session, const Options* options, Collective collective, uint64_t count)
     : session_(session),
       options_(options),
       collective_(collective),
+      traits_(TraitsOf(collective)),
       count_(count),
       pattern_(options->type, options->operation, options->ranks, options->seed) {
-  args_.collective = collective->id();
-  args_.type = options->type->id;
-  args_.op = options->operation->id;
-  if (collective->has_counts_at_root() && options->counts_known) args_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
-  if (Reduces(collective->which) && options->reproducible) args_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+  args_.collective = static_cast<copse_collective_t>(collective);
+  args_.type = static_cast<copse_datatype_t>(options->type);
+  args_.op = static_cast<copse_op_t>(options->operation);
+  if (HasCountsAtRoot(collective) && options->counts_known) args_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+  if (Reduces(collective) && options->reproducible) args_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
   if (args_.flags != 0) args_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
 }
 
@@ -55,28 +56,28 @@ Caller::~Caller() {
 }
 
 uint64_t Caller::LengthOf(uint32_t from, uint32_t to) const {
-  if (!IsIrregular(collective_->which)) return count_;
+  if (!IsIrregular(collective_)) return count_;
   // In every row and column each length occurs once, and a rank receives from another as much as it sends there.
-  if (collective_->id() == COPSE_COLL_ALLTOALLV) return lengths_[(uint64_t{from} + to) % session_->ranks()];
-  return lengths_[collective_->traits().send == BufferKind::kBlocks ? to : from];
+  if (HasPairSizes(collective_)) return lengths_[(uint64_t{from} + to) % session_->ranks()];
+  return lengths_[traits_.send == BufferKind::kBlocks ? to : from];
 }
 
 absl::Status Caller::CountBlocks() {
   const uint32_t ranks = session_->ranks(), rank = session_->rank();
-  const uint64_t blocks = HoldsBlocks(collective_->which) ? ranks : 1;
-  if (count_ > kBufferBytesMax / blocks / options_->type->bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the blocks of all ranks are too long (count=", count_,
-                                                   ", limit=", kBufferBytesMax / blocks / options_->type->bytes, ")"));
+  const uint64_t blocks = HoldsBlocks(collective_) ? ranks : 1;
+  if (count_ > kBufferBytesMax / blocks / ElementBytes(options_->type)) {
+    return absl::InvalidArgumentError(absl::StrCat("the blocks of all ranks are too long (count=", count_, ", limit=",
+                                                   kBufferBytesMax / blocks / ElementBytes(options_->type), ")"));
   }
   blocks_count_ = count_ * ranks;
   own_count_ = count_;
-  if (!IsIrregular(collective_->which)) return absl::OkStatus();
+  if (!IsIrregular(collective_)) return absl::OkStatus();
   lengths_ = BlockCounts(options_->counts_kind, count_, ranks);
   own_count_ = lengths_[rank];
-  if (collective_->id() == COPSE_COLL_ALLTOALLV) {
+  if (HasPairSizes(collective_)) {
     for (uint32_t other = 0; other < ranks; ++other) send_counts_.push_back(LengthOf(rank, other));
     recv_counts_ = send_counts_;
-  } else if (collective_->is_scatter()) {
+  } else if (is_scatter()) {
     send_counts_ = lengths_;
   } else {
     recv_counts_ = lengths_;
@@ -86,7 +87,7 @@ absl::Status Caller::CountBlocks() {
 
 absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
   allocation->count = count;
-  allocation->bytes = count * options_->type->bytes;
+  allocation->bytes = count * ElementBytes(options_->type);
   if (allocation->bytes == 0) return absl::OkStatus();
   if (options_->memory == Memory::kCopse) {
     return ToStatus(copse_alloc(session_->context(), allocation->bytes, &allocation->data));
@@ -106,22 +107,23 @@ absl::Status Caller::Allocate() {
     if (buffer == BufferKind::kNone || (at_root && !may_be_root)) return uint64_t{0};
     return buffer == BufferKind::kBlocks ? blocks_count_ : own_count_;
   };
-  const uint64_t sent = count_of(collective_->traits().send, collective_->sends_at_root());
-  uint64_t received = count_of(collective_->traits().receive, collective_->receives_at_root());
+  const uint64_t sent = count_of(traits_.send, traits_.senders == Holders::kRoot);
+  uint64_t received = count_of(traits_.receive, traits_.receivers == Holders::kRoot);
   // In place, the data to send is in the other buffer.
-  if (options_->in_place && !collective_->is_scatter()) received = std::max(received, sent);
-  if (!collective_->is_bcast()) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
+  if (options_->in_place && !is_scatter()) received = std::max(received, sent);
+  if (collective_ != Collective::kBcast) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
   RETURN_IF_ERROR(AllocateBuffer(received, &recv_));
-  const uint64_t elements = (collective_->is_bcast() ? 0 : sent) + received + (options_->check ? received : 0);
+  const uint64_t elements =
+      (collective_ == Collective::kBcast ? 0 : sent) + received + (options_->check ? received : 0);
   const uint64_t ranks = session_->ranks_per_node(), most = NodeBytesMax();
-  if (elements > most / ranks / options_->type->bytes) {
+  if (elements > most / ranks / ElementBytes(options_->type)) {
     return absl::AbortedError(absl::StrCat("more memory than this machine has to give (elements=", elements,
-                                           ", type_bytes=", options_->type->bytes, ", ranks_on_node=", ranks,
+                                           ", type_bytes=", ElementBytes(options_->type), ", ranks_on_node=", ranks,
                                            ", limit=", most, " bytes)"));
   }
   SetArguments(0);
   copse_request_t* request;
-  RETURN_IF_ERROR(Initialise(&request));
+  RETURN_IF_ERROR(Initialize(&request));
   RETURN_IF_ERROR(ToStatus(copse_finalize(request)));
   for (const Allocation& allocation : {send_, recv_}) {
     if (allocation.data == nullptr) continue;
@@ -132,16 +134,16 @@ absl::Status Caller::Allocate() {
 }
 
 bool Caller::in_place() const {
-  return options_->in_place && collective_->can_be_in_place() && (!HasRoot(collective_->which) || is_root());
+  return options_->in_place && CanBeInPlace(collective_) && (!HasRoot(collective_) || is_root());
 }
 
 bool Caller::has_sent() const {
-  return collective_->traits().send != BufferKind::kNone && (!collective_->sends_at_root() || is_root());
+  return traits_.send != BufferKind::kNone && (traits_.senders != Holders::kRoot || is_root());
 }
 
 bool Caller::has_received() const {
-  if (collective_->traits().operands == Operands::kBeforeOwn && session_->rank() == 0) return false;
-  return collective_->traits().receive != BufferKind::kNone && (!collective_->receives_at_root() || is_root());
+  if (traits_.operands == Operands::kBeforeOwn && session_->rank() == 0) return false;
+  return traits_.receive != BufferKind::kNone && (traits_.receivers != Holders::kRoot || is_root());
 }
 
 void Caller::SetArguments(uint64_t call) {
@@ -149,11 +151,11 @@ void Caller::SetArguments(uint64_t call) {
   args_.count = own_count_;
   args_.send = send_.data;
   args_.recv = recv_.data;
-  if (in_place()) (collective_->is_scatter() ? args_.recv : const_cast<void*&>(args_.send)) = COPSE_IN_PLACE;
-  if (!IsIrregular(collective_->which)) return;
+  if (in_place()) (is_scatter() ? args_.recv : const_cast<void*&>(args_.send)) = COPSE_IN_PLACE;
+  if (!IsIrregular(collective_)) return;
   args_.mask &= ~uint64_t{COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_COUNTS};
   args_.send_counts = args_.recv_counts = nullptr;
-  if (collective_->has_counts_at_root() && !options_->counts_known && !is_root()) return;
+  if (HasCountsAtRoot(collective_) && !options_->counts_known && !is_root()) return;
   if (!send_counts_.empty()) {
     args_.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS;
     args_.send_counts = send_counts_.data();
@@ -164,26 +166,25 @@ void Caller::SetArguments(uint64_t call) {
   }
 }
 
-absl::Status Caller::Initialise(copse_request_t** request) {
+absl::Status Caller::Initialize(copse_request_t** request) {
   return ToStatus(copse_collective_init(session_->team(), &args_, request));
 }
 
 void Caller::PutContribution(uint64_t call) {
   const uint32_t rank = session_->rank();
-  const uint32_t bytes = options_->type->bytes;
-  const bool in_recv = collective_->is_bcast() || (in_place() && !collective_->is_scatter());
+  const uint32_t bytes = ElementBytes(options_->type);
+  const bool in_recv = collective_ == Collective::kBcast || (in_place() && !is_scatter());
   auto* to = static_cast<uint8_t*>((in_recv ? recv_ : send_).data);
-  if (Reduces(collective_->which)) {
-    pattern_.Contribution(call, rank, collective_->traits().send == BufferKind::kBlocks ? blocks_count_ : own_count_,
-                          to);
-  } else if (collective_->traits().send == BufferKind::kBlocks) {
+  if (Reduces(collective_)) {
+    pattern_.Contribution(call, rank, traits_.send == BufferKind::kBlocks ? blocks_count_ : own_count_, to);
+  } else if (traits_.send == BufferKind::kBlocks) {
     for (uint32_t other = 0; other < session_->ranks(); ++other) {
       pattern_.Moved(call, rank, other, LengthOf(rank, other), to);
       to += LengthOf(rank, other) * bytes;
     }
   } else {
     // In place, the contribution is in its block among the received ones.
-    for (uint32_t other = 0; in_recv && collective_->traits().receive == BufferKind::kBlocks && other < rank; ++other) {
+    for (uint32_t other = 0; in_recv && traits_.receive == BufferKind::kBlocks && other < rank; ++other) {
       to += LengthOf(other, rank) * bytes;
     }
     pattern_.Moved(call, rank, rank, own_count_, to);
@@ -193,8 +194,8 @@ void Caller::PutContribution(uint64_t call) {
 absl::Status Caller::Prepare(uint64_t call) {
   SetArguments(call);
   if (options_->persistent) {
-    copse_request_t*& kept = kept_[HasRoot(collective_->which) ? args_.root : 0];
-    if (kept == nullptr) RETURN_IF_ERROR(Initialise(&kept));
+    copse_request_t*& kept = kept_[HasRoot(collective_) ? args_.root : 0];
+    if (kept == nullptr) RETURN_IF_ERROR(Initialize(&kept));
     kept_request_ = kept;
   }
   if (options_->check) {
@@ -210,7 +211,7 @@ absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* t
   const int64_t start = NowNs();
   // Only a request can have flags.
   if (options_->mode == Mode::kBlocking && args_.flags == 0) {
-    const copse_status_t status = collective_->call(session_->team(), args_);
+    const copse_status_t status = CallBlocking(session_->team(), args_);
     time->overall_ns = NowNs() - start;
     return ToStatus(status);
   }
@@ -253,30 +254,28 @@ copse_status_t Caller::Complete(copse_request_t* request) const {
 }
 
 uint64_t Caller::Verify(uint64_t call) {
-  if (expected_.empty() || !has_received() || (in_place() && collective_->is_scatter())) return 0;
+  if (expected_.empty() || !has_received() || (in_place() && is_scatter())) return 0;
   const uint32_t ranks = session_->ranks(), rank = session_->rank();
-  const uint32_t bytes = options_->type->bytes;
+  const uint32_t bytes = ElementBytes(options_->type);
   uint64_t count = own_count_;
-  if (Reduces(collective_->which)) {
-    const uint32_t operands = collective_->traits().operands == Operands::kAll       ? ranks
-                              : collective_->traits().operands == Operands::kUpToOwn ? rank + 1
-                                                                                     : rank;
+  if (Reduces(collective_)) {
+    const uint32_t operands = traits_.operands == Operands::kAll       ? ranks
+                              : traits_.operands == Operands::kUpToOwn ? rank + 1
+                                                                       : rank;
     uint64_t first = 0;
-    for (uint32_t other = 0; collective_->traits().send == BufferKind::kBlocks && other < rank; ++other) {
+    for (uint32_t other = 0; traits_.send == BufferKind::kBlocks && other < rank; ++other) {
       first += LengthOf(rank, other);
     }
     pattern_.Reduction(call, operands, first, count, expected_.data());
-  } else if (collective_->traits().receive == BufferKind::kBlocks) {
+  } else if (traits_.receive == BufferKind::kBlocks) {
     count = blocks_count_;
     uint8_t* to = expected_.data();
     for (uint32_t other = 0; other < ranks; ++other) {
-      pattern_.Moved(call, other, collective_->traits().send == BufferKind::kBlocks ? rank : other,
-                     LengthOf(other, rank), to);
+      pattern_.Moved(call, other, traits_.send == BufferKind::kBlocks ? rank : other, LengthOf(other, rank), to);
       to += LengthOf(other, rank) * bytes;
     }
   } else {
-    pattern_.Moved(call, args_.root, collective_->traits().send == BufferKind::kBlocks ? rank : args_.root, count,
-                   expected_.data());
+    pattern_.Moved(call, args_.root, traits_.send == BufferKind::kBlocks ? rank : args_.root, count, expected_.data());
   }
   return CountDifferences(expected_.data(), recv_.data, count, bytes);
 }

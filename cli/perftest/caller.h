@@ -29,7 +29,7 @@ struct CallTime {
 class Caller {
  public:
   // All pointers must outlive this object.
-  Caller(Session* session, const Options* options, const Measured* collective, uint64_t count);
+  Caller(Session* session, const Options* options, Collective collective, uint64_t count);
   ~Caller();
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
@@ -54,11 +54,13 @@ class Caller {
 
   absl::Status CountBlocks();
   absl::Status AllocateBuffer(uint64_t count, Allocation* allocation);
-  absl::Status Initialise(copse_request_t** request);
+  absl::Status Initialize(copse_request_t** request);
   // Sets the arguments that depend on the root.
   void SetArguments(uint64_t call);
   void PutContribution(uint64_t call);
   bool is_root() const { return args_.root == session_->rank(); }  // root of the prepared call
+  // In place, the block that need not move is in the send buffer.
+  bool is_scatter() const { return traits_.nesting == Nesting::kReceiveInSend; }
   bool in_place() const;
   bool has_sent() const;
   bool has_received() const;
@@ -69,7 +71,8 @@ class Caller {
 
   Session* const session_;
   const Options* const options_;
-  const Measured* const collective_;
+  const Collective collective_;
+  const CollectiveTraits& traits_;
   const uint64_t count_;
   const Pattern pattern_;
   std::vector<uint64_t> lengths_;                    // by rank

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/string_view.h"
 #include "cli/perftest/computation.h"
 #include "cli/perftest/local.h"
 #include "cli/perftest/measurement.h"
@@ -44,10 +45,10 @@ class Run {
   }
 
   Outcome Go() {
-    for (const Measured* collective : options_.collectives) {
-      if (!Say(report_->Heading(*collective))) return CannotPrint();
-      for (const uint64_t count : HasData(collective->which) ? options_.counts : std::vector<uint64_t>{0}) {
-        const absl::StatusOr<Cell> cell = Measure(session_, options_, *collective, count, computation_.get());
+    for (const Collective collective : options_.collectives) {
+      if (!Say(report_->Heading(collective))) return CannotPrint();
+      for (const uint64_t count : HasData(collective) ? options_.counts : std::vector<uint64_t>{0}) {
+        const absl::StatusOr<Cell> cell = Measure(session_, options_, collective, count, computation_.get());
         if (!cell.ok()) return Failure(options_, cell.status());
         if (!Say(report_->Row(*cell))) return CannotPrint();
         Judge(*cell);
@@ -62,7 +63,8 @@ class Run {
 
   // The first wrong data determines the outcome, else the first refusal.
   void Judge(const Cell& cell) {
-    const std::string where = absl::StrCat("collective=", cell.collective->name(), ", count=", cell.count);
+    const std::string where =
+        absl::StrCat("collective=", AbslView(CollectiveName(cell.collective)), ", count=", cell.count);
     if (cell.errors.value_or(0) > 0 && !wrong_) {
       wrong_ = true;
       Fail(absl::StrCat("wrong data (", where, ", elements=", *cell.errors, ", rank=", cell.first_rank_with_errors,

@@ -17,17 +17,16 @@ struct Times {
 
 class Measurement {
  public:
-  Measurement(Session* session, const Options& options, const Measured& collective, uint64_t count,
-              Computation* computation)
+  Measurement(Session* session, const Options& options, Collective collective, uint64_t count, Computation* computation)
       : session_(session),
         options_(options),
-        caller_(session, &options, &collective, count),
+        caller_(session, &options, collective, count),
         iterations_(options.IterationsOf(count)),
         warmup_(options.WarmupOf(count)),
         computation_(computation) {
-    cell_.collective = &collective;
+    cell_.collective = collective;
     cell_.count = count;
-    cell_.bytes = count * options.type->bytes;
+    cell_.bytes = count * ElementBytes(options.type);
     cell_.runs = iterations_;
   }
 
@@ -46,9 +45,9 @@ class Measurement {
       ASSIGN_OR_RETURN(const Times times, Loop(0));
       RETURN_IF_ERROR(AddMetric("latency", times.overall).status());
       const double mean_us = cell_.metrics[0].ranks.avg;
-      if (cell_.collective->bus_factor != nullptr && mean_us > 0) {
-        cell_.bandwidth_mb_s =
-            cell_.collective->bus_factor(session_->ranks()) * static_cast<double>(cell_.bytes) / mean_us;
+      const double factor = BusFactor(cell_.collective, session_->ranks());
+      if (HasData(cell_.collective) && mean_us > 0) {
+        cell_.bandwidth_mb_s = factor * static_cast<double>(cell_.bytes) / mean_us;
       }
     }
     if (options_.check) RETURN_IF_ERROR(GatherErrors());
@@ -140,7 +139,7 @@ class Measurement {
 
 }  // namespace
 
-absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Measured& collective, uint64_t count,
+absl::StatusOr<Cell> Measure(Session* session, const Options& options, Collective collective, uint64_t count,
                              Computation* computation) {
   return Measurement(session, options, collective, count, computation).Run();
 }

@@ -26,7 +26,7 @@ struct Metric {
 
 // Cell is equal on all ranks.
 struct Cell {
-  const Measured* collective = nullptr;
+  Collective collective = Collective::kBarrier;
   uint64_t count = 0;
   uint64_t bytes = 0;
   uint32_t runs = 0;
@@ -40,7 +40,7 @@ struct Cell {
 
 // Measures a collective of the session's team. `computation` is used in mode overlap only. A refused call gives a Cell
 // with the reason; after an error the team is unusable.
-absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Measured& collective, uint64_t count,
+absl::StatusOr<Cell> Measure(Session* session, const Options& options, Collective collective, uint64_t count,
                              Computation* computation);
 
 }  // namespace copse::perftest

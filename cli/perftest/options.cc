@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "CLI/App.hpp"
@@ -15,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/string_view.h"
 #include "base/units.h"
 #include "cli/command_line/parse.h"
 
@@ -44,21 +46,41 @@ absl::Status Usage(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat("usage: ", args...));
 }
 
+template <typename Names>
+std::string Joined(const Names& names) {
+  std::vector<absl::string_view> texts;
+  for (const std::string_view name : names) texts.push_back(AbslView(name));
+  return absl::StrJoin(texts, ", ");
+}
+
+// Sets `*choice` to the number of `name` in `names`; `what` begins the error.
+template <typename Enum, typename Names>
+absl::Status Choose(const char* what, const std::string& name, const Names& names, Enum* choice) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  if (found == std::end(names)) return Usage(what, " (value=", name, ", known=", Joined(names), ")");
+  *choice = static_cast<Enum>(found - std::begin(names));
+  return absl::OkStatus();
+}
+
+constexpr std::string_view kMemoryNames[] = {"host", "copse"};
+constexpr std::string_view kFormatNames[] = {"text", "csv", "json"};
+
 // Parses a size and returns elements of `type`.
-absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& text, const Datatype& type) {
+absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& text, ElementType type) {
   const absl::StatusOr<int64_t> amount = ParseBytes(text);
   if (!amount.ok()) return Usage(flag, ": not a size (value=", text, ")");
   const auto value = static_cast<uint64_t>(*amount);
+  const uint32_t type_bytes = ElementBytes(type);
   const bool bytes = !text.empty() && text.back() == 'B';
   if (!bytes) {
-    if (value > UINT64_MAX / 2 / type.bytes) return Usage(flag, ": too large (value=", text, ")");
+    if (value > UINT64_MAX / 2 / type_bytes) return Usage(flag, ": too large (value=", text, ")");
     return value;
   }
-  if (value % type.bytes != 0) {
-    return Usage(flag, ": not a multiple of the type (bytes=", value, ", type=", type.name, ", type_bytes=", type.bytes,
-                 ")");
+  if (value % type_bytes != 0) {
+    return Usage(flag, ": not a multiple of the type (bytes=", value, ", type=", AbslView(TypeName(type)),
+                 ", type_bytes=", type_bytes, ")");
   }
-  return value / type.bytes;
+  return value / type_bytes;
 }
 
 // Lists counts; 0 is followed by 1.
@@ -71,10 +93,10 @@ std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) 
   return counts;
 }
 
-// Parser owns one parse's CLI11 objects and their targets.
-class Parser {
+// OptionsParser owns one parse's CLI11 objects and their targets.
+class OptionsParser {
  public:
-  explicit Parser(const Environment& environment)
+  explicit OptionsParser(const Environment& environment)
       : environment_(environment), app_("Measures the collectives of a Copse cluster, as their callers see them.") {
     cli::SetUp(&app_, "copse-perftest", kFooter, /*column_width=*/34);
     AddWhat();
@@ -106,21 +128,21 @@ class Parser {
 
   void AddWhat() {
     Add("-c,--collective", &collectives_, "NAME[,NAME]...",
-        absl::StrCat(Names(AllCollectives()), ", or all; default allreduce"));
+        absl::StrCat(Joined(CollectiveNames()), ", or all; default allreduce"));
     Add("-b,--begin", &begin_, "SIZE", "smallest message; default 1");
     Add("-e,--end", &end_, "SIZE", absl::StrCat("largest message; default ", kDefaultEnd));
     AddNumber("-f,--factor", &factor_, "from one size to the next; default 2");
     Add("-d,--datatype", &type_, "NAME",
         absl::StrCat(
-            Names(AllDatatypes()),
+            Joined(TypeNames()),
             ", or float, double, half, complex_float, complex_double, char, short, int, long; default float32"));
-    Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
+    Add("-o,--op", &operation_, "NAME", absl::StrCat(Joined(kElementOpNames), "; default sum"));
     Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
     app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");
     app_.add_flag("--reproducible", options_.reproducible, "reductions have the same bits whatever the plan")
         ->option_text(" ");
     Add("--counts", &counts_kind_, "KIND",
-        absl::StrCat("lengths of the blocks of gatherv and so on, around the size: ", Names(AllCountsKinds()),
+        absl::StrCat("lengths of the blocks of gatherv and so on, around the size: ", Joined(kCountsKindNames),
                      "; default equal"));
     app_.add_flag("--counts-known", options_.counts_known, "gatherv, scatterv: all ranks give them, not the root alone")
         ->option_text(" ");
@@ -171,48 +193,35 @@ class Parser {
     for (const auto& part : absl::StrSplit(collectives_, ',')) {
       const std::string name(part);
       if (name == "all") {
-        for (const Measured& collective : AllCollectives()) options_.collectives.push_back(&collective);
+        for (int i = 0; i < kCollectiveCount; ++i) options_.collectives.push_back(static_cast<Collective>(i));
         continue;
       }
-      const Measured* collective = FindCollective(name);
-      if (collective == nullptr) {
-        return Usage("-c: no such collective (value=", name, ", known=", Names(AllCollectives()), ")");
-      }
+      Collective collective;
+      RETURN_IF_ERROR(Choose("-c: no such collective", name, CollectiveNames(), &collective));
       options_.collectives.push_back(collective);
     }
-    options_.type = FindDatatype(type_);
-    if (options_.type == nullptr) {
-      return Usage("-d: no such datatype (value=", type_, ", known=", Names(AllDatatypes()), ")");
+    const std::optional<ElementType> type = TypeFromName(type_);
+    if (!type.has_value()) RETURN_IF_ERROR(Choose("-d: no such datatype", type_, TypeNames(), &options_.type));
+    options_.type = type.value_or(options_.type);
+    RETURN_IF_ERROR(Choose("-o: no such operation", operation_, kElementOpNames, &options_.operation));
+    const bool reduces = std::any_of(options_.collectives.begin(), options_.collectives.end(), Reduces);
+    if (reduces && !IsDefined(options_.operation, options_.type)) {
+      return Usage("-o: not defined on the type (value=", operation_, ", type=", AbslView(TypeName(options_.type)),
+                   ")");
     }
-    options_.operation = FindOperation(operation_);
-    if (options_.operation == nullptr) {
-      return Usage("-o: no such operation (value=", operation_, ", known=", Names(AllOperations()), ")");
-    }
-    const bool reduces = std::any_of(options_.collectives.begin(), options_.collectives.end(),
-                                     [](const Measured* collective) { return Reduces(collective->which); });
-    if (reduces && !IsDefined(*options_.operation, *options_.type)) {
-      return Usage("-o: not defined on the type (value=", operation_, ", type=", options_.type->name, ")");
-    }
-    if (memory_ != "host" && memory_ != "copse") {
-      return Usage("-m: no such kind of memory (value=", memory_, ", known=host, copse)");
-    }
-    options_.memory = memory_ == "host" ? Memory::kHost : Memory::kCopse;
-    const CountsKindRow* kind = FindCountsKind(counts_kind_);
-    if (kind == nullptr) {
-      return Usage("--counts: no such kind (value=", counts_kind_, ", known=", Names(AllCountsKinds()), ")");
-    }
-    options_.counts_kind = kind->id;
+    RETURN_IF_ERROR(Choose("-m: no such kind of memory", memory_, kMemoryNames, &options_.memory));
+    RETURN_IF_ERROR(Choose("--counts: no such kind", counts_kind_, kCountsKindNames, &options_.counts_kind));
     return FinishSizes();
   }
 
   absl::Status FinishSizes() {
-    ASSIGN_OR_RETURN(const uint64_t begin, ParseSize("-b", begin_, *options_.type));
+    ASSIGN_OR_RETURN(const uint64_t begin, ParseSize("-b", begin_, options_.type));
     uint64_t end;
     if (end_.empty()) {
-      ASSIGN_OR_RETURN(end, ParseSize("-e", kDefaultEnd, *options_.type));
+      ASSIGN_OR_RETURN(end, ParseSize("-e", kDefaultEnd, options_.type));
       end = std::max(begin, end);
     } else {
-      ASSIGN_OR_RETURN(end, ParseSize("-e", end_, *options_.type));
+      ASSIGN_OR_RETURN(end, ParseSize("-e", end_, options_.type));
     }
     if (begin > end) return Usage("-b: above the largest size (elements=", begin, ", limit=", end, ")");
     if (factor_ < 2) return Usage("-f: too small (value=", factor_, ", limit=2)");
@@ -224,16 +233,9 @@ class Parser {
   }
 
   absl::Status FinishHow() {
-    if (mode_ == "blocking") {
-      // Without an explicit mode, -p means nonblocking requests.
-      options_.mode = options_.persistent && mode_given_->count() == 0 ? Mode::kNonblocking : Mode::kBlocking;
-    } else if (mode_ == "nonblocking") {
-      options_.mode = Mode::kNonblocking;
-    } else if (mode_ == "overlap") {
-      options_.mode = Mode::kOverlap;
-    } else {
-      return Usage("-M: no such mode (value=", mode_, ", known=blocking, nonblocking, overlap)");
-    }
+    RETURN_IF_ERROR(Choose("-M: no such mode", mode_, kModeNames, &options_.mode));
+    // Without an explicit mode, -p means nonblocking requests.
+    if (options_.persistent && mode_given_->count() == 0) options_.mode = Mode::kNonblocking;
     if (options_.mode == Mode::kBlocking && options_.persistent) {
       return Usage("-p: a blocking call has no request that could be kept (mode=blocking)");
     }
@@ -247,10 +249,7 @@ class Parser {
     if (options_.tests > 0 && options_.mode != Mode::kOverlap) {
       return Usage("-t: nothing is computed (mode=", mode_, ", wanted=overlap)");
     }
-    if (format_ != "text" && format_ != "csv" && format_ != "json") {
-      return Usage("--format: no such format (value=", format_, ", known=text, csv, json)");
-    }
-    options_.format = format_ == "text" ? Format::kText : format_ == "csv" ? Format::kCsv : Format::kJson;
+    RETURN_IF_ERROR(Choose("--format: no such format", format_, kFormatNames, &options_.format));
     return FinishIterations();
   }
 
@@ -359,7 +358,7 @@ class Parser {
 
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
                                              const Environment& environment) {
-  return Parser(environment).Parse(arguments);
+  return OptionsParser(environment).Parse(arguments);
 }
 
 }  // namespace copse::perftest

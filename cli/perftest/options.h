@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,15 +23,16 @@ inline constexpr uint32_t kRanksMax = 1u << 20;
 inline constexpr double kTimeoutMaxSeconds = 86400;
 
 enum class Mode { kBlocking, kNonblocking, kOverlap };
+inline constexpr std::string_view kModeNames[] = {"blocking", "nonblocking", "overlap"};
 enum class Completion { kWait, kTest };
 enum class Memory { kHost, kCopse };
 enum class Format { kText, kCsv, kJson };
 
 // Options has the checked values of the command line and the environment.
 struct Options {
-  std::vector<const Measured*> collectives;
-  const Datatype* type = nullptr;
-  const Operation* operation = nullptr;
+  std::vector<Collective> collectives;
+  ElementType type = ElementType::kFloat;
+  ElementOp operation = ElementOp::kSum;
   std::vector<uint64_t> counts;                 // elements, ascending
   CountsKind counts_kind = CountsKind::kEqual;  // for irregular collectives: distribution around these counts
   bool counts_known = false;                    // gatherv, scatterv: all ranks pass the counts, not only the root
@@ -63,7 +65,7 @@ struct Options {
 
   std::string flags;  // the command line
 
-  bool is_large(uint64_t count) const { return count * type->bytes > large_bytes; }
+  bool is_large(uint64_t count) const { return count * ElementBytes(type) > large_bytes; }
   uint32_t IterationsOf(uint64_t count) const { return is_large(count) ? iterations_large : iterations; }
   uint32_t WarmupOf(uint64_t count) const { return is_large(count) ? warmup_large : warmup; }
   uint32_t RootOf(uint64_t call) const { return static_cast<uint32_t>((root + call * root_shift) % ranks); }

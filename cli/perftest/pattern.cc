@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "base/element_reference.h"
-#include "base/element_types.h"
 #include "base/hash.h"
 
 namespace copse::perftest {
@@ -90,32 +89,28 @@ void Tile(uint64_t first, uint64_t count, void* out, const ValueAt& value_at) {
   }
 }
 
-ElementType TypeOf(const Datatype& type) { return static_cast<ElementType>(type.id); }
-ElementOp OpOf(const Operation& operation) { return static_cast<ElementOp>(operation.id); }
-
 }  // namespace
 
-Pattern::Pattern(const Datatype* type, const Operation* operation, uint32_t ranks, uint64_t seed)
+Pattern::Pattern(ElementType type, ElementOp operation, uint32_t ranks, uint64_t seed)
     : type_(type), operation_(operation), ranks_(ranks), seed_(seed) {}
 
 void Pattern::Contribution(uint64_t call, uint32_t rank, uint64_t count, void* out) const {
-  WithElementType(TypeOf(*type_), [&](auto type) {
+  WithElementType(type_, [&](auto type) {
     using T = decltype(type);
     Tile<T>(0, count, out, [&](uint32_t place) {
-      return Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
+      return Value<T>(operation_, Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
     });
   });
 }
 
 void Pattern::Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64_t count, void* out) const {
-  WithElementType(TypeOf(*type_), [&](auto type) {
+  WithElementType(type_, [&](auto type) {
     using T = decltype(type);
     Tile<T>(first, count, out, [&](uint32_t place) {
       T result{};
       for (uint32_t rank = 0; rank < operands; ++rank) {
-        const T value =
-            Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
-        result = rank == 0 ? value : CombineElements<T>(OpOf(*operation_), result, value);
+        const T value = Value<T>(operation_, Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
+        result = rank == 0 ? value : CombineElements<T>(operation_, result, value);
       }
       // A lone rank's logical result is its unmodified contribution.
       return result;
@@ -124,7 +119,7 @@ void Pattern::Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64
 }
 
 void Pattern::Moved(uint64_t call, uint32_t from, uint32_t to, uint64_t count, void* out) const {
-  WithElementType(TypeOf(*type_), [&](auto type) {
+  WithElementType(type_, [&](auto type) {
     using T = decltype(type);
     Tile<T>(0, count, out, [&](uint32_t place) {
       const uint64_t hash = Mix64(Hash(seed_, call, from, place) + to);

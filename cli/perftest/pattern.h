@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/perftest/collective.h"
+#include "base/element_types.h"
 
 namespace copse::perftest {
 
@@ -22,8 +22,7 @@ class Pattern {
  public:
   static constexpr uint32_t kPeriod = 251;
 
-  // `type` and `operation` must outlive this object.
-  Pattern(const Datatype* type, const Operation* operation, uint32_t ranks, uint64_t seed);
+  Pattern(ElementType type, ElementOp operation, uint32_t ranks, uint64_t seed);
 
   // Writes rank `rank`'s contribution to call number `call`.
   void Contribution(uint64_t call, uint32_t rank, uint64_t count, void* out) const;
@@ -35,8 +34,8 @@ class Pattern {
   void Moved(uint64_t call, uint32_t from, uint32_t to, uint64_t count, void* out) const;
 
  private:
-  const Datatype* const type_;
-  const Operation* const operation_;
+  const ElementType type_;
+  const ElementOp operation_;
   const uint32_t ranks_;
   const uint64_t seed_;
 };

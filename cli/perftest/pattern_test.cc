@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace copse::perftest {
@@ -15,48 +14,49 @@ constexpr uint64_t kCount = 1000;
 constexpr uint32_t kRanks = 5;
 
 TEST(PatternTest, ReductionsAreThoseOfTheContributions) {
-  const Datatype* type = FindDatatype("int32");
-  for (const char* name : {"sum", "min", "max", "bxor"}) {
-    const Pattern pattern(type, FindOperation(name), kRanks, 1);
+  for (const ElementOp op : {ElementOp::kSum, ElementOp::kMin, ElementOp::kMax, ElementOp::kBxor}) {
+    const Pattern pattern(ElementType::kInt32, op, kRanks, 1);
     std::vector<int32_t> reduced(kCount), expected(kCount), mine(kCount);
     pattern.Reduction(3, kRanks, 0, kCount, reduced.data());
     for (uint32_t rank = 0; rank < kRanks; ++rank) {
       pattern.Contribution(3, rank, kCount, mine.data());
       for (uint64_t i = 0; i < kCount; ++i) {
         const int32_t a = expected[i], b = mine[i];
-        const std::string op = name;
-        expected[i] = rank == 0     ? b
-                      : op == "sum" ? static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b))
-                      : op == "min" ? std::min(a, b)
-                      : op == "max" ? std::max(a, b)
-                                    : a ^ b;
+        expected[i] = rank == 0 ? b
+                      : op == ElementOp::kSum
+                          ? static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b))
+                      : op == ElementOp::kMin ? std::min(a, b)
+                      : op == ElementOp::kMax ? std::max(a, b)
+                                              : a ^ b;
       }
     }
-    EXPECT_EQ(CountDifferences(reduced.data(), expected.data(), kCount, 4), 0u) << name;
+    EXPECT_EQ(CountDifferences(reduced.data(), expected.data(), kCount, 4), 0u) << ElementOpName(op);
   }
 }
 
 // For every type and operation, another call or another seed has another result, so a stale or foreign one is found.
 TEST(PatternTest, ResultsDifferByCallAndSeed) {
-  for (const Datatype& type : AllDatatypes()) {
-    for (const Operation& operation : AllOperations()) {
+  for (int t = 0; t < kElementTypeCount; ++t) {
+    for (int o = 0; o < kElementOpCount; ++o) {
+      const auto type = static_cast<ElementType>(t);
+      const auto operation = static_cast<ElementOp>(o);
       if (!IsDefined(operation, type)) continue;
       const auto result = [&](uint64_t seed, uint64_t call) {
-        std::vector<uint8_t> out(kCount * type.bytes);
-        Pattern(&type, &operation, kRanks, seed).Reduction(call, kRanks, 0, kCount, out.data());
+        std::vector<uint8_t> out(kCount * ElementBytes(type));
+        Pattern(type, operation, kRanks, seed).Reduction(call, kRanks, 0, kCount, out.data());
         return out;
       };
       EXPECT_EQ(result(1, 0), result(1, 0));
-      EXPECT_GT(CountDifferences(result(1, 0).data(), result(1, 1).data(), kCount, type.bytes), kCount / 10)
-          << type.name << " " << operation.name;
-      EXPECT_GT(CountDifferences(result(1, 0).data(), result(2, 0).data(), kCount, type.bytes), kCount / 10)
-          << type.name << " " << operation.name;
+      EXPECT_GT(CountDifferences(result(1, 0).data(), result(1, 1).data(), kCount, ElementBytes(type)), kCount / 10)
+          << ElementTypeName(type) << " " << ElementOpName(operation);
+      EXPECT_GT(CountDifferences(result(1, 0).data(), result(2, 0).data(), kCount, ElementBytes(type)), kCount / 10)
+          << ElementTypeName(type) << " " << ElementOpName(operation);
     }
   }
 }
 
 TEST(PatternTest, AReductionHasItsElementsWhereverTheyBegin) {
-  const Pattern pattern(FindDatatype("int32"), FindOperation("sum"), kRanks, 1);
+  const Pattern pattern(ElementType::kInt32, ElementOp::kSum, kRanks, 1);
   std::vector<int32_t> all(kCount), tail(kCount - 300), mine(kCount);
   pattern.Reduction(3, kRanks, 0, kCount, all.data());
   pattern.Reduction(3, kRanks, 300, tail.size(), tail.data());
@@ -67,7 +67,7 @@ TEST(PatternTest, AReductionHasItsElementsWhereverTheyBegin) {
 }
 
 TEST(PatternTest, WhatIsMovedDiffersBySenderAndReceiver) {
-  const Pattern pattern(FindDatatype("float32"), FindOperation("sum"), kRanks, 1);
+  const Pattern pattern(ElementType::kFloat, ElementOp::kSum, kRanks, 1);
   std::vector<float> a(kCount), b(kCount), c(kCount);
   pattern.Moved(0, 0, 0, kCount, a.data());
   pattern.Moved(0, 1, 0, kCount, b.data());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/perftest/report.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/string_view.h"
 #include "base/units.h"
 #include "base/version.h"
 #include "cli/perftest/block_counts.h"
@@ -21,13 +21,13 @@ class TextReport : public Report {
  public:
   TextReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
 
-  std::string Heading(const Measured& collective) override {
+  std::string Heading(Collective collective) override {
     const bool overlap = options_.mode == Mode::kOverlap;
     std::string text = begun_ ? "\n" : "";
     begun_ = true;
-    absl::StrAppend(&text, "# copse-perftest ", kVersion, ": ", collective.name());
-    if (HasData(collective.which)) absl::StrAppend(&text, " of ", options_.type->name);
-    if (Reduces(collective.which)) absl::StrAppend(&text, ", ", options_.operation->name);
+    absl::StrAppend(&text, "# copse-perftest ", kVersion, ": ", AbslView(CollectiveName(collective)));
+    if (HasData(collective)) absl::StrAppend(&text, " of ", AbslView(TypeName(options_.type)));
+    if (Reduces(collective)) absl::StrAppend(&text, ", ", AbslView(ElementOpName(options_.operation)));
     absl::StrAppend(&text, "; ", CaseOf(options_, collective), "\n");
     absl::StrAppend(&text, "# ", placement_.ranks, " ranks, ", placement_.nodes, " nodes, at most ",
                     placement_.ranks_per_node, " ranks a node. ", options_.iterations, " calls after ", options_.warmup,
@@ -87,9 +87,9 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
                               const Metric* metric) {
   nlohmann::ordered_json row = {
       {"bench", "perftest"},
-      {"case", CaseOf(options, *cell.collective)},
+      {"case", CaseOf(options, cell.collective)},
       {"system", "copse"},
-      {"collective", cell.collective->name()},
+      {"collective", CollectiveName(cell.collective)},
       {"algorithm", ""},  // the planner's choice, which the library does not report
       {"nodes", placement.nodes},
       {"ppn", placement.ranks_per_node},
@@ -104,8 +104,8 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
       {"seed", options.seed},
       {"note", cell.refused.empty() ? options.flags : cell.refused},
       {"count", cell.count},
-      {"datatype", HasData(cell.collective->which) ? options.type->name : ""},
-      {"op", Reduces(cell.collective->which) ? options.operation->name : ""},
+      {"datatype", HasData(cell.collective) ? TypeName(options.type) : ""},
+      {"op", Reduces(cell.collective) ? ElementOpName(options.operation) : ""},
       {"avg", nullptr},
       {"min", nullptr},
       {"max", nullptr},
@@ -151,11 +151,11 @@ class RowReport : public Report {
  public:
   RowReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
 
-  std::string Heading(const Measured& collective) override {
+  std::string Heading(Collective collective) override {
     if (begun_ || options_.format == Format::kJson) return "";
     begun_ = true;
     std::string line;
-    const Cell any{.collective = &collective};
+    const Cell any{.collective = collective};
     const nlohmann::ordered_json row = Fields(options_, placement_, any, nullptr);
     for (const auto& [name, value] : row.items()) {
       absl::StrAppend(&line, line.empty() ? "" : ",", name);
@@ -188,24 +188,20 @@ std::unique_ptr<Report> Report::Make(const Options* options, const Placement& pl
   return std::make_unique<RowReport>(options, placement);
 }
 
-std::string CaseOf(const Options& options, const Measured& collective) {
-  std::string text = options.mode == Mode::kBlocking      ? "blocking"
-                     : options.mode == Mode::kNonblocking ? "nonblocking"
-                                                          : "overlap";
+std::string CaseOf(const Options& options, Collective collective) {
+  std::string text(kModeNames[static_cast<int>(options.mode)]);
   if (options.persistent) text += ", persistent";
   if (options.completion == Completion::kTest) text += ", completed by test";
   if (options.tests > 0) absl::StrAppend(&text, ", ", options.tests, " tests while computing");
   text += options.back_to_back ? ", back-to-back" : ", barrier before";
-  if (HasData(collective.which) && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
-  if (collective.can_be_in_place() && options.in_place) text += ", in place";
-  if (Reduces(collective.which) && options.reproducible) text += ", reproducible";
-  if (IsIrregular(collective.which)) {
-    const auto is_kind = [&](const CountsKindRow& row) { return row.id == options.counts_kind; };
-    const std::vector<CountsKindRow>& kinds = AllCountsKinds();
-    absl::StrAppend(&text, ", ", std::find_if(kinds.begin(), kinds.end(), is_kind)->name, " counts");
-    if (collective.has_counts_at_root() && options.counts_known) text += " that all know";
+  if (HasData(collective) && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
+  if (CanBeInPlace(collective) && options.in_place) text += ", in place";
+  if (Reduces(collective) && options.reproducible) text += ", reproducible";
+  if (IsIrregular(collective)) {
+    absl::StrAppend(&text, ", ", AbslView(kCountsKindNames[static_cast<int>(options.counts_kind)]), " counts");
+    if (HasCountsAtRoot(collective) && options.counts_known) text += " that all know";
   }
-  if (HasRoot(collective.which)) {
+  if (HasRoot(collective)) {
     absl::StrAppend(&text, ", root ", options.root);
     if (options.root_shift > 0) absl::StrAppend(&text, " and on by ", options.root_shift);
   }

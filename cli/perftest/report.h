@@ -22,7 +22,7 @@ class Report {
  public:
   virtual ~Report() = default;
   // Returns the text before the first cell of a collective.
-  virtual std::string Heading(const Measured& collective) = 0;
+  virtual std::string Heading(Collective collective) = 0;
   virtual std::string Row(const Cell& cell) = 0;
 
   // Makes the report in the options' format. `options` must outlive it.
@@ -30,7 +30,7 @@ class Report {
 };
 
 // Describes how calls are made: "blocking, barrier before".
-std::string CaseOf(const Options& options, const Measured& collective);
+std::string CaseOf(const Options& options, Collective collective);
 
 }  // namespace copse::perftest
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "base/string_view.h"
 
 namespace copse::perftest {
 namespace {
@@ -17,10 +18,13 @@ namespace {
 // since the data check must be able to find a wrong one.
 uint64_t Fingerprint(const Options& options) {
   std::string text;
-  for (const Measured* collective : options.collectives) absl::StrAppend(&text, collective->name(), ",");
+  for (const Collective collective : options.collectives) {
+    absl::StrAppend(&text, AbslView(CollectiveName(collective)), ",");
+  }
   for (const uint64_t count : options.counts) absl::StrAppend(&text, count, ",");
-  absl::StrAppend(&text, options.type->name, ",", options.operation->name, ",", options.root, ",", options.root_shift,
-                  ",", static_cast<int>(options.mode), ",", options.back_to_back, ",", options.check);
+  absl::StrAppend(&text, AbslView(TypeName(options.type)), ",", AbslView(ElementOpName(options.operation)), ",",
+                  options.root, ",", options.root_shift, ",", static_cast<int>(options.mode), ",", options.back_to_back,
+                  ",", options.check);
   absl::StrAppend(&text, ",", options.iterations, ",", options.iterations_large, ",", options.warmup, ",",
                   options.warmup_large, ",", options.large_bytes, ",", static_cast<int>(options.counts_kind), ",",
                   options.counts_known, ",", options.reproducible);

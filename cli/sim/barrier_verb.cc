@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "cli/command_line/table.h"
 #include "cli/sim/barrier_model.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
@@ -194,20 +195,20 @@ std::string OverheadsText(const Report& report) {
 }
 
 std::string PublishedText(const Report& report) {
-  std::vector<std::vector<std::string>> rows = {{"PUBLISHED, 48 B", "NODES", "THERE", "MODEL", "DIFFERENCE"}};
+  cli::TableRows rows = {{"PUBLISHED, 48 B", "NODES>", "THERE>", "MODEL>", "DIFFERENCE>"}};
   for (const FigureRow& row : report.figures) {
     rows.push_back({absl::StrCat(AbslView(CollectiveName(row.figure.collective)), " ", row.figure.algorithm),
                     absl::StrCat(row.figure.nodes), FormatNs(static_cast<double>(row.figure.ns)),
                     FormatNs(static_cast<double>(row.model_ns)),
                     FormatDifference(static_cast<double>(row.model_ns), static_cast<double>(row.figure.ns))});
   }
-  std::string text = absl::StrCat("\n", RenderTable(rows));
-  rows = {{"ORDERING", "HOLDS", "EQUAL", "OVERHEADS FOR WHICH ALL OF IT HOLDS"}};
+  std::string text = absl::StrCat("\n", cli::RenderTable(rows));
+  rows = {{"ORDERING", "HOLDS>", "EQUAL>", "OVERHEADS FOR WHICH ALL OF IT HOLDS>"}};
   for (const OrderingRow& row : report.orderings) {
     rows.push_back({row.what, absl::StrCat(row.holding.holding, " of ", row.comparisons),
                     absl::StrCat(row.holding.equal), absl::StrCat(row.grid_all, " of ", row.grid)});
   }
-  absl::StrAppend(&text, "\n", RenderTable(rows), "\nWhere the model fails:\n");
+  absl::StrAppend(&text, "\n", cli::RenderTable(rows), "\nWhere the model fails:\n");
   const size_t before = text.size();
   // Each level of the tree adds the same work: the growth from 64 to 256 nodes shows whether the figures do so.
   const FigureRow *small = nullptr, *large = nullptr;
@@ -251,22 +252,22 @@ std::string ToText(const Report& report) {
   std::string text = OverheadsText(report);
   if (report.plan.has_value()) {
     absl::StrAppend(&text, "plan: ", report.plan->total_ns, " ns\n");
-    std::vector<std::vector<std::string>> rows = {{"NODE", "TIME"}};
+    cli::TableRows rows = {{"NODE", "TIME>"}};
     const std::vector<int64_t>& times = report.plan->completion_ns;
     for (size_t r = 0; r < std::min<size_t>(times.size(), kShownRanksMax); ++r) {
       rows.push_back({absl::StrCat(r), absl::StrCat(times[r], " ns")});
     }
-    absl::StrAppend(&text, RenderTable(rows));
+    absl::StrAppend(&text, cli::RenderTable(rows));
     if (times.size() > kShownRanksMax) absl::StrAppend(&text, "and ", times.size() - kShownRanksMax, " more\n");
     return text;
   }
-  std::vector<std::vector<std::string>> rows = {{"NODES", "BEST"}};
+  cli::TableRows rows = {{"NODES", "BEST"}};
   uint32_t nodes = 0;
   for (const TreeTime& tree : report.trees) {
     if (rows.size() == 1 || tree.nodes != nodes) {
       if (rows.size() == 1) {
         for (const TreeTime& title : report.trees) {
-          if (title.nodes == tree.nodes) rows[0].push_back(title.algorithm);
+          if (title.nodes == tree.nodes) rows[0].push_back(title.algorithm + ">");
         }
       }
       rows.push_back({absl::StrCat(tree.nodes), ""});
@@ -275,7 +276,7 @@ std::string ToText(const Report& report) {
     if (tree.best) rows.back()[1] = tree.algorithm;
     rows.back().push_back(FormatNs(static_cast<double>(tree.ns)));
   }
-  absl::StrAppend(&text, RenderTable(rows, 2));
+  absl::StrAppend(&text, cli::RenderTable(rows));
   if (!report.figures.empty()) absl::StrAppend(&text, PublishedText(report));
   return text;
 }
@@ -321,7 +322,6 @@ Verb BarrierVerb() {
   options.insert(options.end(), own.begin(), own.end());
   return {.name = "barrier",
           .help = "price trees on a trigger unit by its overheads, and pick the best",
-          .positionals = {},
           .options = options,
           .run = RunBarrier};
 }

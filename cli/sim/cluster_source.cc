@@ -2,7 +2,6 @@
 #include "cli/sim/cluster_source.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "cli/sim/options.h"
 #include "planner/topology/generate.h"
 #include "planner/topology/topology_yaml.h"
 
@@ -18,25 +18,6 @@ namespace copse::simcli {
 std::vector<Parameter> ClusterParameters() {
   return {{"topology", "FILE", "the cluster: a topology file"},
           {"generate", "NAME:P:SEED", "the cluster: P nodes made up from a seed; NAME is flat, mgo, racks or wan"}};
-}
-
-absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string text;
-  constexpr size_t kPiece = 1 << 20;
-  while (stream && text.size() <= bytes_max) {
-    const size_t before = text.size();
-    text.resize(before + kPiece);
-    stream.read(text.data() + before, kPiece);
-    text.resize(before + static_cast<size_t>(stream.gcount()));
-  }
-  if (!stream.eof() && text.size() <= bytes_max) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", path, ")"));
-  }
-  if (text.size() > bytes_max) {
-    return absl::InvalidArgumentError(absl::StrCat("too long (file=", path, ", limit=", bytes_max, ")"));
-  }
-  return text;
 }
 
 absl::StatusOr<GeneratedCluster> ParseGenerated(std::string_view text) {

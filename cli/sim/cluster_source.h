@@ -34,9 +34,6 @@ absl::StatusOr<GeneratedCluster> ParseGenerated(std::string_view text);
 // another name.
 absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster);
 
-// Reads a whole file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
-absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max);
-
 }  // namespace copse::simcli
 
 #endif  // COPSE_CLI_SIM_CLUSTER_SOURCE_H_

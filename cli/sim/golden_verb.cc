@@ -2,31 +2,29 @@
 #include "cli/sim/golden_verb.h"
 
 #include <cstdint>
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/command_line/files.h"
 #include "planner/algorithms/golden_vector.h"
 
 namespace copse::simcli {
 namespace {
 
 absl::StatusOr<planner::GoldenVector> ReadVector(const std::string& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
+  const std::optional<std::string> text = cli::ReadFile(file);
+  if (!text.has_value() || text->empty())
     return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
-  }
-  auto vector = planner::ParseGoldenVector(text.str());
+  auto vector = planner::ParseGoldenVector(*text);
   if (!vector.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", vector.status().message()));
   return vector;
 }
 
 absl::Status RunGolden(const Arguments& arguments, std::ostream& out, std::ostream&) {
   uint64_t passed = 0, failed = 0;
-  for (const std::string& file : arguments.Texts("file")) {
+  for (const std::string& file : arguments.values.at("file")) {
     ASSIGN_OR_RETURN(const planner::GoldenVector vector, ReadVector(file));
     const planner::GoldenComparison comparison = planner::CompareWithGolden(vector);
     passed += comparison.passed;
@@ -43,7 +41,6 @@ Verb GoldenVerb() {
   return {.name = "golden",
           .help = "compare the tree algorithms with golden vectors",
           .positionals = {{"file", "", "golden vectors, a cluster each", true}},
-          .options = {},
           .run = RunGolden};
 }
 

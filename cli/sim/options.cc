@@ -3,7 +3,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command_line/files.h"
 
 namespace copse::simcli {
 namespace {
@@ -98,13 +100,17 @@ absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const st
   return *collective;
 }
 
-bool WantsJson(const Arguments& arguments) { return arguments.Text("write-out") == "json"; }
+bool WantsJson(const Arguments& arguments) { return arguments.Text(kFormat) == "json"; }
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max) {
+  std::optional<std::string> text = cli::ReadFile(path, bytes_max);
+  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", path, ")"));
+  if (text->size() <= bytes_max) return *std::move(text);
+  return absl::InvalidArgumentError(absl::StrCat("too long (file=", path, ", limit=", bytes_max, ")"));
+}
 
 absl::Status WriteTextFile(const std::string& path, const std::string& text) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (stream) return absl::OkStatus();
+  if (cli::WriteFile(path, text)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot be written: ", std::strerror(errno), " (file=", path, ")"));
 }
 

@@ -33,9 +33,12 @@ absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::st
 absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
                                             const std::string& others = "");
 
-// Returns whether -w json was given.
+// Returns whether -w json was given; the program sets the option, which no verb has.
+inline constexpr char kFormat[] = "write-out";
 bool WantsJson(const Arguments& arguments);
 
+// Reads a whole file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max);
 // Writes `text` to the file, or returns the system's error.
 absl::Status WriteTextFile(const std::string& path, const std::string& text);
 

@@ -18,9 +18,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kNone = 0xffffffff;
 
-class Parser {
+class PlanFileParser {
  public:
-  Parser(std::string_view text, std::string_view filename) : text_(text), filename_(filename) {}
+  PlanFileParser(std::string_view text, std::string_view filename) : text_(text), filename_(filename) {}
 
   absl::StatusOr<NamedPlan> Parse() {
     if (text_.size() > kPlanFileBytesMax) {
@@ -179,7 +179,7 @@ class Parser {
 }  // namespace
 
 absl::StatusOr<NamedPlan> ParsePlanFile(std::string_view text, std::string_view filename) {
-  return Parser(text, filename).Parse();
+  return PlanFileParser(text, filename).Parse();
 }
 
 std::string FormatPlanFile(const schedule::Plan& plan, absl::Span<const std::string> node_names) {

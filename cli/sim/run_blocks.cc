@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
+#include "cli/command_line/table.h"
 #include "cli/sim/cluster/block_run.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
@@ -66,7 +67,7 @@ absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective c
     return absl::OkStatus();
   }
   const auto total_ns = static_cast<double>(run.total_ns);
-  out << RenderDetails(
+  out << cli::RenderDetails(
       {{"trees", absl::StrCat(algorithm, ", ", costs.node_count(), " nodes")},
        {"call", absl::StrCat(name, " of ", FormatBytes(static_cast<int64_t>(bytes)), " a rank, root ", root)},
        {"executed", "the model's events, not engines"},

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
+#include "cli/command_line/table.h"
 #include "cli/sim/cluster/block_data.h"
 #include "cli/sim/cluster/plan_run.h"
 #include "cli/sim/cluster_source.h"
@@ -42,7 +43,7 @@ constexpr uint64_t kBuffersMax = uint64_t{12} << 30;
 // Limit of nodes times segments for pricing a call of blocks.
 constexpr uint64_t kPricedSegmentsMax = uint64_t{1} << 20;
 
-struct Outcome {
+struct RunOutcome {
   schedule::Plan plan;
   std::string why;  // reason of the planner's choice; empty: the plan was requested
   CallArguments call;
@@ -111,7 +112,7 @@ std::string ToText(const sim::DaemonUse& use) {
 }
 
 // Describes the call. No single count describes the blocks of an irregular collective.
-std::string DescribeCall(const Outcome& outcome) {
+std::string DescribeCall(const RunOutcome& outcome) {
   const CallArguments& call = outcome.call;
   if (outcome.counts.empty()) return DescribeArguments(call);
   std::string text = absl::StrCat(AbslView(CollectiveName(call.collective)));
@@ -142,7 +143,7 @@ absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks)
                                                  ", ranks=", ranks, ", limit=", kBuffersMax / blocks, ")"));
 }
 
-Json ToJson(const Outcome& outcome) {
+Json ToJson(const RunOutcome& outcome) {
   const sim::PlanRunResult& run = outcome.run;
   Json json = {{"algorithm", outcome.plan.algorithm},
                {"collective", std::string(CollectiveName(outcome.call.collective))},
@@ -172,7 +173,7 @@ Json ToJson(const Outcome& outcome) {
   return json;
 }
 
-std::string ToText(const Outcome& outcome) {
+std::string ToText(const RunOutcome& outcome) {
   const sim::PlanRunResult& run = outcome.run;
   std::string predicted = "-";
   if (outcome.predicted_ns.has_value()) {
@@ -186,7 +187,7 @@ std::string ToText(const Outcome& outcome) {
           ? absl::StrCat(", segments of ", FormatBytes(static_cast<int64_t>(outcome.plan.segment_bytes)))
           : ", not cut";
   const std::string chosen = outcome.why.empty() ? "" : absl::StrCat("; the planner's choice, ", AbslView(outcome.why));
-  return RenderDetails(
+  return cli::RenderDetails(
       {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes", segments, chosen)},
        {"call", absl::StrCat(DescribeCall(outcome), ", ", outcome.ranks, " ranks")},
        {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(static_cast<double>(run.total_ns)))},
@@ -201,7 +202,7 @@ std::string ToText(const Outcome& outcome) {
        {"data", "right at every rank"}});
 }
 
-absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
+absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err) {
   if (arguments.Has("algorithm") && arguments.Has("plan")) {
     return absl::InvalidArgumentError("usage: --algorithm and --plan exclude each other; try --help");
   }
@@ -222,7 +223,7 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   ASSIGN_OR_RETURN(const Collective collective,
                    CollectiveOption(arguments, std::string(CollectiveName(in_file)), kOtherCollectives));
   ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
-  Outcome outcome;
+  RunOutcome outcome;
   outcome.call = CallOf(collective, bytes, static_cast<uint32_t>(root));
   outcome.bytes = bytes;
   outcome.ranks = team.shape.size();
@@ -292,7 +293,7 @@ absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream&
   // The paper's accounting of messages that carry a subtree's blocks is run by the model, not the engines.
   const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
   if (blocks.has_value() && arguments.Text("charge") == "mgo") return RunBlockVerb(arguments, *blocks, out);
-  ASSIGN_OR_RETURN(const Outcome outcome, Execute(arguments, err));
+  ASSIGN_OR_RETURN(const RunOutcome outcome, Execute(arguments, err));
   out << (WantsJson(arguments) ? ToJson(outcome).dump(2) + "\n" : ToText(outcome));
   return absl::OkStatus();
 }
@@ -323,11 +324,7 @@ Verb RunVerb() {
       {"headers", "", "links and ends are charged for packets' headers, too"},
       {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};
   options.insert(options.end(), own.begin(), own.end());
-  return {.name = "run",
-          .help = "execute a call of a plan on a simulated cluster",
-          .positionals = {},
-          .options = options,
-          .run = RunRun};
+  return {.name = "run", .help = "execute a call of a plan on a simulated cluster", .options = options, .run = RunRun};
 }
 
 }  // namespace copse::simcli

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sim/sim.h"
 
+#include <utility>
+
+#include "cli/command_line/parse.h"
+#include "cli/command_line/verb_parser.h"
 #include "cli/sim/barrier_verb.h"
-#include "cli/sim/command_line.h"
 #include "cli/sim/golden_verb.h"
+#include "cli/sim/options.h"
 #include "cli/sim/run_verb.h"
 #include "cli/sim/sweep_verbs.h"
 
@@ -12,6 +16,9 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
+constexpr char kFooter[] =
+    "`copse-sim VERB --help` tells a verb's options.\n"
+    "Exit codes: 0 done, 1 failed, 2 bad usage.";
 
 }  // namespace
 
@@ -25,7 +32,12 @@ const std::vector<Verb>& AllVerbs() {
 }
 
 int RunSim(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, AllVerbs());
+  cli::VerbParser parser(
+      {.name = "copse-sim", .description = "Copse's pure parts without a cluster.", .footer = kFooter});
+  std::string format;
+  cli::AddFormatOption(parser.app(), &format, "how to write what a verb finds; default table");
+  parser.AddVerbs(AllVerbs());
+  absl::StatusOr<cli::ParsedVerb> line = parser.Parse(arguments);
   if (!line.ok()) {
     err << "copse-sim: " << line.status().message() << "\n";
     return kExitUsage;
@@ -34,9 +46,11 @@ int RunSim(const std::vector<std::string>& arguments, std::ostream& out, std::os
     out << *line->answer;
     return 0;
   }
-  const absl::Status status = line->verb->run(line->arguments, out, err);
+  const Verb& verb = AllVerbs()[line->verb];
+  line->arguments.values[kFormat] = {format};
+  const absl::Status status = verb.run(line->arguments, out, err);
   if (status.ok()) return 0;
-  if (!status.message().empty()) err << "copse-sim: " << line->verb->name << ": " << status.message() << "\n";
+  if (!status.message().empty()) err << "copse-sim: " << verb.name << ": " << status.message() << "\n";
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
+#include "cli/command_line/table.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
 #include "cli/sim/plan_maker.h"
@@ -110,8 +111,8 @@ std::string AxisText(Axis axis, const SweepPoint& point) {
 }
 
 std::string ToText(Axis axis, const std::vector<SweepCell>& cells) {
-  std::vector<std::vector<std::string>> rows = {{"ALGORITHM", axis == Axis::kNodes ? "NODES" : "BYTES", "RUNS", "MEAN",
-                                                 "MEDIAN", "P10", "P90", "LEAST", "MOST", "BESIDE FIRST"}};
+  cli::TableRows rows = {{"ALGORITHM", axis == Axis::kNodes ? "NODES>" : "BYTES>", "RUNS>", "MEAN>", "MEDIAN>", "P10>",
+                          "P90>", "LEAST>", "MOST>", "BESIDE FIRST>"}};
   double first_mean_ns = 0;
   for (size_t i = 0; i < cells.size(); ++i) {
     const SweepCell& cell = cells[i];
@@ -123,7 +124,7 @@ std::string ToText(Axis axis, const std::vector<SweepCell>& cells) {
                     time(cell.median_ns), time(cell.p10_ns), time(cell.p90_ns), time(cell.least_ns), time(cell.most_ns),
                     is_first ? "" : FormatDifference(cell.mean_ns, first_mean_ns)});
   }
-  return RenderTable(rows);
+  return cli::RenderTable(rows);
 }
 
 Json ToJson(const SweepRequest& request, const std::vector<SweepCell>& cells) {
@@ -207,13 +208,11 @@ std::vector<Parameter> Options(Axis axis) {
 std::vector<Verb> SweepVerbs() {
   return {{.name = "table",
            .help = "completion of several algorithms against the number of nodes",
-           .positionals = {},
            .options = Options(Axis::kNodes),
            .run = [](const Arguments& arguments, std::ostream& out,
                      std::ostream& err) { return RunSweep(Axis::kNodes, arguments, out, err); }},
           {.name = "sweep",
            .help = "completion of several algorithms against the message's size",
-           .positionals = {},
            .options = Options(Axis::kBytes),
            .run = [](const Arguments& arguments, std::ostream& out, std::ostream& err) {
              return RunSweep(Axis::kBytes, arguments, out, err);

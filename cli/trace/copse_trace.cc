@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "CLI/App.hpp"
@@ -13,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/command_line/files.h"
 #include "cli/command_line/parse.h"
 #include "cli/trace/report.h"
 #include "cli/trace/traces.h"
@@ -46,19 +46,14 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(const std::vector<st
   app.add_option("--plot", options->plot, "draw when parts were there, and when they were touched")
       ->option_text("FILE.svg");
   app.add_option("--profile", options->profile, "write the orders, for COPSE_TNBC_PROFILE")->option_text("FILE");
-  app.add_option("-w,--write-out", options->write_out, "how to write what there is; default table")
-      ->option_text("table|json")
-      ->check(CLI::IsMember({"table", "json"}));
+  cli::AddFormatOption(&app, &options->write_out, "how to write what there is; default table");
   ASSIGN_OR_RETURN(std::optional<std::string> answer, cli::Parse(&app, arguments));
   if (!answer.has_value() && options->folder.empty()) return cli::UsageError("no folder");
   return answer;
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream stream(path, std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (stream) return absl::OkStatus();
+  if (cli::WriteFile(path, text)) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/svg.h"
+#include "cli/command_line/table.h"
 #include "nlohmann/json.hpp"
 
 namespace copse::trace {
@@ -35,32 +36,14 @@ std::string Percent(uint64_t some, uint64_t all) {
   return all == 0 ? "-" : absl::StrFormat("%.0f %%", 100 * static_cast<double>(some) / static_cast<double>(all));
 }
 
-// Aligns columns; the first row has titles. The last column is not padded.
-std::string Table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 std::string TitleOf(const SiteSummary& site) {
   return absl::StrCat(site.site, ": ", site.kind.collective, " of ", site.kind.size, " ranks, ",
                       NameOfLength(site.kind.length));
 }
 
 std::string SitesText(const std::vector<SiteSummary>& sites) {
-  std::vector<Row> rows = {{"SITE", "COLLECTIVE", "LENGTH", "RANKS", "PARTS", "CALLS", "EARLY", "IN CALL", "THERE",
-                            "WAITED", "AT BEST", "UNTOUCHED", "FIRST TOUCHES"}};
+  cli::TableRows rows = {{"SITE", "COLLECTIVE", "LENGTH", "RANKS", "PARTS", "CALLS", "EARLY", "IN CALL", "THERE",
+                          "WAITED", "AT BEST", "UNTOUCHED", "FIRST TOUCHES"}};
   for (const SiteSummary& site : sites) {
     rows.push_back({site.site, site.kind.collective, NameOfLength(site.kind.length),
                     absl::StrCat(site.ranks, "/", site.kind.size), absl::StrCat(site.kind.parts),
@@ -68,17 +51,17 @@ std::string SitesText(const std::vector<SiteSummary>& sites) {
                     Ms(site.waited), Ms(site.waited_at_best), Percent(site.untouched, site.pieces),
                     site.untouched == site.pieces ? "-" : Joined(site.order)});
   }
-  return Table(rows);
+  return cli::RenderTable(std::move(rows));
 }
 
 std::string PartsText(const SiteSummary& site) {
-  std::vector<Row> rows = {{"PART", "THERE", "FIRST TOUCH", "WAITED", "TOUCHED"}};
+  cli::TableRows rows = {{"PART", "THERE", "FIRST TOUCH", "WAITED", "TOUCHED"}};
   for (size_t part = 0; part < site.parts.size(); ++part) {
     const PartTimes& times = site.parts[part];
     rows.push_back({absl::StrCat(part), Ms(times.there), times.touched_calls == 0 ? "-" : Ms(times.touch),
                     Ms(times.waited), Percent(times.touched_calls, times.calls)});
   }
-  return Table(rows);
+  return cli::RenderTable(std::move(rows));
 }
 
 Row RowOf(const CommonOrder& common, Row row) {
@@ -87,7 +70,7 @@ Row RowOf(const CommonOrder& common, Row row) {
 }
 
 std::string KindsText(const std::map<KindKey, WantedOrder>& orders) {
-  std::vector<Row> rows = {{"COLLECTIVE", "LENGTH", "RANKS", "PARTS", "NUMBERS", "SITE", "CALLS", "IN ORDER", "ORDER"}};
+  cli::TableRows rows = {{"COLLECTIVE", "LENGTH", "RANKS", "PARTS", "NUMBERS", "SITE", "CALLS", "IN ORDER", "ORDER"}};
   for (const auto& [key, wanted] : orders) {
     rows.push_back(RowOf(wanted.all, {key.collective, NameOfLength(key.length), absl::StrCat(key.size),
                                       absl::StrCat(key.parts), "all", "all"}));
@@ -98,7 +81,7 @@ std::string KindsText(const std::map<KindKey, WantedOrder>& orders) {
           {"", "", "", "", absl::StrCat(number, ", ", number + wanted.slots.size(), ", ..."), wanted.slots[i].site}));
     }
   }
-  return Table(rows);
+  return cli::RenderTable(std::move(rows));
 }
 
 uint64_t LeftOut(const Traces& traces) {

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/command_line/files.h"
 #include "cli/trace/turns.h"
 
 namespace copse::trace {
@@ -26,12 +25,10 @@ using Order = std::vector<uint32_t>;
 constexpr size_t kDisagreementsMax = 20;
 
 absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  text << stream.rdbuf();
-  if (!stream) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
+  const std::optional<std::string> text = cli::ReadFile(path);
+  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
   tnbc::TraceFile trace;
-  const std::string error = tnbc::ParseTrace(text.str(), &trace);
+  const std::string error = tnbc::ParseTrace(*text, &trace);
   if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", error));
   return trace;
 }

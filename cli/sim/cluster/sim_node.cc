@@ -241,7 +241,7 @@ absl::Status SimNode::StartChunk(uint64_t number) {
   const schedule::BlockProgram& program = *call_->blocks;
   const schedule::Plan& plan = *call_->plan;
   ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, program.SequencesOf(number, NodeIndex(node_)));
-  Chunk& chunk = chunks_[number % slots()];
+  ActiveChunk& chunk = chunks_[number % slots()];
   chunk = {.active = true};
   uint64_t primitives = 0, runs = 0;
   for (const schedule::NodeSequence& sequence : sequences) {
@@ -281,7 +281,7 @@ absl::Status SimNode::StartChunk(uint64_t number) {
 }
 
 absl::Status SimNode::FinishChunk(uint64_t number) {
-  Chunk& chunk = chunks_[number % slots()];
+  ActiveChunk& chunk = chunks_[number % slots()];
   list_bytes_ -= chunk.list_bytes;
   RETURN_IF_ERROR(engine_->FinishCall(port_, CallSeq(number)));
   chunk = {};
@@ -367,7 +367,7 @@ void SimNode::OnEvent(emu::PortId, uint64_t value, bool failed) {
         absl::InternalError(absl::StrCat("node ", node_, ": a part of the call failed (event=", value, ")")));
   if (call_->blocks != nullptr) {
     const uint64_t number = value & kChunkMask;
-    Chunk& chunk = chunks_[number % slots()];
+    ActiveChunk& chunk = chunks_[number % slots()];
     if ((value & kNodeDone) != 0) {
       chunk.node_done = true;
     } else {

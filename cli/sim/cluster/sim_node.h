@@ -127,7 +127,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   schedule::PortMap Map() const;
 
   // --- Collectives of blocks ---
-  struct Chunk {
+  struct ActiveChunk {
     bool active = false;
     bool node_done = false;
     uint32_t told = 0;
@@ -165,7 +165,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   uint32_t told_ = 0;
   bool node_done_ = false;
   std::vector<uint32_t> done_;
-  std::vector<Chunk> chunks_;  // by slot
+  std::vector<ActiveChunk> chunks_;  // by slot
   std::vector<uint8_t> notes_;
   std::vector<uint64_t> told_chunks_;  // by local rank
   uint32_t counters_per_slot_ = 0;

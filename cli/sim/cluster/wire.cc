@@ -40,7 +40,7 @@ uint32_t Wire::NewSlot(WireFrame frame) {
 }
 
 void Wire::Pass(uint32_t slot, uint32_t place, int64_t time_ns) {
-  const Slot& self = slots_[slot];
+  const InFlight& self = slots_[slot];
   const Hop& hop = self.hops[place];
   const int64_t stream_ns = planner::StreamNs(self.frame.charged_bytes, hop.bandwidth_bytes_per_s);
   const int64_t head_ns = links_.Pass(hop, stream_ns, time_ns);

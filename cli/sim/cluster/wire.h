@@ -40,7 +40,7 @@ class Wire {
   void SendHead(WireFrame frame, int64_t time_ns);
 
  private:
-  struct Slot {
+  struct InFlight {
     WireFrame frame;
     int64_t tail_ns = 0;
     std::vector<Hop> hops;
@@ -54,7 +54,7 @@ class Wire {
   Simulator* const simulator_;
   const planner::TeamCosts* const costs_;
   const std::function<void(WireFrame)> arrived_;
-  std::deque<Slot> slots_;
+  std::deque<InFlight> slots_;
   std::vector<uint32_t> free_slots_;
   Links links_;
 };

@@ -3,8 +3,8 @@
 // Text for display: aligned tables, and short forms of amounts.
 //
 // Names and reasons come from users and servers, so all characters that could control a terminal are replaced.
-#ifndef COPSE_CLI_CTL_TABLE_H_
-#define COPSE_CLI_CTL_TABLE_H_
+#ifndef COPSE_CLI_COMMAND_LINE_TABLE_H_
+#define COPSE_CLI_COMMAND_LINE_TABLE_H_
 
 #include <cstdint>
 #include <string>
@@ -12,32 +12,18 @@
 #include <utility>
 #include <vector>
 
-namespace copse::ctl {
+namespace copse::cli {
 
-// A Table collects rows and prints them under a line of titles. Thread-compatible.
-class Table {
- public:
-  enum class Align : uint8_t { kLeft, kRight };
-  struct Column {
-    std::string title;
-    Align align = Align::kLeft;
-  };
+using TableRows = std::vector<std::vector<std::string>>;
+using Details = std::vector<std::pair<std::string, std::string>>;  // keys and values
 
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-
-  // Adds a row with one cell per column.
-  void AddRow(std::vector<std::string> cells);
-
-  // Renders lines of at most `width` characters (0: unlimited), cut with "…".
-  std::string Render(size_t width) const;
-
- private:
-  std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
-};
+// Renders rows as lines with aligned columns. The first row has the titles; a column whose title ends in '>', which is
+// not shown, is aligned to the right. All rows have as many cells. Lines are cut to `width` characters with "…"
+// (0: unlimited).
+std::string RenderTable(TableRows rows, size_t width = 0);
 
 // Renders "key:   value" lines with aligned values.
-std::string RenderDetails(const std::vector<std::pair<std::string, std::string>>& details, size_t width);
+std::string RenderDetails(const Details& details, size_t width = 0);
 
 // Replaces control characters by '?'; keeps line ends if `lines`.
 std::string Printable(std::string_view text, bool lines = false);
@@ -52,11 +38,11 @@ std::string FormatRanges(const std::vector<uint32_t>& numbers);
 std::string FormatSeconds(double seconds);
 
 // Formats "20 us", "1.5 ms".
-std::string FormatNanoseconds(double nanoseconds);
+std::string FormatNanoseconds(double nanoseconds, int digits = 4);
 
 // Formats "10 Gbit/s", "200 Mbit/s".
 std::string FormatBitsPerSecond(double bits_per_second);
 
-}  // namespace copse::ctl
+}  // namespace copse::cli
 
-#endif  // COPSE_CLI_CTL_TABLE_H_
+#endif  // COPSE_CLI_COMMAND_LINE_TABLE_H_

@@ -1,47 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/table.h"
+#include "cli/command_line/table.h"
 
 #include "gtest/gtest.h"
 
-namespace copse::ctl {
+namespace copse::cli {
 namespace {
 
-using Align = Table::Align;
-
-TEST(TableTest, ColumnsAlignAndLinesHaveNoTail) {
-  Table table({{"NAME"}, {"RANKS", Align::kRight}, {"STATE"}});
-  table.AddRow({"n1", "4", "ready"});
-  table.AddRow({"login-17", "128", "lost"});
-  EXPECT_EQ(table.Render(0),
+TEST(RenderTableTest, ColumnsAlignAndLinesHaveNoTail) {
+  EXPECT_EQ(RenderTable({{"NAME", "RANKS>", "STATE"}, {"n1", "4", "ready"}, {"login-17", "128", "lost"}}),
             "NAME      RANKS  STATE\n"
             "n1            4  ready\n"
             "login-17    128  lost\n");
 }
 
-TEST(TableTest, NoRowsAreATitleLine) { EXPECT_EQ(Table({{"A"}, {"B"}}).Render(0), "A  B\n"); }
+TEST(RenderTableTest, NoRowsAreATitleLine) { EXPECT_EQ(RenderTable({{"A", "B"}}), "A  B\n"); }
 
-TEST(TableTest, LinesAreCutToTheWidth) {
-  Table table({{"NAME"}, {"WHY"}});
-  table.AddRow({"world", "node n3 is lost"});
-  EXPECT_EQ(table.Render(12),
+TEST(RenderTableTest, LinesAreCutToTheWidth) {
+  EXPECT_EQ(RenderTable({{"NAME", "WHY"}, {"world", "node n3 is lost"}}, 12),
             "NAME   WHY\n"
             "world  node…\n");
 }
 
-TEST(TableTest, CharactersCountNotBytes) {
-  Table table({{"NAME"}, {"X"}});
-  table.AddRow({"äöü", "1"});
-  table.AddRow({"abcd", "2"});
-  EXPECT_EQ(table.Render(0),
+TEST(RenderTableTest, CharactersCountNotBytes) {
+  EXPECT_EQ(RenderTable({{"NAME", "X"}, {"äöü", "1"}, {"abcd", "2"}}),
             "NAME  X\n"
             "äöü   1\n"
             "abcd  2\n");
 }
 
-TEST(TableTest, TerminalControlIsReplaced) {
-  Table table({{"NAME"}});
-  table.AddRow({"a\x1b[2Jb\nc"});
-  EXPECT_EQ(table.Render(0), "NAME\na?[2Jb?c\n");
+TEST(RenderTableTest, TerminalControlIsReplaced) {
+  EXPECT_EQ(RenderTable({{"NAME"}, {"a\x1b[2Jb\nc"}}), "NAME\na?[2Jb?c\n");
 }
 
 TEST(RenderDetailsTest, ValuesAlignAndEmptyOnesAreADash) {
@@ -93,4 +81,4 @@ TEST(FormatAmountsTest, LargestUnitThatGivesAtLeastOne) {
 }
 
 }  // namespace
-}  // namespace copse::ctl
+}  // namespace copse::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/table.h"
+#include "cli/command_line/table.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/string_view.h"
 
-namespace copse::ctl {
+namespace copse::cli {
 namespace {
 
 constexpr size_t kGap = 2;
@@ -34,53 +35,45 @@ std::string Cut(std::string_view text, size_t width) {
   return std::string(text);
 }
 
-// Formats `value` in the largest of `units` in which it is at least 1; each is `step` times the one before.
-std::string Scaled(double value, double step, const std::array<const char*, 4>& units) {
+// Formats `value` in the largest of `units` in which it is at least 1; each is 1000 times the one before.
+std::string Scaled(double value, int digits, const std::array<const char*, 4>& units) {
   size_t unit = 0;
-  while (unit + 1 < units.size() && std::abs(value) >= step) {
-    value /= step;
-    ++unit;
-  }
-  return absl::StrFormat("%.4g %s", value, units[unit]);
+  for (; unit + 1 < units.size() && std::abs(value) >= 1000; ++unit) value /= 1000;
+  return absl::StrFormat("%.*g %s", digits, value, units[unit]);
 }
 
 }  // namespace
 
-void Table::AddRow(std::vector<std::string> cells) {
-  CHECK(cells.size() == columns_.size());
-  for (std::string& cell : cells) cell = Printable(cell);
-  rows_.push_back(std::move(cells));
-}
-
-std::string Table::Render(size_t width) const {
-  std::vector<size_t> widths;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t widest = CharacterCount(columns_[i].title);
-    for (const auto& row : rows_) widest = std::max(widest, CharacterCount(row[i]));
-    widths.push_back(widest);
+std::string RenderTable(TableRows rows, size_t width) {
+  const size_t columns = rows[0].size();
+  std::vector<bool> right(columns);
+  for (size_t i = 0; i < columns; ++i) {
+    right[i] = !rows[0][i].empty() && rows[0][i].back() == '>';
+    if (right[i]) rows[0][i].pop_back();
+  }
+  std::vector<size_t> widths(columns);
+  for (std::vector<std::string>& row : rows) {
+    CHECK_EQ(row.size(), columns);
+    for (size_t i = 0; i < columns; ++i) {
+      row[i] = Printable(row[i]);
+      widths[i] = std::max(widths[i], CharacterCount(row[i]));
+    }
   }
   std::string out;
-  const auto add_line = [&](const auto& cell_of) {
+  for (const std::vector<std::string>& row : rows) {
     std::string line;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string& cell = cell_of(i);
-      const std::string padding(widths[i] - CharacterCount(cell), ' ');
-      if (i > 0) line += std::string(kGap, ' ');
-      if (columns_[i].align == Align::kRight) line += padding;
-      line += cell;
-      if (columns_[i].align == Align::kLeft) line += padding;
+    for (size_t i = 0; i < columns; ++i) {
+      const std::string padding(widths[i] - CharacterCount(row[i]), ' ');
+      absl::StrAppend(&line, std::string(i > 0 ? kGap : 0, ' '), right[i] ? padding : "", row[i],
+                      right[i] ? "" : padding);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&out, Cut(line, width), "\n");
-  };
-  add_line([&](size_t i) -> const std::string& { return columns_[i].title; });
-  for (const auto& row : rows_) {
-    add_line([&](size_t i) -> const std::string& { return row[i]; });
   }
   return out;
 }
 
-std::string RenderDetails(const std::vector<std::pair<std::string, std::string>>& details, size_t width) {
+std::string RenderDetails(const Details& details, size_t width) {
   size_t widest = 0;
   for (const auto& [key, value] : details) widest = std::max(widest, key.size());
   std::string out;
@@ -108,12 +101,9 @@ std::string Printable(std::string_view text, bool lines) {
 
 std::string CutLines(std::string_view text, size_t width) {
   if (width == 0) return std::string(text);
-  std::vector<std::string> lines = absl::StrSplit(AbslView(text), '\n');
-  std::string out;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    absl::StrAppend(&out, i == 0 ? "" : "\n", Cut(lines[i], width));
-  }
-  return out;
+  const std::vector<std::string> lines = absl::StrSplit(AbslView(text), '\n');
+  const auto cut = [width](std::string* out, const std::string& line) { out->append(Cut(line, width)); };
+  return absl::StrJoin(lines, "\n", cut);
 }
 
 std::string FormatRanges(const std::vector<uint32_t>& numbers) {
@@ -139,10 +129,12 @@ std::string FormatSeconds(double seconds) {
   return absl::StrFormat("%d d %d h", whole / 86400, whole % 86400 / 3600);
 }
 
-std::string FormatNanoseconds(double nanoseconds) { return Scaled(nanoseconds, 1000, {"ns", "us", "ms", "s"}); }
-
-std::string FormatBitsPerSecond(double bits_per_second) {
-  return Scaled(bits_per_second / 1e3, 1000, {"kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"});
+std::string FormatNanoseconds(double nanoseconds, int digits) {
+  return Scaled(nanoseconds, digits, {"ns", "us", "ms", "s"});
 }
 
-}  // namespace copse::ctl
+std::string FormatBitsPerSecond(double bits_per_second) {
+  return Scaled(bits_per_second / 1e3, 4, {"kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"});
+}
+
+}  // namespace copse::cli
