@@ -43,11 +43,6 @@ struct Result {
   std::string out, error;
 };
 
-std::string Content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Returns the network namespaces of all processes.
 std::set<std::string> Namespaces() {
   std::set<std::string> result;
@@ -97,8 +92,8 @@ class ClusterTest : public ::testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
       pid_t pid;
       if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) continue;
-      const std::string line = Content(entry.path() / "cmdline");
-      if (absl::StrContains(line, folder_) || absl::StrContains(Content(entry.path() / "environ"), folder_)) {
+      const std::string line = procs::ContentOf(entry.path() / "cmdline");
+      if (absl::StrContains(line, folder_) || absl::StrContains(procs::ContentOf(entry.path() / "environ"), folder_)) {
         found.push_back(line);
       }
     }
@@ -120,11 +115,11 @@ class ClusterTest : public ::testing::Test {
   }
   Result End(ChildProcess* child) {
     Result result;
-    absl::StatusOr<std::string> line;
-    while ((line = child->ReadLine(kPatience)).ok()) absl::StrAppend(&result.out, *line, "\n");
-    EXPECT_TRUE(child->AwaitEnd(kPatience).ok());
+    Words lines;
+    EXPECT_TRUE(child->ReadToEnd(kPatience, &lines).ok());
+    for (const std::string& line : lines) absl::StrAppend(&result.out, line, "\n");
     result.code = child->exit_code();
-    result.error = Content(ErrorFile());
+    result.error = procs::ContentOf(ErrorFile());
     return result;
   }
   Result Run(const Words& arguments) { return End(Start(arguments).get()); }
@@ -159,14 +154,14 @@ class ClusterTest : public ::testing::Test {
   pid_t AwaitPid() {
     const absl::Time deadline = absl::Now() + kPatience;
     pid_t pid = 0;
-    while (!absl::SimpleAtoi(Content(Base() + "/default/pid"), &pid) && absl::Now() < deadline) {
+    while (!absl::SimpleAtoi(procs::ContentOf(Base() + "/default/pid"), &pid) && absl::Now() < deadline) {
     }
     return pid;
   }
   // Returns its child, which is the supervisor if it has a process namespace.
   pid_t ChildOf(pid_t pid) {
     pid_t child = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(Content(absl::StrCat("/proc/", pid, "/task/", pid, "/children")), &child));
+    EXPECT_TRUE(absl::SimpleAtoi(procs::ContentOf(absl::StrCat("/proc/", pid, "/task/", pid, "/children")), &child));
     return child;
   }
   void KillAndAwait(pid_t victim, pid_t end) {

@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,10 +28,7 @@ using procs::ChildProcess;
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
 bool Mentions(const std::filesystem::path& file, const std::string& text) {
-  std::ifstream stream(file);
-  std::stringstream content;
-  content << stream.rdbuf();
-  return absl::StrContains(content.str(), text);
+  return absl::StrContains(procs::ContentOf(file), text);
 }
 
 // Waits for the ends of all processes that have `folder` in their arguments or environment.
@@ -59,7 +54,7 @@ class DemoTest : public testing::Test {
     log_ = folder_ + "/log";
   }
   void TearDown() override {
-    if (HasFailure()) ADD_FAILURE() << std::ifstream(log_).rdbuf();
+    if (HasFailure()) ADD_FAILURE() << procs::ContentOf(log_);
     std::filesystem::remove_all(folder_);
   }
 

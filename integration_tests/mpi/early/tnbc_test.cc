@@ -18,6 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
@@ -210,11 +211,9 @@ class TnbcCountersTest : public TnbcTest {
         {.arguments = {PathOf("cli/ctl/copsectl"), "-e", cluster_.planner_address(), "stats", "-w", "json"},
          .stdout_pipe = true});
     EXPECT_TRUE(copsectl.ok()) << copsectl.status();
-    std::string text;
-    for (auto line = (*copsectl)->ReadLine(kJobPatience); line.ok(); line = (*copsectl)->ReadLine(kJobPatience)) {
-      text += *line;
-    }
-    EXPECT_TRUE((*copsectl)->AwaitEnd(kJobPatience).ok());
+    Words lines;
+    EXPECT_TRUE((*copsectl)->ReadToEnd(kJobPatience, &lines).ok());
+    const std::string text = absl::StrJoin(lines, "");
     EXPECT_EQ((*copsectl)->exit_code(), 0) << text;
     const nlohmann::json nodes = nlohmann::json::parse(text, nullptr, false);
     EXPECT_EQ(nodes.size(), kNodes) << text;

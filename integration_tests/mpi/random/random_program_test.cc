@@ -44,7 +44,8 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   procs::ProcessCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   const std::string library = std::get<0>(GetParam());
-  const bool touches = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH") != nullptr;
+  const char* const touch = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH");
+  const bool touches = touch != nullptr && *touch != '\0';
   uint64_t offloaded = 0;
   int unended = 0, failed = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
