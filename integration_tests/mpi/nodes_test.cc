@@ -62,7 +62,7 @@ TEST_P(NodesTest, EveryCollectiveGivesWhatMpiGives) {
 }
 
 TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
-  // Of 1002, MPICH alone says in a gather that a message is too long.
+  // MPICH alone says of 1002, in a gather, that a message is too long.
   for (const char* seed : {"1001", "1003", "1004"}) {
     SCOPED_TRACE(seed);
     const MpiResult alone = Run("random/random_program", seed, /*preload=*/false);

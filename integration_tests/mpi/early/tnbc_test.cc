@@ -32,7 +32,7 @@ namespace {
 
 using copse::testing::Names;
 
-// Of one job, which takes seconds; in a campaign a minute.
+// The limit of one job, which takes seconds; in a campaign a minute.
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
@@ -185,7 +185,7 @@ TEST_P(TnbcTest, ProgramsThatHandleErrorsBlockByDefault) {
   EXPECT_EQ(asked_for.ErrorsWith("early returns: 5 calls").size(), 1u) << asked_for.Text();
 }
 TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
-// Of several communicators, each rank's in another order: what finds no room in the port's data area must not wait for
+// Ranks call on several communicators, each in another order: what finds no room in the port's data area must not wait for
 // calls that have it.
 TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
 TEST_P(TnbcTest, SystemCallsPastLibc) { ExpectRightWhenStrict({"system_calls", "processes"}, 2); }
@@ -204,7 +204,7 @@ TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
 // What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
 class TnbcCountersTest : public TnbcTest {
  protected:
-  // Of `stats`, of all nodes together.
+  // Returns the counters of `copsectl stats`, summed up over all nodes.
   std::map<std::string, uint64_t> Stats() {
     std::map<std::string, uint64_t> sums;
     auto copsectl = procs::ChildProcess::Start(

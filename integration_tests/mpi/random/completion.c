@@ -97,7 +97,7 @@ void complete(struct thread* t, int slot, int everything) {
     struct operation* const o = due[i];
     if (!o->late) continue;
     o->late = 0;
-    /* Whoever sends it has begun to, or will without us. */
+    /* The sender has begun to send it, or will without this rank. */
     if (chance(&t->own, 40)) {
       MPI_Status status;
       int flag = 0;
