@@ -11,9 +11,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
+#include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "testbed/netns/test_network.h"
-#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 namespace {
@@ -26,39 +26,14 @@ using scenario::TeamPrograms;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
-// As scenarios want them.
-std::vector<std::string> NodeNames() {
-  std::vector<std::string> names;
-  for (uint32_t node = 0; node < 16; ++node) names.push_back(absl::StrCat("n", node));
-  return names;
-}
-
-class NetnsTest : public ::testing::Test {
+class NetnsTest : public NetnsFixture {
  protected:
-  NetnsTest() : cluster_({.network = netns::NetworkOptions{.names = NodeNames()}}) {}
-
-  void SetUp() override {
-    if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
-      GTEST_SKIP() << possible.message();
-    }
-  }
-  void TearDown() override {
-    if (IsSkipped()) return;
-    const absl::Status alive = cluster_.CheckAlive();
-    EXPECT_TRUE(alive.ok()) << alive;
-    const absl::Status stopped = cluster_.Stop(kPatience);
-    EXPECT_TRUE(stopped.ok()) << stopped;
-    if (HasFailure()) cluster_.DumpLogs(stderr);
-  }
-
   // The line that an application of `node` writes.
   std::string Run(uint32_t node, const std::string& shell_command) {
     const auto child = cluster_.StartApplication(node, {"/bin/sh", "-c", shell_command});
     if (!child.ok()) return child.status().ToString();
     return (*child)->ReadLine(kPatience).value_or("nothing");
   }
-
-  ProcessCluster cluster_;
 };
 
 TEST_F(NetnsTest, CollectivesTravelByTheDataNetwork) {
