@@ -125,8 +125,7 @@ TEST_P(AccidentsTest, WithoutAPlannerProgramsRunOnMpi) {
   EXPECT_GT(broadcasts.reasons["no team"], 0u) << next.Text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, AccidentsTest, ::testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(AccidentsTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

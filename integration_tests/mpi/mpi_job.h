@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "gtest/gtest.h"
 #include "integration_tests/mpi/statistics_text.h"
 #include "testbed/netns/mpi_launch.h"
 #include "testbed/netns/test_network.h"
@@ -45,6 +46,11 @@ struct MpiRun {
   Words before_launcher;  // what runs the launcher
   Words command;
 };
+
+// Tests of `suite` run with each library, whose name is the parameter.
+#define COPSE_BOTH_MPIS(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(Both, suite, ::testing::Values("mpich", "openmpi"), \
+                           [](const auto& info) { return std::string(info.param); })
 
 // Runs it to its end, but not longer than `timeout`. `folder` is for files of its own.
 MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout);

@@ -74,8 +74,7 @@ TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, NodesTest, testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(NodesTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

@@ -117,8 +117,7 @@ TEST_P(RunTest, DryRunPrintsTheCommand) {
   EXPECT_TRUE(absl::StrContains(result.out[0], "/libcopse-mpi.so ")) << result.out[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, RunTest, ::testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(RunTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

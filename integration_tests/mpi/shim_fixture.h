@@ -45,6 +45,13 @@ class ShimTest : public ::testing::TestWithParam<const char*> {
   MpiResult Run(const MpiRun& run, absl::Duration timeout = kPatience) {
     return RunMpi(run, cluster_.folder(), timeout);
   }
+  // A death has to end the job in time.
+  MpiResult RunInTime(const MpiRun& run) {
+    const absl::Time start = absl::Now();
+    MpiResult result = Run(run, 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience) << result.Text();
+    return result;
+  }
   MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
     return Run(JobOf(ranks, "situations", {name}));
   }

@@ -277,9 +277,7 @@ TEST_P(ShimTest, RanksWithoutTheLibraryAreNamedAndTheJobRunsOnMpi) {
                                                     {"0,", "libcopse-mpi.so (missing=1, ranks=4, first=0)"},
                                                     {"0,1,2,", "libcopse-mpi.so (missing=3, ranks=4, first=0)"}};
   for (const auto& [absent, warning] : cases) {
-    const absl::Time start = absl::Now();
-    const MpiResult result = Run(Without(absent, JobOf(4, "situations", {"pending_send"})), 3 * kDeathPatience);
-    EXPECT_LT(absl::Now() - start, kDeathPatience);
+    const MpiResult result = RunInTime(Without(absent, JobOf(4, "situations", {"pending_send"})));
     ExpectDone(result);
     EXPECT_EQ(result.ErrorsWith("(missing=").size(), 1u) << result.Text();
     EXPECT_EQ(result.ErrorsWith(warning).size(), 1u) << result.Text();
@@ -347,9 +345,7 @@ TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
   const Words shell = {"/bin/sh", "-c", "\"$@\" || read line <\"$0\"", pipe};
   run.command.insert(run.command.begin(), shell.begin(), shell.end());
   run.launcher_options = {std::string(GetParam()) == "mpich" ? "-disable-auto-cleanup" : "--enable-recovery"};
-  const absl::Time start = absl::Now();
-  const MpiResult result = Run(run, 3 * kDeathPatience);
-  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  const MpiResult result = RunInTime(run);
   MpiResult survivors;
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) survivors.error.push_back(line);
@@ -361,9 +357,7 @@ TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
 }
 
 TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
-  const absl::Time start = absl::Now();
-  const MpiResult result = Run(JobOf(4, "situations", {"dies_fatally"}), 3 * kDeathPatience);
-  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  const MpiResult result = RunInTime(JobOf(4, "situations", {"dies_fatally"}));
   EXPECT_GT(result.code, 0) << result.Text();
   ExpectNobodyWentOn(result);
 }
@@ -416,9 +410,7 @@ TEST_P(ShimTest, ErrorsOfCallsThatGoOnComeWhenTheyEnd) {
 }
 
 TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) {
-  const absl::Time start = absl::Now();
-  const MpiResult result = Run(JobOf(4, "requests", {"dies"}), 3 * kDeathPatience);
-  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  const MpiResult result = RunInTime(JobOf(4, "requests", {"dies"}));
   EXPECT_GT(result.code, 0) << result.Text();
   ExpectNobodyWentOn(result);
 }
@@ -426,9 +418,7 @@ TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) {
 // As ranks do that a library ends, or a shell in their place.
 TEST_P(ShimTest, ARankThatLeavesInMidCallEndsTheJob) {
   for (const std::string way : {"aborts", "exits", "execs"}) {
-    const absl::Time start = absl::Now();
-    const MpiResult result = Run(JobOf(4, "situations", {way}), 3 * kDeathPatience);
-    EXPECT_LT(absl::Now() - start, kDeathPatience) << way;
+    const MpiResult result = RunInTime(JobOf(4, "situations", {way}));
     EXPECT_GT(result.code, 0) << way << "\n" << result.Text();
     ExpectNobodyWentOn(result);
   }
@@ -485,8 +475,7 @@ TEST_P(ManyCallsTest, SumsGoToTheTeamAtTheSameCallInEveryRun) {
 INSTANTIATE_TEST_SUITE_P(Quick, ManyCallsTest, ::testing::Values("openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 
-INSTANTIATE_TEST_SUITE_P(Both, ShimTest, ::testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(ShimTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

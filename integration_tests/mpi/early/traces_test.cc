@@ -159,8 +159,7 @@ TEST_P(TracesTest, WhatCannotBeReadOrWrittenIsSaidOnceAndIgnored) {
       << result.Text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, TracesTest, testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(TracesTest);
 
 }  // namespace
 }  // namespace copse::mpi_test
