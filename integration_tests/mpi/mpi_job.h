@@ -32,6 +32,11 @@ struct MpiResult {
   std::string Text() const;  // all of it, for a test that failed
 };
 
+// On standard error, in one line.
+inline void ExpectSaidOnce(const MpiResult& result, std::string_view words) {
+  EXPECT_EQ(result.ErrorsWith(words).size(), 1u) << words << "\n" << result.Text();
+}
+
 // The path of a program or library of this tree by Bazel's name; what was not found is a test's failure.
 std::string PathOf(const std::string& label);
 

@@ -63,9 +63,11 @@ class ShimTest : public ::testing::TestWithParam<const char*> {
     return Run(run);
   }
   MpiResult RunRequests(const std::string& name) { return Run(JobOf(4, "requests", {name})); }
-  void ExpectDone(const MpiResult& result) {
+  // Returns what it was given.
+  MpiResult ExpectDone(MpiResult result) {
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out, Words{"done"}) << result.Text();
+    return result;
   }
 
   procs::ProcessCluster cluster_;
@@ -78,6 +80,12 @@ inline void ExpectWasTold(const MpiResult& result, int rank) {
                           [&](const std::string& line) { return absl::StrContains(line, told); }),
             1)
       << result.Text();
+}
+
+// Each of four ranks, once, on standard error.
+inline void ExpectAllWereTold(const MpiResult& result) {
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) ExpectSaidOnce(result, absl::StrCat("rank ", rank, " was told"));
 }
 
 // A launcher may have something to say on standard output, too.
