@@ -45,9 +45,9 @@ TEST(CampaignTest, SimulatedCasesReplay) {
     uint64_t hashes[2];
     for (uint64_t& hash : hashes) {
       const Case c = MakeCase(seed, scale);
-      scenario::SimCluster cluster;
-      Conduct(c, scale, &cluster);
-      hash = cluster.trace_hash();
+      const auto cluster = scenario::MakeSimCluster();
+      Conduct(c, scale, cluster.get());
+      hash = cluster->trace_hash();
     }
     EXPECT_EQ(hashes[0], hashes[1]) << "seed " << seed;
   }

@@ -35,7 +35,7 @@ std::unique_ptr<scenario::Cluster> MakeSimulatedCluster(const Case& c) {
   // Some links are so slow, and take so few frames, that queues fill up.
   sim::LinkProperties link;
   if (c.seed % 3 == 1) link.bytes_per_second = 1e8;
-  return std::make_unique<scenario::SimCluster>(link);
+  return scenario::MakeSimCluster(link);
 }
 
 std::unique_ptr<scenario::Cluster> MakeRealCluster(const Case& c) {

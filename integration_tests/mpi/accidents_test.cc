@@ -59,20 +59,13 @@ class AccidentsTest : public ShimTest {
     }
     ADD_FAILURE() << "no team " << name;
   }
-  void ExpectAllWereTold(const MpiResult& result) {
-    EXPECT_EQ(result.code, 0) << result.Text();
-    for (int rank = 0; rank < 4; ++rank) {
-      EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
-    }
-  }
 };
 
 TEST_P(AccidentsTest, ADaemonThatDiesEndsCallsOnAllRanks) {
   ExpectAllWereTold(LoseADaemon(JobOf(4, "situations", {"until_it_fails"})));
   // A new one serves the next job.
   ASSERT_TRUE(cluster_.RestartDaemon(1).ok());
-  const MpiResult next = RunSituation("pending_send");
-  ExpectDone(next);
+  const MpiResult next = ExpectDone(RunSituation("pending_send"));
   EXPECT_GT(ParseStatistics(next)["MPI_Barrier"].offloaded, 0u) << next.Text();
 }
 
@@ -125,8 +118,7 @@ TEST_P(AccidentsTest, WithoutAPlannerProgramsRunOnMpi) {
   EXPECT_GT(broadcasts.reasons["no team"], 0u) << next.Text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, AccidentsTest, ::testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(AccidentsTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "integration_tests/mpi/elements.h"
 #include "integration_tests/mpi/kinds.h"
 #include "integration_tests/mpi/modes.h"
 
@@ -61,76 +62,6 @@ static int is_by_mpi(const struct test* t) {
   int size;
   MPI_Comm_size(t->comm, &size);
   return all_by_mpi || size == 1 || t->op == sum_of_program || t->op == composition || t->send_type == MPI_LONG_DOUBLE;
-}
-
-/* Numbers from 1 to 3, or truth values. */
-static unsigned number(size_t i, unsigned seed) { return 1 + (unsigned)(i * 7 + seed * 3) % 3; }
-#define FILLING(name, kind, mask)                                                                          \
-  static void fill_##name(void* buffer, size_t bytes, unsigned seed) {                                     \
-    for (size_t i = 0; i < bytes / sizeof(kind); ++i) ((kind*)buffer)[i] = (kind)(number(i, seed) & mask); \
-  }
-FILLING(byte, unsigned char, 3)
-FILLING(short, short, 3)
-FILLING(int, int, 3)
-FILLING(long, int64_t, 3)
-FILLING(float, float, 3)
-FILLING(double, double, 3)
-FILLING(long_double, long double, 3)
-FILLING(bool, unsigned char, 1)
-FILLING(logical, int, 1)
-#define PAIRS(name, kind)                                              \
-  static void fill_##name(void* buffer, size_t bytes, unsigned seed) { \
-    struct pair {                                                      \
-      kind value;                                                      \
-      int index;                                                       \
-    }* pairs = buffer;                                                 \
-    for (size_t i = 0; i < bytes / sizeof(struct pair); ++i) {         \
-      pairs[i].value = (kind)number(i, seed);                          \
-      pairs[i].index = (int)seed;                                      \
-    }                                                                  \
-  }
-PAIRS(float_int, float)
-PAIRS(double_int, double)
-PAIRS(long_int, long)
-PAIRS(short_int, short)
-
-/* Everything else, such as what stands between elements, is nothing. */
-static void fill(void* buffer, size_t bytes, MPI_Datatype type, unsigned seed) {
-  const struct {
-    MPI_Datatype type;
-    void (*fill)(void* buffer, size_t bytes, unsigned seed);
-  } table[] = {{MPI_FLOAT, fill_float},
-               {MPI_REAL, fill_float},
-               {MPI_C_FLOAT_COMPLEX, fill_float},
-               {MPI_COMPLEX, fill_float},
-               {MPI_DOUBLE, fill_double},
-               {MPI_DOUBLE_PRECISION, fill_double},
-               {MPI_C_DOUBLE_COMPLEX, fill_double},
-               {MPI_DOUBLE_COMPLEX, fill_double},
-               {MPI_LONG_DOUBLE, fill_long_double},
-               {MPI_SHORT, fill_short},
-               {MPI_INT, fill_int},
-               {MPI_INTEGER, fill_int},
-               {MPI_2INT, fill_int},
-               {MPI_2INTEGER, fill_int},
-               {MPI_UNSIGNED, fill_int},
-               {MPI_LONG, fill_long},
-               {MPI_UINT64_T, fill_long},
-               {MPI_AINT, fill_long},
-               {MPI_C_BOOL, fill_bool},
-               {MPI_LOGICAL, fill_logical},
-               {MPI_FLOAT_INT, fill_float_int},
-               {MPI_DOUBLE_INT, fill_double_int},
-               {MPI_LONG_INT, fill_long_int},
-               {MPI_SHORT_INT, fill_short_int}};
-  memset(buffer, 0, bytes);
-  for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); ++i) {
-    if (table[i].type == type) {
-      table[i].fill(buffer, bytes, seed);
-      return;
-    }
-  }
-  fill_byte(buffer, bytes, seed);
 }
 
 /* Bytes of a buffer of `blocks` blocks, with room between those of irregular calls. */
@@ -276,8 +207,8 @@ static void check(const struct test* t) {
   int codes[2];
   for (int run = 0; run < 2; ++run) {
     results[run] = malloc(recv_bytes);
-    fill(send, send_bytes, t->send_type, (unsigned)rank);
-    fill(results[run], recv_bytes, t->recv_type, 50 + (unsigned)rank);
+    fill_elements(send, send_bytes, t->send_type, rank, (uint64_t)rank);
+    fill_elements(results[run], recv_bytes, t->recv_type, 50 + rank, 50 + (uint64_t)rank);
     codes[run] = call(run == 0 ? &mode->api : &plain, t, send, results[run]);
   }
   ++cases;

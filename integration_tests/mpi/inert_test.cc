@@ -28,9 +28,7 @@ Words RunPreloaded(const Words& command, const std::map<std::string, std::string
   const auto child = procs::ChildProcess::Start({.arguments = words, .environment = all, .stdout_pipe = true});
   if (!child.ok()) return {child.status().ToString()};
   Words lines;
-  absl::StatusOr<std::string> line;
-  while ((line = (*child)->ReadLine(kPatience)).ok()) lines.push_back(*line);
-  if (!(*child)->AwaitEnd(kPatience).ok()) return {"does not end"};
+  if (!(*child)->ReadToEnd(kPatience, &lines).ok()) return {"does not end"};
   lines.push_back(absl::StrCat((*child)->exit_code()));
   return lines;
 }

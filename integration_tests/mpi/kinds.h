@@ -4,7 +4,7 @@
 #ifndef COPSE_INTEGRATION_TESTS_MPI_KINDS_H_
 #define COPSE_INTEGRATION_TESTS_MPI_KINDS_H_
 
-/* Those that combine come last. */
+/* The reductions come last. */
 #define COLLECTIVE_KINDS(KIND)                       \
   KIND(BCAST, "bcast")                               \
   KIND(REDUCE, "reduce")                             \

@@ -1,89 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "integration_tests/mpi/modes.h"
 
-#include <sched.h>
-#include <string.h>
+#include <stddef.h>
+
+#include "integration_tests/mpi/completion.h"
 
 enum { RANKS_MAX = 64, ARRAYS = 2, MIXED = 3 };
 
 int start_once = 0;
 
-/* --- The end of a call, among a message to this rank itself. --- */
-
-static int wait_each(MPI_Request* requests) {
-  int code = MPI_SUCCESS;
-  for (int i = 0; i < MIXED; ++i) code |= MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
-  return code;
-}
-static int test_each(MPI_Request* requests) {
-  int code = MPI_SUCCESS;
-  for (int i = 0; i < MIXED; ++i) {
-    MPI_Status status;
-    for (int done = 0; code == MPI_SUCCESS && !done; sched_yield()) code = MPI_Test(&requests[i], &done, &status);
-  }
-  return code;
-}
-static int wait_all(MPI_Request* requests) {
-  MPI_Status statuses[MIXED];
-  return MPI_Waitall(MIXED, requests, statuses);
-}
-static int test_all(MPI_Request* requests) {
-  int code = MPI_SUCCESS;
-  for (int done = 0; code == MPI_SUCCESS && !done; sched_yield()) {
-    code = MPI_Testall(MIXED, requests, &done, MPI_STATUSES_IGNORE);
-  }
-  return code;
-}
-static int wait_any(MPI_Request* requests) {
-  int code = MPI_SUCCESS, index = 0;
-  for (int i = 0; i < MIXED; ++i) code |= MPI_Waitany(MIXED, requests, &index, MPI_STATUS_IGNORE);
-  /* A persistent request that is not active counts as none. */
-  code |= MPI_Waitany(MIXED, requests, &index, MPI_STATUS_IGNORE);
-  return code != MPI_SUCCESS ? code : index == MPI_UNDEFINED ? MPI_SUCCESS : MPI_ERR_OTHER;
-}
-static int test_any(MPI_Request* requests) {
-  int code = MPI_SUCCESS;
-  for (int index = 0, done = 0; code == MPI_SUCCESS && !(done && index == MPI_UNDEFINED); sched_yield()) {
-    MPI_Status status;
-    code = MPI_Testany(MIXED, requests, &index, &done, &status);
-  }
-  return code;
-}
-static int wait_some(MPI_Request* requests) {
-  int code = MPI_SUCCESS, indices[MIXED];
-  MPI_Status statuses[MIXED];
-  for (int some = 0; code == MPI_SUCCESS && some != MPI_UNDEFINED;) {
-    code = MPI_Waitsome(MIXED, requests, &some, indices, statuses);
-  }
-  return code;
-}
-static int test_some(MPI_Request* requests) {
-  int code = MPI_SUCCESS, indices[MIXED];
-  for (int some = 0; code == MPI_SUCCESS && some != MPI_UNDEFINED; sched_yield()) {
-    code = MPI_Testsome(MIXED, requests, &some, indices, MPI_STATUSES_IGNORE);
-  }
-  return code;
-}
-static int look_then_wait(MPI_Request* requests) {
-  int code = MPI_SUCCESS;
-  for (int done = 0; code == MPI_SUCCESS && !done; sched_yield()) {
-    MPI_Status status;
-    code = MPI_Request_get_status(requests[1], &done, &status);
-  }
-  return code != MPI_SUCCESS ? code : wait_all(requests);
-}
-
-/* The call's request, which a persistent one keeps. */
+/* Ends a call in turn by each function that completes requests, among a message to this rank itself. A persistent
+ * request stays. */
 static int finish(MPI_Request* request) {
-  static int (*const ways[])(MPI_Request*) = {wait_each, test_each, wait_all,  test_all,      wait_any,
-                                              test_any,  wait_some, test_some, look_then_wait};
   static unsigned turn = 0;
   const int sent = (int)++turn;
   int received = 0;
+  MPI_Status statuses[MIXED];
   MPI_Request requests[MIXED] = {MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};
   MPI_Irecv(&received, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &requests[0]);
   MPI_Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &requests[2]);
-  const int code = ways[turn % (sizeof(ways) / sizeof(ways[0]))](requests);
+  const int ignores = turn / COMPLETION_WAYS % 2 == 0;
+  const int code = complete_requests(MIXED, requests, ignores ? NULL : statuses, turn % COMPLETION_WAYS);
   *request = requests[1];
   return code != MPI_SUCCESS ? code : received == sent ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
@@ -174,24 +111,18 @@ SIGNATURES(AGAIN)
 #define PLACES(array) wide_places(array)
 
 /* Copies, until two more have been made. */
-static const MPI_Count* wide_counts(const int* array) {
-  static MPI_Count wide[ARRAYS][RANKS_MAX];
-  static int turn = 0;
-  int size;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  turn = (turn + 1) % ARRAYS;
-  for (int i = 0; i < size; ++i) wide[turn][i] = array[i];
-  return wide[turn];
-}
-static const MPI_Aint* wide_places(const int* array) {
-  static MPI_Aint wide[ARRAYS][RANKS_MAX];
-  static int turn = 0;
-  int size;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  turn = (turn + 1) % ARRAYS;
-  for (int i = 0; i < size; ++i) wide[turn][i] = array[i];
-  return wide[turn];
-}
+#define WIDE(name, kind)                                     \
+  static const kind* name(const int* array) {                \
+    static kind wide[ARRAYS][RANKS_MAX];                     \
+    static int turn = 0;                                     \
+    int size;                                                \
+    MPI_Comm_size(MPI_COMM_WORLD, &size);                    \
+    turn = (turn + 1) % ARRAYS;                              \
+    for (int i = 0; i < size; ++i) wide[turn][i] = array[i]; \
+    return wide[turn];                                       \
+  }
+WIDE(wide_counts, MPI_Count)
+WIDE(wide_places, MPI_Aint)
 
 #define LARGE(name, iname, parameters, ...) \
   static int large_##name parameters { return MPI_##name##_c(__VA_ARGS__); }

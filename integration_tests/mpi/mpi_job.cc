@@ -63,10 +63,7 @@ MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration ti
       {.arguments = words, .environment = command->environment, .stdout_pipe = true, .log_file = log});
   EXPECT_TRUE(child.ok()) << child.status();
   if (!child.ok()) return result;
-  const absl::Time deadline = absl::Now() + timeout;
-  absl::StatusOr<std::string> line;
-  while ((line = (*child)->ReadLine(deadline - absl::Now())).ok()) result.out.push_back(*line);
-  if ((*child)->AwaitEnd(deadline - absl::Now()).ok()) result.code = (*child)->exit_code();
+  if ((*child)->ReadToEnd(timeout, &result.out).ok()) result.code = (*child)->exit_code();
   std::ifstream file(log);
   for (std::string text; std::getline(file, text);) result.error.push_back(text);
   return result;

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "gtest/gtest.h"
 #include "integration_tests/mpi/statistics_text.h"
 #include "testbed/netns/mpi_launch.h"
 #include "testbed/netns/test_network.h"
@@ -31,6 +32,11 @@ struct MpiResult {
   std::string Text() const;  // all of it, for a test that failed
 };
 
+// On standard error, in one line.
+inline void ExpectSaidOnce(const MpiResult& result, std::string_view words) {
+  EXPECT_EQ(result.ErrorsWith(words).size(), 1u) << words << "\n" << result.Text();
+}
+
 // The path of a program or library of this tree by Bazel's name; what was not found is a test's failure.
 std::string PathOf(const std::string& label);
 
@@ -45,6 +51,11 @@ struct MpiRun {
   Words before_launcher;  // what runs the launcher
   Words command;
 };
+
+// Tests of `suite` run with each library, whose name is the parameter.
+#define COPSE_BOTH_MPIS(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(Both, suite, ::testing::Values("mpich", "openmpi"), \
+                           [](const auto& info) { return std::string(info.param); })
 
 // Runs it to its end, but not longer than `timeout`. `folder` is for files of its own.
 MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout);

@@ -62,7 +62,7 @@ TEST_P(NodesTest, EveryCollectiveGivesWhatMpiGives) {
 }
 
 TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
-  // Of 1002, MPICH alone says in a gather that a message is too long.
+  // MPICH alone says of 1002, in a gather, that a message is too long.
   for (const char* seed : {"1001", "1003", "1004"}) {
     SCOPED_TRACE(seed);
     const MpiResult alone = Run("random/random_program", seed, /*preload=*/false);
@@ -74,8 +74,7 @@ TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, NodesTest, testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(NodesTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

@@ -53,7 +53,7 @@ TEST_P(RunTest, ItsProgramsAreOffloaded) {
 TEST_P(RunTest, CallsMayReturnEarly) {
   const MpiResult result = Run(JobUnder({"--stats", "--offload", "all", "--tnbc", "on"}));
   EXPECT_EQ(result.code, 0) << result.Text();
-  EXPECT_EQ(result.ErrorsWith("early returns: ").size(), 1u) << result.Text();
+  ExpectSaidOnce(result, "early returns: ");
 }
 
 TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
@@ -82,7 +82,7 @@ TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
   for (const Words& option : {Words{"--offload", "most"}, Words{"--calls-before", "few"}, Words{"--tnbc", "perhaps"}}) {
     const MpiResult result = Run(JobUnder(option));
     EXPECT_EQ(result.code, 2) << result.Text();
-    EXPECT_EQ(result.ErrorsWith(absl::StrCat("(value=", option[1], ")")).size(), 1u) << result.Text();
+    ExpectSaidOnce(result, absl::StrCat("(value=", option[1], ")"));
   }
 }
 
@@ -117,8 +117,7 @@ TEST_P(RunTest, DryRunPrintsTheCommand) {
   EXPECT_TRUE(absl::StrContains(result.out[0], "/libcopse-mpi.so ")) << result.out[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, RunTest, ::testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(RunTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

@@ -45,6 +45,13 @@ class ShimTest : public ::testing::TestWithParam<const char*> {
   MpiResult Run(const MpiRun& run, absl::Duration timeout = kPatience) {
     return RunMpi(run, cluster_.folder(), timeout);
   }
+  // A death has to end the job in time.
+  MpiResult RunInTime(const MpiRun& run) {
+    const absl::Time start = absl::Now();
+    MpiResult result = Run(run, 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience) << result.Text();
+    return result;
+  }
   MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
     return Run(JobOf(ranks, "situations", {name}));
   }
@@ -56,9 +63,11 @@ class ShimTest : public ::testing::TestWithParam<const char*> {
     return Run(run);
   }
   MpiResult RunRequests(const std::string& name) { return Run(JobOf(4, "requests", {name})); }
-  void ExpectDone(const MpiResult& result) {
+  // Returns what it was given.
+  MpiResult ExpectDone(MpiResult result) {
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out, Words{"done"}) << result.Text();
+    return result;
   }
 
   procs::ProcessCluster cluster_;
@@ -71,6 +80,12 @@ inline void ExpectWasTold(const MpiResult& result, int rank) {
                           [&](const std::string& line) { return absl::StrContains(line, told); }),
             1)
       << result.Text();
+}
+
+// Each of four ranks, once, on standard error.
+inline void ExpectAllWereTold(const MpiResult& result) {
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) ExpectSaidOnce(result, absl::StrCat("rank ", rank, " was told"));
 }
 
 // A launcher may have something to say on standard output, too.

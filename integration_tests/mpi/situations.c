@@ -503,7 +503,7 @@ static void* call_in_thread(void* argument) {
 }
 static void threads(void) { on_threads(call_in_thread); }
 
-/* Of this thread, microseconds, as the kernel tells (sched_getattr(2)); 0 where it does not. */
+/* Returns this thread's time slice in microseconds (sched_getattr(2)); 0 where the kernel does not tell it. */
 static unsigned long long time_slice(void) {
   unsigned long long attributes[6] = {0}; /* of which the fourth is the slice, ns */
   return syscall(SYS_sched_getattr, 0, attributes, sizeof(attributes), 0) == 0 ? attributes[3] / 1000 : 0;

@@ -11,8 +11,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "integration_tests/procs/cluster_fixture.h"
 #include "testbed/netns/test_network.h"
-#include "testbed/processes/process_cluster.h"
 #include "testbed/script/script.h"
 
 namespace copse::procs {
@@ -31,14 +31,11 @@ int FromEnvironment(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
-class AbsenceTest : public testing::Test {
+class AbsenceTest : public NetnsFixture {
  protected:
-  AbsenceTest() : cluster_({.network = netns::NetworkOptions{.names = {"n0", "n1", "n2", "n3"}}}) {}
-
   void SetUp() override {
-    if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
-      GTEST_SKIP() << possible.message();
-    }
+    NetnsFixture::SetUp();
+    if (IsSkipped()) return;
     const absl::Status started =
         cluster_.Start({.nodes = kNodes, .heartbeat = absl::Milliseconds(500), .node_timeout = absl::Seconds(4)});
     ASSERT_TRUE(started.ok()) << started;
@@ -86,12 +83,11 @@ class AbsenceTest : public testing::Test {
     EXPECT_TRUE(replanned.ok()) << replanned;
     ExpectProgress();
     for (uint32_t rank = 0; rank < kNodes; ++rank) cluster_.KillProcess(rank);
-    EXPECT_TRUE(cluster_.Stop(kPatience).ok());
+    NetnsFixture::TearDown();
   }
 
   const absl::Duration lasts_ = absl::Seconds(FromEnvironment("COPSE_ABSENCE_SECONDS", 6));
   const int times_ = FromEnvironment("COPSE_ABSENCE_TIMES", 1);
-  ProcessCluster cluster_;
   size_t steps_ = 0, checked_ = 0;
 };
 

@@ -7,8 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "testbed/netns/test_network.h"
 #include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
@@ -17,7 +22,10 @@ namespace copse::procs {
 // on SIGTERM with exit code 0. A test that failed shows the ends of all logs.
 class ClusterFixture : public ::testing::Test {
  protected:
+  explicit ClusterFixture(ProcessClusterOptions options = {}) : cluster_(std::move(options)) {}
+
   void TearDown() override {
+    if (IsSkipped()) return;
     const absl::Status alive = cluster_.CheckAlive();
     EXPECT_TRUE(alive.ok()) << alive;
     const absl::Status stopped = cluster_.Stop(absl::Seconds(60));
@@ -26,6 +34,25 @@ class ClusterFixture : public ::testing::Test {
   }
 
   ProcessCluster cluster_;
+};
+
+// A cluster in network namespaces, whose nodes are n0 to n15 at most. Needs root, or is skipped.
+class NetnsFixture : public ClusterFixture {
+ protected:
+  NetnsFixture() : ClusterFixture({.network = netns::NetworkOptions{.names = NodeNames()}}) {}
+
+  void SetUp() override {
+    if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
+      GTEST_SKIP() << possible.message();
+    }
+  }
+
+ private:
+  static std::vector<std::string> NodeNames() {
+    std::vector<std::string> names;
+    for (int node = 0; node < 16; ++node) names.push_back(absl::StrCat("n", node));
+    return names;
+  }
 };
 
 }  // namespace copse::procs

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "integration_tests/scenarios/scenarios.h"
-#include "testbed/fabric/fabric_control.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/process_cluster.h"
 
@@ -25,9 +24,6 @@ using copse::testing::Names;
 using scenario::Outcome;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
-// Of a rank that the others wait for, however slow the machine is; it is killed in the end.
-constexpr absl::Duration kForLong = absl::Minutes(10);
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 class CutPairTest : public ::testing::Test {
  protected:
@@ -40,39 +36,14 @@ class CutPairTest : public ::testing::Test {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  // A rank on each of `nodes` nodes in a flat tree; `cut`'s link is cut while all but one of them wait for that one in
-  // a call. What those that wait are told.
+  // Cuts a node's link on a network of that many; returns the outcomes at the ranks that wait for the next node's.
   std::vector<Outcome> Cut(uint32_t nodes, uint32_t cut) {
     const std::string topology = folder_ + "/t.yaml";
     std::ofstream(topology) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: 'n[0-" << nodes - 1
                             << "]', switch: core}]\n";
     ProcessCluster cluster({.network = netns::NetworkOptions{.fabric = topology}});
-    const absl::Status started =
-        cluster.Start({.nodes = nodes, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)});
-    EXPECT_TRUE(started.ok()) << started;
-    if (!started.ok()) return {};
-    std::vector<uint32_t> ranks;
-    for (uint32_t node = 0; node < nodes; ++node) ranks.push_back(node);
-    std::vector<scenario::Program> programs = scenario::TeamPrograms("cut", ranks, {kSum, kSum}, 1);
-    const uint32_t late = (cut + 1) % nodes;
-    programs[late].script.insert(programs[late].script.begin() + 2, scenario::PauseStep(kForLong));
-    const uint32_t first = cluster.Launch(programs);
-    for (const uint32_t rank : ranks) EXPECT_TRUE(cluster.AwaitOutcomes(first + rank, 2, kPatience).ok());
-    auto fabric = fabric::FabricControl::Connect(cluster.network()->fabric_socket());
-    EXPECT_TRUE(fabric.ok()) << fabric.status();
-    if (!fabric.ok()) return {};
-    EXPECT_TRUE(fabric->Cut(absl::StrCat("n", cut)).ok());
-    const absl::Time start = cluster.Now();
-    std::vector<Outcome> told;
-    for (const uint32_t rank : ranks) {
-      if (rank == late) continue;
-      const absl::Status status = cluster.AwaitOutcomes(first + rank, 3, kPatience);
-      EXPECT_TRUE(status.ok()) << status;
-      if (status.ok()) told.push_back(cluster.Outcomes(first + rank)[2]);
-    }
-    EXPECT_GT(cluster.Now() - start, absl::Seconds(1)) << "before node_timeout";
-    EXPECT_LT(cluster.Now() - start, absl::Seconds(15));
-    cluster.KillProcess(first + late);
+    const std::vector<Outcome> told =
+        scenario::OutcomesOfACut(&cluster, nodes, (cut + 1) % nodes, [&] { return cluster.SetDataLink(cut, false); });
     const absl::Status stopped = cluster.Stop(kPatience);
     EXPECT_TRUE(stopped.ok()) << stopped;
     if (HasFailure()) cluster.DumpLogs(stderr);
@@ -85,7 +56,7 @@ class CutPairTest : public ::testing::Test {
 
 class CutLinkTest : public CutPairTest, public ::testing::WithParamInterface<uint32_t> {};
 
-// Its neighbours are silent to the node that is cut off, as it is to them.
+// The neighbors are silent to the node that is cut off, as it is to them.
 TEST_P(CutLinkTest, TheNodeThatIsCutOffIsNamed) {
   const std::vector<Outcome> told = Cut(4, GetParam());
   ASSERT_EQ(told.size(), 3u);

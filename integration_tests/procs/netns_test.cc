@@ -11,9 +11,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
+#include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "testbed/netns/test_network.h"
-#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 namespace {
@@ -24,43 +24,16 @@ using scenario::Outcome;
 using scenario::TeamPrograms;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
-// Of a rank that the others wait for, however slow the machine is; it is killed in the end.
-constexpr absl::Duration kForLong = absl::Minutes(10);
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
-// As scenarios want them.
-std::vector<std::string> NodeNames() {
-  std::vector<std::string> names;
-  for (uint32_t node = 0; node < 16; ++node) names.push_back(absl::StrCat("n", node));
-  return names;
-}
-
-class NetnsTest : public ::testing::Test {
+class NetnsTest : public NetnsFixture {
  protected:
-  NetnsTest() : cluster_({.network = netns::NetworkOptions{.names = NodeNames()}}) {}
-
-  void SetUp() override {
-    if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
-      GTEST_SKIP() << possible.message();
-    }
-  }
-  void TearDown() override {
-    if (IsSkipped()) return;
-    const absl::Status alive = cluster_.CheckAlive();
-    EXPECT_TRUE(alive.ok()) << alive;
-    const absl::Status stopped = cluster_.Stop(kPatience);
-    EXPECT_TRUE(stopped.ok()) << stopped;
-    if (HasFailure()) cluster_.DumpLogs(stderr);
-  }
-
   // The line that an application of `node` writes.
   std::string Run(uint32_t node, const std::string& shell_command) {
     const auto child = cluster_.StartApplication(node, {"/bin/sh", "-c", shell_command});
     if (!child.ok()) return child.status().ToString();
     return (*child)->ReadLine(kPatience).value_or("nothing");
   }
-
-  ProcessCluster cluster_;
 };
 
 TEST_F(NetnsTest, CollectivesTravelByTheDataNetwork) {
@@ -104,27 +77,14 @@ TEST_F(NetnsTest, KilledProcess) { scenario::KilledProcess(&cluster_, 1); }
 TEST_F(NetnsTest, KilledDaemonRejoins) { scenario::KilledDaemonRejoins(&cluster_, 1); }
 TEST_F(NetnsTest, KilledPlanner) { scenario::KilledPlanner(&cluster_, 1); }
 
-// Three ranks on three nodes; node 2's devices go down while the others wait for it in a call. What ranks 0 and 1 are
-// told. Nothing but silence tells of it: no process has ended, no connection is reset.
+// Node 2's devices go down while ranks 0 and 1 wait for it in a call. Nothing but silence tells of it: no process has
+// ended, no connection is reset.
 std::vector<Outcome> CutNode2(ProcessCluster* cluster, const std::vector<const char*>& devices) {
-  EXPECT_TRUE(
-      cluster->Start({.nodes = 3, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)}).ok());
-  std::vector<scenario::Program> programs = TeamPrograms("cut", {0, 1, 2}, {kSum, kSum}, 1);
-  programs[2].script.insert(programs[2].script.begin() + 2, scenario::PauseStep(kForLong));
-  const uint32_t first = cluster->Launch(programs);
-  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(cluster->AwaitOutcomes(first + rank, 2, kPatience).ok());
-  for (const char* device : devices) EXPECT_TRUE(cluster->network()->SetLink(2, device, false).ok());
-  const absl::Time start = cluster->Now();
-  std::vector<Outcome> told;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    const absl::Status status = cluster->AwaitOutcomes(first + rank, 3, kPatience);
-    EXPECT_TRUE(status.ok()) << status;
-    if (status.ok()) told.push_back(cluster->Outcomes(first + rank)[2]);
-  }
-  EXPECT_GT(cluster->Now() - start, absl::Seconds(1)) << "before node_timeout";
-  EXPECT_LT(cluster->Now() - start, absl::Seconds(15));
-  cluster->KillProcess(first + 2);
-  return told;
+  return scenario::OutcomesOfACut(cluster, 3, 2, [&] {
+    absl::Status status;
+    for (const char* device : devices) status.Update(cluster->network()->SetLink(2, device, false));
+    return status;
+  });
 }
 
 TEST_F(NetnsTest, ANodeWithoutLinksIsNamedToTheOthers) {

@@ -3,10 +3,8 @@
 // copse-perftest on a cluster of two nodes with two ranks each.
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -76,10 +74,7 @@ class PerftestTest : public ClusterFixture {
   Ended Await() {
     Ended ended;
     for (const auto& process : processes_) {
-      for (auto line = process->ReadLine(kPatience); line.ok(); line = process->ReadLine(kPatience)) {
-        ended.output.push_back(*line);
-      }
-      const absl::Status end = process->AwaitEnd(kPatience);
+      const absl::Status end = process->ReadToEnd(kPatience, &ended.output);
       EXPECT_TRUE(end.ok()) << end;
       if (!end.ok()) process->Signal(SIGKILL);
       ended.exit_codes.push_back(end.ok() ? process->exit_code() : -1);
@@ -90,10 +85,7 @@ class PerftestTest : public ClusterFixture {
 
   // The standard error of an application.
   std::string ErrorsOf(uint32_t application) const {
-    const std::ifstream log(absl::StrCat(cluster_.folder(), "/a", application, ".log"));
-    std::stringstream text;
-    text << log.rdbuf();
-    return text.str();
+    return ContentOf(absl::StrCat(cluster_.folder(), "/a", application, ".log"));
   }
 
   std::string program_;

@@ -2,10 +2,8 @@
 //
 // That copsectl's trace of a real cluster keeps to its format, and shows where the time went.
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,13 +65,9 @@ class TraceTest : public ClusterFixture {
     auto child = ChildProcess::Start(
         {.arguments = arguments, .stdout_pipe = true, .log_file = cluster_.folder() + "/copsectl.log"});
     EXPECT_TRUE(child.ok()) << child.status();
-    std::string out;
-    for (;;) {
-      const absl::StatusOr<std::string> line = (*child)->ReadLine(kPatience);
-      if (!line.ok()) break;
-      absl::StrAppend(&out, *line, "\n");
-    }
-    EXPECT_TRUE((*child)->AwaitEnd(kPatience).ok());
+    std::vector<std::string> lines;
+    EXPECT_TRUE((*child)->ReadToEnd(kPatience, &lines).ok());
+    const std::string out = absl::StrJoin(lines, "\n");
     EXPECT_EQ((*child)->exit_code(), 0) << absl::StrJoin(arguments, " ") << ": " << out;
     return out;
   }
@@ -83,12 +77,6 @@ class TraceTest : public ClusterFixture {
     EXPECT_TRUE(errors.empty()) << absl::StrJoin(errors, "\n");
     const Json json = Json::parse(text, nullptr, false);
     return json.is_object() ? json["traceEvents"] : Json::array();
-  }
-
-  static std::string Slurp(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
   }
 
   uint32_t first_ = 0;
@@ -104,7 +92,7 @@ TEST_F(TraceTest, AnAllreduceOfSixteenRanks) {
   EXPECT_EQ(summary["nodes"], kNodes);
   EXPECT_EQ(summary["lost"], 0);
   EXPECT_EQ(summary["clock_doubt_us"], 0.0);  // one machine, one clock
-  const Json events = Events(Slurp(path));
+  const Json events = Events(ContentOf(path));
 
   // Each rank's every call, and who waited for the one that was late.
   std::map<uint32_t, std::set<uint32_t>> calls;

@@ -21,6 +21,15 @@ std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uin
   return all;
 }
 
+void ExpectAllDone(Cluster* cluster, uint32_t first, uint32_t count, const std::string& what, size_t outcomes) {
+  for (const std::vector<Outcome>& of_one : AwaitAll(cluster, first, count)) {
+    if (outcomes != 0) {
+      EXPECT_EQ(of_one.size(), outcomes) << what;
+    }
+    for (const Outcome& outcome : of_one) ExpectOutcome(outcome, Failure::kNone, {}, what);
+  }
+}
+
 void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& things,
                    const std::string& what) {
   EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;

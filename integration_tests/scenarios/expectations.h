@@ -21,6 +21,8 @@ inline constexpr absl::Duration kPatience = absl::Seconds(60);
 void ExpectOk(const absl::Status& status);
 // Waits for the ends of all processes, then returns their outcomes.
 std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count);
+// Expects that they have succeeded, with right data, in all they did: `outcomes` times each, unless that is 0.
+void ExpectAllDone(Cluster* cluster, uint32_t first, uint32_t count, const std::string& what, size_t outcomes = 0);
 // Expects success with right data, or `failure` with a text that names all of `things`.
 void ExpectOutcome(const Outcome& outcome, schedule::Failure failure, const std::vector<std::string>& things,
                    const std::string& what);

@@ -2,7 +2,9 @@
 //
 // Scenarios with faults: bad input, lateness, death, restarts.
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
@@ -36,6 +38,31 @@ void SlowDown(std::vector<Program>* programs) {
   (*programs)[0].script = slow;
 }
 
+// Launches a team that runs long enough for a fault; returns its first process.
+uint32_t LaunchSlowly(Cluster* cluster, std::vector<Program> programs) {
+  SlowDown(&programs);
+  return cluster->Launch(programs);
+}
+
+// Rank 1's process, on node 1, or the daemon there does nothing for a while.
+void DelayAndComplete(Cluster* cluster, const std::function<void(uint32_t)>& stop,
+                      const std::function<void(uint32_t)>& go_on) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  const uint32_t first = LaunchSlowly(cluster, Flat("stopped", 3, 200));
+  ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
+  stop(first + 1);
+  cluster->Pass(absl::Seconds(5));
+  go_on(first + 1);
+  ExpectAllDone(cluster, first, 3, "stopped", 202);
+}
+
+// Launches a team that makes 200 random calls; returns its first process.
+uint32_t LaunchRandomCalls(Cluster* cluster, const Placement& placement, uint64_t seed, uint64_t factor) {
+  std::vector<CallArguments> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(static_cast<uint32_t>(placement.size()), seed * factor + i));
+  return cluster->Launch(TeamPrograms("killed", placement, calls, seed));
+}
+
 }  // namespace
 
 void LateRankIsListedAndCompletes(Cluster* cluster) {
@@ -59,9 +86,7 @@ void LateRankIsListedAndCompletes(Cluster* cluster) {
     }
   }
   EXPECT_TRUE(listed) << "rank 2 was never listed as the one that is missing";
-  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "late");
-  }
+  ExpectAllDone(cluster, first, 4, "late");
 }
 
 void DeadlineOfACall(Cluster* cluster) {
@@ -84,33 +109,14 @@ void DeadlineOfACall(Cluster* cluster) {
 }
 
 void StoppedProcessDelaysAndCompletes(Cluster* cluster) {
-  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  std::vector<Program> programs = Flat("stopped", 3, 200);
-  SlowDown(&programs);
-  const uint32_t first = cluster->Launch(programs);
-  ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
-  cluster->StopProcess(first + 1);
-  cluster->Pass(absl::Seconds(5));
-  cluster->ContinueProcess(first + 1);
-  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
-    EXPECT_EQ(outcomes.size(), 202u);
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "stopped process");
-  }
+  DelayAndComplete(
+      cluster, [&](uint32_t process) { cluster->StopProcess(process); },
+      [&](uint32_t process) { cluster->ContinueProcess(process); });
 }
 
 void StoppedDaemonDelaysAndCompletes(Cluster* cluster) {
-  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  std::vector<Program> programs = Flat("stopped", 3, 200);
-  SlowDown(&programs);
-  const uint32_t first = cluster->Launch(programs);
-  ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
-  cluster->StopDaemon(1);
-  cluster->Pass(absl::Seconds(5));
-  cluster->ContinueDaemon(1);
-  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
-    EXPECT_EQ(outcomes.size(), 202u);
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "stopped daemon");
-  }
+  DelayAndComplete(
+      cluster, [&](uint32_t) { cluster->StopDaemon(1); }, [&](uint32_t) { cluster->ContinueDaemon(1); });
 }
 
 void ArgumentsThatDiffer(Cluster* cluster) {
@@ -268,9 +274,7 @@ void KilledProcess(Cluster* cluster, uint64_t seed) {
   Prng prng(seed);
   const Placement placement = UnevenPlacement(8, 5, seed);
   const auto victim = static_cast<uint32_t>(prng.Below(8));
-  std::vector<CallArguments> calls;
-  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(8, seed * 31 + i));
-  const uint32_t first = cluster->Launch(TeamPrograms("killed", placement, calls, seed));
+  const uint32_t first = LaunchRandomCalls(cluster, placement, seed, 31);
   ExpectOk(cluster->AwaitOutcomes(first + victim, 1 + prng.Below(190), kPatience));
   cluster->KillProcess(first + victim);
   const absl::Time killed = cluster->Now();
@@ -295,9 +299,7 @@ void KilledDaemonRejoins(Cluster* cluster, uint64_t seed) {
   Prng prng(seed);
   const Placement placement = UnevenPlacement(8, 5, seed);
   const auto victim = static_cast<uint32_t>(prng.Below(5));
-  std::vector<CallArguments> calls;
-  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(8, seed * 37 + i));
-  const uint32_t first = cluster->Launch(TeamPrograms("killed", placement, calls, seed));
+  const uint32_t first = LaunchRandomCalls(cluster, placement, seed, 37);
   // This team has no rank on the node.
   std::vector<uint32_t> others;
   for (uint32_t n = 0; n < 5; ++n) {
@@ -316,9 +318,7 @@ void KilledDaemonRejoins(Cluster* cluster, uint64_t seed) {
       ExpectSuccessThenFailure(all[p], {Failure::kMemberLost}, {absl::StrCat("n", victim)}, what);
     }
   }
-  for (const auto& outcomes : AwaitAll(cluster, first_bystander, 4)) {
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "bystander");
-  }
+  ExpectAllDone(cluster, first_bystander, 4, "bystander");
   ExpectOk(cluster->RestartDaemon(victim));
   ExpectWorks(cluster, "after", {0, 1, 2, 3, 4});
 }
@@ -359,18 +359,13 @@ void KilledDuringFormation(Cluster* cluster, uint64_t seed, absl::Duration after
 void KilledPlanner(Cluster* cluster, uint64_t seed) {
   ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed}).ok());
   Prng prng(seed);
-  std::vector<CallArguments> calls;
-  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(6, seed * 41 + i));
-  const std::vector<Program> programs = TeamPrograms("running", UnevenPlacement(6, 4, seed), calls, seed);
-  const uint32_t first = cluster->Launch(programs);
+  const uint32_t first = LaunchRandomCalls(cluster, UnevenPlacement(6, 4, seed), seed, 41);
   ExpectOk(cluster->AwaitOutcomes(first, 1 + prng.Below(100), kPatience));
   cluster->KillPlanner();
   // Existing teams run to their end without it.
   for (uint32_t p = 0; p < 6; ++p) ExpectOk(cluster->AwaitOutcomes(first + p, 201, kPatience));
   ExpectOk(cluster->RestartPlanner());
-  for (const auto& outcomes : AwaitAll(cluster, first, 6)) {
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "without a planner");
-  }
+  ExpectAllDone(cluster, first, 6, "without a planner");
   ExpectWorks(cluster, "after", {0, 1, 2, 3});
 }
 
@@ -397,9 +392,7 @@ void NewTeamsWithoutAPlanner(Cluster* cluster) {
 void PlannerRestartUnderLoad(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
   // The team runs long enough for three restarts.
-  std::vector<Program> programs = Flat("loaded", 4, 8000);
-  SlowDown(&programs);
-  const uint32_t first = cluster->Launch(programs);
+  const uint32_t first = LaunchSlowly(cluster, Flat("loaded", 4, 8000));
   for (int i = 1; i <= 3; ++i) {
     ExpectOk(cluster->AwaitOutcomes(first, 400 * i, kPatience));
     ExpectOk(cluster->RestartPlanner());
@@ -407,10 +400,7 @@ void PlannerRestartUnderLoad(Cluster* cluster) {
   }
   // The restarted planner knows the running team, and can switch its plans.
   ExpectOk(cluster->Replan("loaded", "flat"));
-  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
-    EXPECT_EQ(outcomes.size(), 8002u);
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "planner restarted");
-  }
+  ExpectAllDone(cluster, first, 4, "planner restarted", 8002u);
 }
 
 void EpochSwitchUnderLoad(Cluster* cluster) {
@@ -418,34 +408,50 @@ void EpochSwitchUnderLoad(Cluster* cluster) {
   std::vector<CallArguments> calls;
   for (int i = 0; i < 3000; ++i) calls.push_back(RandomCall(7, 4000 + i));
   for (CallArguments& call : calls) call.count = std::min<uint64_t>(call.count, 200);
-  std::vector<Program> programs = TeamPrograms("switched", UnevenPlacement(7, 5, 2), calls, 1);
-  SlowDown(&programs);
-  const uint32_t first = cluster->Launch(programs);
+  const uint32_t first = LaunchSlowly(cluster, TeamPrograms("switched", UnevenPlacement(7, 5, 2), calls, 1));
   int switches = 0;
   for (const char* algorithm : {"flat", "binomial", "kary-2", "knomial-3", "flat", "kary-3"}) {
     ExpectOk(cluster->AwaitOutcomes(first, 200 * ++switches, kPatience));
     ExpectOk(cluster->Replan("switched", algorithm));
   }
-  for (const auto& outcomes : AwaitAll(cluster, first, 7)) {
-    EXPECT_EQ(outcomes.size(), 3002u);
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "switched");
-  }
+  ExpectAllDone(cluster, first, 7, "switched", 3002u);
 }
 
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
-  std::vector<Program> programs = Flat("undecided", 4, 3000);
-  SlowDown(&programs);
-  const uint32_t first = cluster->Launch(programs);
+  const uint32_t first = LaunchSlowly(cluster, Flat("undecided", 4, 3000));
   ExpectOk(cluster->AwaitOutcomes(first, 200, kPatience));
   ExpectOk(cluster->KillPlannerAtNextDecision());
   EXPECT_FALSE(cluster->Replan("undecided", "flat").ok()) << "the planner is to die on the way";
   // Calls go on up to the window's end and wait there; the decision is in the record.
   ExpectOk(cluster->RestartPlanner());
-  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
-    EXPECT_EQ(outcomes.size(), 3002u);
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "undecided");
+  ExpectAllDone(cluster, first, 4, "undecided", 3002u);
+}
+
+std::vector<Outcome> OutcomesOfACut(Cluster* cluster, uint32_t nodes, uint32_t late,
+                                    const std::function<absl::Status()>& cut) {
+  const absl::Status started =
+      cluster->Start({.nodes = nodes, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)});
+  ExpectOk(started);
+  if (!started.ok()) return {};
+  std::vector<Program> programs = Flat("cut", nodes, 2);
+  // The late rank never comes, however slow the machine is; it is killed in the end.
+  programs[late].script.insert(programs[late].script.begin() + 2, PauseStep(absl::Minutes(10)));
+  const uint32_t first = cluster->Launch(programs);
+  for (uint32_t rank = 0; rank < nodes; ++rank) ExpectOk(cluster->AwaitOutcomes(first + rank, 2, kPatience));
+  ExpectOk(cut());
+  const absl::Time start = cluster->Now();
+  std::vector<Outcome> told;
+  for (uint32_t rank = 0; rank < nodes; ++rank) {
+    if (rank == late) continue;
+    const absl::Status status = cluster->AwaitOutcomes(first + rank, 3, kPatience);
+    ExpectOk(status);
+    if (status.ok()) told.push_back(cluster->Outcomes(first + rank)[2]);
   }
+  EXPECT_GT(cluster->Now() - start, absl::Seconds(1)) << "before node_timeout";
+  EXPECT_LT(cluster->Now() - start, absl::Seconds(15));
+  cluster->KillProcess(first + late);
+  return told;
 }
 
 }  // namespace copse::scenario

@@ -116,10 +116,7 @@ void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::D
   cluster->Pass(after);
   cluster->KillPlanner();
   ExpectOk(cluster->RestartPlanner());
-  for (const auto& outcomes : AwaitAll(cluster, first, kRanks)) {
-    EXPECT_EQ(outcomes.size(), steps.size() + 2) << "seed " << seed;
-    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, absl::StrCat("seed ", seed));
-  }
+  ExpectAllDone(cluster, first, kRanks, absl::StrCat("seed ", seed), steps.size() + 2);
 }
 
 void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after) {
@@ -246,13 +243,8 @@ void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes) {
     EXPECT_LT(cluster->Outcomes(first).size(), steps.size() - 1) << "all is over already, seed " << seed;
     ExpectOk(cluster->ReplanCollective("switched", switched.collective, algorithm));
   }
-  for (const auto& outcomes : AwaitAll(cluster, first, kRanks)) {
-    EXPECT_EQ(outcomes.size(), steps.size()) << "seed " << seed;
-    for (const Outcome& outcome : outcomes) {
-      ExpectOutcome(outcome, Failure::kNone, {},
-                    absl::StrCat(AbslView(CollectiveName(switched.collective)), ", seed ", seed));
-    }
-  }
+  ExpectAllDone(cluster, first, kRanks, absl::StrCat(AbslView(CollectiveName(switched.collective)), ", seed ", seed),
+                steps.size());
 }
 
 void DestroyedWithCallsInFlight(Cluster* cluster) {
@@ -301,9 +293,7 @@ void LeftWithCallsInFlight(Cluster* cluster) {
       ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 2 on node n2"},
                                absl::StrCat(name, " rank ", r));
     }
-    for (const auto& outcomes : AwaitAll(cluster, first_neighbour, 3)) {
-      for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "neighbour");
-    }
+    ExpectAllDone(cluster, first_neighbour, 3, "neighbour");
   }
   ExpectWorks(cluster, "after", {0, 1, 2});
 }
@@ -402,9 +392,7 @@ void CountsThatDiffer(Cluster* cluster) {
         ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.thing}, what);
         ExpectOutcome(all[r][4], Failure::kMismatch, {c.thing}, what);
       }
-      for (const auto& outcomes : AwaitAll(cluster, first_neighbour, 4)) {
-        for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "neighbour");
-      }
+      ExpectAllDone(cluster, first_neighbour, 4, "neighbour");
       if (::testing::Test::HasFailure()) return;
     }
   }

@@ -6,6 +6,7 @@
 #define COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,10 @@ void LeftWithCallsInFlight(Cluster* cluster);
 // A rank leaves, and others make one more call, one of its node among them.
 void LeftBeforeTheLastCall(Cluster* cluster);
 void CountsThatDiffer(Cluster* cluster);
+// Calls `cut` while the ranks of a team, one on each node, wait for `late` in a call. Returns the outcomes of that call
+// at the others, which must come by silence of `node_timeout` (2 s) alone.
+std::vector<Outcome> OutcomesOfACut(Cluster* cluster, uint32_t nodes, uint32_t late,
+                                    const std::function<absl::Status()>& cut);
 
 }  // namespace copse::scenario
 

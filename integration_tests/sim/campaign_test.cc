@@ -35,11 +35,11 @@ TEST(SimCampaignTest, RandomTeams) {
               static_cast<unsigned long long>(first + teams - 1), kCallsPerTeam);
   for (uint64_t seed = first; seed < first + teams; ++seed) {
     // Every other network reorders, repeats and jitters.
-    SimCluster cluster(seed % 2 == 0 ? sim::LinkProperties{}
-                                     : sim::LinkProperties{.jitter_max = absl::Microseconds(100),
-                                                           .duplicate_probability = 0.02,
-                                                           .reorder_probability = 0.1});
-    RandomTeam(&cluster, kCallsPerTeam, kBytesMax, seed);
+    const auto cluster = MakeSimCluster(seed % 2 == 0 ? sim::LinkProperties{}
+                                                      : sim::LinkProperties{.jitter_max = absl::Microseconds(100),
+                                                                            .duplicate_probability = 0.02,
+                                                                            .reorder_probability = 0.1});
+    RandomTeam(cluster.get(), kCallsPerTeam, kBytesMax, seed);
     ASSERT_FALSE(HasFailure()) << "again: COPSE_SIM_SEED=" << seed << " COPSE_SIM_TEAMS=1";
   }
 }

@@ -9,46 +9,46 @@ namespace copse::scenario {
 namespace {
 
 TEST(SimCollectivesTest, Smoke) {
-  SimCluster cluster;
-  EveryCollective(&cluster, 2, 3, {6}, 1);
+  const auto cluster = MakeSimCluster();
+  EveryCollective(cluster.get(), 2, 3, {6}, 1);
 }
 
 // Runs every collective, operation, type and root, 1 to 17 ranks on uneven nodes, in one packet.
 class EveryCollectiveTest : public testing::TestWithParam<uint32_t> {};
 TEST_P(EveryCollectiveTest, OnUnevenNodes) {
   const uint32_t ranks = GetParam();
-  SimCluster cluster;
-  EveryCollective(&cluster, std::max(1u, (ranks * 2 + 2) / 3), ranks, {3}, ranks);
+  const auto cluster = MakeSimCluster();
+  EveryCollective(cluster.get(), std::max(1u, (ranks * 2 + 2) / 3), ranks, {3}, ranks);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryCollectiveTest, testing::Range(1u, 18u));
 
 class RandomCallsTest : public testing::TestWithParam<uint64_t> {};
 TEST_P(RandomCallsTest, UpToSeveralChunks) {
   const uint64_t seed = GetParam();
-  SimCluster cluster;
-  RandomCalls(&cluster, 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);
+  const auto cluster = MakeSimCluster();
+  RandomCalls(cluster.get(), 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uint64_t{41}));
 
 // A small campaign; campaign_test.cc has the full one.
 TEST(SimCollectivesTest, RandomTeams) {
   for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
-    SimCluster cluster;
-    RandomTeam(&cluster, 15, uint64_t{8} << 20, seed);
+    const auto cluster = MakeSimCluster();
+    RandomTeam(cluster.get(), 15, uint64_t{8} << 20, seed);
   }
 }
 
 TEST(SimCollectivesTest, BackToBackSkewed) {
-  SimCluster cluster;
-  BackToBackSkewed(&cluster, 5, 9, 10000, 3);
+  const auto cluster = MakeSimCluster();
+  BackToBackSkewed(cluster.get(), 5, 9, 10000, 3);
 }
 
 // Runs three ranks on nodes of their own; the last one arrives a second later. Returns the number of outcomes, the
 // team's included, that the middle rank, which posts a call of all ranks and then a broadcast by the first, has
 // before that.
 size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
-  SimCluster cluster;
-  EXPECT_TRUE(cluster.Start({.nodes = 3}).ok());
+  const auto cluster = MakeSimCluster();
+  EXPECT_TRUE(cluster->Start({.nodes = 3}).ok());
   const CallArguments sum = {.collective = Collective::kAllreduce, .type = ElementType::kInt64, .count = count};
   CallArguments bcast = sum;
   bcast.collective = Collective::kBcast;
@@ -62,14 +62,14 @@ size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
       programs.back().script.push_back(step);
     }
   }
-  const uint32_t first = cluster.Launch(programs);
-  EXPECT_TRUE(cluster.AwaitOutcomes(first + 1, 1, absl::Seconds(1)).ok());
-  cluster.Pass(absl::Milliseconds(500));
-  const size_t before = cluster.Outcomes(first + 1).size();
+  const uint32_t first = cluster->Launch(programs);
+  EXPECT_TRUE(cluster->AwaitOutcomes(first + 1, 1, absl::Seconds(1)).ok());
+  cluster->Pass(absl::Milliseconds(500));
+  const size_t before = cluster->Outcomes(first + 1).size();
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_TRUE(cluster.AwaitEnd(first + rank, absl::Seconds(10)).ok());
-    for (const Outcome& outcome : cluster.Outcomes(first + rank)) EXPECT_EQ(outcome, Outcome());
-    EXPECT_EQ(cluster.Outcomes(first + rank).size(), 5u);
+    EXPECT_TRUE(cluster->AwaitEnd(first + rank, absl::Seconds(10)).ok());
+    for (const Outcome& outcome : cluster->Outcomes(first + rank)) EXPECT_EQ(outcome, Outcome());
+    EXPECT_EQ(cluster->Outcomes(first + rank).size(), 5u);
   }
   return before;
 }
@@ -85,26 +85,26 @@ TEST(SimCollectivesTest, ACallWaitsWhileTooManyAreUnderWay) {
 }
 
 TEST(SimCollectivesTest, TwoTeamsAtOnce) {
-  SimCluster cluster;
-  TwoTeamsAtOnce(&cluster, 11);
+  const auto cluster = MakeSimCluster();
+  TwoTeamsAtOnce(cluster.get(), 11);
 }
 
 TEST(SimCollectivesTest, SubTeams) {
-  SimCluster cluster;
-  SubTeams(&cluster);
+  const auto cluster = MakeSimCluster();
+  SubTeams(cluster.get());
 }
 
 TEST(SimCollectivesTest, ManyChildren) {
-  SimCluster cluster;
-  ManyChildren(&cluster, 150);
+  const auto cluster = MakeSimCluster();
+  ManyChildren(cluster.get(), 150);
 }
 
 TEST(SimCollectivesTest, SameSeedSameTrace) {
   uint64_t hashes[3];
   for (int i = 0; i < 3; ++i) {
-    SimCluster cluster({.jitter_max = absl::Microseconds(50)});
-    RandomCalls(&cluster, 4, 7, 40, i == 2 ? 6 : 5);
-    hashes[i] = cluster.trace_hash();
+    const auto cluster = MakeSimCluster({.jitter_max = absl::Microseconds(50)});
+    RandomCalls(cluster.get(), 4, 7, 40, i == 2 ? 6 : 5);
+    hashes[i] = cluster->trace_hash();
   }
   EXPECT_EQ(hashes[0], hashes[1]);
   EXPECT_NE(hashes[0], hashes[2]);
@@ -112,9 +112,9 @@ TEST(SimCollectivesTest, SameSeedSameTrace) {
 
 TEST(SimCollectivesTest, PacketsThatOvertakeAndRepeat) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    SimCluster cluster(
+    const auto cluster = MakeSimCluster(
         {.jitter_max = absl::Microseconds(100), .duplicate_probability = 0.05, .reorder_probability = 0.2});
-    BackToBackSkewed(&cluster, 5, 8, 400, seed);
+    BackToBackSkewed(cluster.get(), 5, 8, 400, seed);
   }
 }
 

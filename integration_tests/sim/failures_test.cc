@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "integration_tests/sim/sim_cluster.h"
 
@@ -15,10 +16,10 @@ namespace {
 
 using copse::testing::Names;
 
-#define COPSE_SIM_SCENARIO(Name) \
-  TEST(SimFailuresTest, Name) {  \
-    SimCluster cluster;          \
-    Name(&cluster);              \
+#define COPSE_SIM_SCENARIO(Name)           \
+  TEST(SimFailuresTest, Name) {            \
+    const auto cluster = MakeSimCluster(); \
+    Name(cluster.get());                   \
   }
 
 COPSE_SIM_SCENARIO(LateRankIsListedAndCompletes)
@@ -44,156 +45,145 @@ COPSE_SIM_SCENARIO(CountsThatDiffer)
 
 class SimKillTest : public ::testing::TestWithParam<uint64_t> {};
 TEST_P(SimKillTest, Process) {
-  SimCluster cluster;
-  KilledProcess(&cluster, GetParam());
+  const auto cluster = MakeSimCluster();
+  KilledProcess(cluster.get(), GetParam());
 }
 TEST_P(SimKillTest, Daemon) {
-  SimCluster cluster;
-  KilledDaemonRejoins(&cluster, GetParam());
+  const auto cluster = MakeSimCluster();
+  KilledDaemonRejoins(cluster.get(), GetParam());
 }
 TEST_P(SimKillTest, Planner) {
-  SimCluster cluster;
-  KilledPlanner(&cluster, GetParam());
+  const auto cluster = MakeSimCluster();
+  KilledPlanner(cluster.get(), GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, SimKillTest, ::testing::Range(uint64_t{1}, uint64_t{21}));
 
 TEST(SimFormationTest, NewTeamsWithoutAPlanner) {
-  SimCluster cluster;
-  NewTeamsWithoutAPlanner(&cluster);
+  const auto cluster = MakeSimCluster();
+  NewTeamsWithoutAPlanner(cluster.get());
+}
+
+// Runs the scenario for the seeds from `first` on, below `end`, until one fails.
+template <typename Scenario>
+void ForSeeds(uint64_t first, uint64_t end, Scenario scenario) {
+  for (uint64_t seed = first; seed < end && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    const auto cluster = MakeSimCluster();
+    scenario(cluster.get(), seed);
+  }
 }
 
 // Kills at every point of a team's formation, which takes some 500 us of virtual time.
 TEST(SimFormationTest, DeathAtAnyPoint) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
-    SimCluster cluster;
-    KilledDuringFormation(&cluster, seed, absl::Microseconds(seed * 3));
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
+  ForSeeds(0, 300, [](SimCluster* cluster, uint64_t seed) {
+    KilledDuringFormation(cluster, seed, absl::Microseconds(seed * 3));
+  });
 }
 
 // The planner cannot send one node the commit: its neighbors, which run the team, notify it. Otherwise its silence
 // would be taken for its loss.
 TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 3}).ok());
+  const auto cluster = MakeSimCluster();
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
   const CallArguments barrier{.collective = Collective::kBarrier};
-  const uint32_t first = cluster.Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<CallArguments>(20, barrier), 1));
-  ASSERT_TRUE(cluster.AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
-  cluster.Pass(absl::Microseconds(150));  // its answer is in flight
-  ASSERT_TRUE(cluster.SetManagementLink(1, false).ok());
-  for (uint32_t p = first; p < first + 3; ++p) {
-    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(8)).ok());
-    for (const Outcome& outcome : cluster.Outcomes(p)) {
-      EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
-    }
-  }
+  const uint32_t first = cluster->Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<CallArguments>(20, barrier), 1));
+  ASSERT_TRUE(cluster->AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
+  cluster->Pass(absl::Microseconds(150));  // its answer is in flight
+  ASSERT_TRUE(cluster->SetManagementLink(1, false).ok());
+  for (uint32_t p = first; p < first + 3; ++p) ASSERT_TRUE(cluster->AwaitEnd(p, absl::Seconds(8)).ok());
+  ExpectAllDone(cluster.get(), first, 3, "missed");
 }
 
 // The derived teams of a team of seven are formed within some 800 us of virtual time.
-TEST(SimCompanionTest, FormUnderLoad) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    SimCluster cluster;
-    CompanionsFormUnderLoad(&cluster, seed);
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
-}
+TEST(SimCompanionTest, FormUnderLoad) { ForSeeds(1, 21, CompanionsFormUnderLoad); }
 
 TEST(SimCompanionTest, PlannerRestartsAtAnyPoint) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
-    SimCluster cluster;
-    PlannerRestartsWhileCompanionsForm(&cluster, seed, absl::Microseconds(seed * 15));
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
+  ForSeeds(0, 100, [](SimCluster* cluster, uint64_t seed) {
+    PlannerRestartsWhileCompanionsForm(cluster, seed, absl::Microseconds(seed * 15));
+  });
 }
 
 TEST(SimCompanionTest, DeathAtAnyPoint) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    SimCluster cluster;
-    KilledWhileCompanionsForm(&cluster, seed, absl::Microseconds(seed * 7));
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
+  ForSeeds(0, 200, [](SimCluster* cluster, uint64_t seed) {
+    KilledWhileCompanionsForm(cluster, seed, absl::Microseconds(seed * 7));
+  });
 }
 
 TEST(SimLongCallTest, DeathInTheMiddle) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    SimCluster cluster;
-    KilledInLongCall(&cluster, seed, uint64_t{2} << 20, absl::Microseconds(seed * 10));
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
+  ForSeeds(0, 40, [](SimCluster* cluster, uint64_t seed) {
+    KilledInLongCall(cluster, seed, uint64_t{2} << 20, absl::Microseconds(seed * 10));
+  });
 }
 
 TEST(SimLongCallTest, SomeHaveNothing) {
-  SimCluster cluster;
-  SomeHaveNothingInLongCalls(&cluster, uint64_t{40} << 20);
+  const auto cluster = MakeSimCluster();
+  SomeHaveNothingInLongCalls(cluster.get(), uint64_t{40} << 20);
 }
 
 TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
-  for (uint64_t seed = 0; seed < 28; ++seed) {
-    SimCluster cluster;
-    EpochSwitchesInLongCalls(&cluster, seed, uint64_t{2} << 20);
-    if (HasFailure()) FAIL() << "seed " << seed;
-  }
+  ForSeeds(0, 28,
+           [](SimCluster* cluster, uint64_t seed) { EpochSwitchesInLongCalls(cluster, seed, uint64_t{2} << 20); });
+}
+
+const CallArguments kBarrier{.collective = Collective::kBarrier};
+
+// Starts a cluster, and a team of a rank on each node that has made some of its calls; returns the first process.
+uint32_t StartCalling(SimCluster* cluster, const ClusterOptions& options, uint32_t calls,
+                      const CallArguments& call = kBarrier) {
+  EXPECT_TRUE(cluster->Start(options).ok());
+  Placement placement;
+  for (uint32_t node = 0; node < options.nodes; ++node) placement.push_back(node);
+  const uint32_t first = cluster->Launch(TeamPrograms("cut", placement, std::vector<CallArguments>(calls, call), 1));
+  EXPECT_TRUE(cluster->AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+  return first;
+}
+
+// Expects that the process ends as its node or another one is lost by silence; returns the last call's outcome.
+Outcome ExpectSilence(SimCluster* cluster, uint32_t process) {
+  EXPECT_TRUE(cluster->AwaitEnd(process, absl::Seconds(15)).ok());
+  const std::vector<Outcome> outcomes = cluster->Outcomes(process);
+  EXPECT_GE(outcomes.size(), 2u);
+  if (outcomes.size() < 2) return {};
+  const Outcome& last = outcomes[outcomes.size() - 2];
+  EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
+  EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
+  return last;
 }
 
 // A cut that heals within node_timeout only delays; a longer one breaks the team, on both sides of it.
 TEST(SimCutTest, ShortCutDelays) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const CallArguments barrier{.collective = Collective::kBarrier};
-  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(100, barrier), 1));
-  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
-  cluster.CutLink(0, 1);
-  cluster.Pass(absl::Seconds(5));
-  cluster.HealLinks();
-  for (uint32_t p = first; p < first + 2; ++p) {
-    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(10)).ok());
-    for (const Outcome& outcome : cluster.Outcomes(p))
-      EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
-  }
+  const auto cluster = MakeSimCluster();
+  const uint32_t first = StartCalling(cluster.get(), {.nodes = 2}, 100);
+  ASSERT_TRUE(cluster->SetDataLink(0, false).ok());
+  cluster->Pass(absl::Seconds(5));
+  ASSERT_TRUE(cluster->SetDataLink(0, true).ok());
+  ExpectAllDone(cluster.get(), first, 2, "cut");
 }
 
 TEST(SimCutTest, LongCutIsALoss) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const CallArguments barrier{.collective = Collective::kBarrier};
-  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(5000, barrier), 1));
-  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
-  cluster.CutLink(0, 1);
+  const auto cluster = MakeSimCluster();
+  const uint32_t first = StartCalling(cluster.get(), {.nodes = 2}, 5000);
+  ASSERT_TRUE(cluster->SetDataLink(0, false).ok());
   for (uint32_t p = first; p < first + 2; ++p) {
-    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
-    const std::vector<Outcome> outcomes = cluster.Outcomes(p);
-    const Outcome& last = outcomes[outcomes.size() - 2];
-    EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
-    EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
-    EXPECT_THAT(last.text, Names("rank 0 on node n0", "rank 1 on node n1"));
+    EXPECT_THAT(ExpectSilence(cluster.get(), p).text, Names("rank 0 on node n0", "rank 1 on node n1"));
   }
 }
 
 // A daemon that was stopped finds its connections closed by peers that received nothing from it: they are not lost.
 // Some are its neighbors by another team only.
 TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
-  const CallArguments barrier{.collective = Collective::kBarrier};
   for (uint32_t still = 0; still < 5; ++still) {
     SCOPED_TRACE(absl::StrCat("n", still));
-    SimCluster cluster;
-    ASSERT_TRUE(cluster.Start({.nodes = 5}).ok());
-    const auto launch = [&](const std::string& name, const Placement& placement) {
-      return cluster.Launch(TeamPrograms(name, placement, std::vector<CallArguments>(5000, barrier), 1));
-    };
-    const uint32_t first = launch("still", {0, 1, 2, 3, 4}), other = launch("other", {3, 1, 4, 0, 2});
-    for (const uint32_t program : {first, other}) {
-      ASSERT_TRUE(cluster.AwaitOutcomes(program, 10, absl::Seconds(10)).ok());
-    }
-    cluster.KillPlanner();  // a planner would report the node
-    cluster.StopDaemon(still);
-    cluster.Pass(absl::Seconds(19));
-    cluster.ContinueDaemon(still);
-    ASSERT_TRUE(cluster.AwaitEnd(first + still, absl::Seconds(15)).ok());
-    const std::vector<Outcome> outcomes = cluster.Outcomes(first + still);
-    ASSERT_GE(outcomes.size(), 2u);
-    const Outcome& last = outcomes[outcomes.size() - 2];
-    EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
-    EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
+    const auto cluster = MakeSimCluster();
+    const uint32_t first = StartCalling(cluster.get(), {.nodes = 5}, 5000);
+    const uint32_t other =
+        cluster->Launch(TeamPrograms("other", {3, 1, 4, 0, 2}, std::vector<CallArguments>(5000, kBarrier), 1));
+    ASSERT_TRUE(cluster->AwaitOutcomes(other, 10, absl::Seconds(10)).ok());
+    cluster->KillPlanner();  // a planner would report the node
+    cluster->StopDaemon(still);
+    cluster->Pass(absl::Seconds(19));
+    cluster->ContinueDaemon(still);
+    const Outcome last = ExpectSilence(cluster.get(), first + still);
     EXPECT_EQ(last.node, absl::StrCat("n", still)) << last.text;
   }
 }
@@ -205,25 +195,14 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
   for (const char* algorithm : {"flat", "binomial", "kary-2"}) {
     for (uint32_t cut = 0; cut < 5; ++cut) {
       SCOPED_TRACE(absl::StrCat(algorithm, ", n", cut));
-      SimCluster cluster;
-      ASSERT_TRUE(cluster.Start({.nodes = 5, .seed = cut + 1}).ok());
-      const uint32_t first =
-          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<CallArguments>(4000, sum), 1));
-      ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
-      ASSERT_TRUE(cluster.Replan("cut", algorithm).ok());
-      const size_t done = cluster.Outcomes(first).size();
-      ASSERT_TRUE(cluster.AwaitOutcomes(first, done + 100, absl::Seconds(10)).ok());
-      for (uint32_t other = 0; other < 5; ++other) {
-        if (other != cut) cluster.CutLink(cut, other);
-      }
+      const auto cluster = MakeSimCluster();
+      const uint32_t first = StartCalling(cluster.get(), {.nodes = 5, .seed = cut + 1}, 4000, sum);
+      ASSERT_TRUE(cluster->Replan("cut", algorithm).ok());
+      const size_t done = cluster->Outcomes(first).size();
+      ASSERT_TRUE(cluster->AwaitOutcomes(first, done + 100, absl::Seconds(10)).ok());
+      ASSERT_TRUE(cluster->SetDataLink(cut, false).ok());
       for (uint32_t p = first; p < first + 5; ++p) {
-        ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
-        const std::vector<Outcome> outcomes = cluster.Outcomes(p);
-        ASSERT_GE(outcomes.size(), 2u);
-        const Outcome& last = outcomes[outcomes.size() - 2];
-        EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
-        EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
-        EXPECT_THAT(last.text, Names(absl::StrCat("rank ", cut, " on node n", cut), "10s"));
+        EXPECT_THAT(ExpectSilence(cluster.get(), p).text, Names(absl::StrCat("rank ", cut, " on node n", cut), "10s"));
       }
     }
   }
@@ -231,19 +210,13 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
 
 // Without a planner to decide, each side names the neighbor that it misses, but no rank waits forever.
 TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const CallArguments barrier{.collective = Collective::kBarrier};
-  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(5000, barrier), 1));
-  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
-  cluster.KillPlanner();
-  cluster.CutLink(0, 1);
+  const auto cluster = MakeSimCluster();
+  const uint32_t first = StartCalling(cluster.get(), {.nodes = 2}, 5000);
+  cluster->KillPlanner();
+  ASSERT_TRUE(cluster->SetDataLink(0, false).ok());
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    ASSERT_TRUE(cluster.AwaitEnd(first + rank, absl::Seconds(15)).ok());
-    const std::vector<Outcome> outcomes = cluster.Outcomes(first + rank);
-    const Outcome& last = outcomes[outcomes.size() - 2];
-    EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
-    EXPECT_THAT(last.text, Names(absl::StrCat("rank ", 1 - rank, " on node n", 1 - rank), "10s"));
+    EXPECT_THAT(ExpectSilence(cluster.get(), first + rank).text,
+                Names(absl::StrCat("rank ", 1 - rank, " on node n", 1 - rank), "10s"));
   }
 }
 

@@ -30,16 +30,17 @@ struct Seen {
 };
 
 Seen Watch(uint64_t seed) {
-  SimCluster cluster({.jitter_max = absl::Microseconds(50)});
-  EXPECT_TRUE(cluster.Start({.nodes = kNodes, .seed = seed, .instruments = true}).ok());
+  const auto cluster = MakeSimCluster({.jitter_max = absl::Microseconds(50)});
+  EXPECT_TRUE(cluster->Start({.nodes = kNodes, .seed = seed, .instruments = true}).ok());
   std::vector<CallArguments> calls;
   for (uint32_t i = 0; i < kCalls; ++i) calls.push_back(RandomCall(kRanks, seed * 1000 + i));
-  ExpectAllSucceed(&cluster, TeamPrograms("seen", UnevenPlacement(kRanks, kNodes, 1), calls, seed), absl::Minutes(10));
+  ExpectAllSucceed(cluster.get(), TeamPrograms("seen", UnevenPlacement(kRanks, kNodes, 1), calls, seed),
+                   absl::Minutes(10));
   Seen seen;
   for (uint32_t n = 0; n < kNodes; ++n) {
-    seen.latencies.push_back(cluster.instruments(n)->latencies().Rows());
+    seen.latencies.push_back(cluster->instruments(n)->latencies().Rows());
     seen.traces.emplace_back();
-    cluster.instruments(n)->trace()->Read(0, ~0u, &seen.traces.back());
+    cluster->instruments(n)->trace()->Read(0, ~0u, &seen.traces.back());
   }
   return seen;
 }
@@ -90,13 +91,13 @@ TEST(SimInstrumentsTest, EachCallIsThereOnceARank) {
 
 // One rank of node 0 is 3 s late: its neighbor there waits for it, the others for the network.
 TEST(SimInstrumentsTest, TheLateRankIsFoundByItsParts) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2, .instruments = true}).ok());
+  const auto cluster = MakeSimCluster();
+  ASSERT_TRUE(cluster->Start({.nodes = 2, .instruments = true}).ok());
   std::vector<Program> programs = TeamPrograms("late", {0, 0, 1}, {{.collective = Collective::kBarrier}}, 1);
   programs[1].script.insert(programs[1].script.begin() + 1, PauseStep(absl::Seconds(3)));
-  ExpectAllSucceed(&cluster, programs, absl::Minutes(1));
+  ExpectAllSucceed(cluster.get(), programs, absl::Minutes(1));
   const auto max_s = [&](uint32_t node, CallPart part) {
-    for (const LatencyStatus& row : cluster.instruments(node)->latencies().Rows()) {
+    for (const LatencyStatus& row : cluster->instruments(node)->latencies().Rows()) {
       if (row.part == part) return static_cast<double>(row.max_ns) / 1e9;
     }
     return -1.0;
@@ -111,19 +112,19 @@ TEST(SimInstrumentsTest, TheLateRankIsFoundByItsParts) {
 
 // A broken team and an epoch switch appear in the trace.
 TEST(SimInstrumentsTest, EpochsAndLossesAreTraced) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2, .instruments = true}).ok());
+  const auto cluster = MakeSimCluster();
+  ASSERT_TRUE(cluster->Start({.nodes = 2, .instruments = true}).ok());
   std::vector<Program> programs = TeamPrograms("ends", {0, 1}, {{.collective = Collective::kBarrier}}, 1);
   for (Program& program : programs) program.script.back() = PauseStep(absl::Hours(1));
-  const uint32_t first = cluster.Launch(programs);
-  for (uint32_t p = 0; p < 2; ++p) ASSERT_TRUE(cluster.AwaitOutcomes(first + p, 2, absl::Minutes(1)).ok());
-  cluster.Pass(absl::Seconds(1));
-  const absl::Status replanned = cluster.Replan("ends", "");
+  const uint32_t first = cluster->Launch(programs);
+  for (uint32_t p = 0; p < 2; ++p) ASSERT_TRUE(cluster->AwaitOutcomes(first + p, 2, absl::Minutes(1)).ok());
+  cluster->Pass(absl::Seconds(1));
+  const absl::Status replanned = cluster->Replan("ends", "");
   ASSERT_TRUE(replanned.ok()) << replanned;
-  cluster.KillProcess(first);
-  cluster.Pass(absl::Seconds(2));
+  cluster->KillProcess(first);
+  cluster->Pass(absl::Seconds(2));
   std::vector<TraceRecord> records;
-  cluster.instruments(1)->trace()->Read(0, ~0u, &records);
+  cluster->instruments(1)->trace()->Read(0, ~0u, &records);
   std::vector<uint32_t> epochs;
   std::vector<uint32_t> failures;
   for (const TraceRecord& r : records) {

@@ -2,18 +2,23 @@
 #include "integration_tests/sim/sim_cluster.h"
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
 #include "integration_tests/sim/planner_parts.h"
 #include "integration_tests/sim/sim_client.h"
 #include "planner/coordinator/coordinator.h"
+#include "sim/simulator.h"
 
 namespace copse::scenario {
 namespace {
@@ -32,15 +37,13 @@ constexpr sim::ActorId kClientActors = 1u << 21;
 // Bound, in virtual time, of every event that a scenario waits for.
 constexpr absl::Duration kSettle = absl::Seconds(60);
 
-}  // namespace
-
-class SimCluster::Impl : public coordinator::SessionSink {
+class VirtualCluster final : public SimCluster, public coordinator::SessionSink {
  public:
-  explicit Impl(sim::LinkProperties link) : link_(link) {}
+  explicit VirtualCluster(sim::LinkProperties link) : link_(link) {}
 
   // One node: its daemon, its stream to the planner, its clients.
   struct Node : public daemon::PlannerLink, public ClientHost {
-    Impl* cluster = nullptr;
+    VirtualCluster* cluster = nullptr;
     sim::NodeNumber number = 0;
     std::unique_ptr<daemon::Instruments> instruments;  // null unless requested
     std::unique_ptr<daemon::DaemonCore> daemon;
@@ -64,7 +67,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     void Send(const FromDaemon& message) override { cluster->ToPlanner(this, message); }
   };
 
-  absl::Status Start(const ClusterOptions& options) {
+  absl::Status Start(const ClusterOptions& options) override {
     options_ = options;
     network_ = std::make_unique<sim::VirtualNetwork>(&simulator_,
                                                      sim::VirtualNetworkOptions{.seed = options.seed, .link = link_});
@@ -75,7 +78,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return absl::OkStatus();
   }
 
-  uint32_t Launch(const std::vector<Program>& programs) {
+  uint32_t Launch(const std::vector<Program>& programs) override {
     const auto first = static_cast<uint32_t>(processes_.size());
     for (const Program& program : programs) {
       Node* node = nodes_[program.node].get();
@@ -88,19 +91,20 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return first;
   }
 
-  absl::Status Await(const std::function<bool()>& done, absl::Duration timeout, const std::string& what) {
-    const bool ok = simulator_.RunUntil(
-        [&] {
-          CheckCrash();
-          return done();
-        },
-        simulator_.Now() + timeout);
-    if (ok) return absl::OkStatus();
-    return absl::DeadlineExceededError(
-        absl::StrCat(what, ": not within ", absl::FormatDuration(timeout), " (seed=", options_.seed, ")"));
+  absl::Status AwaitOutcomes(uint32_t process, size_t count, absl::Duration timeout) override {
+    return Await([&] { return processes_[process]->outcomes().size() >= count; }, timeout,
+                 absl::StrCat(count, " outcomes of process ", process));
   }
+  absl::Status AwaitEnd(uint32_t process, absl::Duration timeout) override {
+    return Await([&] { return processes_[process]->ended(); }, timeout, absl::StrCat("end of process ", process));
+  }
+  std::vector<Outcome> Outcomes(uint32_t process) const override { return processes_[process]->outcomes(); }
 
-  void KillDaemon(uint32_t n) {
+  void KillProcess(uint32_t process) override { processes_[process]->Kill(); }
+  void StopProcess(uint32_t process) override { processes_[process]->Stop(); }
+  void ContinueProcess(uint32_t process) override { processes_[process]->Continue(); }
+
+  void KillDaemon(uint32_t n) override {
     Node* node = nodes_[n].get();
     if (node->daemon == nullptr) return;
     network_->Crash(node->number);
@@ -114,7 +118,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     }
   }
 
-  absl::Status RestartDaemon(uint32_t n) {
+  absl::Status RestartDaemon(uint32_t n) override {
     KillDaemon(n);
     Node* node = nodes_[n].get();
     network_->Restart(node->number, NextIncarnation());
@@ -122,12 +126,12 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return AwaitNodeState(n, "ready", kSettle);
   }
 
-  void StopDaemon(uint32_t n) {
+  void StopDaemon(uint32_t n) override {
     Node* node = nodes_[n].get();
     network_->Pause(node->number);
     PlannerLosesPatience(node);
   }
-  void ContinueDaemon(uint32_t n) {
+  void ContinueDaemon(uint32_t n) override {
     Node* node = nodes_[n].get();
     network_->Resume(node->number);
     ++node->cuts;
@@ -136,7 +140,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     KickNode(node);
   }
 
-  void KillPlanner() {
+  void KillPlanner() override {
     coordinator_.reset();
     ++planner_life_;
     planner_timer_ = absl::InfiniteFuture();
@@ -153,7 +157,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
   }
 
   // Its connections stay open, but get no answers.
-  void StopPlanner() {
+  void StopPlanner() override {
     if (coordinator_ == nullptr || std::exchange(planner_stopped_, true)) return;
     simulator_.Schedule(kDaemonPatience, kPlannerActor, [this, life = planner_life_, stop = ++planner_stops_] {
       if (life != planner_life_ || !planner_stopped_ || stop != planner_stops_) return;
@@ -166,7 +170,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
   }
 
   // Due timers run before the messages that came meanwhile are read: its threads wake up in any order.
-  void ContinuePlanner() {
+  void ContinuePlanner() override {
     if (!std::exchange(planner_stopped_, false)) return;
     coordinator_->Tick(simulator_.Now());
     for (auto& event : std::exchange(at_planner_, {})) event();
@@ -174,13 +178,13 @@ class SimCluster::Impl : public coordinator::SessionSink {
     PlannerTick();
   }
 
-  absl::Status ReplacePlanner() {
+  absl::Status ReplacePlanner() override {
     KillPlanner();
     store_ = FailingStore();
     return RestartPlanner();
   }
 
-  absl::Status RestartPlanner() {
+  absl::Status RestartPlanner() override {
     KillPlanner();
     StartCoordinator();
     for (auto& node : nodes_) ConnectLater(node.get());
@@ -196,14 +200,20 @@ class SimCluster::Impl : public coordinator::SessionSink {
         kSettle, "daemons register with the restarted planner");
   }
 
-  void ArmCrash() { store_.Arm(); }
-  void RefuseSaves(bool on) { store_.Refuse(on); }
+  absl::Status KillPlannerAtNextDecision() override {
+    store_.Arm();
+    return absl::OkStatus();
+  }
+  absl::Status RefuseSaves(bool on) override {
+    store_.Refuse(on);
+    return absl::OkStatus();
+  }
 
   // --- Management links ---
 
-  void SetManagementLink(uint32_t n, bool up) {
+  absl::Status SetManagementLink(uint32_t n, bool up) override {
     Node* node = nodes_[n].get();
-    if (node->link_cut != up) return;
+    if (node->link_cut != up) return absl::OkStatus();
     node->link_cut = !up;
     if (!up) {
       PlannerLosesPatience(node);
@@ -212,7 +222,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
         node->unreported.push_back(node->session);
         LoseStream(node);
       });
-      return;
+      return absl::OkStatus();
     }
     ++node->cuts;
     for (const coordinator::SessionId session : std::exchange(node->unreported, {})) ReportEnd(session);
@@ -220,29 +230,32 @@ class SimCluster::Impl : public coordinator::SessionSink {
     EndIfGivenUp(node);
     for (auto& event : carried) event();
     if (node->session == 0) ConnectLater(node);
+    return absl::OkStatus();
   }
 
-  void ResetManagementLink(uint32_t n) {
+  absl::Status ResetManagementLink(uint32_t n) override {
     Node* node = nodes_[n].get();
-    if (node->session == 0 || node->link_cut) return;
+    if (node->session == 0 || node->link_cut) return absl::OkStatus();
     ReportEnd(node->session);
     LoseStream(node);
     ConnectLater(node);
+    return absl::OkStatus();
   }
 
-  // Starts another host, whose daemon has that name.
-  void StartNamesake(uint32_t n) {
+  absl::Status StartNamesake(uint32_t n) override {
     AddNode(NameOf(n));
     nodes_.back()->namesake = true;
     StartDaemon(nodes_.back().get());
+    return absl::OkStatus();
   }
-  void StopNamesake(uint32_t n) {
+  absl::Status StopNamesake(uint32_t n) override {
     for (uint32_t other = options_.nodes; other < nodes_.size(); ++other) {
       if (network_->name(nodes_[other]->number) == NameOf(n)) KillDaemon(other);
     }
+    return absl::OkStatus();
   }
 
-  absl::Status DrainNode(uint32_t n, bool on) {
+  absl::Status DrainNode(uint32_t n, bool on) override {
     if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
     const absl::Status status = coordinator_->SetDraining(NameOf(n), on);
     PlannerTick();
@@ -251,18 +264,19 @@ class SimCluster::Impl : public coordinator::SessionSink {
 
   // --- Data links ---
 
-  void SetDataLink(uint32_t n, bool up) {
+  absl::Status SetDataLink(uint32_t n, bool up) override {
     for (uint32_t other = 0; other < options_.nodes; ++other) {
       if (other == n) continue;
       if (up) {
-        network_->Heal(number(n), number(other));
+        network_->Heal(nodes_[n]->number, nodes_[other]->number);
       } else {
-        network_->Cut(number(n), number(other));
+        network_->Cut(nodes_[n]->number, nodes_[other]->number);
       }
     }
+    return absl::OkStatus();
   }
 
-  void DisturbData(bool on) {
+  absl::Status DisturbData(bool on) override {
     sim::LinkProperties link = link_;
     if (on) {
       link.jitter_max = absl::Microseconds(200);
@@ -271,21 +285,16 @@ class SimCluster::Impl : public coordinator::SessionSink {
       link.reorder_delay_max = absl::Milliseconds(1);
     }
     for (uint32_t a = 0; a < options_.nodes; ++a) {
-      for (uint32_t b = 0; b < a; ++b) network_->SetLink(number(a), number(b), link);
+      for (uint32_t b = 0; b < a; ++b) network_->SetLink(nodes_[a]->number, nodes_[b]->number, link);
     }
+    return absl::OkStatus();
   }
 
-  TeamPhase PhaseOf(const std::string& name) const {
-    if (coordinator_ == nullptr) return TeamPhase::kAbsent;
-    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
-      if (team.layout.identity.name != name || schedule::IsCompanion(team.layout.identity)) continue;
-      if (team.state != "forming") return TeamPhase::kDecided;
-      return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
-    }
-    return TeamPhase::kAbsent;
+  absl::Status AwaitTeamPhase(const std::string& team_name, TeamPhase phase, absl::Duration timeout) override {
+    return Await([&] { return PhaseOf(team_name) >= phase; }, timeout, absl::StrCat("team ", team_name));
   }
 
-  absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t n) const {
+  absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t n) override {
     const Node& node = *nodes_[n];
     if (node.daemon == nullptr) return absl::UnavailableError(absl::StrCat("node ", NameOf(n), " has no daemon"));
     const schedule::DaemonStatus status = node.daemon->Status();
@@ -298,17 +307,15 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return gauges;
   }
 
-  absl::Status Replan(const std::string& team_name, const coordinator::PlanOptions& options) {
-    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
-    ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
-    auto done = std::make_shared<std::optional<absl::Status>>();
-    coordinator_->ReplanTeam(id, options, [done](const absl::Status& status) { *done = status; });
-    PlannerTick();
-    RETURN_IF_ERROR(Await([&] { return done->has_value() || coordinator_ == nullptr; }, kSettle, "replan"));
-    return done->has_value() ? **done : absl::UnavailableError("the planner died");
+  absl::Status Replan(const std::string& team_name, const std::string& algorithm) override {
+    return ReplanTeam(team_name, {.algorithm = algorithm});
+  }
+  absl::Status ReplanCollective(const std::string& team_name, Collective collective,
+                                const std::string& algorithm) override {
+    return ReplanTeam(team_name, {.algorithm = algorithm, .collective = collective});
   }
 
-  absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) {
+  absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) override {
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
     auto answer = std::make_shared<std::optional<coordinator::StatusAnswer>>();
@@ -327,7 +334,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return listed;
   }
 
-  absl::Status AwaitNodeState(uint32_t n, const std::string& state, absl::Duration timeout) {
+  absl::Status AwaitNodeState(uint32_t n, const std::string& state, absl::Duration timeout) override {
     return Await(
         [&] {
           if (coordinator_ == nullptr) return false;
@@ -340,17 +347,13 @@ class SimCluster::Impl : public coordinator::SessionSink {
         timeout, absl::StrCat("node ", NameOf(n), " is ", state));
   }
 
-  const daemon::Instruments* instruments(uint32_t n) const { return nodes_[n]->instruments.get(); }
-
-  void Pass(absl::Duration duration) {
-    (void)Await([] { return false; }, duration, "time passes").ok();
+  void Pass(absl::Duration duration) override {
+    Await([] { return false; }, duration, "time passes").IgnoreError();
   }
+  absl::Time Now() const override { return simulator_.Now(); }
 
-  SimClient* process(uint32_t p) const { return processes_[p]; }
-  sim::Simulator& simulator() { return simulator_; }
-  const sim::Simulator& simulator() const { return simulator_; }
-  sim::VirtualNetwork& network() { return *network_; }
-  sim::NodeNumber number(uint32_t n) const { return nodes_[n]->number; }
+  const daemon::Instruments* instruments(uint32_t n) const override { return nodes_[n]->instruments.get(); }
+  uint64_t trace_hash() const override { return simulator_.trace_hash(); }
 
   // --- coordinator::SessionSink ---
   void Send(coordinator::SessionId session, const ToDaemon& message) override {
@@ -379,6 +382,38 @@ class SimCluster::Impl : public coordinator::SessionSink {
   }
 
  private:
+  absl::Status Await(const std::function<bool()>& done, absl::Duration timeout, const std::string& what) {
+    const bool ok = simulator_.RunUntil(
+        [&] {
+          CheckCrash();
+          return done();
+        },
+        simulator_.Now() + timeout);
+    if (ok) return absl::OkStatus();
+    return absl::DeadlineExceededError(
+        absl::StrCat(what, ": not within ", absl::FormatDuration(timeout), " (seed=", options_.seed, ")"));
+  }
+
+  TeamPhase PhaseOf(const std::string& name) const {
+    if (coordinator_ == nullptr) return TeamPhase::kAbsent;
+    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
+      if (team.layout.identity.name != name || schedule::IsCompanion(team.layout.identity)) continue;
+      if (team.state != "forming") return TeamPhase::kDecided;
+      return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
+    }
+    return TeamPhase::kAbsent;
+  }
+
+  absl::Status ReplanTeam(const std::string& team_name, const coordinator::PlanOptions& options) {
+    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
+    ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
+    auto done = std::make_shared<std::optional<absl::Status>>();
+    coordinator_->ReplanTeam(id, options, [done](const absl::Status& status) { *done = status; });
+    PlannerTick();
+    RETURN_IF_ERROR(Await([&] { return done->has_value() || coordinator_ == nullptr; }, kSettle, "replan"));
+    return done->has_value() ? **done : absl::UnavailableError("the planner died");
+  }
+
   static std::string NameOf(uint32_t n) { return absl::StrCat("n", n); }
   Incarnation NextIncarnation() { return Incarnation(1000 + incarnations_++); }
 
@@ -581,92 +616,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
   std::vector<SimClient*> processes_;
 };
 
-SimCluster::SimCluster(sim::LinkProperties link) : impl_(std::make_unique<Impl>(link)) {}
-SimCluster::~SimCluster() = default;
+}  // namespace
 
-absl::Status SimCluster::Start(const ClusterOptions& options) { return impl_->Start(options); }
-uint32_t SimCluster::Launch(const std::vector<Program>& programs) { return impl_->Launch(programs); }
-
-absl::Status SimCluster::AwaitOutcomes(uint32_t process, size_t count, absl::Duration timeout) {
-  SimClient* client = impl_->process(process);
-  return impl_->Await([&] { return client->outcomes().size() >= count; }, timeout,
-                      absl::StrCat(count, " outcomes of process ", process));
-}
-
-absl::Status SimCluster::AwaitEnd(uint32_t process, absl::Duration timeout) {
-  SimClient* client = impl_->process(process);
-  return impl_->Await([&] { return client->ended(); }, timeout, absl::StrCat("end of process ", process));
-}
-
-std::vector<Outcome> SimCluster::Outcomes(uint32_t process) const { return impl_->process(process)->outcomes(); }
-void SimCluster::KillProcess(uint32_t process) { impl_->process(process)->Kill(); }
-void SimCluster::StopProcess(uint32_t process) { impl_->process(process)->Stop(); }
-void SimCluster::ContinueProcess(uint32_t process) { impl_->process(process)->Continue(); }
-void SimCluster::KillDaemon(uint32_t node) { impl_->KillDaemon(node); }
-absl::Status SimCluster::RestartDaemon(uint32_t node) { return impl_->RestartDaemon(node); }
-void SimCluster::StopDaemon(uint32_t node) { impl_->StopDaemon(node); }
-void SimCluster::ContinueDaemon(uint32_t node) { impl_->ContinueDaemon(node); }
-void SimCluster::KillPlanner() { impl_->KillPlanner(); }
-absl::Status SimCluster::RestartPlanner() { return impl_->RestartPlanner(); }
-absl::Status SimCluster::KillPlannerAtNextDecision() {
-  impl_->ArmCrash();
-  return absl::OkStatus();
-}
-void SimCluster::StopPlanner() { impl_->StopPlanner(); }
-void SimCluster::ContinuePlanner() { impl_->ContinuePlanner(); }
-absl::Status SimCluster::ReplacePlanner() { return impl_->ReplacePlanner(); }
-absl::Status SimCluster::SetDataLink(uint32_t node, bool up) {
-  impl_->SetDataLink(node, up);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::SetManagementLink(uint32_t node, bool up) {
-  impl_->SetManagementLink(node, up);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::ResetManagementLink(uint32_t node) {
-  impl_->ResetManagementLink(node);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::DisturbData(bool on) {
-  impl_->DisturbData(on);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::RefuseSaves(bool on) {
-  impl_->RefuseSaves(on);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::StartNamesake(uint32_t node) {
-  impl_->StartNamesake(node);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::StopNamesake(uint32_t node) {
-  impl_->StopNamesake(node);
-  return absl::OkStatus();
-}
-absl::Status SimCluster::DrainNode(uint32_t node, bool on) { return impl_->DrainNode(node, on); }
-absl::Status SimCluster::AwaitTeamPhase(const std::string& team_name, TeamPhase phase, absl::Duration timeout) {
-  return impl_->Await([&] { return impl_->PhaseOf(team_name) >= phase; }, timeout, absl::StrCat("team ", team_name));
-}
-absl::StatusOr<std::map<std::string, uint64_t>> SimCluster::Gauges(uint32_t node) { return impl_->Gauges(node); }
-
-absl::Status SimCluster::Replan(const std::string& team_name, const std::string& algorithm) {
-  return impl_->Replan(team_name, {.algorithm = algorithm});
-}
-absl::Status SimCluster::ReplanCollective(const std::string& team_name, Collective collective,
-                                          const std::string& algorithm) {
-  return impl_->Replan(team_name, {.algorithm = algorithm, .collective = collective});
-}
-absl::StatusOr<std::vector<ListedCall>> SimCluster::ListCalls(const std::string& team_name) {
-  return impl_->ListCalls(team_name);
-}
-absl::Status SimCluster::AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) {
-  return impl_->AwaitNodeState(node, state, timeout);
-}
-void SimCluster::Pass(absl::Duration duration) { impl_->Pass(duration); }
-absl::Time SimCluster::Now() const { return impl_->simulator().Now(); }
-void SimCluster::CutLink(uint32_t a, uint32_t b) { impl_->network().Cut(impl_->number(a), impl_->number(b)); }
-void SimCluster::HealLinks() { impl_->network().HealAll(); }
-const daemon::Instruments* SimCluster::instruments(uint32_t node) const { return impl_->instruments(node); }
-uint64_t SimCluster::trace_hash() const { return impl_->simulator().trace_hash(); }
+std::unique_ptr<SimCluster> MakeSimCluster(sim::LinkProperties link) { return std::make_unique<VirtualCluster>(link); }
 
 }  // namespace copse::scenario

@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/loop/unique_fd.h"
+#include "testbed/netns/leftovers.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
@@ -43,66 +42,14 @@ struct Result {
   std::string out, error;
 };
 
-std::string Content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// Returns the network namespaces of all processes.
-std::set<std::string> Namespaces() {
-  std::set<std::string> result;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string target = std::filesystem::read_symlink(entry.path() / "ns/net", error).string();
-    if (!error) result.insert(target);
-  }
-  return result;
-}
-
-// Returns the network devices of the machine's own namespace.
-std::set<std::string> Devices() {
-  std::set<std::string> result;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
-    result.insert(entry.path().filename().string());
-  }
-  return result;
-}
-
 class ClusterTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    devices_ = Devices();
-  }
+  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
   void TearDown() override {
     Run({"down"});
-    EXPECT_EQ(Devices(), devices_);
-    // The kernel soon reuses their numbers, for example for Bazel's sandboxes: those end, too.
-    const absl::Time deadline = absl::Now() + kPatience;
-    std::vector<std::string> left;
-    do {
-      const std::set<std::string> now = Namespaces();
-      left.clear();
-      std::set_intersection(now.begin(), now.end(), namespaces_.begin(), namespaces_.end(), std::back_inserter(left));
-    } while (!left.empty() && absl::Now() < deadline);
-    EXPECT_EQ(left, std::vector<std::string>());
-    EXPECT_EQ(ProcessesOfOurs(), Words());
+    leftovers_.ExpectNone();
+    EXPECT_EQ(netns::ProcessesWith(folder_), Words());
     std::filesystem::remove_all(folder_);
-  }
-
-  // Returns the command lines of the cluster's processes, which have its folder in them or in their environment.
-  Words ProcessesOfOurs() {
-    Words found;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-      pid_t pid;
-      if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) continue;
-      const std::string line = Content(entry.path() / "cmdline");
-      if (absl::StrContains(line, folder_) || absl::StrContains(Content(entry.path() / "environ"), folder_)) {
-        found.push_back(line);
-      }
-    }
-    return found;
   }
 
   std::unique_ptr<ChildProcess> Start(Words arguments, bool input = false) {
@@ -120,11 +67,11 @@ class ClusterTest : public ::testing::Test {
   }
   Result End(ChildProcess* child) {
     Result result;
-    absl::StatusOr<std::string> line;
-    while ((line = child->ReadLine(kPatience)).ok()) absl::StrAppend(&result.out, *line, "\n");
-    EXPECT_TRUE(child->AwaitEnd(kPatience).ok());
+    Words lines;
+    EXPECT_TRUE(child->ReadToEnd(kPatience, &lines).ok());
+    for (const std::string& line : lines) absl::StrAppend(&result.out, line, "\n");
     result.code = child->exit_code();
-    result.error = Content(ErrorFile());
+    result.error = procs::ContentOf(ErrorFile());
     return result;
   }
   Result Run(const Words& arguments) { return End(Start(arguments).get()); }
@@ -141,13 +88,14 @@ class ClusterTest : public ::testing::Test {
   bool CanNamespaces() { return netns::CheckNamespaces(false).ok(); }
   // Notes the namespaces of the first `nodes` nodes and of the switch, which must be gone in the end.
   void NoteNamespaces(int nodes) {
+    const size_t before = leftovers_.noted();
     for (int node = 0; node <= nodes; ++node) {
       const std::string name = node == 0 ? "switch" : absl::StrCat("n", node);
       const Result result = Run({"exec", name, "readlink", "/proc/self/ns/net"});
       EXPECT_EQ(result.code, 0) << result.error;
-      namespaces_.insert(result.out.substr(0, result.out.find('\n')));
+      leftovers_.Note(result.out.substr(0, result.out.find('\n')));
     }
-    EXPECT_EQ(namespaces_.size(), static_cast<size_t>(nodes) + 1);
+    EXPECT_EQ(leftovers_.noted() - before, static_cast<size_t>(nodes) + 1);
   }
 
   std::string Base() const { return folder_ + "/base"; }
@@ -159,14 +107,14 @@ class ClusterTest : public ::testing::Test {
   pid_t AwaitPid() {
     const absl::Time deadline = absl::Now() + kPatience;
     pid_t pid = 0;
-    while (!absl::SimpleAtoi(Content(Base() + "/default/pid"), &pid) && absl::Now() < deadline) {
+    while (!absl::SimpleAtoi(procs::ContentOf(Base() + "/default/pid"), &pid) && absl::Now() < deadline) {
     }
     return pid;
   }
   // Returns its child, which is the supervisor if it has a process namespace.
   pid_t ChildOf(pid_t pid) {
     pid_t child = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(Content(absl::StrCat("/proc/", pid, "/task/", pid, "/children")), &child));
+    EXPECT_TRUE(absl::SimpleAtoi(procs::ContentOf(absl::StrCat("/proc/", pid, "/task/", pid, "/children")), &child));
     return child;
   }
   void KillAndAwait(pid_t victim, pid_t end) {
@@ -177,7 +125,7 @@ class ClusterTest : public ::testing::Test {
   }
 
   std::string folder_ = "/tmp/copse-XXXXXX";
-  std::set<std::string> namespaces_, devices_;
+  netns::Leftovers leftovers_;
 };
 
 TEST_F(ClusterTest, OnLoopback) {
@@ -314,7 +262,7 @@ TEST_F(ClusterTest, AnInterruptedUpLeavesNothing) {
     up->Signal(number);
     EXPECT_EQ(End(up.get()).code, 128 + number);
     EXPECT_TRUE(std::filesystem::is_empty(Base()));
-    EXPECT_EQ(ProcessesOfOurs(), Words());
+    EXPECT_EQ(netns::ProcessesWith(folder_), Words());
   }
   // Killed, `up` cannot clean up; but its processes end with it.
   const std::unique_ptr<ChildProcess> up = Start({"up", "--nodes", "64", "--netns"});

@@ -19,6 +19,11 @@
 #include "base/status_macros.h"
 
 namespace copse::cluster {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeState, name, socket, data, control, enter)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterState, planner, folder, ppn, nodes, enter_switch, switch_namespace,
+                                   remote_shell)
+
 namespace {
 
 using daemon::UniqueFd;
@@ -107,47 +112,17 @@ absl::Status StateFolder::Remove() const {
 }
 
 absl::Status StateFolder::WriteState(const ClusterState& state) const {
-  json nodes = json::array();
-  for (const NodeState& node : state.nodes) {
-    nodes.push_back({{"name", node.name},
-                     {"socket", node.socket},
-                     {"data", node.data},
-                     {"control", node.control},
-                     {"enter", node.enter}});
-  }
-  const json all = {{"planner", state.planner},
-                    {"folder", state.folder},
-                    {"ppn", state.ppn},
-                    {"nodes", nodes},
-                    {"enter_switch", state.enter_switch},
-                    {"switch_namespace", state.switch_namespace},
-                    {"remote_shell", state.remote_shell}};
-  return WriteWhole(path_ + "/state.json", all.dump(1));
+  return WriteWhole(path_ + "/state.json", json(state).dump(1));
 }
 
 absl::StatusOr<ClusterState> StateFolder::ReadState() const {
   const std::string path = path_ + "/state.json";
   std::ifstream file(path);
-  const json all = json::parse(file, nullptr, /*allow_exceptions=*/false);
-  ClusterState state;
   try {
-    all.at("planner").get_to(state.planner);
-    all.at("folder").get_to(state.folder);
-    all.at("ppn").get_to(state.ppn);
-    all.at("enter_switch").get_to(state.enter_switch);
-    all.at("switch_namespace").get_to(state.switch_namespace);
-    all.at("remote_shell").get_to(state.remote_shell);
-    for (const json& node : all.at("nodes")) {
-      state.nodes.push_back({.name = node.at("name"),
-                             .socket = node.at("socket"),
-                             .data = node.at("data"),
-                             .control = node.at("control"),
-                             .enter = node.at("enter")});
-    }
+    return json::parse(file).get<ClusterState>();
   } catch (const json::exception&) {
     return absl::InternalError(absl::StrCat("state: cannot be read; `down` removes it (file=", path, ")"));
   }
-  return state;
 }
 
 absl::Status StateFolder::WritePid(pid_t pid) const { return WriteWhole(path_ + "/pid", absl::StrCat(pid)); }

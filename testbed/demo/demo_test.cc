@@ -2,23 +2,18 @@
 //
 // Tests the inner part of tools/demo on a small cluster.
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/loop/unique_fd.h"
+#include "absl/time/clock.h"
+#include "testbed/netns/leftovers.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
 
@@ -29,27 +24,14 @@ using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
-bool Mentions(const std::filesystem::path& file, const std::string& text) {
-  std::ifstream stream(file);
-  std::stringstream content;
-  content << stream.rdbuf();
-  return absl::StrContains(content.str(), text);
-}
-
 // Waits for the ends of all processes that have `folder` in their arguments or environment.
 void ExpectNoProcessUses(const std::string& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    pid_t pid;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) continue;
-    const daemon::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    if (!pidfd.valid() ||
-        (!Mentions(entry.path() / "cmdline", folder) && !Mentions(entry.path() / "environ", folder))) {
-      continue;
-    }
-    pollfd end = {pidfd.get(), POLLIN, 0};
-    EXPECT_EQ(poll(&end, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1)
-        << "process " << pid << " lives on";
-  }
+  const absl::Time deadline = absl::Now() + kPatience;
+  std::vector<std::string> left;
+  do {
+    left = netns::ProcessesWith(folder);
+  } while (!left.empty() && absl::Now() < deadline);
+  EXPECT_EQ(left, std::vector<std::string>());
 }
 
 class DemoTest : public testing::Test {
@@ -59,7 +41,7 @@ class DemoTest : public testing::Test {
     log_ = folder_ + "/log";
   }
   void TearDown() override {
-    if (HasFailure()) ADD_FAILURE() << std::ifstream(log_).rdbuf();
+    if (HasFailure()) ADD_FAILURE() << procs::ContentOf(log_);
     std::filesystem::remove_all(folder_);
   }
 

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -496,9 +495,7 @@ class FabricProgramTest : public FabricTest {
     auto child = ChildProcess::Start({.arguments = before, .log_file = log});
     EXPECT_TRUE(child.ok()) << child.status();
     EXPECT_TRUE((*child)->AwaitEnd(kPatience).ok());
-    std::ostringstream out;
-    out << std::ifstream(log).rdbuf();
-    return {(*child)->exit_code(), out.str()};
+    return {(*child)->exit_code(), procs::ContentOf(log)};
   }
   std::vector<std::string> Arguments(const std::string& netns) {
     return {"--topology", folder_ + "/t.yaml", "--control", folder_ + "/s", "--node", "n1=" + netns};

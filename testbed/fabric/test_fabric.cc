@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -99,9 +98,7 @@ absl::Status TestFabric::StartIn(const std::string& topology, uint32_t nodes) {
   ASSIGN_OR_RETURN(process_, ChildProcess::Start(options));
   const absl::StatusOr<std::string> ready = process_->ReadLine(kPatience);
   if (!ready.ok() || *ready != "ready") {
-    std::ostringstream log;
-    log << std::ifstream(options.log_file).rdbuf();
-    return absl::InternalError(absl::StrCat("not ready: ", log.str()));
+    return absl::InternalError(absl::StrCat("not ready: ", procs::ContentOf(options.log_file)));
   }
   ASSIGN_OR_RETURN(FabricControl control, FabricControl::Connect(socket_));
   control_ = std::make_unique<FabricControl>(std::move(control));

@@ -46,9 +46,7 @@ class MpiLaunchTest : public testing::TestWithParam<const char*> {
         {.arguments = command->arguments, .environment = command->environment, .stdout_pipe = true});
     if (!child.ok()) return {child.status().ToString()};
     Lines lines;
-    absl::StatusOr<std::string> line;
-    while ((line = (*child)->ReadLine(kPatience)).ok()) lines.push_back(*line);
-    if (!(*child)->AwaitEnd(kPatience).ok()) return {"does not end"};
+    if (!(*child)->ReadToEnd(kPatience, &lines).ok()) return {"does not end"};
     lines.push_back(absl::StrCat((*child)->exit_code()));
     return lines;
   }

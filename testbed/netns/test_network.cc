@@ -12,7 +12,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -63,11 +62,6 @@ absl::StatusOr<daemon::UniqueFd> TextFile(const std::string& text) {
   }
   lseek(file.get(), 0, SEEK_SET);
   return file;
-}
-
-std::string Content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Returns a log's text as one line for a message.
@@ -213,7 +207,7 @@ absl::Status TestNetwork::StartHolders() {
   }
   const auto await = [&](ChildProcess* holder) {
     if (holder->ReadLine(kSettle).ok()) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat("network namespaces: ", OneLine(Content(LogFile()))));
+    return absl::InternalError(absl::StrCat("network namespaces: ", OneLine(procs::ContentOf(LogFile()))));
   };
   RETURN_IF_ERROR(await(switch_.get()));
   for (const auto& holder : holders_) RETURN_IF_ERROR(await(holder.get()));
@@ -285,7 +279,7 @@ absl::Status TestNetwork::RunAll(const std::vector<Batch>& batches) const {
   }
   for (const auto& child : running) {
     RETURN_IF_ERROR(child->AwaitEnd(kSettle));
-    if (child->exit_code() != 0) return absl::InternalError(absl::StrCat("network: ", OneLine(Content(log))));
+    if (child->exit_code() != 0) return absl::InternalError(absl::StrCat("network: ", OneLine(procs::ContentOf(log))));
   }
   return absl::OkStatus();
 }
@@ -304,7 +298,7 @@ absl::Status TestNetwork::StartFabric() {
   ASSIGN_OR_RETURN(fabric_, ChildProcess::Start(child));
   const absl::StatusOr<std::string> line = fabric_->ReadLine(kSettle);
   if (line.ok() && *line == "ready") return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("fabric: not ready: ", OneLine(Content(log))));
+  return absl::InternalError(absl::StrCat("fabric: not ready: ", OneLine(procs::ContentOf(log))));
 }
 
 absl::Status TestNetwork::SetLink(uint32_t node, const char* device, bool up) {

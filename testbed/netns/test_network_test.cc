@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
+#include "testbed/netns/leftovers.h"
 
 namespace copse::netns {
 namespace {
@@ -31,52 +30,18 @@ using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// Returns the network namespaces of all processes.
-std::set<std::string> Namespaces() {
-  std::set<std::string> result;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string target = std::filesystem::read_symlink(entry.path() / "ns/net", error).string();
-    if (!error) result.insert(target);
-  }
-  return result;
-}
-
-// Returns the network devices of the machine's own namespace.
-std::set<std::string> Devices() {
-  std::set<std::string> result;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
-    result.insert(entry.path().filename().string());
-  }
-  return result;
-}
-
 class TestNetworkTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const absl::Status possible = CheckNamespaces(false); !possible.ok()) GTEST_SKIP() << possible.message();
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    devices_ = Devices();
   }
   void TearDown() override {
     network_.reset();
     std::error_code error;
     std::filesystem::remove_all(folder_, error);
     if (IsSkipped()) return;
-    ExpectNamespacesGone();
-    EXPECT_EQ(Devices(), devices_);
-  }
-
-  // The kernel soon reuses their numbers, for example for Bazel's sandboxes: those end, too.
-  void ExpectNamespacesGone() {
-    const absl::Time deadline = absl::Now() + kPatience;
-    std::vector<std::string> left;
-    do {
-      const std::set<std::string> now = Namespaces();
-      left.clear();
-      std::set_intersection(now.begin(), now.end(), namespaces_.begin(), namespaces_.end(), std::back_inserter(left));
-    } while (!left.empty() && absl::Now() < deadline);
-    EXPECT_EQ(left, std::vector<std::string>());
+    leftovers_.ExpectNone();
   }
 
   absl::Status Make(NetworkOptions options) {
@@ -84,11 +49,12 @@ class TestNetworkTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<TestNetwork>> made = TestNetwork::Create(options);
     if (!made.ok()) return made.status();
     network_ = *std::move(made);
-    namespaces_ = {std::filesystem::read_symlink(network_->SwitchNamespace())};
+    const size_t before = leftovers_.noted();
+    leftovers_.Note(std::filesystem::read_symlink(network_->SwitchNamespace()));
     for (uint32_t node = 0; node < network_->size(); ++node) {
-      namespaces_.insert(std::filesystem::read_symlink(network_->NetworkNamespace(node)));
+      leftovers_.Note(std::filesystem::read_symlink(network_->NetworkNamespace(node)));
     }
-    EXPECT_EQ(namespaces_.size(), network_->size() + 1);
+    EXPECT_EQ(leftovers_.noted() - before, network_->size() + 1);
     return absl::OkStatus();
   }
 
@@ -103,7 +69,7 @@ class TestNetworkTest : public ::testing::Test {
   }
 
   std::string folder_ = "/tmp/copse-XXXXXX";
-  std::set<std::string> namespaces_, devices_;  // of our network; of the machine, before
+  Leftovers leftovers_;
   std::unique_ptr<TestNetwork> network_;
 };
 
@@ -177,7 +143,7 @@ TEST_F(TestNetworkTest, ACrashLeavesNothing) {
     EXPECT_EQ(poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1);
   }
   EXPECT_EQ(network_->CheckAlive().code(), absl::StatusCode::kInternal);
-  ExpectNamespacesGone();
+  leftovers_.ExpectNone();
 }
 
 TEST_F(TestNetworkTest, BadOptionsAreNamed) {

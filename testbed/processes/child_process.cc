@@ -194,6 +194,13 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
   }
 }
 
+absl::Status ChildProcess::ReadToEnd(absl::Duration timeout, std::vector<std::string>* lines) {
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::StatusOr<std::string> line;
+  while ((line = ReadLine(deadline - absl::Now())).ok()) lines->push_back(*std::move(line));
+  return AwaitEnd(deadline - absl::Now());
+}
+
 absl::Status ChildProcess::Write(std::string_view text) {
   CHECK(input_.get() >= 0);
   // A reader that has gone is an error here, not a signal.

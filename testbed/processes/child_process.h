@@ -51,6 +51,8 @@ class ChildProcess {
   // Returns the next line of its standard output, without the line's end. OUT_OF_RANGE after the last one,
   // DEADLINE_EXCEEDED.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
+  // Appends the further lines to `*lines` until the last one, and waits for its end. DEADLINE_EXCEEDED.
+  absl::Status ReadToEnd(absl::Duration timeout, std::vector<std::string>* lines);
   // Writes to its standard input, which must be a pipe; waits while that is full. UNAVAILABLE if its read end is
   // closed.
   absl::Status Write(std::string_view text);

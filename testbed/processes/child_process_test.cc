@@ -8,27 +8,23 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace copse::procs {
 namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// Returns all output until the end of the pipe.
-std::string ReadAll(ChildProcess* child) {
-  EXPECT_TRUE(child->AwaitEnd(kLong).ok());
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got; (got = read(child->output(), buffer, sizeof(buffer))) > 0;) text.append(buffer, got);
-  return text;
-}
-
-std::string RunShell(const std::string& command, ChildOptions options = {}) {
+std::vector<std::string> RunShell(const std::string& command, ChildOptions options = {}) {
   options.arguments = {"/bin/sh", "-c", command};
   options.stdout_pipe = true;
   auto child = ChildProcess::Start(options);
   EXPECT_TRUE(child.ok()) << child.status();
-  return child.ok() ? ReadAll(child->get()) : "";
+  std::vector<std::string> lines;
+  if (child.ok()) {
+    EXPECT_TRUE((*child)->ReadToEnd(kLong, &lines).ok());
+  }
+  return lines;
 }
 
 TEST(ChildProcessTest, ExitCodeIsTheProgramsOr128PlusTheSignal) {
@@ -75,7 +71,7 @@ TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
   setenv("COPSED_NODE", "elsewhere", 1);
   setenv("UNTOUCHED", "yes", 1);
   EXPECT_EQ(RunShell("echo $COPSED_NODE-$COPSE_SOCKET-$UNTOUCHED", {.environment = {{"COPSE_SOCKET", "here"}}}),
-            "-here-yes\n");
+            std::vector<std::string>{"-here-yes"});
 }
 
 // Two services or jobs have separate sessions, by which the kernel divides processors (sched_autogroup).
@@ -87,8 +83,8 @@ TEST(ChildProcessTest, EachHasASessionOfItsOwn) {
 
 TEST(ChildProcessTest, OutputGoesToTheLogUnlessPiped) {
   const std::string log = std::string(getenv("TEST_TMPDIR")) + "/log";
-  EXPECT_EQ(RunShell("echo out; echo err >&2", {.log_file = log}), "out\n");
-  EXPECT_EQ(RunShell("cat", {.stdin_file = log}), "err\n");
+  EXPECT_EQ(RunShell("echo out; echo err >&2", {.log_file = log}), std::vector<std::string>{"out"});
+  EXPECT_EQ(RunShell("cat", {.stdin_file = log}), std::vector<std::string>{"err"});
 }
 
 TEST(ChildProcessTest, LinesComeOneByOneAsTheyAreWritten) {

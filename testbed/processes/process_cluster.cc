@@ -83,6 +83,16 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
+void Signal(ChildProcess* child, int number) {
+  if (child != nullptr) child->Signal(number);
+}
+
+// Kills a process and waits for its end.
+void Kill(ChildProcess* child) {
+  Signal(child, SIGKILL);
+  if (child != nullptr) CHECK(child->AwaitEnd(kSettle).ok());
+}
+
 }  // namespace
 
 ProcessCluster::ProcessCluster(ProcessClusterOptions options) : options_(std::move(options)) {}
@@ -369,30 +379,15 @@ std::vector<Outcome> ProcessCluster::Outcomes(uint32_t process) const {
 
 // --- Faults ---
 
-void ProcessCluster::KillProcess(uint32_t process) {
-  ChildProcess* child = clients_[process]->child.get();
-  if (child == nullptr) return;
-  child->Signal(SIGKILL);
-  CHECK(child->AwaitEnd(kSettle).ok());
-}
-void ProcessCluster::StopProcess(uint32_t process) {
-  if (clients_[process]->child != nullptr) clients_[process]->child->Signal(SIGSTOP);
-}
-void ProcessCluster::ContinueProcess(uint32_t process) {
-  if (clients_[process]->child != nullptr) clients_[process]->child->Signal(SIGCONT);
-}
-
-void ProcessCluster::Kill(Server* server) {
-  if (server->child == nullptr) return;
-  server->child->Signal(SIGKILL);
-  CHECK(server->child->AwaitEnd(kSettle).ok());
-  server->child.reset();
-}
+void ProcessCluster::KillProcess(uint32_t process) { Kill(clients_[process]->child.get()); }
+void ProcessCluster::StopProcess(uint32_t process) { Signal(clients_[process]->child.get(), SIGSTOP); }
+void ProcessCluster::ContinueProcess(uint32_t process) { Signal(clients_[process]->child.get(), SIGCONT); }
 
 void ProcessCluster::KillDaemon(uint32_t node) {
-  Server* server = &daemons_[node];
-  Kill(server);
-  server->dead_incarnation = server->incarnation;
+  Server& server = daemons_[node];
+  Kill(server.child.get());
+  server.child.reset();
+  server.dead_incarnation = server.incarnation;
 }
 
 absl::Status ProcessCluster::RestartDaemon(uint32_t node) {
@@ -403,23 +398,20 @@ absl::Status ProcessCluster::RestartDaemon(uint32_t node) {
 
 void ProcessCluster::StopDaemon(uint32_t node) {
   daemons_[node].stopped = true;
-  if (daemons_[node].child != nullptr) daemons_[node].child->Signal(SIGSTOP);
+  Signal(daemons_[node].child.get(), SIGSTOP);
 }
 void ProcessCluster::ContinueDaemon(uint32_t node) {
   daemons_[node].stopped = false;
-  if (daemons_[node].child != nullptr) daemons_[node].child->Signal(SIGCONT);
+  Signal(daemons_[node].child.get(), SIGCONT);
 }
 
 void ProcessCluster::KillPlanner() {
-  Kill(&planner_);
+  Kill(planner_.child.get());
+  planner_.child.reset();
   planner_.may_end = false;
 }
-void ProcessCluster::StopPlanner() {
-  if (planner_.child != nullptr) planner_.child->Signal(SIGSTOP);
-}
-void ProcessCluster::ContinuePlanner() {
-  if (planner_.child != nullptr) planner_.child->Signal(SIGCONT);
-}
+void ProcessCluster::StopPlanner() { Signal(planner_.child.get(), SIGSTOP); }
+void ProcessCluster::ContinuePlanner() { Signal(planner_.child.get(), SIGCONT); }
 
 absl::Status ProcessCluster::ReplacePlanner() {
   KillPlanner();
@@ -591,11 +583,9 @@ absl::Status ProcessCluster::Stop(absl::Duration timeout) {
     first.Update(status);
     server->child.reset();
   };
-  for (Server& server : daemons_) {
-    if (server.child != nullptr) server.child->Signal(SIGTERM);
-  }
+  for (Server& server : daemons_) Signal(server.child.get(), SIGTERM);
   for (Server& server : daemons_) await(&server);
-  if (planner_.child != nullptr) planner_.child->Signal(SIGTERM);
+  Signal(planner_.child.get(), SIGTERM);
   await(&planner_);
   return first;
 }

@@ -131,7 +131,6 @@ class ProcessCluster : public scenario::Cluster {
   // Returns the command wrapped so that it runs on `node`, and the environment of clients there.
   std::vector<std::string> OnNode(uint32_t node, std::vector<std::string> command) const;
   void AddClientEnvironment(uint32_t node, std::map<std::string, std::string>* environment) const;
-  void Kill(Server* server);
   std::string LogOf(const std::string& name) const;
   absl::StatusOr<fabric::FabricControl> Fabric() const;
   absl::StatusOr<uint64_t> FindTeam(const std::string& name) const;

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,5 +38,10 @@ absl::StatusOr<std::string> Find(std::string_view label, const char* kind, int m
 absl::StatusOr<std::string> FindProgram(std::string_view label) { return Find(label, "program", X_OK); }
 
 absl::StatusOr<std::string> FindFile(std::string_view label) { return Find(label, "file", R_OK); }
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 }  // namespace copse::procs

@@ -17,6 +17,9 @@ absl::StatusOr<std::string> FindProgram(std::string_view label);
 // Returns the path of a data file in the same way.
 absl::StatusOr<std::string> FindFile(std::string_view label);
 
+// Returns the content of a file; an empty string if it cannot be read.
+std::string ContentOf(const std::string& path);
+
 }  // namespace copse::procs
 
 #endif  // COPSE_TESTBED_PROCESSES_PROGRAMS_H_

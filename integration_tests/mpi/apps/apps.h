@@ -24,7 +24,7 @@ struct App {
   std::map<std::string, std::string> environment;
   std::string output;   // the file that has its results; empty: standard output
   std::string results;  // regular expression: the lines that have results
-  // Of numbers that are not whole ones: by how much they may differ, relatively. Infinite: they are times, or what
+  // Numbers that are not whole ones may differ by this much, relatively. Infinite: they are times, or what
   // rounding left.
   double tolerance = 0;
   std::vector<std::string> offloaded;  // collectives of which at least some have to be

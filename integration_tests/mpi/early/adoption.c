@@ -38,7 +38,7 @@ static void expect_bytes(const char* from, const char* to, char value) {
   for (; from < to; ++from) EXPECT(*from == value);
 }
 
-/* Of every kind of call, in one memory, whether its parts come there by themselves or not. */
+/* Every kind of call receives in one memory, whether its parts come there by themselves or not. */
 static void many_kinds(void) {
   SCOPED char* memory = aligned_alloc(PAGE, 4 * BYTES);
   for (int round = 0; round < 3; ++round) {

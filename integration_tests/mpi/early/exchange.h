@@ -35,7 +35,7 @@ struct exchange {
   int *send_counts, *send_at, *receive_counts, *receive_at;
   char *send, *receive;
   char* wanted; /* in the receive buffer */
-  /* Of the receive buffer, from the first byte of a guard to behind the last one of the other. */
+  /* The memory of the receive buffer, from the first byte of one guard to behind the last byte of the other. */
   char* base;
   size_t base_bytes;
   int is_mapped; /* instead of malloc()'s */

@@ -44,7 +44,7 @@ static char* map(size_t bytes, int protection, int flags, int file) {
   return at;
 }
 
-/* Whoever else sees the memory, and what he has to see; at once after a call. */
+/* Another observer of the memory, and what it has to see; at once after a call. */
 typedef void (*seen_by_others)(const void* wanted, size_t bytes, void* who);
 
 static void use_and_show(char* at, size_t bytes, seen_by_others seen, void* who) {
@@ -120,7 +120,7 @@ struct onlooker {
   int ask, answer;
 };
 
-/* Of a child: answers with a hash of what it sees. */
+/* A child answers with a hash of what it sees. */
 static uint64_t hash_of(const void* at, size_t bytes) {
   uint64_t hash = 0;
   for (size_t i = 0; i < bytes; ++i) hash = (hash ^ ((const unsigned char*)at)[i]) * 0x100000001b3;

@@ -166,7 +166,7 @@ static void left_for_finalize(void) {
   after_finalize = look_at_left;
 }
 
-/* Whose pages cannot be protected, so that no call returns early. */
+/* The pages of a stack cannot be protected, so that no call completes asynchronously. */
 static void on_stacks(void) {
   char memory[256 << 10];
   for (int round = 1; round <= 60; ++round) {

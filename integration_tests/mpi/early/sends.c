@@ -33,7 +33,7 @@ static char* map_for(const struct sending* s) {
   return memory + 64;
 }
 
-/* Of all rounds; NULL: each has its own. */
+/* The send buffer of all rounds; NULL: each has its own. */
 static char* kept;
 
 /* A send buffer of mmap() that has what this rank sends. */

@@ -9,7 +9,7 @@
 
 static const size_t kEdges[] = {4 << 10, 64 << 10, 2 << 20};
 static const int kBeyond[] = {-PAGE, -1, 0, 1, PAGE};
-/* Of the send and the receive buffer in their pages. */
+/* The places of the send and the receive buffer in their pages. */
 static const size_t kOffsets[][2] = {{0, 0}, {8, PAGE - 1}, {1, 64}, {0, 2049}, {PAGE - 1, 0}};
 enum { EDGES = 3, BEYOND = 5, OFFSETS = 5 };
 

@@ -235,7 +235,7 @@ static void middling_calls(void) {
   call_by_all(&(struct load){.kind_count = KINDS, .rounds = 30, .first_block = 5000, .step = 5000});
 }
 
-/* Whoever looks waits under a lock that the calling thread wants, too. */
+/* The thread that looks waits under a lock that the calling thread wants, too. */
 static pthread_mutex_t common = PTHREAD_MUTEX_INITIALIZER;
 static void* look_under_lock(void* e) {
   pthread_mutex_lock(&common);

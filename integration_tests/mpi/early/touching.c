@@ -125,7 +125,7 @@ static void sum_received_again(struct exchange* e) {
   again(e, (struct exchange){.kind = ALLREDUCE, .block = e->receive_bytes, .late = 1}, 0);
 }
 
-/* Of what all have, or of what each has. */
+/* The sum of what all have, or of what each has. */
 static void combined_in_place(struct exchange* e) {
   SCOPED char* sum = malloc(e->receive_bytes);
   EXPECT(MPI_Allreduce(e->wanted, sum, (int)e->receive_bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD) == MPI_SUCCESS);
@@ -149,7 +149,8 @@ static void partly_received_again(struct exchange* e) {
   again(e, (struct exchange){.kind = BCAST, .block = e->receive_bytes / 3, .late = 1}, e->receive_bytes / 4);
 }
 
-/* Who touches is needed by the root meanwhile: it receives a message there, without which the root does not go on. */
+/* The root needs the rank that accesses the data meanwhile: it receives a message there, without which the root does
+ * not go on. */
 static void needed_by_root(void) {
   enum { BYTES = 128 * PAGE };
   SCOPED char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *message = malloc(BYTES);

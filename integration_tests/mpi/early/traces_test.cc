@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
 #include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::mpi_test {
 namespace {
@@ -24,13 +24,6 @@ using Order = std::vector<uint32_t>;
 
 constexpr uint32_t kRanks = 4;
 constexpr uint64_t kCallsOfAKind = 4;  // of traces.c
-
-std::string ReadText(const std::string& path) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 class TracesTest : public ShimTest {
  protected:
@@ -48,13 +41,12 @@ class TracesTest : public ShimTest {
   std::vector<tnbc::TraceFile> Trace(const std::string& folder, std::map<std::string, std::string> environment,
                                      const std::string& name = "reverse") {
     environment["COPSE_TNBC_TRACE"] = folder;
-    const MpiResult result = Run(JobWith(std::move(environment), name));
-    ExpectDone(result);
+    const MpiResult result = ExpectDone(Run(JobWith(std::move(environment), name)));
     EXPECT_TRUE(result.ErrorsWith("COPSE_TNBC").empty()) << result.Text();
     std::vector<tnbc::TraceFile> traces(kRanks);
     for (uint32_t rank = 0; rank < kRanks; ++rank) {
       const std::string path = absl::StrCat(folder, "/", rank, tnbc::kTraceSuffix);
-      EXPECT_EQ(tnbc::ParseTrace(ReadText(path), &traces[rank]), "") << path;
+      EXPECT_EQ(tnbc::ParseTrace(procs::ContentOf(path), &traces[rank]), "") << path;
       EXPECT_EQ(traces[rank].rank, rank);
     }
     return traces;
@@ -118,8 +110,8 @@ TEST_P(TracesTest, TheOrderOfATraceIsTheNextLaunchsFromTheFirstCallOn) {
   const std::string profile = InFolder("profile");
   EXPECT_EQ(CopseTrace({InFolder("first")}), 0);
   EXPECT_EQ(CopseTrace({InFolder("first"), "--check", "--profile", profile, "--plot", InFolder("plot.svg")}), 0)
-      << ReadText(InFolder("copse-trace.log"));
-  EXPECT_TRUE(absl::StartsWith(ReadText(InFolder("plot.svg")), "<svg"));
+      << procs::ContentOf(InFolder("copse-trace.log"));
+  EXPECT_TRUE(absl::StartsWith(procs::ContentOf(InFolder("plot.svg")), "<svg"));
   for (const tnbc::TraceFile& trace : Trace(InFolder("second"), {{"COPSE_TNBC_PROFILE", profile}})) {
     EXPECT_EQ(OrdersOf(trace, "bcast"), std::vector<Order>(kCallsOfAKind, Descending(8)));
     EXPECT_EQ(OrdersOf(trace, "alltoall"), std::vector<Order>(kCallsOfAKind, Descending(2)));
@@ -144,10 +136,10 @@ TEST_P(TracesTest, PlacesThatTakeTurnsHaveTheirOwnOrdersFromAProfile) {
   }
   const std::string profile = InFolder("profile");
   EXPECT_EQ(CopseTrace({InFolder("first"), "--check", "--profile", profile}), 0)
-      << ReadText(InFolder("copse-trace.log"));
+      << procs::ContentOf(InFolder("copse-trace.log"));
   for (const tnbc::TraceFile& trace : Trace(InFolder("second"), {{"COPSE_TNBC_PROFILE", profile}}, "turns")) {
-    EXPECT_EQ(OrdersOf(trace, "bcast"), OrdersInTurn(8)) << ReadText(profile);
-    EXPECT_EQ(OrdersOf(trace, "alltoall"), OrdersInTurn(2)) << ReadText(profile);
+    EXPECT_EQ(OrdersOf(trace, "bcast"), OrdersInTurn(8)) << procs::ContentOf(profile);
+    EXPECT_EQ(OrdersOf(trace, "alltoall"), OrdersInTurn(2)) << procs::ContentOf(profile);
   }
   EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 0);
 }
@@ -155,19 +147,13 @@ TEST_P(TracesTest, PlacesThatTakeTurnsHaveTheirOwnOrdersFromAProfile) {
 TEST_P(TracesTest, WhatCannotBeReadOrWrittenIsSaidOnceAndIgnored) {
   const std::string bad = InFolder("bad");
   std::ofstream(bad) << "copse-profile 1\norder communicator=1 collective=bcast length=4 parts=2 order=1,1\n";
-  const MpiResult result = Run(JobWith({{"COPSE_TNBC_PROFILE", bad}, {"COPSE_TNBC_TRACE", bad}}));
-  ExpectDone(result);
+  const MpiResult result = ExpectDone(Run(JobWith({{"COPSE_TNBC_PROFILE", bad}, {"COPSE_TNBC_TRACE", bad}})));
   EXPECT_EQ(result.ErrorsWith("COPSE_TNBC").size(), 2u) << result.Text();
-  EXPECT_EQ(
-      result.ErrorsWith(absl::StrCat(bad, ": line 2: order: order: not each part once (value=1,1, parts=2)")).size(),
-      1u)
-      << result.Text();
-  EXPECT_EQ(result.ErrorsWith(absl::StrCat("COPSE_TNBC_TRACE: not a folder (value=", bad, ")")).size(), 1u)
-      << result.Text();
+  ExpectSaidOnce(result, absl::StrCat(bad, ": line 2: order: order: not each part once (value=1,1, parts=2)"));
+  ExpectSaidOnce(result, absl::StrCat("COPSE_TNBC_TRACE: not a folder (value=", bad, ")"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, TracesTest, testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
+COPSE_BOTH_MPIS(TracesTest);
 
 }  // namespace
 }  // namespace copse::mpi_test

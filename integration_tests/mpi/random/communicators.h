@@ -8,7 +8,7 @@
 
 #include "integration_tests/mpi/random/random_program.h"
 
-/* Of what is kept with each communicator. */
+/* The key of the attribute that is kept with each communicator. */
 void make_attribute_key(void);
 void free_attribute_key(void);
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "integration_tests/mpi/chance.h"
+#include "integration_tests/mpi/completion.h"
 #include "integration_tests/mpi/random/operations.h"
 
 static void check_status(const struct operation* o, const MPI_Status* status) {
@@ -13,68 +14,14 @@ static void check_status(const struct operation* o, const MPI_Status* status) {
   CHECK(status->MPI_SOURCE == o->root && status->MPI_TAG == o->step && count == as_received(o, o->count));
 }
 
-/* Completes all of `operations`, each in one of MPI's ways. */
+/* Completes all of `operations` in one of MPI's ways. */
 static void await(struct thread* t, struct operation** operations, int count) {
   MPI_Request requests[PENDING];
   MPI_Status statuses[PENDING];
-  int indices[PENDING];
   for (int i = 0; i < count; ++i) requests[i] = operations[i]->request;
-  const unsigned way = draw(&t->own, 8);
-  int left = count, flag = 0, done = 0;
-  switch (way) {
-    case 0:
-      MPI_Waitall(count, requests, statuses);
-      for (int i = 0; i < count; ++i) check_status(operations[i], &statuses[i]);
-      break;
-    case 1:
-      while (!flag) MPI_Testall(count, requests, &flag, statuses);
-      for (int i = 0; i < count; ++i) check_status(operations[i], &statuses[i]);
-      break;
-    case 2:
-    case 3:
-      while (left > 0) {
-        flag = 1;
-        if (way == 2) {
-          MPI_Waitany(count, requests, &done, &statuses[0]);
-        } else {
-          MPI_Testany(count, requests, &done, &flag, &statuses[0]);
-        }
-        if (!flag) continue;
-        CHECK(done >= 0 && done < count);
-        check_status(operations[done], &statuses[0]);
-        --left;
-      }
-      MPI_Waitany(count, requests, &done, &statuses[0]);
-      CHECK(done == MPI_UNDEFINED);
-      break;
-    case 4:
-    case 5:
-      while (left > 0) {
-        if (way == 4) {
-          MPI_Waitsome(count, requests, &done, indices, statuses);
-        } else {
-          MPI_Testsome(count, requests, &done, indices, statuses);
-        }
-        CHECK(done >= 0 && done <= left);
-        for (int i = 0; i < done; ++i) check_status(operations[indices[i]], &statuses[i]);
-        left -= done;
-      }
-      break;
-    case 6:
-      for (int i = count; i-- > 0;) {
-        if (chance(&t->own, 30)) MPI_Request_get_status(requests[i], &flag, &statuses[0]);
-        MPI_Wait(&requests[i], &statuses[0]);
-        check_status(operations[i], &statuses[0]);
-      }
-      break;
-    default:
-      for (int i = 0; i < count; ++i) {
-        for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, &statuses[0]);
-        check_status(operations[i], &statuses[0]);
-      }
-      break;
-  }
+  CHECK(complete_requests(count, requests, statuses, draw(&t->own, COMPLETION_WAYS)) == MPI_SUCCESS);
   for (int i = 0; i < count; ++i) {
+    check_status(operations[i], &statuses[i]);
     CHECK(operations[i]->mode == PERSISTENT || requests[i] == MPI_REQUEST_NULL);
     operations[i]->request = requests[i];
   }
@@ -97,7 +44,7 @@ void complete(struct thread* t, int slot, int everything) {
     struct operation* const o = due[i];
     if (!o->late) continue;
     o->late = 0;
-    /* Whoever sends it has begun to, or will without us. */
+    /* The sender has begun to send it, or will without this rank. */
     if (chance(&t->own, 40)) {
       MPI_Status status;
       int flag = 0;

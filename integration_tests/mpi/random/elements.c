@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "integration_tests/mpi/chance.h"
+#include "integration_tests/mpi/elements.h"
 #include "integration_tests/mpi/random/random_program.h"
 
 /* --- Types and operations --- */
@@ -117,35 +118,7 @@ struct pair {
 };
 
 void fill(void* buffer, size_t count, const struct type* type, uint64_t seed) {
-  uint64_t state = seed;
-#define FILL(kind, per) \
-  for (size_t i = 0; i < (per)*count; ++i) ((kind*)buffer)[i] = (kind)(1 + draw(&state, 3))
-  if (type->type == MPI_INT || type->class == MAPS) {
-    FILL(int, (size_t)type->parts);
-  } else if (type->type == MPI_DOUBLE || type->class == COMPLEX) {
-    FILL(double, type->bytes / sizeof(double));
-  } else if (type->type == MPI_FLOAT) {
-    FILL(float, 1);
-  } else if (type->type == MPI_LONG || type->type == MPI_UINT64_T) {
-    FILL(int64_t, 1);
-  } else if (type->type == MPI_SHORT) {
-    FILL(short, 1);
-  } else if (type->class == TRUTH) {
-    for (size_t i = 0; i < count; ++i) ((unsigned char*)buffer)[i] = (unsigned char)draw(&state, 2);
-  } else if (type->type == MPI_DOUBLE_INT) {
-    memset(buffer, 0, count * sizeof(struct pair));
-    for (size_t i = 0; i < count; ++i) {
-      ((struct pair*)buffer)[i].value = 1 + draw(&state, 3);
-      ((struct pair*)buffer)[i].index = world_rank;
-    }
-  } else if (type->type == MPI_2INT) {
-    for (size_t i = 0; i < count; ++i) {
-      ((int*)buffer)[2 * i] = (int)(1 + draw(&state, 3));
-      ((int*)buffer)[2 * i + 1] = world_rank;
-    }
-  } else {
-    for (size_t i = 0; i < count * type->bytes; ++i) ((unsigned char*)buffer)[i] = (unsigned char)(1 + draw(&state, 3));
-  }
+  fill_elements(buffer, count * type->bytes, type->class == MAPS ? MPI_UNSIGNED : type->type, world_rank, seed);
 }
 
 /* What lies between the members of a pair is nobody's, and the sign of a zero depends on the order of factors. */

@@ -54,7 +54,7 @@ static struct operation* new_operation(struct thread* t, int slot, uint64_t* sta
   return o;
 }
 
-/* Of what is moved and not counted with. */
+/* Draws types for data that is moved and not reduced. */
 static void draw_types(uint64_t* state, struct operation* o) {
   o->type = o->peer_type = draw_type(state, type_count);
   if (o->type->parts == 0 || !chance(state, 40)) return;

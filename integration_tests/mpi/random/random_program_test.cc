@@ -21,12 +21,13 @@
 namespace copse::mpi_test {
 namespace {
 
-// Of one program; all of it takes seconds.
+// Limits of one program, which takes seconds.
 constexpr absl::Duration kPatience = absl::Minutes(2), kPatienceAlone = absl::Minutes(1);
 constexpr uint32_t kNodes = 3;
 constexpr int kSeedsOfATest = 5;
 constexpr char kUnended[] = "not_ended_by_mpi_alone", kFailed[] = "failed_by_mpi_alone";
-// Of the seeds of a test: MPICH 4.0 truncates messages of pairs, Open MPI 4.1 those of its non-blocking calls.
+// This many seeds of a test may fail: MPICH 4.0 truncates messages of pairs, Open MPI 4.1 those of its non-blocking
+// calls.
 constexpr int kFailedMax = 1;
 
 int UnendedMax(const std::string& library) { return library == "openmpi" ? 1 : 0; }
@@ -44,7 +45,8 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   procs::ProcessCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   const std::string library = std::get<0>(GetParam());
-  const bool touches = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH") != nullptr;
+  const char* const touch = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH");
+  const bool touches = touch != nullptr && *touch != '\0';
   uint64_t offloaded = 0;
   int unended = 0, failed = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
