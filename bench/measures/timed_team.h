@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A team of real processes whose calls are timed, and whose plans are ours to choose.
-#ifndef COPSE_BENCH_TIMED_TEAM_H_
-#define COPSE_BENCH_TIMED_TEAM_H_
+#ifndef COPSE_BENCH_MEASURES_TIMED_TEAM_H_
+#define COPSE_BENCH_MEASURES_TIMED_TEAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -55,4 +55,4 @@ class TimedTeam {
 
 }  // namespace copse::bench
 
-#endif  // COPSE_BENCH_TIMED_TEAM_H_
+#endif  // COPSE_BENCH_MEASURES_TIMED_TEAM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/timed_team.h"
+#include "bench/measures/timed_team.h"
 
 #include <algorithm>
 #include <utility>
