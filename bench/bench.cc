@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
 namespace copse::bench {
@@ -35,6 +39,18 @@ bool Wanted(const Options& options, const Row& row) {
 bool WantedSystem(const Options& options, const std::string& system) {
   const std::vector<std::string>& wanted = options.systems;
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), system) != wanted.end();
+}
+
+std::string DescribeMachine() {
+  // The fourth field of the load average is what runs at this moment, this process included; the averages are still of
+  // what ended.
+  unsigned running = 0;
+  std::FILE* file = std::fopen("/proc/loadavg", "re");
+  if (file != nullptr) {
+    if (std::fscanf(file, "%*s %*s %*s %u", &running) != 1) running = 0;
+    std::fclose(file);
+  }
+  return absl::StrFormat("%d cores, %d others running", sysconf(_SC_NPROCESSORS_ONLN), running > 0 ? running - 1 : 0);
 }
 
 }  // namespace copse::bench

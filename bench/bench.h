@@ -35,6 +35,9 @@ std::string LabelOf(const Row& row);
 bool Wanted(const Options& options, const Row& row);
 bool WantedSystem(const Options& options, const std::string& system);
 
+// "2 cores, 3 others running": what a row's machine is.
+std::string DescribeMachine();
+
 }  // namespace copse::bench
 
 #endif  // COPSE_BENCH_BENCH_H_

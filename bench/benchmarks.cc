@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benchmarks.h"
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <functional>
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/analysis.h"
 
@@ -51,18 +47,6 @@ absl::Status RunBenchmark(const std::string& name, const Options& options, const
     return absl::OkStatus();
   }
   return absl::NotFoundError(absl::StrCat("no such benchmark (name=", name, ")"));
-}
-
-std::string DescribeMachine() {
-  // The fourth field of the load average is what runs at this moment, this process included; the averages are still of
-  // what ended.
-  unsigned running = 0;
-  std::FILE* file = std::fopen("/proc/loadavg", "re");
-  if (file != nullptr) {
-    if (std::fscanf(file, "%*s %*s %*s %u", &running) != 1) running = 0;
-    std::fclose(file);
-  }
-  return absl::StrFormat("%d cores, %d others running", sysconf(_SC_NPROCESSORS_ONLN), running > 0 ? running - 1 : 0);
 }
 
 }  // namespace copse::bench

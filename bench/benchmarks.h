@@ -36,9 +36,6 @@ absl::Status RunTnbcSteps(const Options& options, const Reporter& report);
 // The slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);
 
-// "2 cores, 3 others running": what a row's machine is.
-std::string DescribeMachine();
-
 }  // namespace copse::bench
 
 #endif  // COPSE_BENCH_BENCHMARKS_H_

@@ -55,16 +55,10 @@ std::vector<Row> RowsOf(const Tally& tally, const Row& blank) {
   if (tally.cells == 0) return {};
   // An unfinished cell of the first contender's has been taken for one of the libraries'.
   const uint32_t ahead = tally.ahead - tally.lost;
-  Row behind = blank, worst = blank;
-  behind.metric = "cells not ahead";
-  behind.unit = "%";
-  Summarize({100.0 * (tally.cells - ahead) / tally.cells}, &behind);
+  Row behind = Figure(blank, "cells not ahead", "%", {100.0 * (tally.cells - ahead) / tally.cells});
   behind.note = absl::StrCat(tally.cells - ahead, " of ", tally.cells);
-  worst.metric = "worst ratio";
-  worst.unit = "1";
-  Summarize({tally.worst_ratio}, &worst);
+  Row worst = Figure(blank, tally.lost > 0 ? kUnfinished : "worst ratio", "1", {tally.worst_ratio});
   worst.note = tally.worst;
-  if (tally.lost > 0) worst.metric = kUnfinished;
   return {behind, worst};
 }
 

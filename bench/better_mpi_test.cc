@@ -10,12 +10,7 @@ namespace copse::bench {
 namespace {
 
 Row Value(const std::string& system, double median) {
-  Row row;
-  row.what = "cell";
-  row.system = system;
-  row.metric = median > 0 ? "latency" : "unfinished";
-  row.median = median;
-  return row;
+  return {.what = "cell", .system = system, .metric = median > 0 ? "latency" : "unfinished", .median = median};
 }
 
 Row Ratio(const std::string& peer, double median) {
@@ -53,10 +48,7 @@ TEST(BetterMpiTest, OneThatDidNotFinishIsNotTheFaster) {
 std::vector<Row> TallyOf(const std::vector<Row>& rows) {
   Tally tally;
   for (const Row& row : Pass(rows)) Count(row, "copse", kBetterMpi, &tally);
-  Row blank;
-  blank.bench = "collectives";
-  blank.system = "copse";
-  return RowsOf(tally, blank);
+  return RowsOf(tally, {.bench = "collectives", .system = "copse"});
 }
 
 TEST(TallyTest, CellsAheadAreCounted) {

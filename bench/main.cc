@@ -14,6 +14,7 @@
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/bench.h"
@@ -49,7 +50,12 @@ void Define(const std::map<std::string, std::string>& summaries, Arguments* argu
   app->add_option("--only", options.only,
                   "cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text; several with | "
                   "between, * for anything");
-  app->add_option("--systems", options.systems, "of contests: copse, openmpi and so on alone")->delimiter(',');
+  app->add_option_function<std::string>(
+      "--systems",
+      [arguments](const std::string& list) {
+        arguments->options.systems = absl::StrSplit(list, ',', absl::SkipEmpty());
+      },
+      "of contests: copse, openmpi and so on alone, with commas between");
   app->add_option("--runs", options.runs, "of contests: how often each system is measured")->check(CLI::PositiveNumber);
   app->add_option("--budget", arguments->budget_ms, "of contests: how many ms a cell's calls go on")
       ->check(CLI::PositiveNumber);

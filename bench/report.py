@@ -249,7 +249,7 @@ def latency_plot(rows, load):
 PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
                  "best": "#cf222e"}
 
-# Of mgo-table, by the paper's names: algorithm and what it counts. FCEF and LA as each comes nearest to the table.
+# The algorithms of mgo-table by the paper's names, and what they count. FCEF and LA as each comes nearest to the table.
 NEAREST = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FEF": ("FEF_latency", "sound"), "FCEF": ("FCEF_bhat", "network"),
            "LA": ("LA_bhat", "network"), "MGO": ("MGO", "sound"), "best": ("best", "sound")}
 SOUND = {name: (name, "sound") for name in ("FT", "BT", "FCEF", "MGO", "best")}

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "nlohmann/json.hpp"
 
 namespace copse::bench {
@@ -12,16 +15,16 @@ const Provenance kProvenance = {
     .date = "2026-11-21", .commit = "abc", .command = "tools/bench latency", .machine = "2 cores"};
 
 Row Example() {
-  Row row;
-  row.bench = "latency";
-  row.what = "allreduce 48 B, idle";
-  row.system = "copse";
-  row.nodes = 4;
-  row.ppn = 2;
-  row.metric = "latency";
-  row.unit = "us";
-  return row;
+  return {.bench = "latency",
+          .what = "allreduce 48 B, idle",
+          .system = "copse",
+          .nodes = 4,
+          .ppn = 2,
+          .metric = "latency",
+          .unit = "us"};
 }
+
+nlohmann::json JsonOf(const Row& row) { return nlohmann::json::parse(ToJson(row, kProvenance)); }
 
 TEST(SummarizeTest, QuantilesLieBetweenTheValuesAroundThem) {
   Row row;
@@ -38,62 +41,43 @@ TEST(SummarizeTest, QuantilesLieBetweenTheValuesAroundThem) {
 }
 
 TEST(RowTest, JsonHasEveryFieldOfTheInterface) {
-  const auto json = nlohmann::json::parse(ToJson(Example(), kProvenance));
+  const nlohmann::json json = JsonOf(Example());
   for (const char* field :
        {"bench", "case", "system", "collective", "algorithm", "nodes", "ppn",  "ranks",  "bytes",   "metric", "unit",
         "runs",  "p10",  "median", "p90",        "seed",      "note",  "date", "commit", "command", "machine"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["ranks"], 8);
-  EXPECT_FALSE(json.contains("target"));
-  EXPECT_FALSE(json.contains("met"));
-  EXPECT_FALSE(json.contains("peer"));
   EXPECT_EQ(json["command"], "tools/bench latency");
+  for (const char* field : {"target", "met", "peer"}) EXPECT_FALSE(json.contains(field)) << field;
 }
 
 TEST(RowTest, ARatioNamesThePeer) {
   Row row = Example();
-  row.metric = "ratio";
   row.peer = "openmpi";
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["peer"], "openmpi");
+  EXPECT_EQ(JsonOf(row)["peer"], "openmpi");
   EXPECT_NE(ToTableLine(row).find("copse / openmpi"), std::string::npos);
-}
-
-TEST(RowTest, TheTableSaysWhetherATargetWasMet) {
-  Row row = Example();
-  EXPECT_EQ(ToTableLine(row).find("met"), std::string::npos);
-  row.target = 10;
-  row.median = 9;
-  EXPECT_NE(ToTableLine(row).find("10    met"), std::string::npos);
-  row.median = 11;
-  EXPECT_NE(ToTableLine(row).find("10    missed"), std::string::npos);
-}
-
-TEST(RowTest, TheTableNamesMetricsThatTheUnitDoesNotTell) {
-  Row row = Example();
-  row.metric = "latency";
-  EXPECT_EQ(ToTableLine(row).find(", latency"), std::string::npos);
-  row.metric = "lateness p99";
-  EXPECT_NE(ToTableLine(row).find(row.what + ", lateness p99\n"), std::string::npos);
 }
 
 TEST(RowTest, ATargetSaysWhetherItWasMet) {
   Row row = Example();
+  EXPECT_EQ(ToTableLine(row).find("met"), std::string::npos);
   row.target = 10;
-  row.median = 10;
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], true);
-  row.median = 10.5;
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], false);
-  row.median = 0;
-  row.metric = "unfinished";
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], false);
+  for (const auto& [median, metric, met] :
+       {std::tuple(10, "latency", true), std::tuple(11, "latency", false), std::tuple(0, "unfinished", false)}) {
+    row.median = median;
+    row.metric = metric;
+    EXPECT_EQ(JsonOf(row)["met"], met) << metric << " " << median;
+    EXPECT_NE(ToTableLine(row).find(met ? "10    met" : "10    missed"), std::string::npos) << metric << " " << median;
+  }
+  EXPECT_EQ(ToTableLine(row).find(" 0 "), std::string::npos);  // an unfinished cell shows no figures
 }
 
-TEST(RowTest, AnUnfinishedCellShowsNoFigures) {
+TEST(RowTest, TheTableNamesMetricsThatTheUnitDoesNotTell) {
   Row row = Example();
-  row.metric = "unfinished";
-  EXPECT_NE(ToTableLine(row).find("unfinished"), std::string::npos);
-  EXPECT_EQ(ToTableLine(row).find(" 0 "), std::string::npos);
+  EXPECT_EQ(ToTableLine(row).find(", latency"), std::string::npos);
+  row.metric = "lateness p99";
+  EXPECT_NE(ToTableLine(row).find(row.what + ", lateness p99\n"), std::string::npos);
 }
 
 TEST(RowTest, CopseIsToldFromItsPeers) {

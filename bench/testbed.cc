@@ -65,6 +65,19 @@ RankProcesses::~RankProcesses() {
   if (!processes.empty()) front()->AwaitEnd(kFarewell).IgnoreError();
 }
 
+absl::StatusOr<RankProcesses> StartCopseRanks(ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
+                                              const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
+  RankProcesses ranks;
+  for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
+    ASSIGN_OR_RETURN(
+        ranks.processes.emplace_back(),
+        cluster->StartApplication(rank / ppn, Joined({program}, arguments),
+                                  {{"BENCH_RANK", absl::StrCat(rank)}, {"BENCH_SIZE", absl::StrCat(nodes * ppn)}}));
+  }
+  return ranks;
+}
+
 absl::StatusOr<std::unique_ptr<Testbed>> Testbed::Open(const TestbedOptions& options) {
   std::unique_ptr<Testbed> testbed(new Testbed(options));
   RETURN_IF_ERROR(testbed->Start());
@@ -120,7 +133,7 @@ std::string Testbed::RulesText() const {
 }
 
 absl::StatusOr<RankProcesses> Testbed::StartRanks(const std::string& system, const RankLaunch& launch) {
-  if (system == "copse") return StartCopse(launch);
+  if (system == "copse") return StartCopseRanks(cluster_.get(), nodes(), launch.ppn, launch.arguments);
   if (options_.loopback) {
     return absl::InvalidArgumentError(absl::StrCat("not on loopback, which has no nodes for it (system=", system, ")"));
   }
@@ -131,19 +144,6 @@ absl::StatusOr<RankProcesses> Testbed::StartRanks(const std::string& system, con
 
 std::string Testbed::NextFile(const std::string& kind) {
   return absl::StrCat(cluster_->folder(), "/r", files_++, ".", kind);
-}
-
-absl::StatusOr<RankProcesses> Testbed::StartCopse(const RankLaunch& launch) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
-  RankProcesses ranks;
-  for (uint32_t rank = 0; rank < nodes() * launch.ppn; ++rank) {
-    const uint32_t node = rank / launch.ppn;
-    ASSIGN_OR_RETURN(auto process, cluster_->StartApplication(node, Joined({program}, launch.arguments),
-                                                              {{"BENCH_RANK", absl::StrCat(rank)},
-                                                               {"BENCH_SIZE", absl::StrCat(nodes() * launch.ppn)}}));
-    ranks.processes.push_back(std::move(process));
-  }
-  return ranks;
 }
 
 absl::StatusOr<RankProcesses> Testbed::StartSockets(const RankLaunch& launch) {

@@ -36,6 +36,10 @@ struct RankProcesses {
   std::string DescribeFailed() const;
 };
 
+// Starts rank r of Copse's rank program on node r / ppn of the cluster, for all of its `nodes`.
+absl::StatusOr<RankProcesses> StartCopseRanks(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
+                                              const std::vector<std::string>& arguments);
+
 struct TestbedOptions {
   uint32_t nodes = 0;
   std::string parent;  // where its folders are made; empty: the system's
@@ -92,7 +96,6 @@ class Testbed {
   absl::Status Start();
   std::string TopologyText() const;
   std::string RulesText() const;
-  absl::StatusOr<RankProcesses> StartCopse(const RankLaunch& launch);
   absl::StatusOr<RankProcesses> StartSockets(const RankLaunch& launch);
   absl::StatusOr<RankProcesses> StartMpi(const std::string& system, const RankLaunch& launch);
   // A name in the cluster's folder that no other launch has.

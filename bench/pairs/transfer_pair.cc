@@ -46,8 +46,7 @@ enum class TransferWay {
 struct TransferStream {
   uint32_t number = 0;  // what the pieces hold depends on it
   uint32_t pieces = 0;
-  uint32_t bytes = 0;        // of each
-  uint32_t checks_each = 0;  // 1: no two pieces are alike, and each is compared; 0: those of the last window are
+  uint32_t bytes = 0;  // of each
 };
 
 constexpr unsigned kPieceId = 1;    // header: number of the piece; with its data
@@ -134,7 +133,10 @@ class TransferSide {
 
   void Fill(const TransferStream& stream) {
     piece_bytes_ = stream.bytes;
-    for (uint32_t slot = 0; slot < kPiecesUnderWay; ++slot) FillPiece(stream, slot);
+    for (uint32_t slot = 0; slot < kPiecesUnderWay; ++slot) {
+      auto* words = reinterpret_cast<uint64_t*>(SlotOf(slot));
+      for (uint64_t i = 0; i < stream.bytes / sizeof(uint64_t); ++i) words[i] = WordOf(stream.number, slot, i);
+    }
   }
 
   // Returns once the receiver has said that it has all.
@@ -144,14 +146,12 @@ class TransferSide {
     for (uint32_t i = 0; i < stream.pieces; ++i) {
       std::array<void*, 2>& requests = requests_[i % kPiecesUnderWay];
       while (i >= taken_ + kPiecesUnderWay || !UcxDone(&requests[0]) || !UcxDone(&requests[1])) RETURN_IF_ERROR(Wait());
-      if (stream.checks_each != 0) FillPiece(stream, i);
       RETURN_IF_ERROR(SendPiece(stream, i));
     }
     while (taken_ < stream.pieces) RETURN_IF_ERROR(Wait());
     return FinishRequests();
   }
 
-  // DATA_LOSS if a piece holds anything else than what was sent.
   absl::Status Receive(const TransferStream& stream) {
     piece_bytes_ = stream.bytes;
     uint32_t got = 0;
@@ -160,7 +160,6 @@ class TransferSide {
       CopyKept();
       for (; arrived_[got % kPiecesUnderWay] && got < stream.pieces; ++got) {
         arrived_[got % kPiecesUnderWay] = false;
-        if (stream.checks_each != 0) RETURN_IF_ERROR(VerifyPiece(stream, got));
         if ((got + 1) % kPiecesPerTaken == 0) RETURN_IF_ERROR(SendTaken(got + 1));
       }
     }
@@ -172,11 +171,15 @@ class TransferSide {
     return absl::OkStatus();
   }
 
+  // DATA_LOSS if a slot holds anything else than what was sent.
   absl::Status Verify(const TransferStream& stream) {
     for (uint32_t slot = 0; slot < kPiecesUnderWay; ++slot) {
-      // Streams that check each piece have filled a slot anew for each.
-      const uint32_t piece = stream.checks_each != 0 ? stream.pieces - kPiecesUnderWay + slot : slot;
-      RETURN_IF_ERROR(VerifyPiece(stream, piece));
+      const auto* words = reinterpret_cast<const uint64_t*>(SlotOf(slot));
+      for (uint64_t i = 0; i < stream.bytes / sizeof(uint64_t); ++i) {
+        if (words[i] == WordOf(stream.number, slot, i)) continue;
+        return absl::DataLossError(absl::StrCat("stream ", stream.number, ": slot ", slot, " is wrong from byte ",
+                                                i * sizeof(uint64_t), " of ", stream.bytes));
+      }
     }
     return absl::OkStatus();
   }
@@ -192,21 +195,6 @@ class TransferSide {
   // Slots lie together: a stride of a power of two would put all of them into the same lines of the caches.
   size_t OffsetOf(uint64_t piece) const { return piece % kPiecesUnderWay * piece_bytes_; }
   uint8_t* SlotOf(uint64_t piece) { return memory_.get() + OffsetOf(piece); }
-
-  void FillPiece(const TransferStream& stream, uint32_t piece) {
-    auto* words = reinterpret_cast<uint64_t*>(SlotOf(piece));
-    for (uint64_t i = 0; i < stream.bytes / sizeof(uint64_t); ++i) words[i] = WordOf(stream.number, piece, i);
-  }
-
-  absl::Status VerifyPiece(const TransferStream& stream, uint32_t piece) {
-    const auto* words = reinterpret_cast<const uint64_t*>(SlotOf(piece));
-    for (uint64_t i = 0; i < stream.bytes / sizeof(uint64_t); ++i) {
-      if (words[i] == WordOf(stream.number, piece, i)) continue;
-      return absl::DataLossError(absl::StrCat("stream ", stream.number, ": piece ", piece, " is wrong from byte ",
-                                              i * sizeof(uint64_t), " of ", stream.bytes));
-    }
-    return absl::OkStatus();
-  }
 
   absl::Status Export() {
     ucp_mem_map_params_t params{};
@@ -341,7 +329,7 @@ class TransferSide {
 };
 
 constexpr uint32_t kStreamsPerCell = 8;
-constexpr uint32_t kPiecesChecked = 4 * kPiecesUnderWay;
+constexpr uint32_t kPiecesTried = 4 * kPiecesUnderWay;
 
 // The same in both processes.
 struct Cell {
@@ -383,7 +371,7 @@ struct Took {
 };
 
 absl::StatusOr<Took> RunStream(const PairEnd& pair, TransferSide* side, const TransferStream& stream) {
-  if (stream.checks_each == 0) side->Fill(stream);
+  side->Fill(stream);
   RETURN_IF_ERROR(pair.Notify(stream));
   bool ready = false;
   RETURN_IF_ERROR(pair.Receive(&ready));
@@ -402,12 +390,11 @@ absl::Status RunSender(const PairEnd& pair, TransferSide* side, const std::vecto
                        uint32_t pieces_max) {
   TransferStream stream;
   for (size_t i = 0; i < cells.size(); ++i) {
-    stream = {.number = stream.number + 1, .pieces = kPiecesChecked, .bytes = cells[i].bytes, .checks_each = 1};
+    stream = {.number = stream.number + 1, .pieces = kPiecesTried, .bytes = cells[i].bytes};
     RETURN_IF_ERROR(RunStream(pair, side, stream).status());
-    stream.checks_each = 0;
     ++stream.number;
     ASSIGN_OR_RETURN(const Took trial, RunStream(pair, side, stream));
-    const double fit = budget_ns / kStreamsPerCell / static_cast<double>(trial.ns) * kPiecesChecked;
+    const double fit = budget_ns / kStreamsPerCell / static_cast<double>(trial.ns) * kPiecesTried;
     stream.pieces = static_cast<uint32_t>(std::clamp<double>(fit, kPiecesUnderWay, pieces_max));
     stream.pieces -= stream.pieces % kPiecesUnderWay;
     std::printf("%zu", i);

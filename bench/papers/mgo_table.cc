@@ -39,9 +39,10 @@ constexpr double kPublishedMs[][6] = {
 // How an algorithm counts while it chooses edges. What a tree takes is always counted by the paper's section 3.1.
 enum class Choosing : uint8_t {
   kSound,    // by section 3.1
-  kNetwork,  // a sender is busy until the transfer's end, as in the paper of FCEF and LA, and overheads are left out
+  kBhat,     // a sender is busy until the transfer's end, as in the paper of FCEF and LA
+  kNetwork,  // the same, and overheads are left out: edges cost latency and rate alone
 };
-constexpr const char* kChoosingNames[] = {"sound", "network"};
+constexpr const char* kChoosingNames[] = {"sound", "bhat", "network"};
 
 struct Method {
   const char* name;       // in the paper
@@ -50,11 +51,19 @@ struct Method {
 };
 // Trees by number and FEF do not count at all, and MGO is defined by section 3.1.
 constexpr Method kMethods[] = {
-    {"FT", "FT", Choosing::kSound},           {"BT", "BT", Choosing::kSound},
-    {"FEF", "FEF_latency", Choosing::kSound}, {"FEF", "FEF_cost", Choosing::kSound},
-    {"FCEF", "FCEF", Choosing::kSound},       {"FCEF", "FCEF_bhat", Choosing::kNetwork},
-    {"LA", "LA", Choosing::kSound},           {"LA", "LA_bhat", Choosing::kNetwork},
-    {"MGO", "MGO", Choosing::kSound},         {"best", "best", Choosing::kSound},
+    {"FT", "FT", Choosing::kSound},
+    {"BT", "BT", Choosing::kSound},
+    {"FEF", "FEF_latency", Choosing::kSound},
+    {"FEF", "FEF_cost", Choosing::kSound},
+    {"FCEF", "FCEF", Choosing::kSound},
+    {"FCEF", "FCEF_bhat", Choosing::kBhat},
+    {"FCEF", "FCEF_bhat", Choosing::kNetwork},
+    {"LA", "LA", Choosing::kSound},
+    {"LA", "LA_bhat", Choosing::kBhat},
+    {"LA", "LA_bhat", Choosing::kNetwork},
+    {"MGO", "MGO", Choosing::kSound},
+    {"MGO_jackson", "MGO_jackson", Choosing::kSound},
+    {"best", "best", Choosing::kSound},
 };
 constexpr size_t kMethodCount = std::size(kMethods);
 
@@ -191,7 +200,7 @@ class Improvements {
     }
   }
 
-  static constexpr size_t kMgo = kMethodCount - 2;
+  static constexpr size_t kMgo = kMethodCount - 3;
 
  private:
   std::vector<uint32_t> nodes_;

@@ -6,7 +6,7 @@
 namespace copse::bench::papers {
 namespace {
 
-// Of a call of 100: 4 ranks a node, 16 blocks.
+// A call takes 100; 4 ranks a node, 16 blocks.
 CallAndComputation Alltoall(double unrelated, double related, double rest = 0) {
   return {.call = 100, .unrelated = unrelated, .related = related, .rest = rest, .blocks = 16, .first_part = 0.25};
 }

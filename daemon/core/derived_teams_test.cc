@@ -3,6 +3,7 @@
 // When companions are asked for, and what becomes of the calls that wait for them.
 #include "daemon/core/derived_teams.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -286,6 +287,23 @@ TEST_F(DerivedTeamsTest, LeavesWithItsTeam) {
   core_.OnPlannerDown();
   core_.OnPlannerUp();
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+// The planner calls off the formation of a derived team that broke with its parent.
+TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
+  Post(0);
+  const uint64_t request = Take<schedule::JoinTeam>().request;
+  core_.OnPlannerMessage(PrepareDerived());
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "rank 2 lost"}});
+  core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom, .requests = {request}});
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  core_.CheckInvariants();
+  core_.OnPlannerDown();
+  sent_.clear();
+  core_.OnPlannerUp();
+  EXPECT_TRUE(std::ranges::none_of(Take<schedule::Register>().teams, [](const schedule::RunningTeam& team) {
+    return team.layout.id == kDerived;
+  }));
 }
 
 TEST_F(DerivedTeamsTest, NoLeaveWhileACallWaits) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "bench/process_usage.h"
+#include "bench/measures/process_usage.h"
 
 namespace copse::bench {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "bench/measures/timed_team.h"
 #include "bench/testbed.h"
-#include "bench/timed_team.h"
 #include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A team of real processes whose calls are timed, and whose plans are ours to choose.
-#ifndef COPSE_BENCH_TIMED_TEAM_H_
-#define COPSE_BENCH_TIMED_TEAM_H_
+#ifndef COPSE_BENCH_MEASURES_TIMED_TEAM_H_
+#define COPSE_BENCH_MEASURES_TIMED_TEAM_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bench/testbed.h"
 #include "collectives/call_arguments.h"
 #include "schedule/plan.h"
-#include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {
@@ -46,13 +47,14 @@ class TimedTeam {
   const schedule::TeamShape& shape() const { return shape_; }
 
  private:
-  TimedTeam(procs::ProcessCluster* cluster, schedule::TeamShape shape) : cluster_(cluster), shape_(std::move(shape)) {}
+  TimedTeam(procs::ProcessCluster* cluster, schedule::TeamShape shape, RankProcesses ranks)
+      : cluster_(cluster), shape_(std::move(shape)), ranks_(std::move(ranks)) {}
 
   procs::ProcessCluster* const cluster_;
   const schedule::TeamShape shape_;
-  std::vector<std::unique_ptr<procs::ChildProcess>> ranks_;
+  RankProcesses ranks_;
 };
 
 }  // namespace copse::bench
 
-#endif  // COPSE_BENCH_TIMED_TEAM_H_
+#endif  // COPSE_BENCH_MEASURES_TIMED_TEAM_H_

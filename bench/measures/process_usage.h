@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a process uses, as the kernel counts it.
-#ifndef COPSE_BENCH_PROCESS_USAGE_H_
-#define COPSE_BENCH_PROCESS_USAGE_H_
+#ifndef COPSE_BENCH_MEASURES_PROCESS_USAGE_H_
+#define COPSE_BENCH_MEASURES_PROCESS_USAGE_H_
 
 #include <sys/types.h>
 
@@ -24,4 +24,4 @@ absl::StatusOr<Pss> ReadPss(pid_t pid);
 
 }  // namespace copse::bench
 
-#endif  // COPSE_BENCH_PROCESS_USAGE_H_
+#endif  // COPSE_BENCH_MEASURES_PROCESS_USAGE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/timed_team.h"
+#include "bench/measures/timed_team.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,12 +10,9 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/plans.h"
-#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {
-
-using procs::ChildProcess;
 
 constexpr char kTeam[] = "bench";  // as rank_copse.c calls it
 
@@ -26,14 +23,8 @@ absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluste
   schedule::TeamShape shape;
   shape.node_count = nodes;
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) shape.node_of_rank.push_back(NodeIndex(rank / ppn));
-  std::unique_ptr<TimedTeam> team(new TimedTeam(cluster, std::move(shape)));
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
-  for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
-    ASSIGN_OR_RETURN(auto child, cluster->StartApplication(
-                                     rank / ppn, {program, "serve"},
-                                     {{"BENCH_RANK", absl::StrCat(rank)}, {"BENCH_SIZE", absl::StrCat(nodes * ppn)}}));
-    team->ranks_.push_back(std::move(child));
-  }
+  ASSIGN_OR_RETURN(RankProcesses ranks, StartCopseRanks(cluster, nodes, ppn, {"serve"}));
+  std::unique_ptr<TimedTeam> team(new TimedTeam(cluster, std::move(shape), std::move(ranks)));
   // Until all are in.
   RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, 0, 1, timeout).status());
   return team;
@@ -50,9 +41,9 @@ absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint6
   const absl::Time deadline = absl::Now() + timeout;
   const std::string request =
       absl::StrCat("latency:", std::string(CollectiveName(collective)), ":", bytes, " ", warm_up, " ", calls, "\n");
-  for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->Write(request));
+  for (const auto& rank : ranks_.processes) RETURN_IF_ERROR(rank->Write(request));
   std::vector<double> slowest(calls, 0);
-  for (const auto& rank : ranks_) {
+  for (const auto& rank : ranks_.processes) {
     ASSIGN_OR_RETURN(const std::string line, rank->ReadLine(deadline - absl::Now()));
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (words.size() != calls + 1) {  // behind the number of the cell
@@ -68,12 +59,9 @@ absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint6
 }
 
 absl::Status TimedTeam::Stop(absl::Duration timeout) {
-  for (const auto& rank : ranks_) rank->CloseInput();
-  for (const auto& rank : ranks_) {
-    RETURN_IF_ERROR(rank->AwaitEnd(timeout));
-    if (rank->exit_code() != 0) return absl::InternalError(absl::StrCat("rank_copse: ", rank->DescribeEnd()));
-  }
-  ranks_.clear();
+  for (const auto& rank : ranks_.processes) rank->CloseInput();
+  RETURN_IF_ERROR(ranks_.AwaitEnd(timeout));
+  ranks_.processes.clear();
   return absl::OkStatus();
 }
 

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "bench/process_usage.h"
+#include "bench/measures/process_usage.h"
 #include "bench/testbed.h"
 
 namespace copse::bench {

@@ -43,7 +43,6 @@ struct Cell {
   Collective collective;
   std::string algorithm;
   uint32_t nodes;
-  uint32_t ppn;
   uint64_t bytes;
   std::string counts = {};  // of irregular collectives
   bool counts_known = false;
@@ -66,7 +65,7 @@ absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
   schedule::TeamShape shape{.node_of_rank = {}, .node_count = cell.nodes};
   for (uint32_t v = 0; v < cell.nodes; ++v) {
     names.push_back(topology.nodes()[v].name);
-    shape.node_of_rank.insert(shape.node_of_rank.end(), cell.ppn, NodeIndex(v));
+    shape.node_of_rank.push_back(NodeIndex(v));
   }
   ASSIGN_OR_RETURN(const auto costs, planner::TeamCosts::Create(names, topology, topology.costs()));
   const Collective regular = PlanCollective(cell.collective);
@@ -131,7 +130,6 @@ Cell CellOf(const Case& each) {
   return {.collective = *CollectiveFromName(each.row.collective),
           .algorithm = each.line.at("algorithm"),
           .nodes = each.row.nodes,
-          .ppn = each.row.ppn,
           .bytes = each.row.bytes,
           .counts = TextOf(each.line, "counts"),
           .counts_known = each.line.contains("known")};
@@ -166,7 +164,6 @@ absl::Status RunScale(const Options& options, const Contest& contest, const Repo
                         told.most.list_bytes >> 10);
     report(Figure(row, "memory", "KiB", {KilobytesOf(told.most)}));
     row.note.clear();
-    if (cell.ppn > 1) continue;
     const auto [last_nodes, last_us] = last[row.what];
     if (2 * last_nodes == cell.nodes) {
       row.note = "beside half the ranks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/process_usage.h"
+#include "bench/measures/process_usage.h"
 
 #include <time.h>
 

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "bench/measures/timed_team.h"
 #include "bench/plans.h"
 #include "bench/temporary_file.h"
-#include "bench/timed_team.h"
 #include "bench/wide_area.h"
 #include "collectives/call_arguments.h"
 #include "planner/topology/topology_yaml.h"
@@ -103,12 +103,9 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
     over = true;
     calling.join();
     row = RowOf(slowing, "");
-    row.metric = "calls lost or wrong";
-    row.unit = "calls";
     row.note = lost_or_wrong.ok() ? absl::StrCat("of ", made, " while daemons measured and the team was switched")
                                   : std::string(lost_or_wrong.message());
-    Summarize({lost_or_wrong.ok() ? 0.0 : 1.0}, &row);
-    report(row);
+    report(Figure(row, "calls lost or wrong", "calls", {lost_or_wrong.ok() ? 0.0 : 1.0}));
     RETURN_IF_ERROR(lost_or_wrong);
     RETURN_IF_ERROR(probed.status());
 
