@@ -196,7 +196,7 @@ class OptionsParser {
         for (int i = 0; i < kCollectiveCount; ++i) options_.collectives.push_back(static_cast<Collective>(i));
         continue;
       }
-      Collective collective;
+      Collective collective = {};
       RETURN_IF_ERROR(Choose("-c: no such collective", name, CollectiveNames(), &collective));
       options_.collectives.push_back(collective);
     }

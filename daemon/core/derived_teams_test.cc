@@ -301,9 +301,8 @@ TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
   core_.OnPlannerDown();
   sent_.clear();
   core_.OnPlannerUp();
-  EXPECT_TRUE(std::ranges::none_of(Take<schedule::Register>().teams, [](const schedule::RunningTeam& team) {
-    return team.layout.id == kDerived;
-  }));
+  EXPECT_TRUE(std::ranges::none_of(Take<schedule::Register>().teams,
+                                   [](const schedule::RunningTeam& team) { return team.layout.id == kDerived; }));
 }
 
 TEST_F(DerivedTeamsTest, NoLeaveWhileACallWaits) {
