@@ -25,7 +25,7 @@ void Mailbox::Post(std::function<void()> letter) {
     MutexLock lock(&mutex_);
     was_empty = letters_.empty();
     letters_.push_back(std::move(letter));
-    any_.store(true, std::memory_order_seq_cst);
+    any_.store(true, std::memory_order_seq_cst);  // pairs with Drain's load
   }
   // The letter is queued before the write, so the woken thread finds it. The count never comes near its limit of 2^64
   // - 2.
@@ -33,12 +33,14 @@ void Mailbox::Post(std::function<void()> letter) {
 }
 
 bool Mailbox::Drain() {
+  // Pairs with Post's store: a Post that this misses found no letters and writes the event afterwards, so the loop
+  // comes again.
   if (!any_.load(std::memory_order_seq_cst)) return false;
   std::deque<std::function<void()>> letters;
   {
     MutexLock lock(&mutex_);
     letters.swap(letters_);
-    any_.store(false, std::memory_order_seq_cst);
+    any_.store(false, std::memory_order_seq_cst);  // Post's store comes before or after, under the same lock
   }
   for (std::function<void()>& letter : letters) letter();
   return true;

@@ -51,6 +51,8 @@ ClientPort::ClientPort(const PortSizes& sizes, GroupWake* groups, UniqueFd fd, M
 }
 
 absl::StatusOr<uint32_t> ClientPort::Posted() const {
+  // Pairs with the client's store of dq_tail: the descriptors before it are seen. Both are seq_cst, as the daemon says
+  // that it sleeps before it looks here, and the client looks whether it sleeps after its store.
   const uint64_t tail = header_->dq_tail.load(std::memory_order_seq_cst);
   const uint64_t posted = tail - dq_head_;
   if (posted > sizes_.dq_entries) {
@@ -110,6 +112,8 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, const schedule::Fai
 }
 
 bool ClientPort::WakeIfWaiting() {
+  // Pairs with the client's store of eq_waiting: Put changed the futex word before, so either that client sees the new
+  // word or this sees it waiting.
   switch (header_->eq_waiting.load(std::memory_order_seq_cst)) {
     case ring::kWaitsOnNothing:
       return false;
