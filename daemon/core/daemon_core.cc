@@ -50,7 +50,7 @@ bool DaemonCore::Progress() {
   bool any = engine_.Progress(kTurnBytes);
   const absl::Time now = clock_->Now();
   if (measuring) turn_cost_ = now - before;
-  silence_.OnGap(now - last_progress_, now, timeouts());
+  silence_.OnGap(now - last_progress_, now, options_.node_timeout);
   last_progress_ = now;
   if (any && trace() != nullptr) trace()->Stamp(now);
   any |= HandlePeers();

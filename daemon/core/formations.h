@@ -80,6 +80,7 @@ class Formations {
   // A neighbor or the planner may break a team before its commit has come. Fails the joins of such teams, and returns
   // the teams.
   std::vector<TeamId> FailBroken();
+  bool AnyForming() const { return !forming_.empty(); }
 
   // Dies if an invariant does not hold.
   void CheckInvariants() const;

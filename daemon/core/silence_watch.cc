@@ -14,8 +14,7 @@ constexpr int kVerdictWait = 4;
 
 }  // namespace
 
-void SilenceWatch::OnGap(absl::Duration gap, absl::Time now, const Timeouts& timeouts) {
-  if (gap <= timeouts.node_timeout / 2) return;
+void SilenceWatch::AllowFor(absl::Duration gap, absl::Time now) {
   neighbours_->AllowFor(gap);
   stood_still_ = gap;
   went_on_ = now;

@@ -30,7 +30,9 @@ class SilenceWatch {
       : neighbours_(neighbours), planner_(planner), teams_(teams) {}
 
   // This daemon did nothing for `gap`, until `now`: that time is not the neighbors' silence.
-  void OnGap(absl::Duration gap, absl::Time now, const Timeouts& timeouts);
+  void OnGap(absl::Duration gap, absl::Time now, absl::Duration node_timeout) {
+    if (gap + gap > node_timeout) AllowFor(gap, now);  // each turn of the loop comes here
+  }
   // Neighbors close the connection to a daemon that is silent for too long, and then it is not they that are lost.
   // Returns how long this daemon stood still if they may have done so lately; else zero.
   absl::Duration GivenUpAfter(absl::Time now, const Timeouts& timeouts) const;
@@ -40,6 +42,7 @@ class SilenceWatch {
   std::vector<Incarnation> Weigh(absl::Time now, const Timeouts& timeouts, absl::FunctionRef<void(Incarnation)> lose);
 
  private:
+  void AllowFor(absl::Duration gap, absl::Time now);
   void Accuse(Incarnation peer, absl::Time now, const Timeouts& timeouts);
 
   NeighbourTable* const neighbours_;

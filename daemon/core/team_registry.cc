@@ -173,6 +173,7 @@ void TeamRegistry::OnFormed(Team* team) {
 }
 
 void TeamRegistry::RemoveBrokenFormations() {
+  if (!formations_.AnyForming()) return;  // each turn of the loop comes here
   for (const TeamId id : formations_.FailBroken()) {
     SayLeft(*teams_.Find(id));
     teams_.Remove(id);
