@@ -209,9 +209,10 @@ void DerivedTeams::Dropped(const schedule::TeamLayout& layout) {
 // --- With the team ---
 
 std::vector<TeamId> DerivedTeams::Of(TeamId team) const {
+  // An attempt that has failed has no entry here any more, but may be in the table until its parent goes.
   std::vector<TeamId> found;
-  for (auto it = derived_.lower_bound({team, Family::kCommon}); it != derived_.end() && it->first.first == team; ++it) {
-    if (it->second.id != TeamId{0}) found.push_back(it->second.id);
+  for (const auto& [id, derived] : *teams_) {
+    if (schedule::IsCompanion(derived->layout().identity) && derived->layout().parent == team) found.push_back(id);
   }
   return found;
 }

@@ -289,6 +289,16 @@ TEST_F(DerivedTeamsTest, LeavesWithItsTeam) {
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
 }
 
+// A replaced planner calls off what it does not know.
+TEST_F(DerivedTeamsTest, AnAbortOfACommittedOneThatBrokeChangesNothing) {
+  core_.OnPlannerMessage(PrepareDerived());
+  Take<schedule::PrepareReply>();
+  CommitDerived();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "rank 2 lost"}});
+  core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom});
+  EXPECT_EQ(EndOf(0, Post(0)).text, "rank 2 lost");
+}
+
 // The planner calls off the formation of a derived team that broke with its parent.
 TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
   Post(0);

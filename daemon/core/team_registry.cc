@@ -277,11 +277,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
       formations_.FailJoin(request, m.why);
     }
   }
-  Team* const team = teams_.Find(m.team);
-  // RemoveBrokenFormations ends a broken formation, but of a derived team: nobody joins that one here.
-  const bool goes_on =
-      team != nullptr && (team->ready() || (team->broken() && !schedule::IsCompanion(team->layout().identity)));
-  if (goes_on) {
+  if (Team* team = teams_.Find(m.team); team != nullptr && (team->ready() || team->broken())) {
     team->Abort(m.epoch);
     teams_.Pump();
   } else if (team != nullptr) {
