@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locks for the few places with threads: the log, and the skins that post events to the single-threaded core.
+// Locks for the few places with several threads: the log, base/lost_memory.cc, and the threads of gRPC and the queues
+// by which they post events to the single-threaded core.
 //
 // absl::Mutex is not used: Debian's Abseil is built without sanitizers, so TSAN cannot see it lock and reports false
 // races. These are pthread locks, which it sees, with the annotations that clang's -Wthread-safety checks.
@@ -17,7 +18,7 @@
 
 namespace copse {
 
-// A non-recursive lock. Guard data with ABSL_GUARDED_BY(mutex_).
+// Mutex is a non-recursive lock. Guard data with ABSL_GUARDED_BY(mutex_).
 class ABSL_LOCKABLE Mutex {
  public:
   constexpr Mutex() = default;
@@ -44,7 +45,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// A condition variable. Waits may return spuriously: call them in a loop that checks the guarded data.
+// Waits of a CondVar may end spuriously, so call them in a loop that checks the guarded data. `*mutex` is held before
+// and after each.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

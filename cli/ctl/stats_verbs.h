@@ -16,13 +16,14 @@ namespace copse::ctl {
 
 std::vector<Verb> StatsVerbs();
 
-// Renders a table without counters that are 0.
+// Renders the counters of each node: as a table without those that are 0, or as JSON with all.
 std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
-// Renders the changes of counters from `before` to `after`, `apart` from each other: only those that changed.
+// Renders the changes of counters between two replies that were received `apart` from each other. The table has only
+// counters that changed; JSON also has the values of all. Nodes that `before` lacks are left out.
 std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,
                           const Style& style);
-// Renders percentiles of the calls' durations, by collective, size class and part: each node's, and for several nodes
-// also their total. Rows that are no histograms are left out.
+// Renders percentiles of the calls' durations for each node, by collective, size class and part of the call. The table
+// adds the total of several nodes; JSON adds the counters. Rows that are not valid histograms are left out.
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style);
 // `round_trip` is the time from here to the planner and back. `node` is empty if the planner itself was pinged.
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,

@@ -45,7 +45,8 @@ constexpr uint8_t kFailed = 1;
 constexpr int kLoopThread = 1;
 constexpr int kEngineThread = 2;
 constexpr int kFirstClientThread = 10;
-// The record after a packet's counts as its handling if it follows within this time.
+// A packet's handling is drawn until the next record, but no longer than this, since the engine may have been idle in
+// between.
 constexpr int64_t kHandlingMaxNs = 2000;
 
 uint32_t TagOf(uint64_t incarnation) { return static_cast<uint32_t>(incarnation ^ (incarnation >> 32)); }
@@ -320,12 +321,14 @@ class NodePicture {
     Slice(tid, call.begin, end, name + how, "call", args);
     const auto arrived = arrived_.find({call.team, call.call});
     int64_t all_here = arrived == arrived_.end() ? end : std::clamp(arrived->second, call.begin, end);
-    if (all_here - call.begin == 1) all_here = call.begin;  // its own arrival
+    // Records with the same reading of the clock are 1 ns apart, so this rank was the last one to arrive and did not
+    // wait.
+    if (all_here - call.begin == 1) all_here = call.begin;
     if (all_here > call.begin) Slice(tid, call.begin, all_here, "waits for ranks of this node", "wait", args);
     if (end > all_here) Slice(tid, all_here, end, "network and other nodes", "network", args);
   }
 
-  // Returns "rank 3 of team 1" for the usual client, which has one rank.
+  // Returns "rank 3 of team 1, client 7" for the usual client, which has one rank, and "client 7, 2 ranks" for others.
   std::string NameOf(uint32_t client) const {
     const auto& ranks = clients_.at(client);
     if (ranks.size() != 1) return absl::StrCat("client ", client, ", ", ranks.size(), " ranks");
@@ -341,7 +344,8 @@ class NodePicture {
                  absl::StrFormat(R"(,"s":"%c","args":{"team":%u,"call":%u})", scope, r.team, r.call));
   }
 
-  // Returns when a record's event was handled, if only the next record shows it.
+  // Returns the time until which the record's event is drawn: that of the next record, but at most kHandlingMaxNs
+  // later.
   int64_t HandledBy(size_t i) const {
     const int64_t begin = node_.records[i].time_ns;
     const int64_t next = i + 1 < node_.records.size() ? node_.records[i + 1].time_ns : begin + 1;

@@ -79,10 +79,11 @@ class TextReport : public Report {
   bool begun_ = false;
 };
 
-// Rounds to the resolution of the clock.
+// Rounds to three decimals; of a time in us that is the clock's resolution of 1 ns.
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
-// Makes one row per metric, with the fields that all benchmarks of Copse have, and then its own.
+// Makes the row of one metric, or of a refused cell if `metric` is null. The fields that all benchmarks of Copse have
+// come first, then those of perftest alone.
 nlohmann::ordered_json Fields(const Options& options, const Placement& placement, const Cell& cell,
                               const Metric* metric) {
   nlohmann::ordered_json row = {

@@ -33,7 +33,8 @@ absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<
                                  uint32_t ranks_per_node);
 std::vector<std::string> AllNodeNames(const topology::Topology& topology);
 
-// Returns a call of `bytes` bytes: sums of the widest unsigned integers whose size divides `bytes`.
+// Returns a call of `bytes` bytes: a sum of 64-bit or 32-bit unsigned integers if their size divides `bytes`, else of
+// bytes. A barrier carries none.
 CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root);
 
 struct PlanRequest {
@@ -41,12 +42,12 @@ struct PlanRequest {
   CallArguments call;          // for an irregular collective: with its mean block as count
   uint32_t segment_bytes = 0;  // 0: kSegmentBytesUsual
 };
-// Makes a plan for the call, rooted at its root's node; for an irregular collective, its regular form's plan.
-// Algorithms by name: "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling",
-// "ring", "bruck" and "pairwise" take nodes in the topology's order, near ones together, for scans in the order of
-// ranks; all others are those of planner/algorithms/trees/broadcast_algorithms.h, for the message's size. Errors:
-// INVALID_ARGUMENT for an unknown name, an algorithm that cannot carry the collective, a root or size out of range;
-// those of the algorithm.
+// Makes a plan for the call, rooted at its root's node; for an irregular collective, its regular form's plan. "flat",
+// "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", "ring", "bruck", "doubling",
+// "rotated-binomial" and "pairwise" take nodes in the topology's order, near ones together, or in the order of ranks
+// for scans. "hierarchical" and the names of planner/algorithms/trees/broadcast_algorithms.h are built with the costs
+// of the message's size. Errors: INVALID_ARGUMENT for an unknown name, an algorithm that cannot carry the collective,
+// or a root, size or segment size out of range; those of the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
 
 // Makes a plan with the segment size of least price among those that the planner would compare; beyond 2000 nodes with
@@ -62,18 +63,21 @@ struct ChosenPlan {
 absl::StatusOr<ChosenPlan> ChoosePlan(const CallArguments& call, const SimTeam& team,
                                       absl::Span<const std::string> node_names);
 
-// These give the same trees as a broadcast's edges; messages may be of any size.
+// Returns the costs of a broadcast of `bytes` bytes, which may exceed the limit of a message.
 absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes);
+// Builds the tree of an algorithm that MakePlan knows, as edges in place of a plan. Errors: INVALID_ARGUMENT for an
+// unknown name, "hierarchical", or an algorithm that is not a tree; those of the algorithm.
 absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,
                                                      const planner::BroadcastCosts& costs, uint32_t root_node);
 
-// These serve scatter, gather and allgather, by the same names; a tree over nodes in the topology's order is used both
-// ways.
+// Returns the costs of blocks of `block_bytes` bytes.
 absl::StatusOr<planner::BlockCosts> BlockCostsOf(const SimTeam& team, uint64_t block_bytes);
+// Builds the trees of a scatter, gather or allgather by the names of MakeBroadcast, except "OPTIMAL". A tree in the
+// topology's order carries blocks both to and from its root.
 absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm, const SimTeam& team,
                                                    const planner::BlockCosts& costs,
                                                    planner::BlockCollective collective, uint32_t root_node);
-// For the `others` of CollectiveOption.
+// The names of these collectives are passed to CollectiveOption as `others`.
 inline constexpr char kBlockCollectives[] = " scatter gather allgather";
 
 // Returns the completion of a broadcast along the plan's tree by section 3.1 of the MGO paper.

@@ -62,7 +62,8 @@ copse_status_t Allgather(const copse_oob_coll_t& oob, void* mine, void* all, siz
   return Fail(StatusFromWire(status), "the out-of-band allgather failed (status=%d)", static_cast<int>(status));
 }
 
-// The record that members exchange out of band.
+// An OobRecord is one member's contribution to the out-of-band allgather. Each member checks that all records have its
+// own team's name and size, and the rank of their place.
 struct OobRecord {
   uint64_t nonce;  // rank 0's is used
   uint64_t name_hash;

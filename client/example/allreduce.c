@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each rank contributes its rank; the sum comes back to all. Blocking first, then as a request that overlaps with
- * computing.
+ * Sums the ranks' numbers on all ranks: first by a blocking call, then by a persistent request that overlaps with
+ * computation.
  *
  *     make                                  # needs copse installed: pkg-config must find copse.pc
  *     ./allreduce 0 2 & ./allreduce 1 2     # RANK SIZE, on nodes with a running copsed
@@ -21,7 +21,8 @@ static void check(copse_status_t status) {
   exit(EXIT_FAILURE);
 }
 
-/* From the command line, else from the launcher: Slurm, MPICH, Open MPI. */
+/* Returns argument `index` of the command line, or else the value that the launcher (Slurm, MPICH, Open MPI) has put
+ * into the environment. */
 static uint32_t number(int argc, char** argv, int index, const char* const names[3]) {
   int i;
   if (argc == 3) return (uint32_t)strtoul(argv[index], NULL, 10);
@@ -60,11 +61,11 @@ int main(int argc, char** argv) {
   check(copse_init(NULL, &context));
   check(copse_team_create(context, &team_params, &team));
 
-  /* One call, in place. */
+  /* This call blocks. With COPSE_IN_PLACE, `total` is the operand and becomes the result. */
   total = team_params.rank;
   check(copse_allreduce(team, COPSE_IN_PLACE, &total, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM));
 
-  /* A request: made once, posted every round; the daemon works while this process computes. */
+  /* A persistent request is created once and posted in each round; the daemon works while this process computes. */
   args.collective = COPSE_COLL_ALLREDUCE;
   args.type = COPSE_DT_DOUBLE;
   args.op = COPSE_OP_SUM;

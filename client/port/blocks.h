@@ -12,7 +12,8 @@
 
 namespace copse::client {
 
-// One block for each rank, in bytes from the buffer's address on. Empty blocks have offset 0. Immutable once made.
+// Blocks holds the offset and length of each rank's block, in bytes from the buffer's address. Empty blocks have offset
+// 0. Immutable once made.
 class Blocks {
  public:
   // Counts and displacements are in elements; without displacements blocks lie one after another. `what`: "send" or
@@ -39,7 +40,7 @@ class Blocks {
   // Errors: INVALID_ARGUMENT with two ranks whose blocks overlap. O(ranks) if the blocks ascend, else O(ranks log
   // ranks).
   copse_status_t CheckDisjoint() const;
-  // Returns whether any block at `address` touches [other, other + bytes).
+  // Returns whether any non-empty block overlaps [other, other + bytes) if the buffer begins at `address`.
   bool Touches(const uint8_t* address, const uint8_t* other, uint64_t bytes) const;
 
  private:

@@ -20,7 +20,7 @@ namespace copse::client {
 
 class Fold;
 
-// One round of a request, or one blocking call, whose owner looks here to see whether it is over.
+// A Round is one post of a request, or one blocking call. Its owner polls `state` to see whether it is complete.
 struct Round {
   enum class State { kIdle, kInProgress, kComplete };
   State state = State::kIdle;
@@ -34,7 +34,8 @@ struct Round {
   void End(copse_status_t how, std::string_view why, const FailureFacts& what);
 };
 
-// The work that is left for the call's event. It outlives the round if that is canceled.
+// A CallInFlight holds what the handling of the call's completion event needs. It stays in the table after its round
+// was canceled, until the event comes.
 struct CallInFlight {
   Round* round = nullptr;  // null: the call was canceled
   uint32_t team = 0;       // handle; 0: none
@@ -51,8 +52,8 @@ struct CallInFlight {
   bool in_use = false;
 };
 
-// A fixed number of calls: as many as the event queue has entries, so that queue cannot overflow. Values are never used
-// twice in a row, so that a stray event is ignored. Thread-compatible.
+// A CallTable has as many entries as the completion queue, so that queue cannot overflow. `value` identifies a call in
+// its completion event; an entry's next call has another value, so a stale event is ignored. Thread-compatible.
 class CallTable {
  public:
   explicit CallTable(uint32_t entries);

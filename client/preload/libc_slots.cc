@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wrappers that the list of libc_calls.h describes, and what puts them into the slots.
+// The wrappers that the list of libc_calls.h describes, and the functions that put them into the slots.
 #include "client/preload/libc_slots.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "client/preload/syscall_guard.h"
 #include "client/preload/touched_memory.h"
 
-// Functions of libc that its headers show to some programs only; and libaio's.
+// glibc's headers declare the __*_chk functions only where _FORTIFY_SOURCE is set; io_submit is libaio's.
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
 ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
@@ -44,7 +44,7 @@ namespace {
 
 // --- Wrappers ---
 
-// Awaits, and gives back, the memory that a call touches.
+// Waits for the memory that a call accesses, and undoes its remapping where the call needs the program's own pages.
 template <typename Touched>
 void Prepare(const auto&... arguments) {
   if (IsAnythingPending()) Touched::AwaitIt(arguments...);

@@ -45,8 +45,8 @@ constinit pthread_key_t end_of_thread = 0;
 // Signal handlers read these, so none may be allocated at its first use.
 #define COPSE_PRELOAD_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
 constinit COPSE_PRELOAD_OF_THREAD bool is_guarded = false;
-// The number of nested scopes in which the thread is off guard, and the scope that has switched the kernel off; 0:
-// none.
+// `depth` counts nested scopes in which the thread's system calls are not to be stopped. `off_since` is the depth at
+// which the thread has turned its Syscall User Dispatch off; 0: no scope has.
 constinit COPSE_PRELOAD_OF_THREAD int depth = 0;
 constinit COPSE_PRELOAD_OF_THREAD int off_since = 0;
 #undef COPSE_PRELOAD_OF_THREAD
@@ -96,7 +96,7 @@ bool GuardThread() {
 
 // --- The handler ---
 
-// The kernel's struct sigaction.
+// KernelAction is struct sigaction as rt_sigaction takes it, which differs from libc's.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;
@@ -108,7 +108,8 @@ constexpr size_t kMaskBytes = sizeof(uint64_t);
 
 constinit tnbc::KeptAction action_of_program = nullptr;
 
-// Does what the kernel does, except that guarded signals stay open.
+// Does what rt_sigprocmask does, on the mask that the handler's return restores, except that guarded signals stay
+// unblocked.
 long ChangeMask(const long arguments[6], ucontext_t* context) {
   const auto* set = reinterpret_cast<const uint64_t*>(arguments[1]);  // NOLINT: of the program
   auto* previous = reinterpret_cast<uint64_t*>(arguments[2]);         // NOLINT: of the program
@@ -158,7 +159,10 @@ void StartOver(greg_t* registers) {
   registers[REG_RIP] -= kInstructionBytes;
 }
 
-// Calls that return elsewhere, twice or never are left where they are; they take all memory with them.
+// fork, clone and exec, which return twice or never, are restarted at their own instruction once nothing is pending,
+// since they copy, share or end the memory as a whole. rt_sigreturn finds its frame by the stack pointer, so the stub
+// makes it with the stack as it is. rt_sigprocmask changes the mask that the handler's return restores. All other calls
+// wait for the memory that they access.
 void GoOnWith(ucontext_t* context) {
   greg_t* registers = context->uc_mcontext.gregs;
   const long number = registers[REG_RAX];
@@ -256,7 +260,8 @@ OffGuard::~OffGuard() { Enter(); }
 
 namespace wrapped {
 
-// Threads that MPI or the library starts are not stopped.
+// A new thread is guarded if its creator is and does not run MPI's or the library's code (OffGuard); system calls of
+// their own threads are not stopped.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   BeforeThread();
   const auto create = Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(LibcCall::pthread_create);

@@ -24,8 +24,8 @@ void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return) { the_early_retu
 
 bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
 
-// Other ranks may need what this process has started before, as long as a thread of it waits in an MPI call. MPI that
-// waits itself takes its own turns.
+// MPI must make progress while a thread waits here, since other ranks may need operations that this process has
+// started. A thread that a fault has stopped within an MPI call must not call MPI again.
 void TurnWhileWaiting() {
   Session* const session = TheSession();
   if (session == nullptr || !session->progress.MayTurn() || InsideMpi::IsNested() || CallingMpi::IsNested()) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One collective call of a program as one of a team: its buffers as bytes in order.
+// Conversion of one MPI collective call to a call of a Copse team, with its buffers packed where they are not
+// contiguous.
 #ifndef COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 #define COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 
@@ -20,7 +21,8 @@
 
 namespace copse::mpi {
 
-// Elements one after another in a program's memory, at an extent's distance.
+// An ElementRun is `count` elements of one datatype in the program's memory; each begins one extent after the one
+// before.
 struct ElementRun {
   char* address;
   int64_t count;
@@ -29,62 +31,72 @@ struct ElementRun {
   uint64_t bytes() const { return static_cast<uint64_t>(count) * type.bytes; }
 };
 
-// What a call needs to know of the process.
+// OffloadOptions holds the settings of the process that an Offload reads.
 struct OffloadOptions {
   MPI_Comm own = MPI_COMM_NULL;  // any of this process alone, for packing
   uint64_t message_bytes_max = 0;
   bool chooses_path = false;  // blocking calls may go to MPI if that is faster
 };
 
-// An Offload gathers a call's arguments, packs what is to be sent where a type's elements do not lie in memory as they
-// travel, and unpacks. Data travels as bytes, so that ranks may describe it by different types; elements of reductions
-// travel as they are. Calls follow args, Send* and Receive* in any order, Init, (Pack, Post+, (Wait | Test)+, Unpack)*,
-// where Post is repeated while it returns COPSE_ERR_NO_RESOURCE. Post, Wait, Test and GiveUp never call MPI, and are
-// thread-safe.
+// An Offload holds the arguments of one collective call, packs send buffers of non-contiguous datatypes into staging
+// buffers, and unpacks results. Data is sent as bytes, so ranks may describe it by different datatypes; reductions by
+// daemons keep their element type.
+//
+// Calls follow args, Send* and Receive* in any order, Init, (Pack, Post+, (Wait | Test)+, Unpack)*; Post is repeated
+// while it returns COPSE_ERR_NO_RESOURCE. Any thread may call Post, Wait, Test and GiveUp, but Post, Test and GiveUp,
+// which set error(), one at a time. They do not call MPI, except that Wait and Test run the operation of
+// CombineLocally.
 class Offload {
  public:
-  // `outlives_call`: the program may free its types before the end, which then are kept.
+  // If `outlives_call`, as for nonblocking collectives, the Offload is used after the program's call has returned; Init
+  // then duplicates the datatypes that Pack and Unpack need, since the program may free its own.
   Offload(const OffloadOptions& options, bool outlives_call) : options_(options), outlives_call_(outlives_call) {}
   ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  // What the functions below do not set: collective, root, count in bytes, of a reduction also type and operation.
+  // The caller sets collective, root and count (in bytes; of a reduction by daemons in elements), and of a reduction by
+  // daemons also type and operation. The functions below set the buffers and the lists of blocks.
   copse_coll_args_t args{};
   // The length of the call's longest buffer, if all ranks know it; else 0.
   uint64_t known_bytes = 0;
   // The call is a reduction whose result depends on the order of operands, as sums of floating point do.
   bool is_order_sensitive = false;
 
-  // `count` elements at `buffer`.
+  // Send and Receive set a buffer: `count` elements at `buffer`, through a staging buffer if the type is not plain.
   void Send(const void* buffer, int64_t count, const Datatype& type);
   void Receive(void* buffer, int64_t count, const Datatype& type);
-  // One block a rank.
+  // SendBlocks and ReceiveBlocks set a buffer with one block for each rank, in the order of ranks; if any type is not
+  // plain, all blocks go through one staging buffer.
   void SendBlocks(std::span<const ElementRun> blocks);
   void ReceiveBlocks(std::span<const ElementRun> blocks);
-  // Both ways, of bcast.
+  // Sets the buffer of a bcast, which the root sends and the others receive.
   void Broadcast(void* buffer, int64_t count, const Datatype& type, bool is_root);
-  // The data to be sent is in the receive buffer.
+  // Declares that the data to be sent is in the receive buffer.
   void SendInPlace() { args.send = COPSE_IN_PLACE; }
-  // The counts of reduce_scatter, in elements.
+  // Sets the counts of reduce_scatter's blocks, in elements of args.type: bytes if CombineLocally is used.
   void SetReceiveCounts(std::vector<uint64_t> counts);
-  // An operation that no daemon has, on elements as they travel: counts are in bytes from here on. Not where the call
-  // outlives the program's, since an operation may be freed before.
+  // Makes `op` the operation, for one that daemons do not have: elements are sent packed, and this process reduces them
+  // by MPI_Reduce_local. args.type becomes bytes, so the counts must be in bytes. Not allowed if outlives_call(), since
+  // the program may free `op` before the call ends.
   void CombineLocally(MPI_Op op, const Datatype& type);
 
-  // A short ordered reduction of plain elements: all contributions travel to the ranks that get the result, by Copse or
-  // by MPI, and are combined there in order of ranks. `result` is null on ranks that get none.
+  // Turns a reduce or allreduce with short buffers of a plain type into an ordered reduction in this process: Copse or
+  // MPI gathers the contributions of all ranks, and the ranks that get the result reduce them in the order of ranks.
+  // `result` is null on the other ranks.
   void CombineInOrder(MPI_Op op, const Datatype& type, int64_t count, void* result, int ranks);
   bool combines_in_order() const { return in_order_.has_value(); }
-  // By MPI, instead of all below. Returns what the program's call returns.
+  // Runs the ordered reduction by MPI_Gather or MPI_Allgather on `comm`, in place of Init to Unpack. Returns the MPI
+  // error code.
   int RunInOrderByMpi(MPI_Comm comm);
 
   const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
-  // Returns whether the call may be fragmented: the team's calls alone make the result, of each fragment of the
-  // elements a fragment.
+  // Returns whether the call may be fragmented: daemons alone make the result, so that a call on each fragment of the
+  // buffers makes that fragment of the result. Not if outlives_call().
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
-  // Returns whether what comes is the result as the program sees it, and whether its buffers are args'.
+  // has_plain_result returns whether nothing has to be unpacked; has_plain_buffers, whether the buffers in `args` are
+  // the program's own and nothing is reduced in this process.
   bool has_plain_result() const { return unpackings_.empty(); }
   bool has_plain_buffers() const {
     return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();
@@ -95,18 +107,20 @@ class Offload {
   copse_status_t Post() { return Call().Post(); }
   copse_status_t Test() { return Call().Test(); }
   void Wait(double seconds) { Call().Wait(seconds); }
-  // Ends a call with an error that says why.
+  // Cancels a posted call and records `why`. Returns COPSE_ERR_TIMED_OUT.
   copse_status_t GiveUp(const char* why);
-  // The same for a call that cannot begin, since its data is lost.
+  // Records `why` for a call that cannot begin since its data is lost. Returns COPSE_ERR_CANCELED, though no request is
+  // canceled.
   copse_status_t Lose(const char* why);
-  // Once the call has succeeded.
+  // Finishes an ordered reduction and unpacks into the program's buffers, once the call has succeeded. Errors:
+  // COPSE_ERR_INVALID_ARGUMENT if MPI fails, or has failed in an operation of CombineLocally.
   copse_status_t Unpack();
 
-  // Why a function failed, one line.
+  // Returns the reason of the latest failure, in one line.
   const std::string& error() const { return error_; }
 
  private:
-  // Between the program's memory and what travels.
+  // A Copy pairs elements in the program's memory with their packed bytes in a staging buffer.
   struct Copy {
     ElementRun run;
     char* bytes;
@@ -115,7 +129,8 @@ class Offload {
     std::vector<uint64_t> counts, displacements;
   };
 
-  // Contributions as they come, one behind the other.
+  // InOrder is the state of an ordered reduction: all ranks' contributions in the order of ranks, and the destination
+  // of the result.
   struct InOrder {
     MPI_Op op;
     Datatype type;
@@ -127,9 +142,11 @@ class Offload {
 
   TeamRequest Call() { return {request_, &error_}; }
   int Combine();
-  // Memory for what travels, of a run that is not plain.
+  // Allocates a staging buffer for a run that is not plain, and records the copy between them. Returns the buffer.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);
-  // Fills in the counts, and returns where the first block lies. Packed blocks lie one after another.
+  // Appends the blocks' counts and displacements in bytes. Returns the address from which displacements count: the
+  // lowest of the non-empty blocks (null if all are empty), or, if any type is not plain, that of a staging buffer in
+  // which the blocks lie one after another.
   char* List(std::span<const ElementRun> blocks, BlockLists* lists, std::vector<Copy>* copies);
   void KeepTypes(std::vector<Copy>* copies);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which fragments of asynchronous calls arrive, and where traces of them go: COPSE_TNBC_ORDER,
-// COPSE_TNBC_PROFILE and COPSE_TNBC_TRACE.
+// Settings of asynchronous completion from the environment (COPSE_TNBC, COPSE_TNBC_*): whether calls complete
+// asynchronously, how memory is protected, in which order fragments arrive, and where traces are written.
 #ifndef COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
 #define COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
 
@@ -16,13 +16,13 @@
 
 namespace copse::mpi {
 
-// COPSE_TNBC. If ranks have different values, the least of them holds.
+// AsyncMode is the value of COPSE_TNBC. If ranks have different values, the one listed first here holds for all.
 enum class AsyncMode : uint8_t { kOff, kAuto, kOn };
 
-// Off where the variable is not set; a value that makes no sense is ignored.
+// Returns kOff if COPSE_TNBC is not set. An unknown value also gives kOff, and is added to `*complaints`.
 AsyncMode AsyncModeFromEnvironment(Complaints* complaints);
 
-// How memory is protected in this process; ranks may differ.
+// AsyncMeans says how this process protects memory; ranks may differ.
 struct AsyncMeans {
   bool snapshots_at_once = false;   // COPSE_TNBC_SNAPSHOT=copy
   bool remaps = true;               // COPSE_TNBC_ADOPT
@@ -31,11 +31,12 @@ struct AsyncMeans {
   static AsyncMeans FromEnvironment(Complaints* complaints);
 };
 
-// COPSE_TNBC_ORDER. If ranks have different values, the least of them holds.
+// FragmentOrder is the value of COPSE_TNBC_ORDER. If ranks have different values, the one listed first here holds for
+// all.
 enum class FragmentOrder : uint8_t { kOff, kLearnt, kProfile };
 
-// The settings of one process, from its environment. All ranks need one order, so they agree on it in MPI_Init: each
-// adds its settings to an Agreement, and applies the answers.
+// AsyncSettings holds one process's settings from its environment. All ranks need the same order, so they agree in
+// MPI_Init: each adds its settings to an Agreement and applies the answers.
 struct AsyncSettings {
   FragmentOrder order = FragmentOrder::kLearnt;
   std::optional<tnbc::OrderProfile> profile;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process has of Copse between MPI_Init and MPI_Finalize.
+// The state of libcopse-mpi in a process between MPI_Init and MPI_Finalize.
 #ifndef COPSE_CLIENT_MPI_SESSION_SESSION_H_
 #define COPSE_CLIENT_MPI_SESSION_SESSION_H_
 
@@ -18,7 +18,8 @@
 
 namespace copse::mpi {
 
-// What forming teams has taken. Thread-safe.
+// TeamFormationTimes records the cost and the failures of forming teams, which decide whether a team is worth forming,
+// and when forming is tried again after a failure. Thread-safe.
 struct TeamFormationTimes {
   // The least that forming a team has taken, ns; more is waiting for others.
   std::atomic<uint64_t> least_ns{5'000'000};
@@ -27,8 +28,8 @@ struct TeamFormationTimes {
   std::atomic<uint32_t> failures_in_a_row{0};
 };
 
-// The session of this process: one, made by the first MPI_Init. Never destroyed, so that no order of exits matters.
-// After StartSession its plain fields are only read; calls are thread-safe.
+// The first MPI_Init makes the one Session of this process. It is never destroyed, so the order of exit handlers does
+// not matter. After StartSession its plain fields are only read, and its other members are thread-safe.
 struct Session {
   copse_context_t* context = nullptr;      // null: everything goes to MPI
   Reason without_context = Reason::kNone;  // why there is none
@@ -48,7 +49,8 @@ struct Session {
 // Returns null before MPI_Init, after MPI_Finalize, and in a forked child.
 Session* TheSession();
 
-// Starts what asynchronous completion needs, and returns `wanted`; off, and why, if it cannot be had.
+// Starts what asynchronous completion needs and returns `wanted`; if that fails, returns kOff and adds the reason to
+// `*complaints`.
 using StartAsync = AsyncMode (*)(AsyncMode wanted, Complaints* complaints);
 
 // Collective over MPI_COMM_WORLD, after MPI_Init. Attaches to the daemon; all ranks agree whether all could. If not,

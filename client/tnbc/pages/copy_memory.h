@@ -12,7 +12,7 @@
 
 namespace copse::tnbc {
 
-// Blocks of copse_alloc, kept for later calls, up to a limit. Thread-safe.
+// A CopyMemory keeps blocks from copse_alloc for later calls, up to `bytes_max` bytes in all. Thread-safe.
 class CopyMemory {
  public:
   struct Buffer {
@@ -25,7 +25,7 @@ class CopyMemory {
   CopyMemory(const CopyMemory&) = delete;
   CopyMemory& operator=(const CopyMemory&) = delete;
 
-  // At least `bytes`; a null block if that is beyond the limit, or the system or the daemon has no room.
+  // Returns a block of at least `bytes` bytes, or a null one if the limit would be exceeded or copse_alloc fails.
   Buffer Take(uint64_t bytes);
   void GiveBack(const Buffer& block);
   // Frees a block that a canceled call may still use.

@@ -8,7 +8,7 @@
 
 namespace copse::tnbc {
 
-// The size of the kernel's ordinary pages.
+// Returns the kernel's base page size, in bytes; huge pages are a multiple of it.
 inline uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;

@@ -135,7 +135,8 @@ void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
 
 bool PendingRanges::Claim(const Found& snapshot) {
   uint32_t untouched = snapshot.value & ~kState;
-  // acq_rel: one thread claims the snapshot, after the index was published.
+  // acq_rel: the exchange lets one thread claim the snapshot. Its acquire pairs with the release in TakeOut, which
+  // ended the word's former range.
   return snapshot.word->compare_exchange_strong(untouched, untouched | kCopying, std::memory_order_acq_rel);
 }
 

@@ -12,7 +12,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Pages that no turn has needed take no memory.
+// The stack may be generous, since pages that were never accessed take no memory.
 constexpr uint64_t kBytes = 1 << 20;
 
 void CallOn(char* top, void (*function)(void*), void* argument) {

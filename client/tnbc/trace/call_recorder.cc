@@ -12,7 +12,8 @@ namespace {
 // The limits for a process, some ten MiB.
 constexpr size_t kCallsMax = 16384;
 constexpr uint64_t kPiecesMax = 131072;
-// The limits of what stays closed although its data is there: former calls, and a share of the index.
+// These limit the ranges that stay protected after their data has arrived, so that their first access is seen: the
+// number of calls, and the share of the index.
 constexpr size_t kCallsLookedAtMax = 16;
 constexpr size_t kPiecesLookedAtMax = PendingRanges::kRangesMax / 4;
 
@@ -24,7 +25,8 @@ TraceSite SiteAt(const void* address) {
     return site;
   }
   const std::string_view path = info.dli_fname == nullptr ? "" : info.dli_fname;
-  site.object = path.substr(path.rfind('/') + 1);  // all of it without one
+  // A path without a slash is taken whole, as npos + 1 is 0.
+  site.object = path.substr(path.rfind('/') + 1);
   site.offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase);
   if (info.dli_sname != nullptr) site.function = info.dli_sname;
   return site;
@@ -41,7 +43,7 @@ uint32_t CallRecorder::IndexOfKind(const TraceKind& kind) {
   return index;
 }
 
-// Looked up at once: what has it may be unloaded later.
+// The symbol is looked up now, since its library may be unloaded before the trace is written.
 uint32_t CallRecorder::IndexOfSite(const void* site) {
   const auto [found, is_new] = site_indices_.try_emplace(site, static_cast<uint32_t>(sites_.size()));
   if (is_new) sites_.push_back(SiteAt(site));
