@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Credit of one edge: the number of calls that each side may be ahead of the other.
+// Tracks the credit of one edge, which bounds the calls that each side may send ahead of those that the other has
+// finished.
 #ifndef COPSE_OFFLOAD_EMU_CREDIT_H_
 #define COPSE_OFFLOAD_EMU_CREDIT_H_
 
@@ -9,9 +10,10 @@
 
 namespace copse::emu {
 
-// Returns the call near `reference` whose number modulo 2^16 is `low`. Neighbors of a team are never 2^15 calls
-// apart: credit keeps those that exchange data within the window, and the others within the window times the tree's
-// depth; in long calls without data for some neighbors, they meet (schedule::kSegmentsApartMax).
+// Returns the call nearest to `reference` whose number modulo 2^16 is `low`, or 0 if that would be before call 0, which
+// only a peer's error causes. It is the right one because neighbors of a team are never 2^15 calls apart: credit keeps
+// those that exchange data within the window, and the others within the window times the tree's depth. In a long call
+// without data for some neighbors, these get an empty message in every schedule::kSegmentsApartMax-th segment.
 inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
   const int16_t distance = static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
   if (distance < 0 && reference < static_cast<uint64_t>(-int64_t{distance})) return 0;
@@ -58,12 +60,12 @@ class Credit {
     asked_call_ = asked_ ? std::min(asked_call_, call) : call;
     asked_ = true;
   }
-  // Whether a report must be sent by itself, now that `finished` calls are over.
+  // Returns whether a report must be sent in a record of its own, now that `finished` calls are over.
   bool ReportDue(uint64_t finished) const {
     if (asked_ && asked_call_ < finished + slots_) return true;
     return data_since_report_ && finished - reported_ >= std::max<uint64_t>(1, slots_ / 2);
   }
-  // Whether a report would be newer than the last one.
+  // Returns whether a report would be newer than the last one.
   bool HasGrown(uint64_t finished) const { return finished != reported_; }
   // Returns the credit for a record's header and counts as a report.
   uint16_t Report(uint64_t finished) {

@@ -9,7 +9,7 @@
 namespace copse::schedule {
 namespace {
 
-// Whether each segment has an owner node that is its only source or its only destination.
+// Returns whether each segment has an owner, a node that is its only source or its only destination.
 bool HasOwners(const Plan& plan) {
   if (plan.kind != PlanKind::kCirculant) return false;
   return plan.collective == Collective::kReduceScatter ||

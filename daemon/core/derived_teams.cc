@@ -206,7 +206,7 @@ void DerivedTeams::Dropped(const schedule::TeamLayout& layout) {
   Ask(it->first, &it->second);
 }
 
-// --- With the team ---
+// --- Queries, and events of the parent team ---
 
 std::vector<TeamId> DerivedTeams::Of(TeamId team) const {
   // An attempt that has failed has no entry here any more, but may be in the table until its parent goes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The derived teams of this node's teams, one for each collective class but the common one, and the calls that wait for
-// them to be formed.
+// Requests the derived teams of this node's teams, one for each collective class but the common one, and keeps the
+// calls that wait for them to be formed.
 #ifndef COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 #define COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 
@@ -29,14 +29,14 @@ namespace copse::daemon {
 // The derived teams themselves are Teams of the daemon. Thread-compatible.
 class DerivedTeams {
  public:
-  // All three outlive it.
+  // All three must outlive this object.
   DerivedTeams(const FormationParts* parts, const TeamTable* teams, Formations* formations)
       : parts_(parts), teams_(teams), formations_(formations) {}
 
   // A rank of `team`, which is not broken, calls a collective of another class than the common one. `post` was
   // validated. While the planner is away, calls wait for it as they would for a late rank.
   void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
-  // Whether another call of the rank may wait.
+  // Returns whether another call of the rank may wait.
   bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
   bool HasCallWaiting(TeamId team, Rank rank) const;
   bool HasCallWaiting() const;
@@ -50,15 +50,15 @@ class DerivedTeams {
   void Prepared(const Team& derived);
   // The ranks of its team join it, and their calls begin.
   void Committed(Team* derived, uint32_t pending_max);
-  // It was refused here, so the planner aborts it everywhere.
+  // A derived team was refused here, so the planner aborts it everywhere.
   void Refused(const schedule::TeamLayout& layout, const schedule::FailureReport& why);
   // The planner has refused a join. Returns false if the join is not for a derived team.
   bool JoinFailed(uint64_t request, const schedule::FailureReport& why);
   // A prepared derived team was aborted; if calls wait for it, its join is sent again.
   void Dropped(const schedule::TeamLayout& layout);
 
-  // --- With the team ---
-  // The derived teams of `team` that are prepared or committed here.
+  // --- Queries, and events of the parent team ---
+  // Returns the derived teams of `team` that are prepared or committed here.
   std::vector<TeamId> Of(TeamId team) const;
   // The team is broken: fails the calls that wait.
   void FailWaiting(TeamId team, const schedule::FailureReport& why);

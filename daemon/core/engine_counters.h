@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's counters under the names that `copsectl stats` prints: docs/reference/instruments.md.
+// Names the engine's counters as `copsectl stats` prints them (docs/reference/instruments.md).
 #ifndef COPSE_DAEMON_CORE_ENGINE_COUNTERS_H_
 #define COPSE_DAEMON_CORE_ENGINE_COUNTERS_H_
 
@@ -12,6 +12,7 @@
 
 namespace copse::daemon {
 
+// Sets an entry of `*counters` for each counter of `stats`, under its name: "engine.frames.sent".
 void AppendCounters(const emu::EngineStats& stats, std::map<std::string, uint64_t>* counters);
 
 }  // namespace copse::daemon

@@ -22,14 +22,14 @@ class GroupWake {
     uint32_t bit = 0;
   };
 
-  // `words`: an array of ring::kWakeWords, which outlives it.
+  // `words` is an array of ring::kWakeWords words, and must outlive this object.
   explicit GroupWake(ring::WakeWord* words) : words_(words) {}
 
   // Returns the seat with the fewest clients. Leave gives it back.
   Seat Take();
   void Leave(Seat seat);
 
-  // The client of `seat` sleeps; the next Wake wakes it.
+  // Adds the clients of `seat` to those that the next Wake wakes.
   void Add(Seat seat);
   // Wakes all clients added since the last Wake. Returns the number of system calls.
   uint32_t Wake();

@@ -152,7 +152,8 @@ absl::StatusOr<BroadcastCosts> BroadcastCosts::FromTree(const CostTree& tree, ab
   };
   for (uint32_t i = n; i < kept.size(); ++i) RETURN_IF_ERROR(place(i));
   for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(place(i));
-  stream_ns_max = std::min(stream_ns_max, kBroadcastNsMax);  // refused below, without overflow
+  // Keeps the sum far from overflow. Where there are several nodes, CheckRange refuses so long a time.
+  stream_ns_max = std::min(stream_ns_max, kBroadcastNsMax);
   RETURN_IF_ERROR(costs.CheckRange(2 * to_top_ns_max + stream_ns_max));
   return costs;
 }

@@ -10,8 +10,8 @@ namespace copse::planner {
 
 // Returns a time that no broadcast from `root` can beat, the greater of two:
 //
-// - Distance: the direct message to the farthest node. A relayed message pays every link and every slowest link again,
-//   and overheads besides.
+// - Distance: the direct message to the farthest node. A relayed message crosses at least the links of the direct path,
+//   so it pays their latencies, the stream time of the slowest one, and the relays' overheads besides.
 // - Doubling: suppose that every node but the root sends as fast as the fastest node sends to its nearest, and every
 //   message travels as fast as the shortest. The earliest ends of the sends are e_1 <= e_2 <= ..., which no broadcast
 //   beats; the node that is i-th hardest to reach (least latency of any path to it, and its overhead) waits for

@@ -35,7 +35,8 @@ void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bo
     below[s] = branches[s].front();
     if (s != tree.root_switch()) branches[switches[s].parent].push_back(*below[s]);
   }
-  // Downward pass: the rest of the tree is represented by a sibling branch, or like the rest above the parent.
+  // Downward pass: a sibling branch represents the rest of the tree or, if there is none, the node that represents the
+  // rest above the parent.
   std::vector<Standing> above(count);
   for (const uint32_t s : order) {
     if (s == tree.root_switch() || !below[s]) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activities in a call that the cost model runs: the critical path and the timeline come from them.
+// Records what nodes and ranks do in a call that the cost model runs. The critical path and the timeline are made from
+// it.
 #ifndef COPSE_PLANNER_PRICING_COST_TRACE_H_
 #define COPSE_PLANNER_PRICING_COST_TRACE_H_
 
@@ -29,8 +30,8 @@ enum class Doing : uint8_t {
 
 inline constexpr uint32_t kNoSpan = 0xffffffff;
 
-// A CostTrace keeps spans: intervals in which an actor was busy, numbered in the order in which they are added. Actors
-// are the nodes' daemons, then the ranks. If it is off it keeps nothing, and every number is kNoSpan.
+// A CostTrace keeps spans, numbered in the order in which they are added: intervals in which an actor was busy, and
+// transfers. Actors are the nodes' daemons, then the ranks. If it is off, it keeps nothing and every number is kNoSpan.
 class CostTrace {
  public:
   // `*shape` must outlive this object.

@@ -36,8 +36,8 @@ struct ClusterModel {
   std::set<std::string> draining = {};
 };
 
-// Factor on the message costs of a draining node while plans are made, so that it becomes a leaf and no other node
-// waits for it.
+// Factor on the message costs of a draining node while plans are made. It makes it likely that the node becomes a leaf,
+// for which no other node waits.
 inline constexpr int64_t kDrainingWeight = 8;
 
 // Returns `model`'s topology with `names` added to it, from which plans for these nodes are made. A node that it does
@@ -52,7 +52,7 @@ class ClusterTopologies {
   using Shared = std::shared_ptr<const topology::Topology>;
 
   // Returns ClusterTopology's result; the model must not change until Forget is called. `added`, if not null, gets the
-  // names that the model's topology has not.
+  // names that the model's topology does not contain.
   absl::StatusOr<Shared> With(const ClusterModel& model, const std::vector<std::string>& names,
                               std::vector<std::string>* added = nullptr);
   void Forget() { kept_ = nullptr; }
@@ -93,7 +93,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
     if (is_new) kept_.clear();
     return is_new;
   }
-  // Counts the plan sets that were made, not found in the cache.
+  // Returns the number of plan sets that were made, not found in the cache.
   uint64_t sets_made() const { return sets_made_; }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
@@ -121,7 +121,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
   struct Kept {
-    std::string key;  // members and options
+    std::string key;  // collective class, options, members, and the node of each rank (KeyOf)
     std::vector<schedule::Plan> plans;
     size_t neighbours = 0;
   };

@@ -6,8 +6,8 @@
 
 namespace copse::topology {
 
-// Returns the time by which the tail of a message follows its head: floor((bytes - 1) * 10^9 / bandwidth); 0 for at
-// most one byte. bytes <= 2^33.
+// Returns the time, in ns, by which the tail of a message follows its head: floor((bytes - 1) * 10^9 / bandwidth); 0
+// for at most one byte. Requires bytes <= 2^33 and bandwidth > 0.
 inline int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
   if (bytes <= 1) return 0;
   return static_cast<int64_t>((bytes - 1) * 1'000'000'000 / static_cast<uint64_t>(bandwidth_bytes_per_s));

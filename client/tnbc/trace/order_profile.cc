@@ -9,7 +9,7 @@ namespace copse::tnbc {
 namespace {
 
 constexpr char kWord[] = "copse-profile";
-// More than any machine has cores, and any call segments.
+// Limit of the fragments of one call. It exceeds the cores of any machine and the segments of any call.
 constexpr uint64_t kPartsMax = 1 << 16;
 
 // FNV-1a, byte by byte.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders of parts that are known before a program starts, by kind of call and a call's number of its kind, as a file:
-// docs/reference/copse-trace.md has the format.
+// An order profile is a file with the orders of fragments that calls use from the start of a program
+// (docs/reference/copse-trace.md). It gives an order for each kind of call and the call's number within its kind.
 #ifndef COPSE_CLIENT_TNBC_TRACE_ORDER_PROFILE_H_
 #define COPSE_CLIENT_TNBC_TRACE_ORDER_PROFILE_H_
 
@@ -15,27 +15,29 @@
 namespace copse::tnbc {
 
 inline constexpr uint64_t kProfileVersion = 1;
-// The longest period, in calls, after which orders come again; learning finds as long ones.
+// The longest period, in calls, with which orders repeat. Equal to AccessOrder::kPeriodMax, the longest that is learned
+// at run time.
 inline constexpr uint32_t kProfilePeriodMax = 16;
 
-// The calls that share an order: the same on all ranks, and in all launches of a program on as many ranks.
+// ProfileKey identifies the calls that share an order. It is equal on all ranks of the communicator, and in all
+// launches of a program on the same number of ranks.
 struct ProfileKey {
-  uint64_t communicator = 0;  // by its members
+  uint64_t communicator = 0;  // hash of the members' ranks in MPI_COMM_WORLD (HashOf)
   std::string collective;
-  uint32_t length = 0;  // a class of lengths
-  uint32_t parts = 0;
+  uint32_t length = 0;  // length class of the longest buffer; copse-trace.md lists the values
+  uint32_t parts = 0;   // number of fragments
 
   auto operator<=>(const ProfileKey&) const = default;
 };
 
-// The orders of calls of a kind: permutations of 0 to parts - 1.
+// ProfileOrders holds the orders of the calls of one kind, each a permutation of 0 to ProfileKey::parts - 1.
 struct ProfileOrders {
-  std::vector<uint32_t> order;  // of calls before `first`, and of all if there are no slots
-  uint64_t first = 1;           // the call, by its number of its kind, that has the first slot's
-  // The orders of as many calls one after the other, over and over; at most kProfilePeriodMax.
+  std::vector<uint32_t> order;  // the order of calls before `first`; of all calls if `slots` is empty
+  uint64_t first = 1;           // number, within its kind, of the first call that uses `slots`
+  // Call c >= `first` has the order slots[(c - first) % slots.size()]. At most kProfilePeriodMax entries.
   std::vector<std::vector<uint32_t>> slots;
 
-  // `call`: its number of its kind, from 1.
+  // Returns the order of the call with number `call` within its kind, from 1.
   const std::vector<uint32_t>& Of(uint64_t call) const;
 
   bool operator==(const ProfileOrders&) const = default;
@@ -44,7 +46,7 @@ struct ProfileOrders {
 struct OrderProfile {
   std::map<ProfileKey, ProfileOrders> orders;
 
-  // Returns the order of a call, by its number of its kind, from 1; null if it is not known.
+  // Returns the order of the call with number `call` within its kind, from 1; null if the profile has none for `key`.
   const std::vector<uint32_t>* Find(const ProfileKey& key, uint64_t call) const;
   // Returns a number that is not 0, less than 2^62, and equal for profiles of the same contents.
   uint64_t Hash() const;
@@ -54,7 +56,8 @@ struct OrderProfile {
 uint64_t HashOf(const std::vector<int>& numbers);
 
 std::string FormatProfile(const OrderProfile& profile);
-// Returns an error that names line, key and value, or nothing.
+// Returns an empty string, or an error that names the line and, where there are any, key and value. `*profile` is
+// valid only if there is no error.
 std::string ParseProfile(std::string_view text, OrderProfile* profile);
 
 }  // namespace copse::tnbc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The record of one process's asynchronous calls, as a file: docs/reference/copse-trace.md has the format.
+// Reads and writes the record of one process's asynchronous calls as a file (docs/reference/copse-trace.md).
 #ifndef COPSE_CLIENT_TNBC_TRACE_TRACE_FILE_H_
 #define COPSE_CLIENT_TNBC_TRACE_TRACE_FILE_H_
 
@@ -25,12 +25,13 @@ struct TraceSite {
   bool operator==(const TraceSite&) const = default;
 };
 
-// Calls that share an order of parts. The same on all ranks, but for `rank`.
+// TraceKind identifies calls that share an order of fragments. All members but `rank` are equal on all ranks of the
+// communicator.
 struct TraceKind {
-  uint64_t communicator = 0;  // by its members
+  uint64_t communicator = 0;  // hash of the members' ranks in MPI_COMM_WORLD (HashOf)
   uint32_t size = 0, rank = 0;
   std::string collective;
-  uint32_t length = 0;  // a class of lengths
+  uint32_t length = 0;  // length class of the longest buffer; copse-trace.md lists the values
 
   bool operator==(const TraceKind&) const = default;
 };
@@ -74,7 +75,8 @@ struct TraceFile {
 };
 
 std::string FormatTrace(const TraceFile& trace);
-// Returns an error that names line, key and value, or nothing.
+// Returns an empty string, or an error that names the line and, where there are any, key and value. `*trace` is valid
+// only if there is no error.
 std::string ParseTrace(std::string_view text, TraceFile* trace);
 
 }  // namespace copse::tnbc

@@ -239,7 +239,7 @@ void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns
   meter->steady.push_back(round);
 }
 
-// Leaves out the slowest rounds, in which a node stood still, and the fastest, in which the delayed bytes arrived.
+// Leaves out the slowest rounds, in which a node stalled, and the fastest, in which the delayed bytes arrived.
 PairMeters::Round PairMeters::SteadyPart(const Meter& meter) {
   if (!meter.has_ack) return {};
   if (meter.steady.size() < kTrimmedRoundsMin) {

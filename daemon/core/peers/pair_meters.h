@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements between this node and another for the planner: overheads, latency, rate.
+// Measures overheads, latency and bandwidth between this node and another for the planner.
 #ifndef COPSE_DAEMON_CORE_PEERS_PAIR_METERS_H_
 #define COPSE_DAEMON_CORE_PEERS_PAIR_METERS_H_
 
@@ -17,7 +17,7 @@
 
 namespace copse::daemon {
 
-// The daemon as PairMeters use it.
+// PairMeterHost is the part of the daemon that PairMeters use.
 class PairMeterHost {
  public:
   virtual ~PairMeterHost() = default;
@@ -31,21 +31,24 @@ class PairMeterHost {
 };
 
 // PairMeters are this daemon's sides of measurements. The planner sends a query to both daemons of a pair. The active
-// one measures and answers the planner; the passive one only replies, and ends with MeterEnd or its time-out.
+// one measures and replies to the planner; the passive one only responds, and ends with MeterEnd, after kSilence
+// without a message, when the peer is down, or at its time-out.
 //
-// A measurement begins with pings of a few bytes, one at a time: the least round trip counts. Then comes bulk data: as
-// much as the window allows is under way. The window doubles from round to round (a window acknowledged, at least 5 ms)
-// until the rate stops to grow and the window takes longer to pass than a ping, so that queues on the way hold about
-// what the pipe itself holds, and other traffic waits no longer than that. The rate is that of the rounds after,
-// without the slowest and the fastest quarter of them: a node that stands still for a moment makes one round slow and
-// the next one fast.
+// A measurement begins with pings of a few bytes, one at a time; the least round trip is reported, and the median. Then
+// bulk data is sent, with at most one window in flight. A round ends when a window has been acknowledged, and a round
+// trip and 5 ms have passed. The window doubles from round to round while the bandwidth grows or the window passes in
+// about one ping's time, but not once it would only fill queues. So queues on the path hold about as much as the path
+// itself, and delay other traffic no longer than that. The bandwidth is that of the rounds from the last one of the
+// growth on, without the slowest and the fastest quarter: a node that stalls makes one round slow and the next one
+// fast.
 //
-// The measurement ends when all bytes have arrived, since bytes under way would share links with the next measurement.
+// The measurement ends when all bytes have arrived, since bytes in flight would share links with the next measurement;
+// it gives up on them after kSilence without a message.
 //
-// Thread-compatible; `*host` outlives it. Nothing here lasts longer than the query's time-out.
+// Thread-compatible; `*host` must outlive this object. No measurement outlasts its query's time-out.
 class PairMeters {
  public:
-  // Limit of measurements at once.
+  // Limit of concurrent measurements.
   static constexpr size_t kMetersMax = 16;
 
   explicit PairMeters(PairMeterHost* host) : host_(host) {}
@@ -53,7 +56,7 @@ class PairMeters {
 
   // The active side calls OnMeasured once, perhaps before Start returns.
   void Start(const schedule::MeasureQuery& query);
-  // `receive_cost`: the duration of the network's turn in which the message came.
+  // Handles a message of a measurement. `receive_cost` is the duration of the Engine::Progress call that received it.
   void OnMessage(Incarnation from, const MeterMessage& message, absl::Duration receive_cost);
   void OnPeerDown(Incarnation peer, const std::string& why);
   // Sends due messages and ends measurements that are over. Returns true if anything was sent.
@@ -89,13 +92,13 @@ class PairMeters {
     // The beginnings of the present round and of the steady part, by the peer's acknowledgments.
     uint64_t round_bytes = 0;
     int64_t round_ns = 0;
-    double round_rate = 0;  // the best before, bytes a second
+    double round_rate = 0;  // highest of the rounds so far, bytes a second
     uint64_t steady_bytes = 0;
     int64_t steady_ns = 0;
     std::vector<Round> steady;
     bool has_ack = false;
     int64_t last_ack_ns = 0;
-    Round result;                                       // once it drains
+    Round result;                                       // set when the drain begins
     absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
     // The passive side.
     uint64_t received = 0, acked = 0;  // bytes

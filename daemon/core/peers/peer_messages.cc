@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kTextBytesMax = 1024;
 constexpr uint32_t kNoRank = 0xffffffff;  // in place of a rank
-// A MeterBulk's filler makes it as long as a frame; ahead of it come query, ack_every, last and the filler's length.
+// A MeterBulk's filler pads it to kMeterBulkBytes; ahead of it come query, ack_every, last and the filler's length.
 constexpr uint32_t kFillerBytes = kMeterBulkBytes - (8 + 4 + 1 + 4);
 static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
 
@@ -97,7 +97,7 @@ class Reader {
     in_range_ &= in_.Get<uint32_t>() == kFillerBytes;
     unread_ = kFillerBytes;
   }
-  // Whether the body was whole, and its values in range.
+  // Returns whether the body was whole, and its values in range.
   bool ok() const { return in_.ok() && in_range_ && in_.left() == unread_; }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages between two daemons besides calls' packets: control frames along committed edges.
+// Defines the messages that two daemons exchange besides the packets of calls. Each is a control frame on the
+// connection between them.
 #ifndef COPSE_DAEMON_CORE_PEERS_PEER_MESSAGES_H_
 #define COPSE_DAEMON_CORE_PEERS_PEER_MESSAGES_H_
 
@@ -54,7 +55,7 @@ struct ArgumentsMessage {
   CallArguments arguments;
 };
 
-// Ranks of the sender's node have left the team; the first of them was `rank`, after this many calls.
+// Ranks of the sender's node have left the team. `rank` is the one of them that has made the fewest calls, `calls`.
 struct LeftMessage {
   TeamId team{0};
   CallSeq calls{0};
@@ -67,6 +68,7 @@ struct EpochAskMessage {
   TeamId team{0};
   EpochId epoch{0};
 };
+// EpochAnswerMessage answers an EpochAskMessage. `first_call` is valid if `committed`.
 struct EpochAnswerMessage {
   TeamId team{0};
   EpochId epoch{0};
@@ -86,7 +88,8 @@ struct MeterPong {
   int64_t send_ns = 0;     // median cost of a pong sent, at the sender of this message
   int64_t receive_ns = 0;  // median cost of a ping received there
 };
-// A MeterBulk fills a frame; `bytes` counts everything behind the frame's header.
+// The length of each MeterBulk in its frame, after the frame's header; a filler pads the message to it. `bytes` is this
+// length, and is not sent.
 inline constexpr uint32_t kMeterBulkBytes = 16'000;
 struct MeterBulk {
   uint64_t query = 0;
@@ -113,15 +116,17 @@ struct CloseReplyMessage {
   bool agreed = false;
 };
 
-// The calls of the sender's ranks in a team and its derived teams (call_history.h), sent when a call has waited for
-// long.
 inline constexpr uint32_t kCallsPerMessageMax = 64;
+// CallsMessage reports the newest calls of the sender's ranks in a team and its derived teams (call_history.h):
+// hashes[i] is the hash of the arguments of call `first` + i. It is sent to all neighbors when a call has waited for
+// long.
 struct CallsMessage {
   TeamId team{0};
   uint64_t first = 0;
   std::vector<uint16_t> hashes;
 };
-// The reply if one of the calls is different at the sender of this message; its receiver breaks the team.
+// CallsDifferMessage answers a CallsMessage if calls are different at its sender: there, `number`, the first such call,
+// has these arguments. The receiver breaks the team if its own call differs from them.
 struct CallsDifferMessage {
   TeamId team{0};
   uint64_t number = 0;
@@ -133,17 +138,18 @@ struct CallsDifferMessage {
 using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
                                  EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd,
                                  CloseRequestMessage, CloseReplyMessage, CallsMessage, CallsDifferMessage>;
-// The team that the message is about; 0: none.
+// Returns the team that the message is about; 0: none.
 TeamId TeamOf(const PeerMessage& message);
 // Returns the message as one of a measurement, if it is one.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 
-// Type and body of a control frame. Decode trusts nothing: INVALID_ARGUMENT if type or body is not valid.
+// EncodedPeerMessage is the type and the body of a control frame.
 struct EncodedPeerMessage {
   uint16_t type = 0;
   std::string body;
 };
 EncodedPeerMessage EncodePeerMessage(const PeerMessage& message);
+// Accepts any bytes. Returns INVALID_ARGUMENT if type or body is not valid.
 absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view body);
 
 }  // namespace copse::daemon

@@ -47,7 +47,8 @@ schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch, const std::vector<std
 
 absl::Status EpochSwitch::Commit(EpochId epoch, CallSeq first_call, CallSeq started,
                                  const std::vector<schedule::EdgeLabel>& outgoing) {
-  if (!epochs_.empty() && epochs_.back()->epoch() == epoch) return absl::OkStatus();  // repeated
+  // The planner may repeat a Commit, and a neighbor's answer may have come before it.
+  if (!epochs_.empty() && epochs_.back()->epoch() == epoch) return absl::OkStatus();
   if (!prepared_ || prepared_epoch() != epoch) {
     return absl::FailedPreconditionError(absl::StrCat(
         "team ", parts_.members->id().value(), ": commit of an epoch that is not prepared (epoch=", epoch.value(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The type that the symmetric schedules return.
+// Defines the type that the builders of symmetric schedules return.
 #ifndef COPSE_PLANNER_ALGORITHMS_EXCHANGES_EXCHANGE_H_
 #define COPSE_PLANNER_ALGORITHMS_EXCHANGES_EXCHANGE_H_
 
@@ -10,8 +10,8 @@
 
 namespace copse::planner {
 
-// ExchangeSteps is steps[v] of a schedule::Plan, rounds never falling. A round is a phase; phase 0 is the arrival of a
-// node's own ranks, so the first round is 1.
+// ExchangeSteps is the `steps` of a schedule::Plan: steps[v] lists the steps of node v, and their rounds never fall. A
+// round is a phase; phase 0 is the arrival of a node's own ranks, so the first round is 1.
 using ExchangeSteps = std::vector<std::vector<schedule::ExchangeStep>>;
 inline constexpr uint16_t kFirstRound = 1;
 

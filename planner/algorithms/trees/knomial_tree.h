@@ -10,12 +10,12 @@
 
 namespace copse::planner {
 
-// Builds the k-nomial tree: position p hangs under p with its lowest nonzero digit, in base k, set to zero.
+// Builds the k-nomial tree: the parent of position p is p with its lowest nonzero digit, in base k, set to zero.
 //
 // Input:   `order`, n = its size; k in [2, schedule::kNodeCountMax].
-// Output:  neighbours; children by falling digit place, then by rising digit, so that the largest subtrees are served
-//          first (but for the one that is cut at n). The subtree of position p with its lowest nonzero digit at place
-//          j is [p, p + k^j), cut at n: contiguous.
+// Output:  each node's neighbors; children by falling digit place, then by rising digit, so that the largest subtrees
+//          are served first (but for the one that is cut at n). The subtree of position p with its lowest nonzero
+//          digit at place j is [p, p + k^j), cut at n: contiguous.
 // Units:   nodes; no bytes or time.
 // Cost:    O(n) time and memory. Depth at most ceil(log_k n), fan-out at most (k-1) * ceil(log_k n).
 // Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
@@ -23,8 +23,8 @@ namespace copse::planner {
 //          barrier model's example is the 4-nomial one. Differs: any n, where they draw powers of k.
 absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k);
 
-// Builds the binomial tree, the k-nomial tree of k = 2: position p hangs under p with its lowest set bit cleared; depth
-// and fan-out are at most ceil(log2 n). Errors: INVALID_ARGUMENT from CheckOrder.
+// Builds the binomial tree, the k-nomial tree of k = 2: the parent of position p is p with its lowest set bit cleared;
+// depth and fan-out are at most ceil(log2 n). Errors: INVALID_ARGUMENT from CheckOrder.
 // Source:  Li Chunhua, MGO, section 3.4 ("BT", as MPICH's: relative numbers, largest distance first). Differs: relative
 //          numbers are positions in `order`.
 absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order);

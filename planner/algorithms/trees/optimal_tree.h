@@ -12,14 +12,15 @@ namespace copse::planner {
 
 inline constexpr uint32_t kOptimalNodesMax = 8;
 
-// Builds the fastest schedule of all, by trying every tree with its children by falling tail (falling_tail.h).
+// Builds the fastest schedule, by trying every tree with each node's children by falling tail (falling_tail.h).
 //
 // Input:   n <= kOptimalNodesMax; root < n.
 // Output:  edges by the end of the send.
 // Ties:    the tree whose Pruefer sequence is least.
 // Cost:    n^(n-2) trees, O(n^2) each: 16,807 for n = 7, 262,144 for n = 8.
-// Errors:  INVALID_ARGUMENT if there are more nodes. Nothing else.
-// Source:  Pruefer's bijection; "without loss of time no node waits" holds, since sending earlier delays no node.
+// Errors:  INVALID_ARGUMENT if there are more than kOptimalNodesMax nodes. Nothing else.
+// Source:  Pruefer's bijection. Only schedules in which nodes send without pauses are tried; none of the others is
+//          faster, since an earlier send delays no node.
 absl::StatusOr<BroadcastTree> BuildOptimal(const BroadcastCosts& costs, uint32_t root);
 
 }  // namespace copse::planner
