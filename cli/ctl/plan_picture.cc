@@ -71,12 +71,12 @@ class Picture {
   void ReadTimes(const std::string& text, const v1::TeamRow& team) {
     const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) return;
-    std::map<uint32_t, std::string> node_of_rank;
+    std::map<double, std::string> node_of_rank;  // by rank, as JSON's numbers, which may be none
     for (const v1::TeamMember& member : team.members()) node_of_rank[member.rank()] = member.node();
     if (const auto ranks = json.find("ranks"); ranks != json.end() && ranks->is_array()) {
       for (const Json& rank : *ranks) {
         if (!rank.is_object()) continue;
-        const auto node = node_of_rank.find(static_cast<uint32_t>(NumberOr(rank, "rank", -1)));
+        const auto node = node_of_rank.find(NumberOr(rank, "rank", -1));
         if (node == node_of_rank.end()) continue;
         double& done = done_us_[node->second];
         done = std::max(done, NumberOr(rank, "us", 0));

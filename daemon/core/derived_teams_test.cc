@@ -221,12 +221,16 @@ TEST_F(DerivedTeamsTest, APlannerThatIsAwayIsWaitedFor) {
 }
 
 TEST_F(DerivedTeamsTest, AnOldPlannerFormsNone) {
-  Registered(/*features=*/{});
-  sent_.clear();
-  const FailureReport report = EndOf(0, Post(0));
-  EXPECT_EQ(report, (FailureReport{Failure::kVersion, report.text}));
-  EXPECT_THAT(report.text, Names("family rooted"));
-  EXPECT_TRUE(sent_.empty());
+  // A planner of a later version may have features of any number.
+  const auto unknown = static_cast<schedule::Feature>(64 + static_cast<uint32_t>(schedule::Feature::kCompanions));
+  for (const schedule::Features& features : {schedule::Features{}, schedule::Features{unknown}}) {
+    Registered(features);
+    sent_.clear();
+    const FailureReport report = EndOf(0, Post(0));
+    EXPECT_EQ(report, (FailureReport{Failure::kVersion, report.text}));
+    EXPECT_THAT(report.text, Names("family rooted"));
+    EXPECT_TRUE(sent_.empty());
+  }
 }
 
 TEST_F(DerivedTeamsTest, WaitingCallsAreBounded) {

@@ -29,8 +29,7 @@ void PlannerSession::OnRegistered(const schedule::Registered& message) {
   } else if (state_ == State::kRegistered) {
     state_ = State::kAsked;
   }
-  features_ = 0;
-  for (const schedule::Feature feature : message.features) features_ |= uint64_t{1} << static_cast<uint32_t>(feature);
+  features_ = message.features;
   refusal_ = message.accepted ? nullptr : std::make_unique<FailureReport>(message.why);
 }
 

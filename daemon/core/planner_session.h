@@ -34,9 +34,7 @@ class PlannerSession {
 
   bool registered() const { return state_ == State::kRegistered; }
   // Whether the daemon is registered with a planner that has the feature.
-  bool Has(schedule::Feature feature) const {
-    return registered() && (features_ >> static_cast<uint32_t>(feature) & 1) != 0;
-  }
+  bool Has(schedule::Feature feature) const { return registered() && features_.contains(feature); }
   // Why the planner has refused this daemon; kNone: it has not refused it.
   const schedule::FailureReport& refusal() const;
   // Whether the daemon has been without a planner for `patience`.
@@ -54,9 +52,9 @@ class PlannerSession {
 
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;        // end of the last registration
-  uint64_t term_ = 0;      // the highest one received
-  uint64_t features_ = 0;  // the planner's: bits by Feature
+  absl::Time lost_;              // end of the last registration
+  uint64_t term_ = 0;            // the highest one received
+  schedule::Features features_;  // the planner's
   // Allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };

@@ -33,8 +33,7 @@ constexpr double kWorse = 1.5;
 Path Other(Path path) { return path == Path::kCopse ? Path::kMpi : Path::kCopse; }
 
 uint64_t Rounded(double calls, uint64_t least) {
-  if (calls >= static_cast<double>(kSettledCallsMax)) return kSettledCallsMax;
-  return std::max(least, static_cast<uint64_t>(calls));
+  return static_cast<uint64_t>(std::clamp(calls, static_cast<double>(least), static_cast<double>(kSettledCallsMax)));
 }
 
 }  // namespace

@@ -113,6 +113,18 @@ TEST(PathChoiceTest, CopseMayTakeALittleLonger) {
   ExpectSettled(ranks, Path::kCopse);
 }
 
+TEST(PathChoiceTest, AChoiceWithinTheAllowanceIsCheckedAgain) {
+  constexpr uint64_t kChange = 200;
+  Ranks ranks(2, [](Path path, uint64_t index) -> uint64_t {
+    if (path == Path::kCopse) return 61'000;
+    return index < kChange ? 60'000 : 20'000;
+  });
+  ranks.Call(kChange);
+  ExpectSettled(ranks, Path::kCopse);
+  ranks.Call(2'000);
+  EXPECT_EQ(ranks.path(), Path::kMpi);
+}
+
 TEST(PathChoiceTest, OneSlowCallTellsNothing) {
   for (const uint64_t slow : {2, 4, 8}) {
     Ranks ranks(2, [=](Path path, uint64_t index) -> uint64_t {
