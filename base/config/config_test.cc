@@ -134,7 +134,7 @@ TEST(ConfigTest, WhatIsNoConfigurationIsToldInOneLineThatNamesIt) {
   EXPECT_THAT(f.config.Load({.file = folder}), FailsWith(absl::StatusCode::kNotFound, "file=" + folder));
   for (const std::string& text : {std::string("\x7f"
                                               "ELF\0\x01\n: \"\\\0\"",
-                                              16),
+                                              13),
                                   std::string("a\0b: \xff\n", 8), std::string(2 << 20, 'x')}) {
     const absl::Status binary = f.Load(text);
     EXPECT_THAT(binary, FailsWith(kInvalid, "file=" + f.file));

@@ -15,10 +15,12 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:copse::tnbc::SpareAround\n";
 }
 
-// Actions that were replaced are kept, since a handler may be reading one; Start, where a test's Guard() calls it, is
-// left out of the stack.
+// Actions that were replaced are kept, since a handler may be reading one, and so is RemappedMemory; Start, where a
+// test's Guard() calls it, is left out of the stack.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:copse::tnbc::PageGuard::ActOnFault\n"
+         "leak:copse::tnbc::AsynchronousCompletion::AsynchronousCompletion\n"
+         "leak:copse::tnbc::RemappedMemory::Use\n"
          "leak:copse::tnbc::(anonymous namespace)::Guard()\n";
 }
