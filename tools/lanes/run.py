@@ -23,7 +23,6 @@ LANES = {
     "clang": ("clang", "build", ["--config=clang", "--output_groups=compilation_outputs"]),
     "clang-linked": ("clang", "build", ["--config=clang"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
-    "ubsan": ("ubsan", "test", ["--config=ubsan", "--build_tests_only"]),
     "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),
     "reworded": ("reworded", "test", ["--test_tag_filters=-all", "--build_tests_only"]),
 }
@@ -34,7 +33,7 @@ WHAT_OF = {"clang": "kind('cc_(library|binary) rule', //...) except attr('teston
 LANES_OF = {
     "quick": ("quick",),
     "default": ("default", "clang"),
-    "all": ("all", "clang-linked", "asan", "ubsan", "tsan", "reworded"),
+    "all": ("all", "clang-linked", "asan", "tsan", "reworded"),
 }
 
 EPILOG = """
