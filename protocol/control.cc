@@ -36,7 +36,7 @@ std::string_view CallPartName(CallPart part) {
 
 std::string DescribeTeam(const TeamIdentity& identity) {
   std::string text = absl::StrCat("'", identity.name, "'");
-  if (IsCompanion(identity)) absl::StrAppend(&text, " (", AbslView(FamilyName(identity.family)), ")");
+  if (IsDerivedTeam(identity)) absl::StrAppend(&text, " (", AbslView(FamilyName(identity.family)), ")");
   if (!identity.job.empty()) absl::StrAppend(&text, " of job ", identity.job);
   absl::StrAppend(&text, " of user ", identity.uid);
   return text;

@@ -42,7 +42,7 @@ struct TeamIdentity {
   Family family = Family::kCommon;  // others are derived teams, whose parent is the team that calls run on
   friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
 };
-inline bool IsCompanion(const TeamIdentity& identity) { return identity.family != Family::kCommon; }
+inline bool IsDerivedTeam(const TeamIdentity& identity) { return identity.family != Family::kCommon; }
 std::string DescribeTeam(const TeamIdentity& identity);  // 'name' of job J of user U; 'name' (rooted) of user U
 // Returns "ranks 0,2-4 on node n1": a node as a member of a team; `ranks` ascending.
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);
@@ -72,9 +72,9 @@ struct FormatVersions {
 // Abilities of a side beyond the first version of the protocol. The other side uses only these; the numbers are part
 // of the wire format.
 enum class Feature : uint32_t {
-  kSilence = 1,     // planner: weighs NeighbourSilent
-  kCompanions = 2,  // both: JoinTeam and Prepare of classes other than kCommon
-  kStopping = 3,    // planner: Stopping
+  kSilence = 1,       // planner: weighs NeighbourSilent
+  kDerivedTeams = 2,  // both: JoinTeam and Prepare of classes other than kCommon
+  kStopping = 3,      // planner: Stopping
 };
 using Features = std::set<Feature>;
 
@@ -111,7 +111,9 @@ struct TeamLayout {
   uint32_t window = 8;          // W: calls per edge; power of two
 };
 // Whether the layout is that of a team which its members derived from another; a class's derived team is not one.
-inline bool IsSubTeam(const TeamLayout& layout) { return layout.parent != TeamId{0} && !IsCompanion(layout.identity); }
+inline bool IsSubTeam(const TeamLayout& layout) {
+  return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity);
+}
 
 // --- Daemon to planner ---
 struct RunningTeam {  // a team that a reconnecting daemon still has

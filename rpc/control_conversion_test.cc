@@ -44,7 +44,7 @@ schedule::Register Registration() {
   message.node.memory_limit_bytes = 1ull << 33;
   message.node.admin_address = "127.0.0.1:7471";
   message.node.join_token = "\xfe";
-  message.node.features = {schedule::Feature::kCompanions, static_cast<schedule::Feature>(77)};
+  message.node.features = {schedule::Feature::kDerivedTeams, static_cast<schedule::Feature>(77)};
   message.node.machine = "m1";
   schedule::RunningTeam team;
   team.layout = Layout();

@@ -37,7 +37,7 @@ std::string NodeList(const v1::TeamRow& team) {
 }
 
 // Returns whether the row is a derived team, with plans for further collectives. An older planner has none.
-bool IsCompanion(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
+bool IsDerivedTeam(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
 
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 
@@ -84,8 +84,8 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
   const bool any_why = std::any_of(reply.teams().begin(), reply.teams().end(),
                                    [](const v1::TeamRow& team) { return !team.why().empty(); });
   cli::TableRows rows = {{"ID>", "NAME", "SIZE>", "STATE", "EPOCH>", "CALLS>", "UID>", "JOB", "NODES"}};
-  const bool any_companion = std::any_of(reply.teams().begin(), reply.teams().end(), IsCompanion);
-  if (any_companion) rows[0].push_back("FAMILY");
+  const bool any_derived = std::any_of(reply.teams().begin(), reply.teams().end(), IsDerivedTeam);
+  if (any_derived) rows[0].push_back("FAMILY");
   if (any_why) rows[0].push_back("WHY");
   for (const v1::TeamRow& team : reply.teams()) {
     std::vector<std::string> cells = {IdOrDash(team.id()),
@@ -97,7 +97,7 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
                                       absl::StrCat(team.uid()),
                                       team.job().empty() ? "-" : team.job(),
                                       NodeList(team)};
-    if (any_companion) cells.push_back(IsCompanion(team) ? team.family() : "-");
+    if (any_derived) cells.push_back(IsDerivedTeam(team) ? team.family() : "-");
     if (any_why) cells.push_back(team.why());
     rows.push_back(std::move(cells));
   }
@@ -111,7 +111,7 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
                           {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
                           {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
                           {"parent", IdOrDash(team.parent())}};
-  if (IsCompanion(team)) details.emplace_back("family", team.family());
+  if (IsDerivedTeam(team)) details.emplace_back("family", team.family());
   if (!team.why().empty()) details.emplace_back("why", team.why());
   cli::TableRows members = {{"NODE", "RANKS"}};
   for (const NodeMembers& node : ByNode(team)) members.push_back({node.node, cli::FormatRanges(node.ranks)});
@@ -124,7 +124,7 @@ std::vector<Verb> TeamVerbs() {
   return {{.family = "team",
            .name = "list",
            .help = "all teams",
-           .options = {{"all", "", "their companions, too: plans for gather, alltoall and others, made on demand"}},
+           .options = {{"all", "", "their derived teams, too: plans for gather, alltoall and others, made on demand"}},
            .run = List},
           {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
           {.family = "team",

@@ -76,7 +76,7 @@ bool DerivedTeams::HasCallWaiting() const {
 void DerivedTeams::Ask(const Key& key, Derived* derived) {
   if (derived->id != TeamId{0} || derived->request != 0) return;
   if (!parts_->planner->registered()) return;
-  if (!parts_->planner->Has(schedule::Feature::kCompanions)) {
+  if (!parts_->planner->Has(schedule::Feature::kDerivedTeams)) {
     while (derived->HasWaiting()) {
       Fail(key, derived, derived->failed + 1,
            {Failure::kVersion,
@@ -117,7 +117,7 @@ FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
   }
   if (team->broken()) return *team->broken();
   const schedule::TeamLayout& parent = team->layout();
-  if (schedule::IsCompanion(parent.identity) || layout.identity.uid != parent.identity.uid ||
+  if (schedule::IsDerivedTeam(parent.identity) || layout.identity.uid != parent.identity.uid ||
       layout.identity.job != parent.identity.job || layout.identity.name != parent.identity.name ||
       layout.nodes != parent.nodes || layout.shape != parent.shape || layout.window != parent.window) {
     return {Failure::kInvalidArgument, absl::StrCat("not a derived team of team ", layout.parent.value(), ": ",
@@ -212,7 +212,7 @@ std::vector<TeamId> DerivedTeams::Of(TeamId team) const {
   // An attempt that has failed has no entry here any more, but may be in the table until its parent goes.
   std::vector<TeamId> found;
   for (const auto& [id, derived] : *teams_) {
-    if (schedule::IsCompanion(derived->layout().identity) && derived->layout().parent == team) found.push_back(id);
+    if (schedule::IsDerivedTeam(derived->layout().identity) && derived->layout().parent == team) found.push_back(id);
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When companions are asked for, and what becomes of the calls that wait for them.
+// Tests when a daemon requests derived teams, and how the calls that wait for them end.
 #include "daemon/core/derived_teams.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST_F(DerivedTeamsTest, TheFirstCallAsksForAllRanksHere) {
   EXPECT_TRUE(sent_.empty());
   EXPECT_EQ(EndOf(1, first), kWaits);
   EXPECT_FALSE(core_.Idle());
-  // Another family is another companion; the common ones need none.
+  // Each collective class has a derived team of its own; the common class needs none.
   Post(0, Collective::kAlltoall);
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.family, Family::kAlltoall);
   Post(0, Collective::kAllreduce);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What neighbours send, to a whole daemon core: a team with all its companions runs on three nodes, and this one has
+// What neighbours send, to a whole daemon core: a team with all its derived teams runs on three nodes, and this one has
 // calls in flight. The input is a list of steps: a frame of a neighbour, time that passes, or a call of the own rank.
 // Frames have good headers, since spoilt ones are offload_emu:engine_fuzz_test's. What neighbours say of counts is data
 // to the engine, and comes in such frames.
@@ -88,7 +88,7 @@ class Target : public FuzzedCore {
  public:
   Target() {
     core().OnPlannerUp();
-    core().OnPlannerMessage(schedule::Registered{.accepted = true, .features = {schedule::Feature::kCompanions}});
+    core().OnPlannerMessage(schedule::Registered{.accepted = true, .features = {schedule::Feature::kDerivedTeams}});
     core().CreateTeam(client(), {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
     for (int f = 0; f < kFamilyCount; ++f) Form(static_cast<Family>(f));
     CHECK(handle() != 0);

@@ -86,7 +86,7 @@ bool TeamRegistry::Idle() const {
 }
 
 void TeamRegistry::CompareCalls(const Team& team) const {
-  const bool derived = schedule::IsCompanion(team.layout().identity);
+  const bool derived = schedule::IsDerivedTeam(team.layout().identity);
   if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbours(*of);
 }
 
@@ -94,7 +94,7 @@ void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
   for (const auto& [id, team] : teams_) {
     const size_t before = status->progress.size();
     team->AppendStatus(status);
-    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are counted with its parent
+    if (schedule::IsDerivedTeam(team->layout().identity)) continue;  // its ranks are counted with its parent
     ++status->teams;
     status->ranks += static_cast<uint32_t>(status->progress.size() - before);
   }
@@ -105,7 +105,7 @@ void TeamRegistry::CheckInvariants() const {
   formations_.CheckInvariants();
   for (const auto& [id, team] : teams_) {
     team->CheckInvariants();
-    const bool derived = schedule::IsCompanion(team->layout().identity);
+    const bool derived = schedule::IsDerivedTeam(team->layout().identity);
     CHECK(!derived || teams_.ParentOf(*team) != nullptr);  // they go together
     for (const Rank rank : team->members().ranks()) {
       const std::optional<ClientId> client = team->members().ClientOf(rank);
@@ -150,7 +150,7 @@ schedule::RunningTeam TeamRegistry::Describe(const Team& team) {
 void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
   parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
   const Team* const team = teams_.Find(id);
-  if (schedule::IsCompanion(team->layout().identity)) {
+  if (schedule::IsDerivedTeam(team->layout().identity)) {
     if (Team* of = teams_.ParentOf(*team)) of->Break(why);
     return;
   }
@@ -160,7 +160,7 @@ void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
 }
 
 void TeamRegistry::OnFormed(Team* team) {
-  if (schedule::IsCompanion(team->layout().identity)) derived_.Committed(team, parts_.options->pending_calls_max);
+  if (schedule::IsDerivedTeam(team->layout().identity)) derived_.Committed(team, parts_.options->pending_calls_max);
   const std::optional<Rank> gone = formations_.Committed(team);
   teams_.Pump();
   if (!gone) return;
@@ -200,12 +200,12 @@ void TeamRegistry::On(const schedule::Prepare& m) {
     return;
   }
   if (!reply.accepted) reply.why.text = absl::StrCat("node ", node_name(), ": ", reply.why.text);
-  if (is_new && schedule::IsCompanion(m.layout.identity)) derived_.Prepared(*team);
+  if (is_new && schedule::IsDerivedTeam(m.layout.identity)) derived_.Prepared(*team);
   parts_.planner->Send(reply);
 }
 
 Team* TeamRegistry::Add(const schedule::Prepare& m) {
-  const bool derived = schedule::IsCompanion(m.layout.identity);
+  const bool derived = schedule::IsDerivedTeam(m.layout.identity);
   if (!parts_.drain->reason().empty() && !derived) {
     Refuse(m, {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(parts_.drain->reason())),
                FailureCause::kNodeDraining, node_name()});
@@ -231,7 +231,7 @@ Team* TeamRegistry::Add(const schedule::Prepare& m) {
 void TeamRegistry::Refuse(const schedule::Prepare& m, FailureReport why) {
   why.text = absl::StrCat("node ", node_name(), ": ", why.text);
   parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .accepted = false, .why = why});
-  if (schedule::IsCompanion(m.layout.identity)) derived_.Refused(m.layout, why);
+  if (schedule::IsDerivedTeam(m.layout.identity)) derived_.Refused(m.layout, why);
 }
 
 absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) const {
@@ -251,7 +251,7 @@ absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) 
   if (self == layout.nodes.end()) return absl::InvalidArgumentError("team layout does not name this daemon");
   const NodeIndex index(static_cast<uint32_t>(self - layout.nodes.begin()));
   // The members of a derived team are those of its parent.
-  if (!schedule::IsCompanion(layout.identity)) RETURN_IF_ERROR(formations_.Check(m, index));
+  if (!schedule::IsDerivedTeam(layout.identity)) RETURN_IF_ERROR(formations_.Check(m, index));
   return index;
 }
 
@@ -283,7 +283,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
   } else if (team != nullptr) {
     const schedule::TeamLayout layout = team->layout();
     teams_.Remove(m.team);
-    if (schedule::IsCompanion(layout.identity)) derived_.Dropped(layout);
+    if (schedule::IsDerivedTeam(layout.identity)) derived_.Dropped(layout);
     // A restarted planner aborts teams that it does not know without an answer to these ranks: they join again.
     again.merge(formations_.TakeJoinsOf(m.team));
   }

@@ -25,7 +25,7 @@ class TeamTable {
   }
   // Returns a derived team's parent; null: the team is not derived, or its parent is gone.
   Team* ParentOf(const Team& team) const {
-    return schedule::IsCompanion(team.layout().identity) ? Find(team.layout().parent) : nullptr;
+    return schedule::IsDerivedTeam(team.layout().identity) ? Find(team.layout().parent) : nullptr;
   }
   // The table has no team of this id.
   Team* Add(std::unique_ptr<Team> team) {

@@ -158,7 +158,8 @@ std::string Formed(Family family, uint32_t nodes) {
 
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
-  const std::string up = Encoded(schedule::Registered{.accepted = true, .features = {schedule::Feature::kCompanions}});
+  const std::string up =
+      Encoded(schedule::Registered{.accepted = true, .features = {schedule::Feature::kDerivedTeams}});
   for (const uint32_t nodes : {1u, 2u}) {
     std::string team = up + Encoded(kCreate, 0);
     if (nodes == 1) team += Encoded(kCreate, 1);

@@ -22,7 +22,7 @@ using scenario::Step;
 using scenario::StepKind;
 
 constexpr uint32_t kTeam = 0;
-constexpr uint32_t kDerivedTeam = 1;
+constexpr uint32_t kSubTeam = 1;
 constexpr uint32_t kHogTeams = 24;
 constexpr uint64_t kSmallMemory = 8 << 20;
 
@@ -89,13 +89,13 @@ class JobMaker {
     ForEach([](uint32_t) { return scenario::AwaitStep(); });
   }
   // Adds a team of some ranks, which holds one of them in its formation or in a call.
-  void Derived(absl::Duration hold) {
+  void SubTeam(absl::Duration hold) {
     std::set<uint32_t> members = {job_.holder, job_.observer};
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       if (prng_->Chance(0.6)) members.insert(rank);
     }
     job_.needs_planner = true;
-    Step form{.kind = StepKind::kSubTeam, .team = kDerivedTeam, .parent = kTeam};
+    Step form{.kind = StepKind::kSubTeam, .team = kSubTeam, .parent = kTeam};
     form.members.assign(members.begin(), members.end());
     std::reverse(form.members.begin(), form.members.end());
     const bool in_formation = prng_->Chance(0.4);
@@ -109,9 +109,9 @@ class JobMaker {
       Observe();
     }
     const auto size = static_cast<uint32_t>(members.size());
-    std::vector<Step> steps = {FullCall(64), SomeCall(size), SomeCall(size), scenario::DestroyStep(kDerivedTeam)};
+    std::vector<Step> steps = {FullCall(64), SomeCall(size), SomeCall(size), scenario::DestroyStep(kSubTeam)};
     for (Step& step : steps) {
-      step.team = kDerivedTeam;
+      step.team = kSubTeam;
       for (const uint32_t rank : members) job_.programs[rank].script.push_back(step);
     }
   }
@@ -250,8 +250,8 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   if (c.state == State::kForming) target.Hold(hold);
   target.Team();
   target.Calls(static_cast<uint32_t>(prng.Below(3)));
-  if (c.state == State::kDerived) {
-    target.Derived(hold);
+  if (c.state == State::kSubTeam) {
+    target.SubTeam(hold);
   } else if (c.state == State::kLongCall) {
     target.Observe();
     target.Call(target.FullCall(Between(absl::Seconds(0.2), absl::Seconds(1), &prng) / absl::Seconds(1) *

@@ -28,7 +28,7 @@ struct Scale {
 Scale SimulatedScale();
 Scale RealScale();
 
-// A program on several nodes: a team, calls, maybe a derived team, and the team's end.
+// A program on several nodes: a team, calls, maybe a sub-team, and the team's end.
 struct Job {
   std::string name;  // of its team
   scenario::Placement placement;
@@ -39,7 +39,7 @@ struct Job {
   uint32_t observer = 0;
   size_t outcomes_before = 0;
   absl::Duration pauses;       // total of its slowest rank
-  bool needs_planner = false;  // it forms derived teams, or makes calls whose plans are made on first use
+  bool needs_planner = false;  // it forms sub-teams, or makes calls whose plans are made on first use
 };
 
 struct Case {

@@ -118,7 +118,7 @@ const char* FaultKindName(FaultKind kind) { return RowOf(kind).name; }
 
 const char* StateName(State state) {
   constexpr const char* kNames[kStateCount] = {"forming",   "prepared", "committed", "short-call",
-                                               "long-call", "derived",  "leaving",   "draining"};
+                                               "long-call", "sub-team", "leaving",   "draining"};
   return kNames[static_cast<int>(state)];
 }
 

@@ -43,7 +43,7 @@ enum class State : uint8_t {
   kCommitted,  // decided, and not all ranks have been notified
   kShortCall,
   kLongCall,
-  kDerived,  // a team derived from it is being formed, or has a call in flight
+  kSubTeam,  // a team of some of its ranks is being formed, or has a call in flight
   kLeaving,  // all ranks but one have left
   kDraining  // a node of it takes no new teams
 };
@@ -64,7 +64,7 @@ struct Fault {
 absl::Status Begin(scenario::Cluster* cluster, const Fault& fault, uint32_t first, const std::string& team);
 absl::Status End(scenario::Cluster* cluster, const Fault& fault, uint32_t first);
 
-// Whether the fault may refuse or hold up a new team, a derived one, or a call that needs new plans.
+// Whether the fault may refuse or hold up a new team or a call that needs new plans.
 bool ConcernsFormation(FaultKind kind);
 // Whether the planner cannot do its work during the fault.
 bool ConcernsPlanner(FaultKind kind);

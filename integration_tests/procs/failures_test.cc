@@ -41,7 +41,7 @@ COPSE_PROCS_SCENARIO(LeftWithCallsInFlight)
 COPSE_PROCS_SCENARIO(LeftBeforeTheLastCall)
 COPSE_PROCS_SCENARIO(CountsThatDiffer)
 
-TEST_F(FailuresTest, CompanionsFormUnderLoad) { scenario::CompanionsFormUnderLoad(&cluster_, 1); }
+TEST_F(FailuresTest, DerivedTeamsFormUnderLoad) { scenario::DerivedTeamsFormUnderLoad(&cluster_, 1); }
 
 // In the middle of an allreduce, an allgatherv, an alltoallv.
 class LongCallTest : public ClusterFixture, public ::testing::WithParamInterface<uint64_t> {};

@@ -103,7 +103,7 @@ void SubTeams(Cluster* cluster) {
   std::vector<Program> programs;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     Script script = {TeamStep(0, "parent", rank, kRanks), CallStep(0, sum, 1)};
-    // The first derived team has the odd ranks, in reverse order; the second has all, as a duplicate.
+    // The first sub-team has the odd ranks, in reverse order; the second has all, as a duplicate.
     script.push_back({.kind = StepKind::kSubTeam, .team = 1, .parent = 0, .members = {7, 5, 3, 1}});
     script.push_back({.kind = StepKind::kSubTeam, .team = 2, .parent = 0, .members = {0, 1, 2, 3, 4, 5, 6, 7}});
     for (uint32_t i = 0; i < 10; ++i) {

@@ -71,7 +71,7 @@ constexpr Collective kCarried[] = {Collective::kBcast,         Collective::kAllr
 
 }  // namespace
 
-void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed) {
+void DerivedTeamsFormUnderLoad(Cluster* cluster, uint64_t seed) {
   constexpr uint32_t kRanks = 9;
   ASSERT_TRUE(cluster->Start({.nodes = 5, .seed = seed}).ok());
   const Placement placement = UnevenPlacement(kRanks, 5, seed);
@@ -104,14 +104,14 @@ void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed) {
   ExpectAllSucceed(cluster, programs, kPatience);
 }
 
-void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after) {
+void PlannerRestartsWhileDerivedTeamsForm(Cluster* cluster, uint64_t seed, absl::Duration after) {
   constexpr uint32_t kRanks = 7;
   ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed}).ok());
   std::vector<Step> steps = OneOfEach(kRanks, seed);
   for (uint32_t i = 0; i < 10; ++i) steps.push_back(StepOf(kSum, 100 + i));
   const std::vector<Step> again = OneOfEach(kRanks, seed + 50);
   steps.insert(steps.end(), again.begin(), again.end());
-  const uint32_t first = cluster->Launch(TeamPrograms("companions", UnevenPlacement(kRanks, 4, seed), steps));
+  const uint32_t first = cluster->Launch(TeamPrograms("derived", UnevenPlacement(kRanks, 4, seed), steps));
   ExpectOk(cluster->AwaitOutcomes(first, 1, kPatience));
   cluster->Pass(after);
   cluster->KillPlanner();
@@ -119,12 +119,12 @@ void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::D
   ExpectAllDone(cluster, first, kRanks, absl::StrCat("seed ", seed), steps.size() + 2);
 }
 
-void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after) {
+void KilledWhileDerivedTeamsForm(Cluster* cluster, uint64_t seed, absl::Duration after) {
   constexpr uint32_t kRanks = 7;
   ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed}).ok());
   Prng prng(seed);
   const Placement placement = UnevenPlacement(kRanks, 4, seed);
-  const uint32_t first = cluster->Launch(TeamPrograms("companions", placement, OneOfEach(kRanks, seed)));
+  const uint32_t first = cluster->Launch(TeamPrograms("derived", placement, OneOfEach(kRanks, seed)));
   ExpectOk(cluster->AwaitOutcomes(first, 1, kPatience));
   cluster->Pass(after);
   const auto victim = static_cast<uint32_t>(prng.Below(kRanks));

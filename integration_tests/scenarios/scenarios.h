@@ -78,9 +78,9 @@ void EpochSwitchUnderLoad(Cluster* cluster);
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster);
 // Derived teams of collective classes, and calls of many chunks. `after` counts from the team's formation, or the
 // long call's begin. `bytes` is the length of each rank's buffer.
-void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed);
-void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
-void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
+void DerivedTeamsFormUnderLoad(Cluster* cluster, uint64_t seed);
+void PlannerRestartsWhileDerivedTeamsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
+void KilledWhileDerivedTeamsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
 void KilledInLongCall(Cluster* cluster, uint64_t seed, uint64_t bytes, absl::Duration after);
 // Nodes without data for each other meet now and then, and continue after the call.
 void SomeHaveNothingInLongCalls(Cluster* cluster, uint64_t bytes);

@@ -95,17 +95,17 @@ TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
 }
 
 // The derived teams of a team of seven are formed within some 800 us of virtual time.
-TEST(SimCompanionTest, FormUnderLoad) { ForSeeds(1, 21, CompanionsFormUnderLoad); }
+TEST(SimDerivedTeamTest, FormUnderLoad) { ForSeeds(1, 21, DerivedTeamsFormUnderLoad); }
 
-TEST(SimCompanionTest, PlannerRestartsAtAnyPoint) {
+TEST(SimDerivedTeamTest, PlannerRestartsAtAnyPoint) {
   ForSeeds(0, 100, [](SimCluster* cluster, uint64_t seed) {
-    PlannerRestartsWhileCompanionsForm(cluster, seed, absl::Microseconds(seed * 15));
+    PlannerRestartsWhileDerivedTeamsForm(cluster, seed, absl::Microseconds(seed * 15));
   });
 }
 
-TEST(SimCompanionTest, DeathAtAnyPoint) {
+TEST(SimDerivedTeamTest, DeathAtAnyPoint) {
   ForSeeds(0, 200, [](SimCluster* cluster, uint64_t seed) {
-    KilledWhileCompanionsForm(cluster, seed, absl::Microseconds(seed * 7));
+    KilledWhileDerivedTeamsForm(cluster, seed, absl::Microseconds(seed * 7));
   });
 }
 

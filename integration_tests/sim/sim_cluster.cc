@@ -397,7 +397,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   TeamPhase PhaseOf(const std::string& name) const {
     if (coordinator_ == nullptr) return TeamPhase::kAbsent;
     for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
-      if (team.layout.identity.name != name || schedule::IsCompanion(team.layout.identity)) continue;
+      if (team.layout.identity.name != name || schedule::IsDerivedTeam(team.layout.identity)) continue;
       if (team.state != "forming") return TeamPhase::kDecided;
       return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
     }
@@ -463,7 +463,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     options.node.worker_address = network_->transport(node->number)->LocalAddress();
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
-    options.node.features = {schedule::Feature::kCompanions};
+    options.node.features = {schedule::Feature::kDerivedTeams};
     options.node.machine = absl::StrCat("machine", node->number);
     options.node.memory_limit_bytes = options_.memory_limit_bytes;
     options.memory_limit_bytes = options_.memory_limit_bytes;

@@ -42,7 +42,7 @@ absl::Status Coordinator::Impl::Start() {
     Team& team = teams_[id];
     team.record = std::move(record);
     team.members.resize(team.node_count());
-    NoteCompanion(team.record.layout);
+    NoteDerivedTeam(team.record.layout);
     // Only adopted plans have no labels; they may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {
       VerifyLater(id);

@@ -2,7 +2,7 @@
 //
 // The coordinator's implementation. coordinator.cc has sessions, nodes.cc the state of nodes, registration.cc the
 // decisions at a daemon's return, teams.cc formation, epochs and ends of teams, silence.cc which node is cut off,
-// companions.cc the differences of derived teams, plans.cc the index of plans, administration.cc the rest.
+// derived_teams.cc the differences of derived teams, plans.cc the index of plans, administration.cc the rest.
 #ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 #define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 
@@ -132,15 +132,15 @@ class Coordinator::Impl {
     absl::Time since;
   };
 
-  // Companion is a derived team that a daemon has requested. It lives as long as its team.
-  struct Companion {
+  // A DerivedTeam is one that a daemon has requested. It lives as long as its team.
+  struct DerivedTeam {
     TeamId id{0};                 // 0: neither existing nor being formed
     uint64_t failed = 0;          // number of attempts
     schedule::FailureReport why;  // of the last one
     std::vector<Join> waiting;    // joins pending while nodes are away
     TimerId timer;                // retries the formation
   };
-  using CompanionKey = std::pair<TeamId, Family>;
+  using DerivedTeamKey = std::pair<TeamId, Family>;
 
   // Returns whether the team is stored. Sub-teams are not: they are many, and short-lived.
   static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
@@ -247,20 +247,21 @@ class Coordinator::Impl {
   void VerifyLater(TeamId id);
   void VerifyNext(TeamId id);
 
-  // --- companions.cc ---
-  void OnCompanionJoin(Join join);
-  std::optional<schedule::FailureReport> CompanionRefusal(const Join& join);
-  void FormCompanion(const CompanionKey& key);
-  absl::StatusOr<schedule::TeamLayout> CompanionLayout(const schedule::TeamLayout& parent, const CompanionKey& key);
-  void FailCompanion(const CompanionKey& key, const schedule::FailureReport& why);
+  // --- derived_teams.cc ---
+  void OnDerivedTeamJoin(Join join);
+  std::optional<schedule::FailureReport> DerivedTeamRefusal(const Join& join);
+  void FormDerivedTeam(const DerivedTeamKey& key);
+  absl::StatusOr<schedule::TeamLayout> DerivedTeamLayout(const schedule::TeamLayout& parent, const DerivedTeamKey& key);
+  void FailDerivedTeam(const DerivedTeamKey& key, const schedule::FailureReport& why);
   // Handles the abort of a derived team's first epoch.
-  void CompanionAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
-  void NoteCompanion(const schedule::TeamLayout& layout);  // it exists: from the store, or adopted
-  void DropCompanionJoins(SessionId session);
-  void ForgetCompanions(const schedule::TeamLayout& layout);  // for a team that is forgotten, or a derived team that is
+  void DerivedTeamAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
+  void NoteDerivedTeam(const schedule::TeamLayout& layout);  // it exists: from the store, or adopted
+  void DropDerivedTeamJoins(SessionId session);
+  void ForgetDerivedTeams(
+      const schedule::TeamLayout& layout);  // for a team that is forgotten, or a derived team that is
   // Breaks a team together with its derived teams.
   void BreakLinked(const schedule::TeamLayout& layout, const schedule::FailureReport& why, const Node* reporter);
-  std::vector<TeamId> CompanionsOf(TeamId team) const;
+  std::vector<TeamId> DerivedTeamsOf(TeamId team) const;
 
   // --- administration.cc ---
   struct Query {
@@ -304,7 +305,7 @@ class Coordinator::Impl {
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
-  std::map<CompanionKey, Companion> companions_;                  // by their team
+  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by their team
   std::set<TeamId> ended_;                                        // ended here; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;

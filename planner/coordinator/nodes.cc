@@ -39,7 +39,7 @@ void Coordinator::Impl::StreamEnded(SessionId session) {
   node.stopping = false;
   NodeAway(node);
   joins_.Drop(session);
-  DropCompanionJoins(session);
+  DropDerivedTeamJoins(session);
   const std::set<TeamId> teams = node.teams;
   for (const TeamId id : teams) {
     Team* team = TeamOf(id);

@@ -158,7 +158,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
 
   schedule::Registered registered;
   registered.accepted = true;
-  registered.features = {schedule::Feature::kSilence, schedule::Feature::kCompanions, schedule::Feature::kStopping};
+  registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping};
   registered.draining = draining_.count(announcement.name) != 0;
   registered.term = ids_->term();
   std::set<TeamId> listed, welcome;
@@ -418,7 +418,7 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
   team.record.plans = running.plans;
   team.record.prepared = EpochId{std::max(running.epoch, running.prepared_epoch).value() + kLostEpochs};
   team.members.resize(team.node_count());
-  NoteCompanion(team.record.layout);
+  NoteDerivedTeam(team.record.layout);
   NoteMachines(team.record);
   VerifyLater(id);
   const absl::Status status = SaveIfDurable(team);

@@ -53,7 +53,7 @@ void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& mess
   if (!requests.insert(message.request).second) return;
   if (requests.size() > kRequestsMax) requests.erase(requests.begin());
   Join join{session, sessions_.at(session).node, message};
-  if (schedule::IsCompanion(message.identity)) return OnCompanionJoin(std::move(join));
+  if (schedule::IsDerivedTeam(message.identity)) return OnDerivedTeamJoin(std::move(join));
   const auto refuse = [&](Failure failure, const std::string& text, FailureCause cause) {
     Act(joins_.Refuse(join, {failure, text, cause, join.node, join.message.rank}));
   };
@@ -201,8 +201,8 @@ void Coordinator::Impl::StartChange(Team& team, Change change) {
   prepare.epoch = team.change->epoch;
   prepare.plans = team.change->plans;
   prepare.hash = schedule::PlanHash(absl::StrJoin(prepare.plans, ""));
-  const auto companion = companions_.find({prepare.layout.parent, prepare.layout.identity.family});
-  if (companion != companions_.end()) prepare.last_failure = companion->second.why;
+  const auto derived = derived_teams_.find({prepare.layout.parent, prepare.layout.identity.family});
+  if (derived != derived_teams_.end()) prepare.last_failure = derived->second.why;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];
     prepare.requests.clear();
@@ -222,18 +222,18 @@ void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool a
   const schedule::TeamLayout layout = team.record.layout;
   const bool ends = team.record.epoch == EpochId{0};
   again &= ends;
-  const bool is_companion = schedule::IsCompanion(layout.identity);
+  const bool is_derived = schedule::IsDerivedTeam(layout.identity);
   COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
   for (const schedule::TeamNode& member : layout.nodes) {
-    schedule::Abort abort{id, change.epoch, why, {}, again && !is_companion};
+    schedule::Abort abort{id, change.epoch, why, {}, again && !is_derived};
     for (const Join& join : change.joins) {
       // Daemons request derived teams again by themselves.
-      if (join.node == member.name && !(again && is_companion)) abort.requests.push_back(join.message.request);
+      if (join.node == member.name && !(again && is_derived)) abort.requests.push_back(join.message.request);
     }
     SendTo(member, abort);
   }
   if (ends) Forget(id);
-  if (ends && is_companion) CompanionAborted(layout, why, again);
+  if (ends && is_derived) DerivedTeamAborted(layout, why, again);
   if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
 }
 
@@ -368,13 +368,13 @@ void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::f
   const Family family = options.collective.has_value() ? FamilyOf(*options.collective) : Family::kCommon;
   const Team* team = TeamOf(id);
   if (team != nullptr && family != Family::kCommon && family != team->record.layout.identity.family) {
-    const auto companion = companions_.find({id, family});
-    if (companion == companions_.end() || companion->second.id == TeamId{0}) {
+    const auto derived = derived_teams_.find({id, family});
+    if (derived == derived_teams_.end() || derived->second.id == TeamId{0}) {
       return done(absl::FailedPreconditionError(
           absl::StrCat("team ", id.value(), ": has not called ", AbslView(CollectiveName(*options.collective)),
                        " yet, or another of the family ", AbslView(FamilyName(family)))));
     }
-    id = companion->second.id;
+    id = derived->second.id;
   }
   ReplanUntil(id, options, std::move(done), clock_->Now() + patience);
 }
@@ -449,8 +449,8 @@ void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
   SettlePrepared(team);
   BreakIfUntold(team);
   CheckSettled(team);
-  for (const TeamId companion : CompanionsOf(id)) {
-    if (Team* of_it = TeamOf(companion); of_it != nullptr && !of_it->members[member].left) MarkLeft(*of_it, member);
+  for (const TeamId derived : DerivedTeamsOf(id)) {
+    if (Team* of_it = TeamOf(derived); of_it != nullptr && !of_it->members[member].left) MarkLeft(*of_it, member);
   }
   MaybeEnd(team);
 }
@@ -516,7 +516,7 @@ void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
     if (it != nodes_.end() && it->second.announcement.incarnation == member.incarnation) it->second.teams.erase(id);
   }
   teams_.erase(id);
-  ForgetCompanions(layout);
+  ForgetDerivedTeams(layout);
   if (!has_ended) return;
   ended_.insert(id);
   if (ended_.size() > kEndedTeamsMax) ended_.erase(ended_.begin());

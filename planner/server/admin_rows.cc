@@ -84,7 +84,7 @@ void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::T
 }
 
 TeamId ShownTeam(const schedule::TeamLayout& layout) {
-  return schedule::IsCompanion(layout.identity) ? layout.parent : layout.id;
+  return schedule::IsDerivedTeam(layout.identity) ? layout.parent : layout.id;
 }
 
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row) {

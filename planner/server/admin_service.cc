@@ -176,7 +176,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       coordinator_->QueryStatus({}, kStatusTimeout, [this, all, reply, done](const coordinator::StatusAnswer& answer) {
         std::map<TeamId, uint32_t> calls = CountCalls(answer);
         for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-          if (!all && schedule::IsCompanion(info.layout.identity)) continue;
+          if (!all && schedule::IsDerivedTeam(info.layout.identity)) continue;
           FillTeam(info, calls[info.layout.id], reply->add_teams());
         }
         done(absl::OkStatus());
@@ -485,7 +485,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
       ++calls[call.team];
       const auto team = coordinator_->Team(call.team);
-      if (team.ok() && schedule::IsCompanion(team->layout.identity)) ++calls[team->layout.parent];
+      if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) ++calls[team->layout.parent];
     }
     return calls;
   }

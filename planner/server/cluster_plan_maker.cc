@@ -298,7 +298,7 @@ absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const sc
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
   const CallArguments arguments = TypicalCall(plan);
   // A price by formula has no path.
-  if (schedule::IsCompanion(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
+  if (schedule::IsDerivedTeam(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
     return std::vector<std::string>();
   }
   ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments));

@@ -166,7 +166,7 @@ schedule::Register RegisterOf(uint8_t stream, std::vector<schedule::RunningTeam>
   message.node.incarnation = Incarnation(100 + stream);
   message.node.worker_address = "address";
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
-  message.node.features = {schedule::Feature::kCompanions};
+  message.node.features = {schedule::Feature::kDerivedTeams};
   return message;
 }
 

@@ -68,7 +68,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
 
   void TearDown() override { core_.CheckInvariants(); }
 
-  void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
+  void Registered(schedule::Features features = {schedule::Feature::kDerivedTeams}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
   }
   static schedule::Plan PairPlan(Collective collective) {

@@ -50,13 +50,13 @@ void OneNodePlanner::On(const schedule::Register&) {
   joins_.clear();  // a daemon says all again
   schedule::Registered registered;
   registered.accepted = true;
-  registered.features = {schedule::Feature::kCompanions};
+  registered.features = {schedule::Feature::kDerivedTeams};
   answers_.push_back(registered);
 }
 
 void OneNodePlanner::On(const schedule::JoinTeam& join) {
-  // A companion's is asked for once, for all ranks.
-  const bool is_derived = schedule::IsCompanion(join.identity);
+  // A derived team is requested once, for all ranks.
+  const bool is_derived = schedule::IsDerivedTeam(join.identity);
   std::vector<schedule::JoinTeam>& joins = joins_[join.identity];
   joins.push_back(join);
   if (!is_derived && joins.size() < join.size) return;

@@ -23,7 +23,7 @@
 
 namespace copse::daemon {
 
-// Forms a team as soon as all of its ranks have asked, and its companions when they are asked for. Answers wait for
+// Forms a team as soon as all of its ranks have asked, and its derived teams when they are requested. Answers wait for
 // Deliver, since Send must not call back.
 class OneNodePlanner final : public PlannerLink {
  public:

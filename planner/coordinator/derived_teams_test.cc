@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derived teams (companions): how they form on demand, and what they share with their teams.
+// Derived teams: how they form on demand, and what they share with their teams.
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ using testing::FailsWith;
 using testing::Names;
 using ::testing::Pair;
 
-class CompanionTest : public TeamTest {
+class DerivedTeamTest : public TeamTest {
  protected:
   // Sends the request of the daemon of `rank` when that rank is the first there to call such a collective.
   void Ask(SessionId session, uint32_t rank, uint64_t request, const schedule::TeamLayout& team,
@@ -45,7 +45,7 @@ class CompanionTest : public TeamTest {
       coordinator->OnMessage(session, schedule::CommitReply{prepare.layout.id, prepare.epoch});
     }
   }
-  schedule::Prepare FormCompanion(const schedule::TeamLayout& team, Family family = Family::kRooted) {
+  schedule::Prepare FormDerivedTeam(const schedule::TeamLayout& team, Family family = Family::kRooted) {
     Ask(1, 0, ++request, team, family);
     const auto prepare = sink.Take<schedule::Prepare>(1);
     sink.Take<schedule::Prepare>(2);
@@ -54,7 +54,7 @@ class CompanionTest : public TeamTest {
   }
 };
 
-TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
+TEST_F(DerivedTeamTest, FormsAtAllNodesWhenTheFirstAsks) {
   Ask(2, 1, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   const auto p2 = sink.Take<schedule::Prepare>(2);
@@ -76,16 +76,16 @@ TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
   EXPECT_EQ(coordinator->Node("n1")->ranks, 1u);  // no rank counts twice
   EXPECT_TRUE(store.Load()->teams.contains(p1.layout.id));
   // Another collective class has another derived team.
-  EXPECT_NE(FormCompanion(team.layout, Family::kAlltoall).layout.id, p1.layout.id);
+  EXPECT_NE(FormDerivedTeam(team.layout, Family::kAlltoall).layout.id, p1.layout.id);
 }
 
-TEST_F(CompanionTest, SubTeamsHaveTheirOwn) {
+TEST_F(DerivedTeamTest, SubTeamsHaveTheirOwn) {
   const auto sub = FormTeam("s", team.layout.id.value());
-  EXPECT_EQ(FormCompanion(team.layout).layout.parent, team.layout.id);
-  EXPECT_EQ(FormCompanion(sub.layout).layout.parent, sub.layout.id);
+  EXPECT_EQ(FormDerivedTeam(team.layout).layout.parent, team.layout.id);
+  EXPECT_EQ(FormDerivedTeam(sub.layout).layout.parent, sub.layout.id);
 }
 
-TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
+TEST_F(DerivedTeamTest, FailedAttemptFailsTheSameCallEverywhere) {
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   EXPECT_EQ(p1.layout.identity.nonce, 0u);
@@ -110,7 +110,7 @@ TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
   EXPECT_EQ(State(team.layout.id), "ready");
 }
 
-TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
+TEST_F(DerivedTeamTest, PlansThatCannotBeMadeFailTheAttempt) {
   plan_maker.error = absl::InvalidArgumentError("the rule says flat");
   Ask(1, 0, 70, team.layout);
   EXPECT_EQ(Brief(sink.Take<schedule::Abort>(1).why), Brief({Failure::kInvalidArgument, "the rule says flat"}));
@@ -119,7 +119,7 @@ TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
   EXPECT_EQ(sink.Take<schedule::Abort>(2).why.text, "the rule says flat");
 }
 
-TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
+TEST_F(DerivedTeamTest, BelievesDaemonsThatCountedMoreAttempts) {
   Restart();  // the planner forgets the attempt
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1)});
@@ -129,7 +129,7 @@ TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
   EXPECT_EQ(sink.Take<schedule::Prepare>(2).last_failure, drains);
 }
 
-TEST_F(CompanionTest, WaitsForANodeThatIsAway) {
+TEST_F(DerivedTeamTest, WaitsForANodeThatIsAway) {
   coordinator->OnDisconnected(2);
   Ask(1, 0, 70, team.layout);
   EXPECT_TRUE(Silent());
@@ -141,7 +141,7 @@ TEST_F(CompanionTest, WaitsForANodeThatIsAway) {
   sink.Take<schedule::Prepare>(1);
 }
 
-TEST_F(CompanionTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
+TEST_F(DerivedTeamTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
   coordinator->OnDisconnected(2);
   Ask(1, 0, 70, team.layout);
   for (int minute = 0; minute < 30; ++minute) Advance(absl::Minutes(1));
@@ -151,7 +151,7 @@ TEST_F(CompanionTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
   EXPECT_EQ(sink.Take<schedule::Abort>(1).requests, (std::vector<uint64_t>{70}));
 }
 
-TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
+TEST_F(DerivedTeamTest, LostStreamDuringFormationIsNoFailure) {
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   sink.Take<schedule::Prepare>(2);
@@ -168,7 +168,7 @@ TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
   EXPECT_NE(again.layout.id, p1.layout.id);
 }
 
-TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
+TEST_F(DerivedTeamTest, DecisionSurvivesThePlanner) {
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
   coordinator->OnMessage(1, Accept(p1, 0));
@@ -182,16 +182,16 @@ TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
   EXPECT_TRUE(Silent());
 }
 
-TEST_F(CompanionTest, BreakTogether) {
-  const auto companion = FormCompanion(team.layout);
-  coordinator->OnMessage(2, schedule::TeamBroken{companion.layout.id, {Failure::kMismatch, "arguments differ"}});
-  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).team, companion.layout.id);
+TEST_F(DerivedTeamTest, BreakTogether) {
+  const auto derived = FormDerivedTeam(team.layout);
+  coordinator->OnMessage(2, schedule::TeamBroken{derived.layout.id, {Failure::kMismatch, "arguments differ"}});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).team, derived.layout.id);
   const auto broken = sink.Take<schedule::BreakTeam>(1);
   EXPECT_EQ(broken.team, team.layout.id);
   EXPECT_EQ(Brief(broken.why), Brief({Failure::kMismatch, "arguments differ"}));
   EXPECT_TRUE(Silent());
   const auto second = FormTeam("second");
-  const auto of_second = FormCompanion(second.layout);
+  const auto of_second = FormDerivedTeam(second.layout);
   EXPECT_TRUE(coordinator->BreakTeam(second.layout.id, "").ok());
   EXPECT_EQ(State(of_second.layout.id), "broken");
   sink.sent.clear();
@@ -199,29 +199,29 @@ TEST_F(CompanionTest, BreakTogether) {
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kMemberLost);
 }
 
-TEST_F(CompanionTest, EndTogether) {
-  const auto companion = FormCompanion(team.layout);
+TEST_F(DerivedTeamTest, EndTogether) {
+  const auto derived = FormDerivedTeam(team.layout);
   coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
-  EXPECT_EQ(State(companion.layout.id), "ready");
+  EXPECT_EQ(State(derived.layout.id), "ready");
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   EXPECT_TRUE(coordinator->Teams().empty());
   EXPECT_TRUE(store.Load()->teams.empty());
-  coordinator->OnMessage(2, schedule::LeaveTeam{companion.layout.id});  // the daemon leaves it as well
+  coordinator->OnMessage(2, schedule::LeaveTeam{derived.layout.id});  // the daemon leaves it as well
 }
 
-TEST_F(CompanionTest, NodeThatHasLeftFailsTheAttempt) {
+TEST_F(DerivedTeamTest, NodeThatHasLeftFailsTheAttempt) {
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   Ask(1, 0, 70, team.layout);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
 }
 
-TEST_F(CompanionTest, DrainingNodesServeTheTeamsTheyHave) {
+TEST_F(DerivedTeamTest, DrainingNodesServeTheTeamsTheyHave) {
   EXPECT_TRUE(coordinator->SetDraining("n2", true).ok());
   sink.Take<schedule::Drain>(2);
-  FormCompanion(team.layout);
+  FormDerivedTeam(team.layout);
 }
 
-TEST_F(CompanionTest, DaemonsThatKnowNoneAreNamed) {
+TEST_F(DerivedTeamTest, DaemonsThatKnowNoneAreNamed) {
   schedule::NodeAnnouncement old = Announce("n3", 1);
   old.features.clear();
   RegisterAs(3, {old, {}});
@@ -235,7 +235,7 @@ TEST_F(CompanionTest, DaemonsThatKnowNoneAreNamed) {
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kVersion, Names("node n3")));
 }
 
-TEST_F(CompanionTest, StrangersAreRefused) {
+TEST_F(DerivedTeamTest, StrangersAreRefused) {
   const auto refused = [&](SessionId session, uint32_t rank, const schedule::TeamLayout& layout) {
     Ask(session, rank, ++request, layout);
     return sink.Take<schedule::Abort>(session).why.text;
@@ -249,27 +249,27 @@ TEST_F(CompanionTest, StrangersAreRefused) {
   EXPECT_THAT(refused(1, 1, team.layout), Names("team 1000001", "rank=1", "size=2", "node n1"));
   Register(3, "n3");
   EXPECT_THAT(refused(3, 0, team.layout), Names("team 1000001", "node n3"));
-  const auto companion = FormCompanion(team.layout);
-  EXPECT_THAT(refused(1, 0, companion.layout), Names("team 1000002", "'t' (rooted)", "user 1000"));
+  const auto derived = FormDerivedTeam(team.layout);
+  EXPECT_THAT(refused(1, 0, derived.layout), Names("team 1000002", "'t' (rooted)", "user 1000"));
 }
 
-TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
-  const auto companion = FormCompanion(team.layout);
+TEST_F(DerivedTeamTest, EpochSwitchesAreItsOwn) {
+  const auto derived = FormDerivedTeam(team.layout);
   absl::Status replanned = absl::UnknownError("not yet");
-  coordinator->ReplanTeam(companion.layout.id, {}, [&](const absl::Status& status) { replanned = status; });
+  coordinator->ReplanTeam(derived.layout.id, {}, [&](const absl::Status& status) { replanned = status; });
   const auto prepare = sink.Take<schedule::Prepare>(1);
-  EXPECT_EQ(prepare.layout.id, companion.layout.id);
+  EXPECT_EQ(prepare.layout.id, derived.layout.id);
   EXPECT_EQ(prepare.epoch, EpochId{2});
   sink.Take<schedule::Prepare>(2);
   coordinator->OnMessage(1, Refuse(prepare, "no room"));
   EXPECT_EQ(replanned.code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(State(companion.layout.id), "ready");
+  EXPECT_EQ(State(derived.layout.id), "ready");
   EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
   sink.sent.clear();
   // The derived team is found by its team and a collective of its class.
   const PlanOptions gathers{.collective = Collective::kGather};
   coordinator->ReplanTeam(team.layout.id, gathers, [](const absl::Status&) {});
-  EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, companion.layout.id);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, derived.layout.id);
   const PlanOptions scans{.collective = Collective::kScan};
   coordinator->ReplanTeam(team.layout.id, scans, [&](const absl::Status& status) { replanned = status; });
   EXPECT_THAT(replanned, FailsWith(absl::StatusCode::kFailedPrecondition, "team 1000001", "scan", "spread"));
