@@ -222,7 +222,7 @@ TEST_F(DerivedTeamsTest, APlannerThatIsAwayIsWaitedFor) {
 
 TEST_F(DerivedTeamsTest, AnOldPlannerFormsNone) {
   // A planner of a later version may have features of any number.
-  const auto unknown = static_cast<schedule::Feature>(64 + static_cast<uint32_t>(schedule::Feature::kCompanions));
+  const auto unknown = static_cast<schedule::Feature>(64 + static_cast<uint32_t>(schedule::Feature::kDerivedTeams));
   for (const schedule::Features& features : {schedule::Features{}, schedule::Features{unknown}}) {
     Registered(features);
     sent_.clear();
