@@ -17,9 +17,7 @@ namespace copse::tnbc {
 // the outcome stays the same (Verdict). Each rank has its own, since other ranks do not see whether this one returns
 // early.
 //
-// Any thread may call CountBlocking and CountEarly; only the thread that makes the calls, the other functions.
-//
-// Decisions are those of the thread that makes the calls; what an early call has cost in the end may be counted by any.
+// Only the thread that makes the calls uses it, except CountBlocking and CountEarly, which any thread may call.
 class CircuitBreaker {
  public:
   // Counts the next call and returns whether it may return early.

@@ -49,7 +49,7 @@ struct SubCall {
   // which is the only one.
   uint8_t under_way_max = 0;
   // In an alltoallv, a bound of the elements that one node sends to another one, or to itself; 0: not all ranks know
-  // one.
+  // one, or it exceeds ring::kPairBoundMax.
   uint64_t pair_count_max = 0;
 };
 
