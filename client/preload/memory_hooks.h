@@ -22,9 +22,9 @@ namespace copse::preload {
 struct MemoryHooks {
   // The number of pending ranges; 0: nothing to do.
   const std::atomic<uint32_t>* pending;
-  // Returns when nothing in [address, address + bytes) is pending.
+  // Returns when nothing in [address, address + bytes) is pending. Lost data, which never arrives, ends the job.
   void (*await)(const void* address, size_t bytes);
-  // Returns when no memory is pending.
+  // Returns when no memory is pending, except lost memory.
   void (*await_all)();
   // Does what sigaction() does for SIGSEGV and SIGBUS, whose handlers are the back end's, on the program's actions.
   int (*act_on_fault)(int signal, const struct sigaction* next, struct sigaction* previous);
