@@ -30,6 +30,7 @@ class FragmentationTrial {
   // Returns this rank's figures: mean ns of a fragmented call, mean ns of a whole one (both 0 if one is not known), and
   // the number of early returns.
   Figures Mine() const;
+  // Takes the sums of all ranks' figures; the same on all ranks.
   void Adopt(const Figures& sums);
   // Returns whether a trial begins with the next call.
   bool is_new() const { return !verdict_.holds() && call_ == 0; }

@@ -144,8 +144,8 @@ class RemappedReceiver final : public Receiver {
   }
 
  private:
-  // Copies those bytes of pages which are about to be remapped that no call writes to the block, among them spare bytes
-  // on the first and last page.
+  // Copies to the block those bytes of `pages`, which are about to be remapped, that no call writes, among them spare
+  // bytes on the first and last page.
   void KeepUnbrought(std::span<const Range> pages, bool edges_too) {
     const Range result{begin(), begin() + fragmentation_.receive_bytes};
     const auto keep = [this](uintptr_t from, uintptr_t to) {

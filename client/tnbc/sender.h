@@ -26,8 +26,8 @@ class Sender {
   virtual uint8_t* address() = 0;
   // Copies what has to be copied at once, while the edges are in flight.
   virtual void Fill() {}
-  // Called before the caller returns: from then on, later stores of the program do not change what is sent. Returns
-  // false if that is impossible, so that the caller has to wait.
+  // Called before the caller returns: from then on, stores of the program do not change what is sent. Returns false if
+  // that is impossible, so that the caller has to wait.
   virtual bool Protect() { return true; }
   // Called after Protect if the caller has to wait after all.
   virtual void Unprotect() {}

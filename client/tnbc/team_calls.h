@@ -94,6 +94,7 @@ class TeamCalls {
   // which may differ between ranks. If a call of `team` fails, the program's call fails, too, on all ranks.
   bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, TeamOperations* team,
                     Fragmentation* fragmentation);
+  // Returns the calls of a kind, which has the same number on all ranks. The object stays valid.
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
 
  private:

@@ -67,7 +67,8 @@ class PageGuard {
   bool ProtectSnapshots(std::span<PendingRanges::Found> snapshots);
   // Copies a snapshot, unless another thread does, and makes it writable. Not async-signal-safe.
   void SettleSnapshot(const PendingRanges::Found& snapshot);
-  // Makes a snapshot writable without a copy. After it returns, no thread writes to `copy`.
+  // Makes a snapshot writable without a copy, or waits for a thread that is copying it. Afterwards no thread writes to
+  // `copy`.
   void DropSnapshot(const PendingRanges::Found& snapshot);
 
   // Makes ranges of whole pages, in ascending order, read-only: a thread that writes to one waits until it is released.

@@ -90,8 +90,8 @@ class PendingRanges {
 
   // Returns the first range that has a byte of [address, address + bytes) and is not settled. Async-signal-safe.
   std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
-  // Waits for at most `nanoseconds` until the range is taken out or its state changes; not at all if it has failed.
-  // Returns whether one of these is so. Async-signal-safe.
+  // Waits for at most `nanoseconds` until the range is taken out or its state changes, but not if it has failed.
+  // Returns whether it was taken out, changed or has failed. Async-signal-safe.
   static bool Wait(const Found& found, uint64_t nanoseconds);
 
   // Sets a byte that the index sets to 1 while it has ranges, and to 0 while it has none. Called while it has none.

@@ -88,14 +88,15 @@ class RemappedMemory {
 
   using Keep = std::function<void(std::span<const Range> pages)>;
   // Closes pages of a call that receives in `buffer`, by calling `close`, and remaps those of `pages` that are not
-  // remapped yet. Before that, `keep` copies the bytes of these pages that no call writes to the block; the lock is
-  // held. *closed is what `close` has returned. Returns the remapped pages among `pages`, in order; none if `close` has
-  // returned false, or the buffer has been released.
+  // remapped yet. Before that, `keep` is called, with the lock held, to copy to the block those bytes of these pages
+  // that no call writes. *closed is what `close` has returned. Returns the remapped pages among `pages`, in order; none
+  // if `close` has returned false, or the buffer has been released.
   std::vector<Range> Close(RemappedBuffer* buffer, std::span<const Range> pages, const std::function<bool()>& close,
                            const Keep& keep, bool* closed);
 
   // Makes pages ordinary again in all buffers that overlap this memory, and waits for pending data in them first. `end`
-  // is for buffers that begin and end in it; others stay. Lost memory stays as it is.
+  // is for buffers that begin and end in it; others stay. Lost memory stays as it is. Does nothing if this thread
+  // changes_pages().
   void Release(const void* address, uint64_t bytes, MemoryEnd end);
   // Called before a fork: releases everything, and keeps other threads from remapping until EndFork, which follows in
   // parent and child.
