@@ -12,7 +12,7 @@ namespace {
 
 // The usual length of a piece: a store to a piece copies all of it, but each piece costs system calls.
 constexpr uint64_t kPieceBytes = 256 << 10;
-// The limit of pieces of a call, since the index of all calls has room for PendingRanges::kRangesMax.
+// The limit of pieces of a call, since the index that all calls share has room for PendingRanges::kRangesMax ranges.
 constexpr uint64_t kPiecesMax = 256;
 // The shortest run of whole pages that is cut into pieces: shorter ones are copied faster than protected and opened.
 constexpr uint64_t kPieceBytesMin = 32 << 10;

@@ -17,7 +17,7 @@
 namespace copse::tnbc {
 namespace {
 
-// A thread that waits makes MPI progress at this interval, about as often as one that waits in a blocking call.
+// A thread that waits makes MPI progress at this interval, the shortest one of threads that wait in blocking calls.
 constexpr uint64_t kTurnEveryNs = 1'000'000;
 
 std::atomic<PageGuard*> the_guard{nullptr};
