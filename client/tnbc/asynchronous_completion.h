@@ -143,7 +143,7 @@ class AsynchronousCompletion {
   Calls over_;  // ended calls; destroyed by a thread of the program, since the completion thread must not wait for that
   Calls lost_;
   std::vector<const copse_team_t*> blocked_;  // for Advance; kept, since the completion thread allocates nothing
-  std::atomic<bool> lingers_{false};          // whether the latest call returned early
+  std::atomic<bool> lingers_{false};          // the latest call returned early
   PendingCall* copying_ = nullptr;            // the call that the copier thread works on; null: none
   std::condition_variable copies_wanted_, copied_;
   bool stopping_ = false, completion_is_over_ = false;

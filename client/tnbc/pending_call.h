@@ -72,8 +72,8 @@ class PendingCall {
   struct AdvanceResult {
     CallState state = CallState::kNew;
     bool wants_room = false;  // a fragment was not posted, since the daemon's queue has no room for it
-    // Whether later calls of the stream may be posted: all fragments of this one are posted, and at most one is
-    // incomplete. In the daemon, calls of another collective class would not wait for this one's fragments.
+    // Later calls of the stream may be posted: all fragments of this one are posted, and at most one is incomplete. In
+    // the daemon, calls of another collective class would not wait for this one's fragments.
     bool lets_others_post = false;
   };
   // Posts fragments whose data is ready, if `may_post`, and writes data that has arrived to the result.

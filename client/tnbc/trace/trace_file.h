@@ -43,7 +43,7 @@ struct TracePiece {
   std::optional<uint64_t> there;   // when its data had arrived; nullopt: it never did
   std::optional<uint64_t> touch;   // when it was first accessed; nullopt: not while it was watched
   uint64_t waited = 0;             // ns, by all threads that accessed it
-  bool by_call = false;            // whether a call of libc or MPI accessed it first
+  bool by_call = false;            // a call of libc or MPI accessed it first
 
   bool operator==(const TracePiece&) const = default;
 };
@@ -51,7 +51,7 @@ struct TracePiece {
 struct TraceCall {
   uint32_t kind = 0, site = 0;  // indices of TraceFile::kinds and sites
   uint64_t number = 0;          // within its kind, from 1; the same on all ranks
-  bool early = false;           // whether it returned before its data had arrived
+  bool early = false;           // it returned before its data had arrived
   uint64_t returned = 0;        // ns of CLOCK_MONOTONIC; 0 unless `early`
   uint64_t inside = 0;          // ns in the call
   uint32_t parts = 0;           // number of fragments
