@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of libc that the preload takes the place of, so that they meet no memory that is pending
- * (memory_hooks.h). The one list for the assembler (trampolines.S), the preload and exports_test.
+ * Lists the functions of libc that the preload wraps, so that they do not access pending memory (memory_hooks.h). The
+ * assembler (libc_trampolines.S), the preload and exports_test use this one list.
  *
- * Not among them, though with COPSE_TNBC_SYSCALLS=strict the first three kinds are waited for, too (syscall_guard.h):
- * - calls by which the kernel reads or writes little, which fail with EFAULT on pending memory: stat, poll, select,
- *   ioctl, getsockopt, names of files and hosts, times; but also readlink, getcwd, getdents, getrandom, messages of
- *   System V and POSIX (msgrcv, mq_receive) and io_uring;
- * - what libc does by itself in other functions. Of stdio those that look at the program's memory before the kernel
- *   does (puts, printf, fgets, getline) need no help;
- * - syscall() and other ways round libc, clone(), brk(), sbrk();
- * - signalfd() and sigwait() of SIGSEGV, and masks that come by setcontext() or a changed ucontext_t. That SIGSEGV is
- *   blocked is not known any more behind siglongjmp(), in a new thread, or in a program that is executed. */
+ * Some calls are not in the list; with COPSE_TNBC_SYSCALLS=strict the first three kinds are waited for, too
+ * (syscall_guard.h):
+ * - Calls that fail with EFAULT on pending memory. Most transfer little: stat, poll, select, ioctl, getsockopt, names
+ *   of files and hosts, times. Others are readlink, getcwd, getdents, getrandom, messages of System V and POSIX
+ *   (msgrcv, mq_receive) and io_uring.
+ * - System calls that libc makes within other functions. Functions of stdio that access the program's memory before the
+ *   kernel does (puts, printf, fgets, getline) need no wrapper.
+ * - syscall() and other ways around libc, clone(), brk(), sbrk().
+ * - signalfd() and sigwait() of SIGSEGV, and masks that are set by setcontext() or in a ucontext_t. The record that the
+ *   program blocks SIGSEGV is lost after siglongjmp(), in a new thread, and in a program that is executed. */
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
 
-/* Calls that have the kernel read and write memory, and which: a type of touched_memory.h. */
+/* Calls in which the kernel reads or writes memory of the program; a type of touched_memory.h says which memory. */
 #define COPSE_LIBC_TRANSFER_CALLS(CALL)      \
   CALL(read, Bytes<1, 2>)                    \
   CALL(pread, Bytes<1, 2>)                   \
@@ -63,8 +64,8 @@
   CALL(fwrite, Items<0, 1, 2>)               \
   CALL(fwrite_unlocked, Items<0, 1, 2>)
 
-/* Calls that change what memory there is or whose it is. A stream's buffer is looked at only when it is given to the
- * stream. */
+/* Calls that change mappings, or give memory to libc or the kernel. A stream's buffer is awaited only when the stream
+ * gets it. */
 #define COPSE_LIBC_CHANGE_CALLS(CALL) \
   CALL(setbuf, StreamBuffer<1>)       \
   CALL(setbuffer, Bytes<1, 2>)        \
@@ -82,7 +83,7 @@
 
 #define COPSE_LIBC_MEMORY_CALLS(CALL) COPSE_LIBC_TRANSFER_CALLS(CALL) COPSE_LIBC_CHANGE_CALLS(CALL)
 
-/* Calls whose signals' mask, that argument, lasts no longer than they. */
+/* Calls with a signal mask that is not the calling thread's mask after them, and the position of this argument. */
 #define COPSE_LIBC_MASKED_CALLS(CALL) \
   CALL(sigsuspend, 0)                 \
   CALL(ppoll, 3)                      \
@@ -92,7 +93,7 @@
   CALL(epoll_pwait2, 4)               \
   CALL(pthread_attr_setsigmask_np, 1)
 
-/* Calls that libc_wrapped.h has. */
+/* Calls whose wrappers libc_wrapped.h declares. */
 #define COPSE_LIBC_WRAPPED_CALLS(CALL) \
   CALL(free)                           \
   CALL(realloc)                        \
@@ -118,8 +119,8 @@
   CALL(pthread_create)                 \
   CALL(thrd_create)
 
-/* Calls that block all signals on their way, so that the thread is off guard (syscall_guard.h), and what is awaited
- * before them. */
+/* Calls in which libc blocks all signals, so that no system call may be stopped meanwhile (OffGuard in
+ * syscall_guard.h); a type of touched_memory.h says which memory is awaited before them. */
 #define COPSE_LIBC_BLOCKING_CALLS(CALL) \
   CALL(pthread_kill, Nothing)           \
   CALL(pthread_cancel, Nothing)         \
@@ -132,8 +133,8 @@
   CALL(system, Anything)                \
   CALL(popen, Anything)
 
-/* Calls before which everything is awaited. As they return twice or never, or have arguments that are not counted, no
- * function of C++ is between them and the program. */
+/* Calls before which all pending memory is awaited. They return twice or never, or have a variable number of arguments,
+ * so the trampoline jumps to them directly: no C++ function calls them. */
 #define COPSE_LIBC_PROCESS_CALLS(CALL) \
   CALL(vfork)                          \
   CALL(execve)                         \

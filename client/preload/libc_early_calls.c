@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What somebody else preloads whose constructor, perhaps before the preload's, calls what that stands before. Any
- * program then prints "early calls: right", or what was wrong. */
+ * This library is preloaded together with libcopse-preload.so. Its constructor, which may run before the preload's,
+ * calls functions that the preload wraps. Any program then prints "early calls: right", or what was wrong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What others preload may call libc before the preload has been initialized. Arguments: the preload, and the other.
+# Checks that another preloaded library may call libc before the preload is initialized. Arguments: the preload, the
+# other library.
 set -euo pipefail
 preload=$PWD/$1 other=$PWD/$2
 failed=0

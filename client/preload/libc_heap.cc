@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// free() and realloc() of memory that is pending, and mremap(). Another thread may get the memory a moment later.
+// Wraps free(), realloc(), reallocarray() and mremap(): they wait until nothing of their memory is pending, since
+// another thread may get it a moment later.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 using UsableSize = size_t (*)(void*);
 
-// Null if the heap has none.
+// malloc_usable_size() of the program's heap; null if that is not known.
 UsableSize usable_size = nullptr;
 
 const void* LibraryOf(void* function) {
@@ -30,7 +31,8 @@ void AwaitChunk(void* chunk) {
   }
 }
 
-// Freed memory is the heap's, which may give it back to the kernel and expects zeros where it gets it again.
+// Freed memory belongs to the heap, which may return it to the kernel and expects zeros when it uses it again. Remapped
+// pages would keep their contents, so they become ordinary ones before.
 void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
   if (chunk == nullptr || usable_size == nullptr || !IsAnythingAdopted()) return;
   const size_t bytes = usable_size(chunk);
@@ -40,7 +42,8 @@ void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
 
 }  // namespace
 
-// A heap other than libc's may have no such function; then libc's does not know its chunks.
+// The function has to be in the library that has free(): a heap other than libc's may lack it, and then libc's does not
+// know that heap's chunks.
 void FindHeap() {
   void* function = dlsym(RTLD_NEXT, "malloc_usable_size");
   void* free = NextLibcCall(LibcCall::free);

@@ -12,9 +12,10 @@ constinit std::atomic<const MemoryHooks*> the_memory_hooks = nullptr;
 
 namespace {
 
-// Stored with release and loaded with acquire, so that a thread that finds a function has the library's relocations.
+// Stored with release and loaded with acquire, so that a thread that finds a function also sees the library's
+// relocations.
 constinit std::atomic<void*> next_calls[kLibcCallCount] = {};
-// Set while this thread is in the dynamic linker for us, which may free its last error's text.
+// Set while this thread calls dlsym(), which may call free() for the text of its latest error.
 constinit thread_local bool is_resolving __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr const char* kNames[] = {
@@ -30,8 +31,8 @@ intptr_t MissingCall() {
 
 void LoseChunk(void*) {}
 
-// Finds functions of libraries that only some programs have; such a library may be loaded where only its own users see
-// it.
+// Finds functions of libraries that only some programs load, perhaps such that only the libraries' own users see their
+// symbols.
 void* FindInLibraries(const char* name) {
   for (const char* library : {"libpthread.so.0", "librt.so.1", "libaio.so.1"}) {
     void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -43,7 +44,8 @@ void* FindInLibraries(const char* name) {
   return nullptr;
 }
 
-// Called by any thread, also by several at once. A wrapper that is in the slot already stays there.
+// Finds the next function and stores it in the slot, unless a wrapper is stored there meanwhile. Any thread may call
+// this, also several at once.
 void Resolve(int call) {
   if (next_calls[call].load(std::memory_order_relaxed) != nullptr) return;
   void*& slot = copse_libc_slots[call];
@@ -72,7 +74,7 @@ void* ResolveNow(int call) {
   return function != nullptr ? function : reinterpret_cast<void*>(&MissingCall);
 }
 
-// A range that would wrap around ends with memory.
+// Returns `bytes`, or less if the range would wrap around.
 size_t Within(const volatile void* address, size_t bytes) {
   const size_t room = UINTPTR_MAX - reinterpret_cast<uintptr_t>(address);
   return bytes < room ? bytes : room;
@@ -92,7 +94,7 @@ void* NextLibcCallNamed(const char* name) {
 void FindNextLibcCalls() {
   is_resolving = true;
   for (int call = 0; call < kLibcCallCount; ++call) Resolve(call);
-  // The program must not see the error of what is missing.
+  // The program must not see the error of a function that is missing.
   dlerror();
   is_resolving = false;
 }

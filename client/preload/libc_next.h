@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the wrappers of libc's functions share: the functions that they go on to, and the back end's hooks. Wrappers
-// have nothing to unwind: many are cancellation points. Where nothing is pending they call only functions that signal
-// handlers may call.
+// Provides what the wrappers of libc's functions share: the functions that they call next, and the back end's hooks.
+// Wrappers have nothing to unwind, since many are cancellation points. While nothing is pending, they call only
+// async-signal-safe functions.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_
 
@@ -14,12 +14,12 @@
 #include "client/preload/memory_hooks.h"
 #include "client/tnbc/pages/memory_end.h"
 
-// libc_trampolines.S: where each function of the list leads.
+// Defined by libc_trampolines.S: the address to which each function of the list jumps.
 extern "C" __attribute__((visibility("hidden"))) void* copse_libc_slots[];
 
 namespace copse::preload {
 
-// The functions, by number and by libc's own names.
+// A LibcCall is the number of a function in the list, under libc's own name for it.
 enum class LibcCall : int {
 #define COPSE_PRELOAD_NUMBER(name, ...) name,
   COPSE_LIBC_CALLS(COPSE_PRELOAD_NUMBER)
@@ -27,24 +27,25 @@ enum class LibcCall : int {
 };
 #define COPSE_PRELOAD_COUNT(name, ...) +1
 inline constexpr int kLibcCallCount = COPSE_LIBC_CALLS(COPSE_PRELOAD_COUNT);
-// The functions before these have wrappers.
+// The number of functions that have wrappers; they come first in the list.
 inline constexpr int kWrapperCount = kLibcCallCount - (COPSE_LIBC_PROCESS_CALLS(COPSE_PRELOAD_COUNT));
 #undef COPSE_PRELOAD_COUNT
 
-// The function that the program would call but for us; one that does not exist fails with ENOSYS. Thread-safe.
+// Returns the function that the program would call without the preload. If there is none, returns a function that fails
+// with ENOSYS. Thread-safe.
 void* NextLibcCall(LibcCall call);
 template <typename Function>
 Function* Next(LibcCall call) {
   return reinterpret_cast<Function*>(NextLibcCall(call));
 }
-// Likewise by name; null if the name is not in the list.
+// Returns the same by the function's name; null if the name is not in the list.
 void* NextLibcCallNamed(const char* name);
-// Finds all of them at once, so that none is left to a signal handler.
+// Finds all next functions at once, so that no signal handler has to.
 void FindNextLibcCalls();
 
-// Null until hooks are set; wrappers do nothing before.
+// The back end's hooks; null until they are set. Without hooks, wrappers only call the next function.
 extern std::atomic<const MemoryHooks*> the_memory_hooks;
-// Acquire: pairs with the release in copse_preload_set_memory_hooks, so what the hooks refer to is seen with them.
+// Acquire: pairs with the release in copse_preload_set_memory_hooks, so that what the hooks refer to is seen with them.
 inline const MemoryHooks* TheMemoryHooks() { return the_memory_hooks.load(std::memory_order_acquire); }
 
 inline bool IsAnythingPending() {
@@ -57,12 +58,13 @@ inline bool IsAnythingAdopted() {
   return hooks != nullptr && hooks->adopted != nullptr && hooks->adopted->load(std::memory_order_relaxed) != 0;
 }
 
-// The hooks of these names, while something is pending, or adopted. They keep errno.
+// Call the hooks of these names, and keep errno. Await and AwaitAll require IsAnythingPending(), Release requires
+// IsAnythingAdopted().
 void Await(const volatile void* address, size_t bytes);
 void AwaitAll();
 void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end);
 
-// The hook of this name, if there is one.
+// Calls the hook of this name, if there is one, and keeps errno.
 void BeforeThread();
 
 }  // namespace copse::preload

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGSEGV is never blocked, since an access to pending memory while it is would end the program; nor is SIGSYS, where
-// it stops system calls. The program sees the masks that it would see without us, which are kept here. The back end
-// keeps the program's actions for SIGSEGV and SIGBUS, and the guard of system calls the one for SIGSYS.
+// Keeps SIGSEGV unblocked, since an access to pending memory would end the program while it is blocked; also SIGSYS, if
+// it stops system calls. The program sees the masks that it would see without the preload; they are kept here. The back
+// end keeps the program's actions for SIGSEGV and SIGBUS, and the guard of system calls the one for SIGSYS.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,10 +24,10 @@ constexpr int kSignalMax = 64;
 
 uint64_t BitOf(int signal) { return signal >= 1 && signal <= kSignalMax ? uint64_t{1} << (signal - 1) : 0; }
 
-// The guarded signals that this thread believes to block. Initial-exec, since signal handlers read it and must not meet
-// an allocation.
+// The guarded signals that this thread has blocked, as the program sees it. Initial-exec, since signal handlers read it
+// and must not allocate it.
 constinit thread_local uint64_t believes_blocked __attribute__((tls_model("initial-exec"))) = 0;
-// The signals, by bit, whose handlers the program believes to block SIGSEGV, and SIGSYS.
+// Signals, by bit, whose handlers block SIGSEGV, or SIGSYS, as the program sees it.
 constinit std::atomic<uint64_t> handlers_block_fault = 0;
 constinit std::atomic<uint64_t> handlers_block_syscall = 0;
 
@@ -35,7 +35,7 @@ bool IsOurs(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || (signal == SIGSYS && TheSyscallGuard() != nullptr);
 }
 
-// The signals of the set that are guarded.
+// Returns the guarded signals of the set, by bit.
 uint64_t GuardedOf(const sigset_t* set) {
   if (set == nullptr) return 0;
   uint64_t bits;
@@ -74,7 +74,7 @@ void NoteHandlerBlocks(int signal, uint64_t blocked) {
   Note(&handlers_block_syscall, signal, (blocked & BitOf(SIGSYS)) != 0);
 }
 
-// Returns the signals that the program believes its handler to block.
+// Returns the guarded signals that the signal's handler blocks, as the program sees it.
 uint64_t HandlerBlocks(int signal) {
   const uint64_t bit = BitOf(signal);
   return ((handlers_block_fault.load(std::memory_order_relaxed) & bit) != 0 ? BitOf(SIGSEGV) : 0) |
@@ -94,13 +94,13 @@ void NoteBlocked(int how, uint64_t signals) {
   }
 }
 
-// Acts on signals whose handlers are the back end's.
+// Does what sigaction() does for a signal that IsOurs, on the program's action.
 int ActOn(int signal, const struct sigaction* action, struct sigaction* previous) {
   if (signal == SIGSYS) return ActOnSyscallSignal(signal, action, previous);
   return TheMemoryHooks()->act_on_fault(signal, action, previous);
 }
 
-// Does what signal() and its kin do: returns the handler before.
+// Does what signal() and similar functions do for a signal that IsOurs. Returns the previous handler, or SIG_ERR.
 SignalHandler HandleOurs(int signal, SignalHandler handler, sigset_t mask, int flags) {
   if (handler == SIG_ERR) {
     errno = EINVAL;
@@ -139,7 +139,7 @@ int ChangeMask(LibcCall call, int how, const sigset_t* set, sigset_t* previous) 
   return 0;
 }
 
-// Signals as sigblock() has them.
+// Returns the signals as a mask of sigblock().
 int IntOf(uint64_t signals) { return static_cast<int>(signals); }
 
 int ChangeIntMask(LibcCall call, int how, int mask) {

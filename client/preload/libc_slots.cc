@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wrappers that the list of libc_calls.h describes, and the functions that put them into the slots.
+// Makes the wrappers from the list of libc_calls.h, and puts them into the slots.
 #include "client/preload/libc_slots.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ struct BlockingCall<kCall, Result(Arguments...) noexcept(kIsNoexcept), Touched> 
   }
 };
 
-// Wrappers in the list's order. Calls behind them have none: their slots go on leading to copse_resolve_libc.
+// Wrappers in the list's order. The functions after them have none: their slots always lead to copse_resolve_libc.
 void* const kWrappers[] = {
 #define COPSE_PRELOAD_WRAPPED(name) reinterpret_cast<void*>(&wrapped::name),
 #define COPSE_PRELOAD_MEMORY(name, ...) \
@@ -112,8 +112,8 @@ void* FindNext(const char* name) {
 
 }  // namespace
 
-// Called by libc_trampolines.S with a slot that leads nowhere else: at the first calls, and at each call without a
-// wrapper. Returns the function to jump to.
+// Called by libc_trampolines.S for a slot that still leads here: at the first call of a function, and at each call of
+// one without a wrapper. Returns the function to jump to.
 extern "C" __attribute__((visibility("hidden"))) void* copse_resolve_libc(void** slot);
 void* copse_resolve_libc(void** slot) {
   const int error = errno;
@@ -135,8 +135,8 @@ int ActByLibc(int signal, const struct sigaction* next, struct sigaction* previo
   return Next<int(int, const struct sigaction*, struct sigaction*)>(LibcCall::sigaction)(signal, next, previous);
 }
 
-// Where calls may complete asynchronously, signals are guarded from the start: threads made before MPI_Init inherit
-// their makers' masks. Nothing is pending as yet.
+// If calls may complete asynchronously, signals are guarded from the start, since threads created before MPI_Init
+// inherit the masks of their creators. Nothing is pending yet.
 __attribute__((constructor)) void Begin() {
   FindNextLibcCalls();
   if (!Has("COPSE_TNBC", "on") && !Has("COPSE_TNBC", "auto")) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libaio, as far as libc_calls_test uses it. */
+ * Stands in for libaio, as far as libc_calls_test uses it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/aio_abi.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that are linked with the preload before libc: a back end in which memory that is awaited becomes
-// accessible at once. As hooks stay, what needs them runs in children.
+// Provides a back end for tests that are linked with the preload before libc: memory that is awaited becomes accessible
+// at once. Hooks cannot be removed, so tests that need them run in children.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
 
@@ -26,7 +26,8 @@ namespace copse::preload {
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kBytes = 2 * kPageBytes;
 
-// What it has been asked for lies in memory that children share, also once they are other programs.
+// An Engine records what the hooks were called for. It lies in memory that children share, so the parent sees what they
+// did, also if they have executed another program.
 struct Engine {
   std::atomic<uint32_t> pending;
   char* begin;
@@ -37,7 +38,7 @@ struct Engine {
   int acted;
   struct sigaction action;
   std::atomic<uint32_t> adopted;
-  tnbc::MemoryEnd end;  // of what was released last
+  tnbc::MemoryEnd end;  // of the latest release
 };
 
 inline Engine* TheEngine() {
@@ -52,7 +53,7 @@ inline void Arrive() {
   engine->protect(engine->begin, engine->bytes, PROT_READ | PROT_WRITE);
   engine->pending = 0;
   ++engine->awaited;
-  errno = ENOTRECOVERABLE;  // which the program must not see
+  errno = ENOTRECOVERABLE;  // the program must not see it
 }
 
 inline void AwaitHook(const void* address, size_t bytes) {

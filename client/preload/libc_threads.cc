@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C11's threads, which libc makes without its own pthread_create().
+// Wraps C11's thrd_create(), in which libc does not call its own pthread_create().
 #include <threads.h>
 
 #include "client/preload/libc_next.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of libc_calls.h: a jump through a slot of copse_libc_slots. Slots lie in the list's order. */
+ * Defines the functions of libc_calls.h: each jumps through its slot of copse_libc_slots. Slots are in the list's
+ * order. */
 #include "client/preload/libc_calls.h"
 #include "client/preload/trampolines.inc"
 

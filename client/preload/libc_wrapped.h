@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wrappers that need more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), by libc's names.
+// Declares the wrappers that need more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), under libc's names.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 
@@ -20,7 +20,7 @@ namespace wrapped {
 void free(void* chunk);
 void* realloc(void* chunk, size_t bytes);
 void* reallocarray(void* chunk, size_t count, size_t item_bytes);
-// Its last argument is there with MREMAP_FIXED only.
+// `to` is valid with MREMAP_FIXED only.
 void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to);
 
 // libc_signals.cc
@@ -50,14 +50,14 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 
 }  // namespace wrapped
 
-// Returns the signals, by bit, that are never blocked: SIGSEGV, and SIGSYS where system calls are stopped.
+// Returns the signals, by bit, that are never blocked: SIGSEGV, and SIGSYS if system calls are stopped.
 uint64_t GuardedSignals();
-// Brings masks and handlers from before there were hooks into the state in which the wrappers keep them.
+// Unblocks these signals in the calling thread and in present handlers, as the wrappers do from then on.
 void FreeGuardedSignals();
-// Returns `set`, or a copy of it in `*room` without these signals.
+// Returns `set`; if it has guarded signals, a copy in `*room` without them. Accepts null.
 const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
 
-// Finds the function that returns the length of a chunk of the heap.
+// Finds the function that returns the length of a chunk of the heap, for KnownHeap.
 void FindHeap();
 // Returns that function; null if there is none.
 void* KnownHeap();

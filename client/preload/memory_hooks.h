@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface by which the MPI library's back end lets the preload know of pending memory (T-NBC). The preload stands
-// before the functions of libc (libc_calls.h) to which such memory would be an error, since the kernel accesses it
-// without a signal.
+// Defines the interface by which the MPI library's back end informs the preload of pending memory (T-NBC). The preload
+// wraps the functions of libc (libc_calls.h) that would fail on such memory, since the kernel accesses it without a
+// signal.
 #ifndef COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
 #define COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
 
@@ -16,56 +16,60 @@
 
 namespace copse::preload {
 
-// Any thread may call the hooks, also in signal handlers and in the back end's own calls of libc: while anything is
-// pending each free() calls `await`, which takes no lock where nothing has to be awaited. None is a cancellation point.
-// The caller keeps errno.
+// MemoryHooks are the functions and counters of the back end. Any thread may call the hooks, also in signal handlers
+// and in the back end's own calls of libc: while anything is pending each free() calls `await`, which takes no lock if
+// it need not wait. None is a cancellation point. The caller keeps errno.
 struct MemoryHooks {
   // The number of pending ranges; 0: nothing to do.
   const std::atomic<uint32_t>* pending;
-  // Returns when nothing in [address, address + bytes) is pending.
+  // Returns when nothing in [address, address + bytes) is pending. Lost data, which never arrives, ends the job.
   void (*await)(const void* address, size_t bytes);
-  // Returns when nothing at all is.
+  // Returns when no memory is pending, except lost memory.
   void (*await_all)();
-  // The program's sigaction() for SIGSEGV and SIGBUS, whose handlers are the back end's.
+  // Does what sigaction() does for SIGSEGV and SIGBUS, whose handlers are the back end's, on the program's actions.
   int (*act_on_fault)(int signal, const struct sigaction* next, struct sigaction* previous);
-  // The number of the program's buffers that are remapped to shared pages; 0, or null: nothing to do. Such a buffer has
-  // at least so many bytes.
+  // The number of the program's buffers that are remapped to shared pages; 0, or null: nothing to do. Each of them has
+  // at least adopted_bytes_min bytes.
   const std::atomic<uint32_t>* adopted = nullptr;
   size_t adopted_bytes_min = 0;
-  // Gives pages in [address, address + bytes) back to the program, before a call that treats shared memory in another
-  // way, or after which they are not known any more.
+  // Gives the program ordinary pages again in [address, address + bytes). Called before a call that treats shared
+  // memory differently, or that frees, moves or unmaps the memory.
   void (*release)(const void* address, size_t bytes, tnbc::MemoryEnd end) = nullptr;
-  // Null: nothing to do. Called before a thread is started, by the thread that starts it.
+  // Called by a thread that is about to start another one. Null: nothing to do.
   void (*before_thread)() = nullptr;
 };
 
-// Returns the function that the program would call by that name but for us; null if we do not stand before it. The back
-// end needs it for its own calls on pending memory (mprotect, munmap) and on SIGSEGV (sigaction), which must not come
-// back to its hooks. kSyscallGuard is such a name, too.
+// A FindLibcCall returns the function that the program would call by that name without the preload; null if the preload
+// does not wrap it. The back end needs this for its own calls on pending memory (mprotect, munmap) and on SIGSEGV
+// (sigaction), which must not call its hooks. kSyscallGuard and kKnownHeap are also such names.
 using FindLibcCall = void* (*)(const char* name);
 
-// Where the program's system calls are stopped while memory is pending (COPSE_TNBC_SYSCALLS=strict; syscall_guard.h).
+// A SyscallGuard is the back end's interface to the guard that stops the program's system calls while memory is pending
+// (COPSE_TNBC_SYSCALLS=strict; syscall_guard.h).
 struct SyscallGuard {
-  // 1: they are stopped, 0: they are not. Set by the back end before memory is pending, and cleared once none is.
+  // 1: system calls are stopped; 0: they are not. The back end sets it before memory is pending, and clears it when
+  // none is.
   std::atomic<uint8_t>* selector;
-  // Makes a system call on pending memory, which is never stopped; returns what the kernel does.
+  // Makes a system call that is never stopped, also on pending memory. Returns the kernel's result.
   long (*call)(long number, long, long, long, long, long, long);
-  // Between them, which may be nested, this thread's are not stopped, and threads that it starts are not guarded. It is
-  // cheap while nothing is pending; but then what becomes pending meanwhile stops calls, unless `always`.
+  // Between `leave` and `enter`, which may be nested, this thread's system calls are not stopped, and threads that it
+  // starts are not guarded. `leave` is cheap while nothing is pending; but then memory that becomes pending before
+  // `enter` stops calls, unless `always` is set.
   void (*leave)(bool always);
   void (*enter)();
 };
-// By this name FindLibcCall has a const SyscallGuard*; null where there is none.
+// The name for which a FindLibcCall returns a const SyscallGuard*; null if system calls are not stopped.
 inline constexpr char kSyscallGuard[] = "copse_preload_syscall_guard";
 
-// FindLibcCall returns not null for this name if the lengths of free()'s chunks are known, so that `release` is called
-// for them.
+// The name for which a FindLibcCall returns non-null if the lengths of the heap's chunks are known, so that free()
+// calls `release`.
 inline constexpr char kKnownHeap[] = "copse_preload_known_heap";
 
-// From now on the program's calls are checked, and SIGSEGV is not blocked where the program blocks it, although the
-// program sees it blocked; that holds for the calling thread and for present handlers, too. But a thread that exists
-// already and blocks SIGSEGV goes on doing so. Where the environment has COPSE_TNBC on or auto the preload sees to that
-// itself, before there are threads. Called with nothing pending, once but for null, which sets nothing; `*hooks` stays.
+// Sets the hooks. From then on the program's calls are checked, and SIGSEGV is not blocked where the program blocks it,
+// although the program sees it blocked. This includes the calling thread and present handlers, but not other threads
+// that have blocked SIGSEGV already. If COPSE_TNBC is on or auto in the environment, the preload does all this at its
+// start, before there are threads. Called while nothing is pending, and once by a back end, with hooks that are never
+// freed. Null sets nothing and only returns the FindLibcCall.
 using SetMemoryHooks = FindLibcCall (*)(const MemoryHooks* hooks);
 
 }  // namespace copse::preload

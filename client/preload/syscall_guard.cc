@@ -31,7 +31,7 @@ __attribute__((visibility("hidden"))) void copse_preload_restore_signal();
 namespace copse::preload {
 namespace {
 
-// Constants of linux/prctl.h and asm-generic/siginfo.h, where they are new.
+// Constants of linux/prctl.h and asm-generic/siginfo.h that older headers lack.
 constexpr long kSetDispatch = 59, kDispatchOff = 0, kDispatchOn = 1;
 constexpr int kUserDispatch = 2;
 constexpr int kSeccomp = 1;
@@ -59,7 +59,7 @@ long SetDispatch(bool on) {
               copse_preload_syscall_end - copse_preload_syscall_begin, &selector);
 }
 
-// The order is such that a signal handler between any two steps may leave and come back itself.
+// In this order a signal handler may call Leave and Enter between any two steps.
 void Leave(bool always) {
   ++depth;
   if (!is_guarded || off_since != 0 || (!always && selector.load(std::memory_order_relaxed) == kAllow)) return;
@@ -81,7 +81,7 @@ void EndThread(void*) {
   SetDispatch(false);
 }
 
-// Called in a child, where nothing is pending any more.
+// Called in a child of fork, which the kernel does not guard, and where nothing is pending.
 void ForgetInChild() {
   is_guarded = false;
   selector.store(kAllow, std::memory_order_relaxed);
@@ -141,9 +141,10 @@ long ChangeMask(const long arguments[6], ucontext_t* context) {
   return CopyOut(previous, &before, kMaskBytes, copse_preload_syscall) ? 0 : -EFAULT;
 }
 
-// Sets where a call goes on, with its registers as they were.
+// Makes the thread continue at `at` after the handler, with its registers as they were.
 void GoOn(greg_t* registers, void (*at)()) { registers[REG_RIP] = reinterpret_cast<greg_t>(at); }
 
+// Makes the stub issue the call, with the return address stored below the stack's red zone.
 void Redo(greg_t* registers) {
   constexpr greg_t kRedZoneBytes = 128;
   const greg_t back = registers[REG_RIP];
@@ -152,7 +153,7 @@ void Redo(greg_t* registers) {
   GoOn(registers, copse_preload_redo_syscall);
 }
 
-// Makes the call once more where it was made: with nothing pending it is not stopped.
+// Restarts the call at its own instruction; while nothing is pending it is not stopped again.
 void StartOver(greg_t* registers) {
   constexpr greg_t kInstructionBytes = 2;
   AwaitAll();
@@ -187,7 +188,7 @@ void GoOnWith(ucontext_t* context) {
   }
 }
 
-// Handles a signal that is not ours as it would be without us.
+// Handles a SIGSYS of another origin as it would be without the guard.
 void Chain(int signal, siginfo_t* info, void* context) {
   const struct sigaction* action = action_of_program.load(std::memory_order_acquire);  // pairs with ReplaceAction
   const bool is_default = action == nullptr || action->sa_handler == SIG_DFL;
@@ -260,8 +261,8 @@ OffGuard::~OffGuard() { Enter(); }
 
 namespace wrapped {
 
-// A new thread is guarded if its creator is and does not run MPI's or the library's code (OffGuard); system calls of
-// their own threads are not stopped.
+// A new thread is guarded if its creator is, unless the creator is within an OffGuard, as MPI's and the library's code
+// is: the threads that these start are not guarded.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   BeforeThread();
   const auto create = Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(LibcCall::pthread_create);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System calls that are not made by libc's functions, or by functions of libc that are not wrapped, and pending memory
-// (COPSE_TNBC_SYSCALLS=strict). While any memory is pending the kernel stops the system calls of the program's threads
-// with SIGSYS (Syscall User Dispatch); the handler waits for the memory that the call is about, and lets it go on. One
-// byte of the process switches that on and off, so that calls cost little more than ever while nothing is pending.
+// Makes system calls wait for pending memory if they are not made by wrapped functions of libc
+// (COPSE_TNBC_SYSCALLS=strict). While any memory is pending, the kernel stops the system calls of the program's threads
+// with SIGSYS (Syscall User Dispatch); the handler waits for the memory that the call accesses, and continues the call.
+// One byte in the process switches that on and off, so system calls cost little more while nothing is pending.
 //
-// A thread that has SIGSYS blocked when it is stopped is killed by the kernel. So the signal is never blocked
-// (libc_signals.cc), and threads leave while they are in functions of libc that block all signals by themselves.
+// The kernel kills a thread that it stops while SIGSYS is blocked. So the signal is never blocked (libc_signals.cc),
+// and threads use an OffGuard in functions of libc that block all signals.
 #ifndef COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_
 #define COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_
 
@@ -16,15 +16,16 @@
 
 namespace copse::preload {
 
-// Starts guarding the calling thread, and the threads that guarded threads start. Returns null, or why it cannot.
+// Starts to guard the calling thread, and all threads that guarded threads start. Returns null, or the reason why that
+// is impossible.
 const char* StartSyscallGuard();
-// Returns the interface for back ends; null unless it is started.
+// Returns the interface for back ends; null unless system calls are guarded.
 const SyscallGuard* TheSyscallGuard();
 
-// The program's sigaction() for SIGSYS.
+// Does what sigaction() does for SIGSYS, on the program's action.
 int ActOnSyscallSignal(int signal, const struct sigaction* next, struct sigaction* previous);
 
-// While one exists, this thread's system calls are not stopped.
+// While an OffGuard exists, this thread's system calls are not stopped, and threads that it starts are not guarded.
 class OffGuard {
  public:
   OffGuard();

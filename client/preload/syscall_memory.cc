@@ -21,20 +21,20 @@
 namespace copse::preload {
 namespace {
 
-// How an argument leads to memory.
+// A Kind says how an argument refers to memory.
 enum class Kind : uint8_t {
   kNot,
-  kSized,     // so many bytes
-  kItems,     // an array: bytes of an item, and the argument that counts them
-  kText,      // up to a zero
-  kVectors,   // iovec, and the argument that counts them
-  kMessage,   // msghdr
-  kMessages,  // mmsghdr, and the argument that counts them
+  kSized,     // `bytes` bytes
+  kItems,     // an array: `bytes` per item, `count` items
+  kText,      // a string up to a zero
+  kVectors,   // an array of `count` iovecs
+  kMessage,   // a msghdr
+  kMessages,  // an array of `count` mmsghdrs
 };
 struct Part {
   Kind kind = Kind::kNot;
-  uint8_t at = 0;     // arguments are counted from 0
-  uint8_t count = 0;  // an argument
+  uint8_t at = 0;     // index of the argument, from 0
+  uint8_t count = 0;  // index of the argument with that number
   uint16_t bytes = 0;
 };
 constexpr Part Sized(uint8_t at, uint16_t bytes) { return {Kind::kSized, at, 0, bytes}; }
@@ -51,13 +51,13 @@ struct KnownCall {
   Part parts[kPartsMax];
 };
 
-// Bytes of the kernel's structures, at least.
+// Upper bounds of the sizes of the kernel's structures, in bytes.
 constexpr uint16_t kTime = 16, kTimer = 32, kStat = 256, kUsage = 144, kAddress = 128, kEvent = 12, kSet = 128;
-constexpr int kLockPi2 = 13;  // new in linux/futex.h
+constexpr int kLockPi2 = 13;  // FUTEX_LOCK_PI2, which older headers lack
 
-// What is not here, nor among the variants below, may be about anything. Structures are at most so long. Of arguments
-// that a call does not have, registers have what was left there, perhaps an address of pending memory; to wait for that
-// could be for ever, where the thread holds a lock. So a call is here only if it always has these arguments.
+// Calls whose arguments always have these meanings; sizes are upper bounds. A call that is neither here nor in
+// AwaitVariant may access any memory. Arguments that a call does not always have are not listed: their registers may
+// hold old addresses of pending memory, and to wait for that could take for ever if the thread holds a lock.
 constexpr KnownCall kCalls[] = {
     {SYS_read, {Bytes(1, 2)}},
     {SYS_write, {Bytes(1, 2)}},
@@ -225,10 +225,10 @@ constexpr KnownCall kCalls[] = {
     {SYS_sigaltstack, {Sized(0, 24), Sized(1, 24)}},
 };
 
-// By number.
+// A CallIndex finds a call in kCalls by its number.
 constexpr int kNumbers = 512;
 struct CallIndex {
-  uint8_t index[kNumbers] = {};  // 1 + that of the call; 0: not known
+  uint8_t index[kNumbers] = {};  // 1 + index in kCalls; 0: not known
 };
 constexpr CallIndex MakeCallIndex() {
   CallIndex table;
@@ -241,10 +241,11 @@ constexpr CallIndex kCallIndex = MakeCallIndex();
 
 const void* Address(long argument) { return reinterpret_cast<const void*>(argument); }  // NOLINT: of the program
 
-// Each of these returns false if the memory is not known.
+// Each of these functions waits for the memory that an argument refers to. It returns false if that memory cannot be
+// determined.
 
 bool AwaitVectors(const void* vectors, size_t count, FreeSyscall call) {
-  if (count > IOV_MAX) return true;  // which the kernel refuses
+  if (count > IOV_MAX) return true;  // the kernel refuses the call
   Await(vectors, count * sizeof(iovec));
   for (size_t i = 0; i < count; ++i) {
     iovec one;
@@ -264,7 +265,7 @@ bool AwaitMessage(const void* at, FreeSyscall call) {
 }
 
 bool AwaitMessages(const void* at, size_t count, FreeSyscall call) {
-  if (count > IOV_MAX) count = IOV_MAX;  // as the kernel has it
+  if (count > IOV_MAX) count = IOV_MAX;  // the kernel reads no more
   Await(at, count * sizeof(mmsghdr));
   for (size_t i = 0; i < count; ++i) {
     if (!AwaitMessage(&static_cast<const mmsghdr*>(at)[i].msg_hdr, call)) return false;
@@ -284,7 +285,7 @@ bool AwaitPart(const Part& part, const long arguments[6], FreeSyscall call) {
     case Kind::kItems:
       Await(at, count < SIZE_MAX / part.bytes ? count * part.bytes : SIZE_MAX);
       return true;
-    case Kind::kText:  // no longer than that, so its length is not needed
+    case Kind::kText:  // paths are not longer, so the string's length is not needed
       Await(at, PATH_MAX);
       return true;
     case Kind::kVectors:
@@ -355,10 +356,11 @@ bool AwaitProcessControl(const long arguments[6]) {
   }
 }
 
-// Calls whose arguments say which they have.
+// Waits for the memory of calls of which an argument determines what the others are. Returns false if the call is not
+// known.
 bool AwaitVariant(long number, const long arguments[6]) {
   const auto length = [arguments](int i) { return static_cast<size_t>(arguments[i]); };
-  // Terminals' and those of open files, whose structures have no addresses in them.
+  // The ioctls of terminals and open files, whose structures contain no addresses.
   constexpr unsigned long kTerminal = 0x54;
   constexpr size_t kTerminalBytes = 256;
   switch (number) {
@@ -378,7 +380,7 @@ bool AwaitVariant(long number, const long arguments[6]) {
     case SYS_prctl:
       return AwaitProcessControl(arguments);
     case SYS_ioctl:
-      // Without an argument.
+      // These have no argument.
       if (arguments[1] == FIOCLEX || arguments[1] == FIONCLEX) return true;
       if (static_cast<unsigned long>(arguments[1]) >> 8 != kTerminal) return false;
       Await(Address(arguments[2]), kTerminalBytes);

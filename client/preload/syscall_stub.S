@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The code whose system calls are let through while memory is pending (syscall_guard.h). The kernel looks at the address
- * behind the instruction, so something follows the last one. */
+ * System calls made by this code are not stopped while memory is pending (syscall_guard.h). The kernel checks the
+ * address after the syscall instruction, so another instruction follows the last one. */
 #if defined(__x86_64__)
 
 .macro hidden name
@@ -15,7 +15,8 @@
   .p2align 4
 hidden copse_preload_syscall_begin
 
-/* long copse_preload_syscall(long number, long a, long b, long c, long d, long e, long f): what the kernel returns. */
+/* long copse_preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+ * returns the kernel's result. */
 hidden copse_preload_syscall
   .cfi_startproc
   endbr64
@@ -30,8 +31,8 @@ hidden copse_preload_syscall
   ret
   .cfi_endproc
 
-/* Where a call goes on that was stopped: its registers are as they were, but for the stack's, which is below the red
- * zone. There lies where the call returns, which the kernel would have left in rcx. */
+/* A call that was stopped continues here, with its registers as they were, except that the stack pointer is below the
+ * red zone. The address to which the call returns is stored there; the kernel would have left it in rcx. */
 hidden copse_preload_redo_syscall
   .cfi_startproc
   .cfi_signal_frame
@@ -45,12 +46,13 @@ hidden copse_preload_redo_syscall
   notrack jmp *%rcx
   .cfi_endproc
 
-/* The same for rt_sigreturn, which finds its frame by the stack. */
+/* A stopped rt_sigreturn continues here, with the stack pointer as it was, since the kernel finds the frame by it. */
 hidden copse_preload_redo_sigreturn
   syscall
   hlt
 
-/* Behind the handler. Unwinders know it by its bytes, which are libc's, and by having no description. */
+/* The handler returns to this. Unwinders recognize it by its bytes, which are those of libc's restorer, and by its lack
+ * of unwind information. */
   .p2align 4
   nop
 hidden copse_preload_restore_signal

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of the memory that a call of libc hands to the kernel, by the positions of its arguments; each awaits it. Lists
-// of buffers are read on the way, which is an access like any of the program's.
+// Defines types of the memory that a call of libc passes to the kernel, by the positions of its arguments; AwaitIt
+// waits for pending data there, and ReleaseIt undoes remapping. Lists of buffers are read, which is an access like the
+// program's own.
 #ifndef COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
 #define COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
 
@@ -27,7 +28,7 @@ auto Argument(const auto&... arguments) {
   return std::get<kIndex>(std::tie(arguments...));
 }
 
-// The kernel refuses more than IOV_MAX without looking at them.
+// The kernel refuses more than IOV_MAX vectors without reading them.
 inline void AwaitVectors(const iovec* vectors, size_t count) {
   for (size_t i = 0; count <= IOV_MAX && i < count; ++i) Await(vectors[i].iov_base, vectors[i].iov_len);
 }
@@ -45,7 +46,7 @@ struct Bytes {
   }
 };
 
-// Memory of calls that treat shared memory differently.
+// ChangedBytes is memory of calls that treat shared memory differently, so its remapping is undone.
 template <int kAddress, int kBytes>
 struct ChangedBytes : Bytes<kAddress, kBytes> {
   static void ReleaseIt(const auto&... arguments) {
@@ -53,7 +54,7 @@ struct ChangedBytes : Bytes<kAddress, kBytes> {
   }
 };
 
-// The memory of munmap(), which fails on what begins within a page.
+// Unmapped is the memory of munmap(), which fails if the address is not the begin of a page, so that the memory stays.
 struct Unmapped : Bytes<0, 1> {
   static void ReleaseIt(const auto&... arguments) {
     const auto address = reinterpret_cast<uintptr_t>(Argument<0>(arguments...));
@@ -63,7 +64,7 @@ struct Unmapped : Bytes<0, 1> {
   }
 };
 
-// An array whose bytes overflow a size_t reaches to the end of memory.
+// Items is an array; if its size overflows a size_t, it reaches to the end of memory.
 template <int kAddress, int kItemBytes, int kCount>
 struct Items {
   static void AwaitIt(const auto&... arguments) {
@@ -95,7 +96,7 @@ struct Messages {
   }
 };
 
-// An aiocb or aiocb64.
+// ControlBlock is the buffer of an aiocb or aiocb64.
 template <int kBlock>
 struct ControlBlock {
   static void AwaitIt(const auto&... arguments) {
@@ -114,7 +115,7 @@ struct ControlBlocks {
   }
 };
 
-// The control blocks of libaio.
+// KernelControlBlocks are the buffers of libaio's control blocks.
 template <int kBlocks, int kCount>
 struct KernelControlBlocks {
   static void AwaitIt(const auto&... arguments) {
@@ -138,12 +139,12 @@ struct StreamBuffer {
   static void AwaitIt(const auto&... arguments) { Await(Argument<kBuffer>(arguments...), BUFSIZ); }
 };
 
-// mmap() over memory that may exist already.
+// FixedMapping is the memory that mmap() with MAP_FIXED replaces.
 struct FixedMapping {
   static void AwaitIt(const auto&... arguments) {
     if ((Argument<3>(arguments...) & MAP_FIXED) != 0) Bytes<0, 1>::AwaitIt(arguments...);
   }
-  // If the mapping fails, the contents stay.
+  // The contents are kept, since the mapping may fail.
   static void ReleaseIt(const auto&... arguments) {
     if ((Argument<3>(arguments...) & MAP_FIXED) != 0) ChangedBytes<0, 1>::ReleaseIt(arguments...);
   }
@@ -153,12 +154,13 @@ struct Nothing {
   static void AwaitIt(const auto&...) {}
 };
 
-// Memory whose length only the kernel knows: all memory.
+// Anything is all memory, for calls whose memory is not known here.
 struct Anything {
   static void AwaitIt(const auto&...) { AwaitAll(); }
 };
 
-// A child would share what is shared. Where pthread_atfork() has its turn, that sees to it, too.
+// Forked is for calls that fork: a child would share remapped pages. Handlers of pthread_atfork() release them, too,
+// but not all of these calls run such handlers.
 struct Forked : Anything {
   static void ReleaseIt(const auto&...) { Release(nullptr, SIZE_MAX, tnbc::MemoryEnd::kStays); }
 };

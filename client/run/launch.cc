@@ -21,7 +21,7 @@ std::string Behind(const std::string& first, const std::string& library) {
 
 void Append(Words* words, const Words& more) { words->insert(words->end(), more.begin(), more.end()); }
 
-// Hydra hands on its own environment; -genv is for all ranks, and -env for those of one program goes before it.
+// Hydra passes its own environment on. -genv is for all ranks; -env, for those of one program, takes precedence.
 Words AddToHydra(const Words& command, const Additions& additions) {
   Words result = {command[0], "-genv", kPreload, Behind(additions.preload, additions.library)};
   for (const auto& [name, value] : additions.variables) Append(&result, {"-genv", name, value});
@@ -38,7 +38,7 @@ Words AddToHydra(const Words& command, const Additions& additions) {
   return result;
 }
 
-// Open MPI hands on nothing but what -x names, for each of the programs that ":" parts.
+// Open MPI passes on only the variables that -x names, separately for each of the programs between ":".
 Words AddToOpenMpiProgram(const Words& words, const Additions& additions) {
   Words own;
   std::map<std::string, std::string> missing = additions.variables;
@@ -75,7 +75,8 @@ Words AddToOpenMpi(const Words& command, const Additions& additions) {
   return result;
 }
 
-// srun hands on what --export names, by default all. A later --export would replace an earlier one.
+// srun passes on what --export names, by default everything. A later --export would replace an earlier one, so the
+// command's is merged into the one that is added.
 absl::StatusOr<Words> AddToSrun(const Words& command, const Additions& additions) {
   std::string exported = additions.slurm_export.empty() ? "ALL" : additions.slurm_export;
   Words rest;

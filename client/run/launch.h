@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launchers of MPI programs, and how each takes the environment of its ranks.
+// Recognizes launchers of MPI programs, and adds variables for the ranks to their commands.
 #ifndef COPSE_CLIENT_RUN_LAUNCH_H_
 #define COPSE_CLIENT_RUN_LAUNCH_H_
 
@@ -16,26 +16,29 @@ namespace copse::run {
 
 enum class Launcher { kHydra, kOpenMpi, kSrun };
 
-// "hydra", "openmpi", "srun".
+// Returns the launcher of the name "hydra", "openmpi" or "srun"; nullopt for other names.
 std::optional<Launcher> LauncherNamed(std::string_view name);
-// By the last part of a program's path: "mpiexec.hydra", "orterun"; none of one that several MPIs have.
+// Returns the launcher of a program file, such as "mpiexec.hydra" or "orterun"; nullopt if several MPIs use the name,
+// or it is not known.
 std::optional<Launcher> LauncherOfFile(std::string_view file_name);
-// By what it prints for --version.
+// Returns the launcher that prints `output` if it is called with --version; nullopt if it is not known.
 std::optional<Launcher> LauncherOfVersion(std::string_view output);
 
+// Additions are what AddToCommand adds to the environment of the ranks.
 struct Additions {
-  std::string library;                           // to preload, behind what is there
-  std::string preload;                           // LD_PRELOAD as copse-run has it
-  std::string slurm_export;                      // SLURM_EXPORT_ENV as copse-run has it
-  std::map<std::string, std::string> variables;  // of the ranks, unless the command sets them
+  std::string library;                           // to be preloaded, after the libraries in LD_PRELOAD
+  std::string preload;                           // LD_PRELOAD of copse-run's own environment
+  std::string slurm_export;                      // SLURM_EXPORT_ENV of copse-run's own environment
+  std::map<std::string, std::string> variables;  // with Hydra and Open MPI, the command's own settings win
 };
 
-// The launcher's command, its path first, with the additions. A command that sets LD_PRELOAD itself keeps that in front
-// of the library. Errors: INVALID_ARGUMENT if a value cannot be given to this launcher.
+// Returns the launcher's command, whose first word is the launcher, with the additions. With Hydra and Open MPI, a
+// command that sets LD_PRELOAD keeps its value before the library. Errors: INVALID_ARGUMENT if the library's path has a
+// colon or a space, or, with srun, if a value has a comma.
 absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
                                                       const Additions& additions);
 
-// Quotes a command so that a shell reads it.
+// Returns the command as a line that a shell splits into the same words.
 std::string Quoted(const std::vector<std::string>& command);
 
 }  // namespace copse::run

@@ -21,19 +21,19 @@
 namespace copse::run {
 namespace {
 
-// By which a back end finds the library; no other has it.
+// A symbol that only libcopse-mpi.so exports.
 constexpr char kMarker[] = "copse_preload_set_memory_hooks";
-// By LibraryFault.
+// Texts by LibraryFault.
 constexpr std::string_view kFaults[] = {"", "not a shared library", "for another kind of machine",
                                         "a shared library that is cut off", "another library than libcopse-mpi.so"};
-// More than any build of it has.
+// A limit above the length of every build of it.
 constexpr uint64_t kFileBytesMax = 64 << 20;
 
 using Header = ElfW(Ehdr);
 using Section = ElfW(Shdr);
 using Symbol = ElfW(Sym);
 
-// None if it is not all there.
+// Returns the record at `offset`; nullopt if the file ends before the record does.
 template <typename Record>
 std::optional<Record> RecordAt(std::string_view file, uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(Record)) return std::nullopt;
@@ -90,7 +90,7 @@ LibraryFault FaultOfLibrary(std::string_view file, std::string_view own, std::st
     const auto names = SectionAt(file, *header, symbols->sh_link);
     if (!names.has_value()) return LibraryFault::kCutOff;
     if (Exports(file, *symbols, *names, symbol)) return LibraryFault::kNone;
-    break;  // there is one table of them
+    break;  // a library has one such table
   }
   return LibraryFault::kOtherLibrary;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a file is libcopse-mpi.so, by what it says of itself: it is not loaded. A dynamic linker that cannot preload
-// a file prints a line in each process and goes on without, and other libraries do no good.
+// Checks whether a file is libcopse-mpi.so by its contents, without loading it. A dynamic linker that cannot preload a
+// file only prints a line in each process and continues, and another library would have no effect.
 #ifndef COPSE_CLIENT_RUN_LIBRARY_FILE_H_
 #define COPSE_CLIENT_RUN_LIBRARY_FILE_H_
 
@@ -14,11 +14,11 @@ namespace copse::run {
 
 enum class LibraryFault { kNone, kNoLibrary, kOtherMachine, kCutOff, kOtherLibrary };
 
-// Why the bytes of a file are not those of a shared library that exports `symbol`, for the machine of the program that
-// begins with `own`. Source: System V ABI, "Object Files" (ELF).
+// Returns kNone if `file` has the bytes of a shared library that exports `symbol`, for the machine of the program whose
+// bytes begin with `own`; else what is wrong. Source: System V ABI, "Object Files" (ELF).
 LibraryFault FaultOfLibrary(std::string_view file, std::string_view own, std::string_view symbol);
 
-// Errors: FAILED_PRECONDITION, with what is wrong.
+// Returns OK if the file is libcopse-mpi.so for this machine. Errors: FAILED_PRECONDITION, with the reason.
 absl::Status CheckLibrary(const std::string& path);
 
 }  // namespace copse::run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-run: a launcher's command, with libcopse-mpi.so in front of the MPI of every rank.
+// copse-run runs a launcher's command with libcopse-mpi.so in front of the MPI of every rank.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,7 +58,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Cuts the launcher and its arguments off ours: from the first word that is neither an option nor an option's value.
+// Removes the launcher's command from copse-run's arguments and returns it: the words after "--", or from the first one
+// that is neither an option nor an option's value.
 Words CutCommand(Words* arguments) {
   size_t i = 0;
   for (; i < arguments->size(); ++i) {
@@ -76,7 +77,7 @@ Words CutCommand(Words* arguments) {
   return command;
 }
 
-// What is to be printed if help or version were asked for.
+// Returns the text to print if help or the version was asked for; else sets *options. Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Options* options) {
   options->command = CutCommand(&arguments);
   CLI::App app("Runs an MPI program, not compiled again, with its collectives on Copse.");
@@ -117,7 +118,8 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   return answer;
 }
 
-// Beside us as installed (bin, lib/copse) or as built.
+// Returns the file `given`, or the library at its place beside this program, as installed (bin, lib/copse) or as built.
+// Errors: NOT_FOUND, and those of CheckLibrary.
 absl::StatusOr<std::string> FindLibrary(const std::string& given) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
@@ -133,7 +135,7 @@ absl::StatusOr<std::string> FindLibrary(const std::string& given) {
   return absl::NotFoundError(absl::StrCat("library: no such file (value=", places[0], ")"));
 }
 
-// The program as a shell would find it; empty if there is none.
+// Returns the program's path as a shell would find it; empty if there is none. A name with a slash is a path.
 std::string FindInPath(const std::string& name) {
   if (absl::StrContains(name, "/")) return name;
   for (const auto folder : absl::StrSplit(Environment("PATH"), ':')) {
@@ -165,7 +167,7 @@ absl::StatusOr<Launcher> FindLauncher(const Options& options) {
   if (path.empty() || error) {
     return absl::NotFoundError(absl::StrCat("launcher: no such program (command=", options.command[0], ")"));
   }
-  // The name that was given says more than a link's end, where that is a wrapper of several.
+  // The given name says more than the file that it links to, which may be a wrapper for several launchers.
   std::optional<Launcher> launcher = LauncherOfFile(std::filesystem::path(path).filename().string());
   if (!launcher.has_value()) launcher = LauncherOfFile(real.filename().string());
   if (!launcher.has_value()) launcher = LauncherOfVersion(VersionOf(path));
@@ -174,7 +176,7 @@ absl::StatusOr<Launcher> FindLauncher(const Options& options) {
       absl::StrCat("this is no launcher that is known; --launcher tells its kind (command=", options.command[0], ")"));
 }
 
-// Checks COPSE_TIMEOUT as libcopse does, which attaches no rank with a value that it refuses.
+// Checks COPSE_TIMEOUT as libcopse does, which would refuse such a value in every rank.
 absl::Status CheckTimeout(const std::string& text) {
   char* end = nullptr;
   const double seconds = strtod(text.c_str(), &end);
@@ -185,7 +187,7 @@ absl::Status CheckTimeout(const std::string& text) {
 Additions AdditionsOf(const Options& options, const std::string& library) {
   Additions additions = {
       .library = library, .preload = Environment("LD_PRELOAD"), .slurm_export = Environment("SLURM_EXPORT_ENV")};
-  // Not every launcher hands these on.
+  // Not every launcher passes these variables on.
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const size_t equals = text.find('=');
@@ -202,7 +204,7 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
   return additions;
 }
 
-// Returns only with an error, or after an answer.
+// Becomes the launcher. Returns only an error, or OK after printing what was asked for.
 absl::Status Run(const Words& arguments) {
   Options options;
   ASSIGN_OR_RETURN(const std::optional<std::string> answer, ParseCommandLine(arguments, &options));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a shared library that exports one symbol, and has nothing else. For tests.
+// Makes the bytes of a small shared library that exports one symbol. For tests.
 #ifndef COPSE_CLIENT_RUN_SMALL_LIBRARY_H_
 #define COPSE_CLIENT_RUN_SMALL_LIBRARY_H_
 
@@ -13,14 +13,14 @@
 
 namespace copse::run {
 
-// This program's own header; it is long enough.
+// Returns the ELF header of the running program, since its class and machine are valid here.
 inline std::string OwnHeader() {
   std::string text(sizeof(ElfW(Ehdr)), '\0');
   std::ifstream("/proc/self/exe", std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
 }
 
-// Header, sections' headers (none, symbols, their names), symbols, names.
+// Returns an ELF header, three section headers (null, symbols, names of symbols), two symbols, and their names.
 inline std::string SmallLibrary(const std::string& symbol) {
   ElfW(Ehdr) header;
   memcpy(&header, OwnHeader().data(), sizeof(header));

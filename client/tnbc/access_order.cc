@@ -8,12 +8,13 @@
 namespace copse::tnbc {
 namespace {
 
-// A wait for a fragment shows that it is wanted before others, and mostly no more: an order takes some calls to be
-// found.
+// Up to call kOftenUntil the ranks agree at every second call: a wait for a fragment only shows that this fragment is
+// wanted before others, so several calls are needed to find an order.
 constexpr uint64_t kOftenUntil = 16, kCallsBetweenMin = 2;
-// Programs that change their ways are followed, at a cost of two short calls in so many.
+// The longest interval between agreements, in calls. Each takes two short allreduces, and detects if a program has
+// changed its order of accesses.
 constexpr uint64_t kCallsBetweenMax = 256;
-// A period is seen twice, and so often at least, before it is believed.
+// A period counts only if the sites repeat over two periods, and over this many calls.
 constexpr uint64_t kSeenMin = 4;
 
 std::vector<uint32_t> AsNumbered(uint32_t fragments) {
@@ -45,17 +46,17 @@ const std::vector<uint32_t>& AccessOrder::OrderAt(uint64_t call) const {
 const std::vector<uint32_t>& AccessOrder::order() const { return OrderAt(calls_); }
 
 void AccessOrder::Learn(const void* site, std::span<const uint32_t> order, std::span<const Access> accesses) {
-  if (order.size() != fragments_) return;  // of before
+  if (order.size() != fragments_) return;  // a call made before SetFragments changed the number
   if (wanted_.size() >= kSitesMax && !wanted_.contains(site)) return;
   std::vector<uint32_t> wanted(order.begin(), order.end());
-  size_t next = 0;  // behind what was waited for before
+  size_t next = 0;  // the position after the fragments of earlier accesses
   for (const Access& access : accesses) {
     const auto found = std::find(wanted.begin(), wanted.end(), access.fragment);
     if (found == wanted.end()) continue;
     const auto at = static_cast<size_t>(found - wanted.begin());
     if (at < next) continue;
     size_t to = std::max<size_t>(next, access.fragments_there);
-    // It has its place, and was waited for all the same: one of those before it may not be wanted as soon.
+    // The fragment had this place already but was waited for, so the one before it may not be wanted as early.
     if (to >= at) to = at > next ? at - 1 : at;
     std::rotate(wanted.begin() + static_cast<std::ptrdiff_t>(to), found, found + 1);
     next = to + 1;
@@ -78,7 +79,7 @@ uint32_t AccessOrder::Period() const {
 std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
   std::vector<uint64_t> positions(size_t{period} * fragments_);
   for (uint32_t i = 0; i < period; ++i) {
-    // The call after i more is made where the one was that is as far before it as a period.
+    // Call i of the period is expected at the site of the call one period before it.
     const bool is_known = i == 0 || calls_ > period - i;
     const auto found = is_known ? wanted_.find(SiteBefore(i == 0 ? 0 : period - i)) : wanted_.end();
     const std::vector<uint32_t>& wanted = found != wanted_.end() ? found->second : OrderAt(calls_ + i);
@@ -90,7 +91,7 @@ std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
 void AccessOrder::Adopt(uint32_t period, std::span<const uint64_t> sums) {
   std::vector<std::vector<uint32_t>> orders;
   for (uint32_t i = 0; i < period; ++i) {
-    // A rank without a count for two fragments leaves their order as it is.
+    // stable_sort: fragments with equal sums keep their present order.
     std::vector<uint32_t> order = OrderAt(calls_ + i);
     const auto sum = [&](uint32_t fragment) { return sums[size_t{i} * fragments_ + fragment]; };
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sum(a) < sum(b); });

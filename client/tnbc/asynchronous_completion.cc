@@ -25,13 +25,13 @@
 namespace copse::tnbc {
 namespace {
 
-// The limit of calls under way at a time; the next one waits.
+// The limit of calls that are in flight, or have ended and are not yet reaped; the next call waits.
 constexpr size_t kCallsMax = 256;
-// The period in which the completion thread checks whether it is to end, and in which it looks for room in the daemon's
-// queue.
+// The time after which the completion thread stops waiting for the daemon and checks its calls again: usually, and
+// while a fragment waits for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
-// The time for which it waits for the daemon after the last asynchronous call.
+// The time for which the completion thread keeps waiting for the daemon after the latest asynchronous call has ended.
 constexpr std::chrono::milliseconds kLingers(5);
 
 }  // namespace
@@ -94,7 +94,7 @@ void AsynchronousCompletion::Stop() {
   if (copier_.joinable()) copier_.join();
 }
 
-// The other calls may need turns of this thread to end.
+// Calls in flight may need MPI progress by this thread to end (Caller::Turn).
 bool AsynchronousCompletion::Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller) {
   for (;;) {
     {
@@ -118,7 +118,7 @@ copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_
   const auto call = std::make_shared<PendingCall>(CallMeans{context_, &memory_, remapped_, guard_, &counters_, way_},
                                                   work.stream, work.args, work.fragmentation, work.record, caller);
   if (work.has_messages) call->LeaveRestOfPages();
-  std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
+  std::optional<HeldSignals> held(std::in_place);  // once here, not in each function below
   const bool is_early = call->Prepare(work.may_return);
   *returned_early = false;
   if (!Enlist(call, caller.get())) return COPSE_ERR_TIMED_OUT;
@@ -242,13 +242,14 @@ void AsynchronousCompletion::Publish() {
   set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
   set(ring::EarlyCount::kFusesBlown, counters_.breaker_trips);
-  // These counts are the process's, whatever the context: each is reported once.
+  // These counters are the process's, not the context's: each increase is published once.
   counts.AddEarly(ring::EarlyCount::kTouches, guard_->accesses().TakeFaults());
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->accesses().TakeWaitNs());
 }
 
-// While it lingers the daemon wakes it when a call ends, and the next caller need not: to wake a thread costs a caller
-// more than all else in a short call. But meanwhile it stands between the daemon and threads that wait for their calls.
+// While the thread lingers (kLingers), the daemon wakes it when a call ends, so the next caller need not: waking a
+// thread is the most expensive step of a short call. But meanwhile threads that wait for the daemon learn of
+// completions only through this thread.
 void AsynchronousCompletion::RunCompletionThread() {
   pthread_setname_np(pthread_self(), "copse-complete");
   using Clock = std::chrono::steady_clock;

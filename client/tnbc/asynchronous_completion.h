@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocking collectives that return before their data is there (Li et al., T-NBC: transparent non-blocking collectives).
+// Asynchronous completion lets blocking collectives return before their data has arrived (Li et al., T-NBC: transparent
+// non-blocking collectives).
 #ifndef COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_
 #define COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_
 
@@ -26,75 +27,85 @@
 
 namespace copse::tnbc {
 
-// Returns whether COPSE_TNBC_STATS wants every process to print the cost of its asynchronous calls.
+// Returns whether COPSE_TNBC_STATS is set, other than to 0 or nothing: then every process prints the cost of its
+// asynchronous calls.
 bool WantsStatistics();
 
-// Asynchronous completion of blocking calls on one context. A call is fragmented; its ends are waited for, so that
-// whole pages are left; these become inaccessible, and the call returns. The completion thread waits for the daemon,
-// writes the data to its place and makes it accessible; a thread that accesses it before waits in PageGuard. The
-// contribution is copied by then, or becomes read-only, and the copier thread copies it.
+// An AsynchronousCompletion completes blocking calls on one context asynchronously. A call is fragmented. Its edges
+// (the two ends of the result) are received before it returns, so that the rest consists of whole pages, or after it if
+// they fill pages, too. These pages become inaccessible, and the call returns. The completion thread waits for the
+// daemon, writes the data to the result and makes its pages accessible; a thread that accesses them earlier waits in
+// PageGuard. The contribution has been copied when the call returns, or it is read-only until the copier thread has
+// copied it or the daemon has read it.
 //
-// Thread-safe; calls of one team are made one after another, as ever.
+// Thread-safe; a team's calls are made one after another, in the same order on all ranks.
 class AsynchronousCompletion {
  public:
-  // `copy_bytes_max`: the limit of copies of buffers under way, and, up to half of it, of remapped memory. `remaps`:
-  // memory in which results are received again and again is remapped; then the owner calls remapped()->Release where
-  // that is due. The constructor throws std::system_error if there is no thread.
+  // `copy_bytes_max` limits the memory for copies of buffers and for remapping together; remapping gets at most half of
+  // it. `remaps`: memory that calls use repeatedly is remapped, and the owner calls remapped()->Release where
+  // RemappedMemory requires it.
   struct Options {
     uint64_t copy_bytes_max = 0;
     SendSnapshot::Way way = SendSnapshot::Way::kInPieces;
     bool remaps = false;
-    PageGuard::OnWait on_wait = nullptr;  // for threads that wait outside of handlers
+    PageGuard::OnWait on_wait = nullptr;  // called by threads that wait outside of handlers, to make MPI progress
   };
+  // Throws std::system_error if a thread cannot be started. `*guard` must never be destroyed; `*context` must outlive
+  // this object.
   AsynchronousCompletion(copse_context_t* context, PageGuard* guard, const Options& options);
-  // Gives up what is under way.
+  // Abandons all calls that are in flight or have failed: their pages become accessible, with undefined contents.
   ~AsynchronousCompletion();
   AsynchronousCompletion(const AsynchronousCompletion&) = delete;
   AsynchronousCompletion& operator=(const AsynchronousCompletion&) = delete;
 
   struct Work {
-    copse_team_t* team;  // for the edges
-    // For the rest: a team of the same members without other calls, since fragments are posted as former ones end,
-    // whatever the program does meanwhile.
+    copse_team_t* team;  // makes the calls of the edges
+    // Makes the calls of the fragments: a team of the same members without other calls, since fragments are posted as
+    // earlier ones complete, whatever the program posts to `team` meanwhile.
     copse_team_t* stream;
-    const copse_coll_args_t& args;  // with the buffers, of which nothing is pending (AwaitBuffers)
+    const copse_coll_args_t& args;  // the program's call; none of its buffers is pending (AwaitBuffers)
     const Fragmentation& fragmentation;
-    bool may_return = false;  // asynchronously
-    // A thread that waits for the data gives MPI no turns, which other ranks may need before they begin the call: so
-    // the call does not return before all have begun. Requires a fragmentation that announces that.
+    bool may_return = false;  // before its data has arrived
+    // Threads of the program may wait for the data without making MPI progress, which other ranks may need before they
+    // begin the call. So the call does not return before all ranks have begun it. With `may_return`, requires
+    // fragmentation.announces.
     bool waits_idly = false;
-    // MPI may access data of the program's beside a result, on its last page, while that is closed.
+    // MPI may have messages in flight whose buffers lie after the result on its last page, so this page stays
+    // accessible unless the result fills it.
     bool has_messages = false;
-    RecordedCall* record = nullptr;  // of accesses to the result; null: none
+    RecordedCall* record = nullptr;  // gets the accesses to the result; null: they are not recorded
   };
-  // Makes a call that is fragmented. If it may, and this rank's memory allows it, returns once the rest can go on
-  // alone; `caller` outlives that, and is notified if it fails. Else returns like a blocking call. *returned_early says
-  // which.
+  // Makes a fragmented call. If `may_return` is set and this rank's memory allows it, sets *returned_early and returns
+  // COPSE_OK while fragments are in flight; then `caller` is kept until they have ended, and is notified
+  // (Caller::OnEnd, OnLate). Otherwise clears *returned_early and returns the result of the whole call. Errors: those
+  // of the calls on the teams; COPSE_ERR_TIMED_OUT if the caller's time is over.
   copse_status_t Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early);
 
-  // Waits until nothing of the buffers of rank `rank` of `size` is pending but lost memory; *is_there says whether none
-  // is lost. Returns false, without waiting, if the arguments are invalid.
+  // Waits until nothing but lost memory is pending in the buffers of rank `rank` of `size`; *is_there says whether none
+  // is lost. `on_wait` must not be null; it is called meanwhile, to make MPI progress. Returns false, without waiting,
+  // if the arguments are invalid or the message is too long.
   bool AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
                     bool* is_there);
 
-  // Returns whether results in this memory need no copy.
+  // Returns whether the memory is all pages of one copse_alloc, so that results in it need no copy.
   bool Reaches(const void* memory, uint64_t bytes);
 
-  // Notifies callers of calls that are over; Call does it, too.
+  // Notifies the callers of calls that returned early and are complete (Caller::OnEnd). Call begins with it.
   void Reap();
 
-  // Waits, so long at most, until all data is there or lost. Returns whether it is.
+  // Waits, at most for `seconds`, until no call is in flight, so that all data has arrived or is lost. Returns whether
+  // that is so.
   bool Drain(double seconds);
-  // Gives up failed calls: their memory becomes accessible, with undefined contents. Returns whether there was any.
+  // Abandons failed calls: their memory becomes accessible, with undefined contents. Returns whether there were any.
   bool ForgetLost();
 
   PageGuard& guard() { return *guard_; }
-  // Never destroyed, since hooks may be in it. Null: no memory is remapped.
+  // Returns null if no memory is remapped. The object is never destroyed, since hooks may be running in it.
   RemappedMemory* remapped() { return remapped_; }
   const EarlyCounters& counters() const { return counters_; }
-  // Returns what contradicts the invariants of the calls under way and of their lists, or null. For tests.
+  // Returns a text that names a violated invariant of the calls or of their lists, or null. For tests.
   const char* CheckInvariants();
-  // Returns the counters and the process's faults as one line for people.
+  // Returns this object's counters and the process's page faults as one line of text.
   std::string Describe() const;
   void CountTrips(uint64_t trips) { counters_.breaker_trips.fetch_add(trips, std::memory_order_relaxed); }
 
@@ -102,18 +113,19 @@ class AsynchronousCompletion {
   using Calls = std::vector<std::shared_ptr<PendingCall>>;
 
   void Stop();
-  // Returns false if the caller has no more time.
+  // Adds the call to those in flight, waiting while there are too many. Returns false if the caller's time is over.
   bool Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunCompletionThread();
-  // Publishes the counters to the daemon. Called with the lock, so that no older ones come last; allocates nothing.
+  // Publishes the counters to the daemon. Called with mutex_ held, so that older values never replace newer ones.
+  // Allocates nothing, since the completion thread calls it.
   void Publish();
   void RunCopier();
   PendingCall* NextToCopy();
-  // Waits until the copier works on none of them.
+  // Waits until the copier thread works on none of `calls`.
   void AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls);
-  // Posts fragments, puts data that has come in its place, and takes calls that are over off the list. Returns whether
-  // a call found no room, and has to be tried again soon.
+  // Posts fragments, writes data that has arrived to the results, and moves calls that have ended to over_ or lost_.
+  // Returns whether a fragment found no room in the daemon's queue, so that this has to be called again soon.
   bool Advance();
 
   copse_context_t* const context_;
@@ -123,16 +135,16 @@ class AsynchronousCompletion {
   RemappedMemory* const remapped_;
   EarlyCounters counters_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below, except lingers_ and the threads
   std::condition_variable changed_;
-  // There are calls under way that only the completion thread advances, as their callers do not.
+  // Wakes the completion thread, since calls are in flight whose callers do not advance them.
   std::condition_variable completion_wanted_;
   Calls under_way_;
-  Calls over_;  // destroyed by a thread of the program, since the completion thread must not wait for that
+  Calls over_;  // ended calls; destroyed by a thread of the program, since the completion thread must not wait for that
   Calls lost_;
-  std::vector<const copse_team_t*> blocked_;  // in Advance; kept, since the completion thread allocates nothing
-  std::atomic<bool> lingers_{false};          // the last call returned early
-  PendingCall* copying_ = nullptr;            // by the copier
+  std::vector<const copse_team_t*> blocked_;  // for Advance; kept, since the completion thread allocates nothing
+  std::atomic<bool> lingers_{false};          // the latest call returned early
+  PendingCall* copying_ = nullptr;            // the call that the copier thread works on; null: none
   std::condition_variable copies_wanted_, copied_;
   bool stopping_ = false, completion_is_over_ = false;
   std::thread completion_thread_, copier_;

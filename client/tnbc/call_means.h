@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the pending calls of a context share.
+// Declares the objects and counters that all pending calls of a context share.
 #ifndef COPSE_CLIENT_TNBC_CALL_MEANS_H_
 #define COPSE_CLIENT_TNBC_CALL_MEANS_H_
 
@@ -15,17 +15,17 @@
 
 namespace copse::tnbc {
 
-// Counters of a process. Thread-safe.
+// EarlyCounters count the fragmented calls of one context. Thread-safe.
 struct EarlyCounters {
   std::atomic<uint64_t> early{0};          // calls that returned early
-  std::atomic<uint64_t> waited{0};         // fragmented calls that did not: memory that cannot be protected, or no room
-  std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
-  std::atomic<uint64_t> inside_ns{0};      // in early calls
-  std::atomic<uint64_t> behind_ns{0};      // from the starts of early calls to their last data
+  std::atomic<uint64_t> waited{0};         // fragmented calls that blocked, for any reason
+  std::atomic<uint64_t> pending_bytes{0};  // bytes of the pages that were closed when calls returned
+  std::atomic<uint64_t> inside_ns{0};      // time in calls that returned early
+  std::atomic<uint64_t> behind_ns{0};      // time from the starts of these calls to their last data
   std::atomic<uint64_t> breaker_trips{0};
 };
 
-// The pointers' objects outlive the calls.
+// CallMeans refers to the services that a call uses. They must outlive the call.
 struct CallMeans {
   copse_context_t* context;
   CopyMemory* memory;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a pending call, and the table of its transitions.
+// Defines the states of a pending call, and the table of their transitions. A closed page is inaccessible to the
+// program.
 #ifndef COPSE_CLIENT_TNBC_CALL_STATE_H_
 #define COPSE_CLIENT_TNBC_CALL_STATE_H_
 
@@ -11,25 +12,25 @@
 namespace copse::tnbc {
 
 enum class CallState : uint8_t {
-  kNew,                  // nothing is posted, or posting has failed
-  kEdgesPosted,          // the edges are under way, and the caller waits for them
-  kEdgesReceived,        // the edges are in the receive buffer; the fragments may be posted; the caller is in the call
-  kAwaited,              // the same, and the caller waits for the end, after which it copies the result
-  kReturnedBeforeEdges,  // the caller has returned; the edges are under way; the result's pages are closed
-  kReturned,             // the caller has returned; fragments open the result's pages as they are delivered
-  kDelivered,            // the caller has returned, and the whole result is where it belongs
-  kComplete,             // the whole result is there, for the caller to copy
-  kFailed,               // a fragment of the call has failed; pages that are still closed never open by themselves
-  kAbandoned,            // the call is given up: its pages are open, with undefined contents
+  kNew,                  // until the edges are posted and all requests are initialized
+  kEdgesPosted,          // the edges are in flight, and the caller is in the call
+  kEdgesReceived,        // the edges are in the receive buffer; fragments may be posted; the caller is in the call
+  kAwaited,              // likewise; the caller waits for all fragments, after which it copies the result
+  kReturnedBeforeEdges,  // the caller has returned; the edges are in flight; the result's pages are closed
+  kReturned,             // the caller has returned; pages of the result are opened as their fragments are delivered
+  kDelivered,            // the caller has returned, and the whole result is in the receive buffer
+  kComplete,             // the whole result has been received, and the caller copies it to the receive buffer
+  kFailed,               // a request of the call has failed; pages that are still closed stay so until kAbandon
+  kAbandoned,            // all pages are open; data that had not arrived is undefined
 };
 
 enum class CallEvent : uint8_t {
-  kPost,               // the edges and the fragments' requests are made
+  kPost,               // the edges are posted, and all requests are initialized
   kReceiveEdges,       // the edges are in the receive buffer
-  kReturnBeforeEdges,  // the pages are closed, those of the edges among them
-  kReturn,             // the pages are closed
-  kAwait,              // the pages cannot be closed
-  kComplete,           // the last fragment is complete
+  kReturnBeforeEdges,  // the result's pages are closed, including those of the edges
+  kReturn,             // the result's pages are closed
+  kAwait,              // the caller waits for the fragments, since it may not return or the pages cannot be closed
+  kComplete,           // all fragments are complete, and the announcement, if there is one
   kFail,
   kAbandon,
 };
@@ -42,7 +43,7 @@ struct CallTransition {
   CallState to;
 };
 
-// All legal transitions. Whatever is not here is refused.
+// Lists all legal transitions; CallProgress refuses others.
 inline constexpr CallTransition kCallTransitions[] = {
     {CallState::kNew, CallEvent::kPost, CallState::kEdgesPosted},
     {CallState::kNew, CallEvent::kAbandon, CallState::kAbandoned},
@@ -74,7 +75,7 @@ inline constexpr CallTransition kCallTransitions[] = {
     {CallState::kAbandoned, CallEvent::kAbandon, CallState::kAbandoned},
 };
 
-// Where `event` leads from `from`; nothing if that is illegal.
+// Returns the state to which `event` leads from `from`; nullopt if that is illegal.
 constexpr std::optional<CallState> NextState(CallState from, CallEvent event) {
   for (const CallTransition& transition : kCallTransitions) {
     if (transition.from == from && transition.event == event) return transition.to;
@@ -82,27 +83,27 @@ constexpr std::optional<CallState> NextState(CallState from, CallEvent event) {
   return std::nullopt;
 }
 
-// Returns whether the call has neither ended nor been given up.
+// Returns whether the call has not completed, failed or been abandoned.
 constexpr bool IsUnderWay(CallState state) { return state < CallState::kDelivered; }
 // Returns whether fragments may be posted.
 constexpr bool MayPostFragments(CallState state) {
   return state == CallState::kEdgesReceived || state == CallState::kAwaited || state == CallState::kReturned;
 }
-// Returns whether the program goes on while the call is under way.
+// Returns whether the caller has returned while the call is in flight.
 constexpr bool HasReturned(CallState state) {
   return state == CallState::kReturnedBeforeEdges || state == CallState::kReturned;
 }
 
-// A call's state. One thread at a time takes events, with the call's lock; any thread reads.
+// A CallProgress holds the state of a call. Take is called with the call's lock held; any thread may call state().
 class CallProgress {
  public:
-  // Acquire: pairs with Take. A thread that sees kReturned sees what was protected before the return.
+  // Acquire: pairs with the release in Take, so a thread that sees kReturned sees all stores made before the return.
   CallState state() const { return state_.load(std::memory_order_acquire); }
 
-  // Returns false, changing nothing, if the table has no such transition.
+  // Applies `event`. Returns false, changing nothing, if the table has no such transition.
   [[nodiscard]] bool Take(CallEvent event) {
     const std::optional<CallState> next = NextState(state_.load(std::memory_order_relaxed), event);
-    // Release: pairs with state().
+    // Release: pairs with the acquire in state().
     if (next.has_value()) state_.store(*next, std::memory_order_release);
     return next.has_value();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The caller of a call that may return early, as the call knows it.
+// Defines what a fragmented call needs of its caller: posting, waiting, MPI progress, and reports.
 #ifndef COPSE_CLIENT_TNBC_CALLER_H_
 #define COPSE_CLIENT_TNBC_CALLER_H_
 
@@ -12,28 +12,33 @@
 
 namespace copse::tnbc {
 
-// A Caller makes a call, and says what happens while it waits. The thread that makes the call calls its functions, but
-// for OnEnd and OnLate.
+// A Caller posts the requests of a call, waits for them, and makes MPI progress meanwhile. The thread that makes the
+// call calls its functions, except OnEnd and OnLate.
 class Caller {
  public:
   virtual ~Caller() = default;
-  // As copse_post, waiting for room.
+  // Posts as copse_post does, but waits while there is no room. Errors: those of copse_post; COPSE_ERR_NO_RESOURCE if
+  // the caller's time is over.
   virtual copse_status_t Post(copse_request_t* request) = 0;
-  // Until the request is complete, or the caller has no more time: then it has given it up.
+  // Waits until the request is complete and returns its result. If the caller's time is over before, cancels the
+  // request and returns COPSE_ERR_TIMED_OUT.
   virtual copse_status_t Await(copse_request_t* request) = 0;
-  // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
+  // The call waits for anything else for slice() seconds at a time, and then calls Turn(), which makes MPI progress.
+  // Turn returns false if the caller's time is over.
   virtual double slice() const = 0;
   virtual bool Turn() = 0;
-  // The cost of a call that returned early and is over: the time in it, and what the program waited for its data since.
-  // By any thread that makes a call, or ends.
+  // A Cost is what a call that returned early has cost the program: the time in the call, and the time for which
+  // threads have waited for pending data since it returned.
   struct Cost {
     uint64_t inside_ns = 0, waited_ns = 0;
-    std::vector<uint32_t> order;  // in which its fragments were brought
+    std::vector<uint32_t> order;  // fragments, in the order in which they were posted
+    // Accesses that waited for this call's data, in their order.
     std::vector<AccessOrder::Access> accesses;
   };
+  // Called once, in AsynchronousCompletion::Reap, after all data of a call that returned early has arrived.
   virtual void OnEnd(const Cost& cost) = 0;
-  // A call that has returned early has failed, for the reason `why`. By the library's own thread; allocates nothing,
-  // waits for nothing.
+  // Called if a call that has returned early fails, for the reason `why`, by the thread that detects it: often the
+  // completion thread, with the call's lock held. Must not allocate or block.
   virtual void OnLate(copse_status_t status, const char* why) = 0;
 };
 

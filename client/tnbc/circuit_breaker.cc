@@ -4,7 +4,8 @@
 namespace copse::tnbc {
 namespace {
 
-// Calls of each way that are measured, early ones first: so a program of few calls has what it asked for.
+// The numbers of calls that are measured each way. Those that return early come first, so that a program with few calls
+// gets the early returns that it asked for.
 constexpr uint64_t kEarlyCalls = 6;
 constexpr uint64_t kBlockingCalls = 3;
 
@@ -36,7 +37,8 @@ bool CircuitBreaker::MayReturnEarly() {
   return call_++ < kEarlyCalls;
 }
 
-// What was not measured, since its data is still under way or it could not return early, says nothing.
+// The former outcome stays if no call of one way was measured, since its data is still in flight or it could not return
+// early.
 void CircuitBreaker::Decide() {
   const double early = early_.Take(), blocking = blocking_.Take();
   const bool was_blown = is_tripped();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether calls of a kind return early: only where that pays.
+// Decides whether calls of a kind return early, by measuring whether that pays.
 #ifndef COPSE_CLIENT_TNBC_CIRCUIT_BREAKER_H_
 #define COPSE_CLIENT_TNBC_CIRCUIT_BREAKER_H_
 
@@ -11,24 +11,25 @@
 
 namespace copse::tnbc {
 
-// A CircuitBreaker compares what calls of one kind cost the program if they block and if they return early: the time in
-// the call, and what threads wait for its data later. Some calls are measured each way; then all take the better one,
-// and are measured again now and then, ever more seldom while that changes nothing. Each rank has its own, since others
-// do not see whether this one returns early.
+// A CircuitBreaker compares what calls of one kind, made at one place, cost the program if they block and if they
+// return early: the time in the call, and the time for which threads wait for its data later. Some calls are measured
+// each way; then all are made in the better way, and both are measured again after a number of calls that grows while
+// the outcome stays the same (Verdict). Each rank has its own, since other ranks do not see whether this one returns
+// early.
 //
-// Decisions are those of the thread that makes the calls; what an early call has cost in the end may be counted by any.
+// Only the thread that makes the calls uses it, except CountBlocking and CountEarly, which any thread may call.
 class CircuitBreaker {
  public:
-  // Returns true if the next call may return early.
+  // Counts the next call and returns whether it may return early.
   bool MayReturnEarly();
-  // Measures both ways from the next call on.
+  // Ends the present verdict, so that both ways are measured from the next call on.
   void TryAgain();
-  // What a call that blocked has taken, and an early one, once its data was there.
+  // Count the cost of a call that blocked, or of one that returned early, once all its data has arrived.
   void CountBlocking(uint64_t nanoseconds) { blocking_.Count(nanoseconds); }
   void CountEarly(uint64_t nanoseconds) { early_.Count(nanoseconds); }
 
   bool is_tripped() const { return verdict_.is_plain(); }
-  // How often it has gone from early to blocking.
+  // Returns how often the verdict has changed from early return to blocking.
   uint64_t trips() const { return trips_; }
 
  private:
@@ -37,6 +38,7 @@ class CircuitBreaker {
       ns.fetch_add(nanoseconds, std::memory_order_relaxed);
       calls.fetch_add(1, std::memory_order_relaxed);
     }
+    // Returns the mean of the samples and discards them; -1: there were none.
     double Take();
 
     std::atomic<uint64_t> ns{0}, calls{0};
@@ -46,7 +48,7 @@ class CircuitBreaker {
 
   Mean blocking_, early_;
   Verdict verdict_;
-  uint64_t call_ = 0;  // since it was dropped
+  uint64_t call_ = 0;  // calls that were admitted to the present measurement
   uint64_t trips_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The buffers of the call that brings a fragmentation's edges.
+// Holds the staging buffers of the call that carries a fragmentation's edges.
 #ifndef COPSE_CLIENT_TNBC_EDGE_BUFFERS_H_
 #define COPSE_CLIENT_TNBC_EDGE_BUFFERS_H_
 
@@ -13,10 +13,11 @@
 
 namespace copse::tnbc {
 
-// Thread-compatible.
+// EdgeBuffers holds the packed edges that a rank sends and receives. Thread-compatible.
 class EdgeBuffers {
  public:
-  // `whole`: where the program has what is sent; a broadcast's root sends from where others receive.
+  // Allocates the buffers and packs the edges of `whole`, the program's send buffer, for sending. At a broadcast's root
+  // `whole` is the receive buffer, and its edges are packed into receive().
   void Pack(const Fragmentation& fragmentation, const uint8_t* whole) {
     const Edges& edges = fragmentation.edges;
     send_.resize(edges.send_bytes);
@@ -24,7 +25,7 @@ class EdgeBuffers {
     uint8_t* const packed = fragmentation.is_source ? receive_.data() : send_.data();
     for (const Move& move : edges.pack) memcpy(packed + move.to, whole + move.from, move.bytes);
   }
-  // To the program's receive buffer, of which nothing is closed.
+  // Copies received edges to `whole`, the program's receive buffer, of which no page may be inaccessible.
   void Unpack(const Fragmentation& fragmentation, uint8_t* whole) const {
     for (const Move& move : fragmentation.edges.unpack)
       memcpy(whole + move.to, receive_.data() + move.from, move.bytes);

@@ -10,30 +10,31 @@
 namespace copse::tnbc {
 namespace {
 
-// A page has as many bytes on any machine that MPI programs run on without huge pages.
+// The size of a page on most machines. Where pages are larger, calls do not return early (PendingCall::Prepare).
 constexpr uint64_t kEdgeBytes = 4096;
-// The least block of a rank: shorter ones are there before their pages were protected.
+// The shortest block of a rank that is fragmented: shorter ones would arrive before their pages were protected.
 constexpr uint64_t kBlockBytesMin = 32 << 10;
-// The least result, on the rank that has most.
+// The shortest result that is fragmented, on the rank that receives most.
 constexpr uint64_t kWholeBytesMin = 64 << 10;
-// The least that may come late to the rank that receives most, where each block has edges of its own.
+// The least LateBytes that are fragmented, on the rank that receives most, if each block has edges of its own.
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
-// At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
+// At most (m - 1) / m of a broadcast in m segments can overlap with computation, and each segment costs a call (Li et
+// al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
-// A reduction's contributions go one way while the former segment's results go the other. In an alltoall, a node's
-// link is busy while the last of a round is on its way; with more rounds at a time those that are ahead take the links
-// to those behind.
+// With two calls at a time, a reduction's contributions are sent in one direction while the results of the segment
+// before come back. In an alltoall, a node's link stays busy while the last messages of a round are in flight; with
+// more rounds at a time, nodes that are ahead would take bandwidth from those that are behind.
 constexpr uint8_t kCallsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
 
-// Elements of an edge.
+// Returns the number of elements of an edge.
 uint64_t EdgeElements(uint64_t element_bytes) {
   return (kEdgeBytes + element_bytes - 1) / std::max<uint64_t>(element_bytes, 1);
 }
 
 uint64_t SegmentsOf(uint64_t bytes) { return std::clamp(bytes / kSegmentBytesMin, uint64_t{1}, kSegmentsMax); }
 
-// The elements between the edges of a block that has edges of its own.
+// Returns the elements between the edges of a block that has edges of its own.
 uint64_t MiddleOf(uint64_t elements, uint64_t edge) { return elements - std::min(elements, 2 * edge); }
 
 uint64_t LongestOf(const uint64_t* counts, uint32_t size) {
@@ -142,13 +143,14 @@ class Fragmenter {
   }
 
   // --- Blocks ---
-  // A block's elements: the edges bring its head and its tail, and a call the middle. What comes from all ranks in
-  // equal blocks has one head, of the first rank's block, and one tail, of the last one's. Other blocks have both each,
-  // since only the two ranks know how long one is, or where it lies; short ones have a head alone.
+  // A Cut divides a block's elements: the edges carry its head and tail, and a fragment's call its middle. If one rank
+  // receives equal blocks from all ranks, they are contiguous, so only the first one has a head and only the last one a
+  // tail. In other collectives each block has both, since only its sender and receiver know how long it is or where it
+  // lies; a short block is a head alone.
   struct Cut {
     uint64_t head = 0, middle = 0, tail = 0;
     uint64_t ends() const { return head + tail; }
-    // Where in the block the middle begins.
+    // Returns where in the block the middle begins.
     uint64_t at() const { return middle > 0 ? head : 0; }
   };
   Cut CutOf(uint32_t from, uint64_t elements) const {
@@ -164,7 +166,7 @@ class Fragmenter {
     if (cut.head > 0) add(at, cut.head);
     if (cut.tail > 0) add(at + cut.head + cut.middle, cut.tail);
   }
-  // Append a block's ends to what the edges send or receive.
+  // Append the head and tail of the block at `at` (elements) to those that the edges send or receive.
   void PackEnds(uint64_t at, const Cut& cut) {
     Edges& edges = fragmentation_->edges;
     ForEnds(at, cut, [&](uint64_t piece, uint64_t elements) {
@@ -180,7 +182,7 @@ class Fragmenter {
     });
   }
 
-  // One rank's side of the blocks, in elements.
+  // A Side describes the blocks that this rank sends, or those that it receives, in elements.
   struct Side {
     std::vector<uint64_t> counts, displacements;
     uint64_t end = 0;
@@ -206,7 +208,7 @@ class Fragmenter {
     return call;
   }
 
-  // Each call has a segment of every block, which are together in what is sent.
+  // Each call carries a segment of every block; the segments of a call are contiguous in the packed contribution.
   void DivideReduceScatter() {
     const Side blocks =
         args_.collective == COPSE_COLL_REDUCE_SCATTER ? EqualSide() : SideOf(args_.recv_counts, nullptr);
@@ -226,10 +228,10 @@ class Fragmenter {
     fragmentation_->edges.call = NewReduceScatter(counts);
 
     const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
-    uint64_t end = 0;  // of the packed contribution, bytes
+    uint64_t end = 0;  // of the packed contribution so far, bytes
     for (uint32_t turn = 0; turn < segments; ++turn) {
       const uint64_t i = FragmentAt(turn), begin = end;
-      Extent own;  // elements
+      Extent own;  // in elements
       for (uint32_t other = 0; other < size_; ++other) {
         const Cut cut = CutOf(other, blocks.counts[other]);
         const uint64_t from = cut.at() + cut.middle * i / segments, to = cut.at() + cut.middle * (i + 1) / segments;
@@ -326,12 +328,13 @@ class Fragmenter {
   }
 
   // --- alltoall ---
-  // Whether `rank` is its node's sender in round `round`. Every node begins with the same one, by default its first
-  // rank, since programs read blocks in order (Li et al.: FT and IS do): were nodes to begin with different ones, the
-  // block that is wanted next might come last. Every receiver gets as many in each round.
+  // Returns whether `rank` is its node's sender in round `round`. All nodes begin with the same number, by default with
+  // their first rank, since programs read blocks in order (Li et al.: FT and IS do): if nodes began with different
+  // ones, the block that is wanted next might arrive last. In each round a receiver gets at most one block from each
+  // node.
   bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == FragmentAt(round); }
 
-  // Returns the bound of what one node has for another; 0 if it is above the limit.
+  // Returns `elements` as the bound of what one node sends to another; 0 if it exceeds the protocol's limit.
   uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
 
   void DivideAlltoall() {
@@ -371,7 +374,7 @@ class Fragmenter {
     }
   }
 
-  // Blocks side by side are one run.
+  // Adds the receive buffer's runs: adjacent blocks are one run.
   void AddRuns(const Side& receives) {
     std::vector<Extent> blocks;
     for (uint32_t from = 0; from < size_; ++from) {
@@ -413,17 +416,17 @@ class Fragmenter {
   const uint32_t rank_, size_;
   const NodeLayout& layout_;
   Fragmentation* const fragmentation_;
-  const bool has_equal_blocks_;  // from all ranks
-  const uint64_t element_;       // bytes
-  const uint64_t edge_;          // elements
-  const uint64_t block_;         // bytes
+  const bool has_equal_blocks_;  // the results of one rank are equal blocks from all ranks
+  const uint64_t element_;       // bytes of an element
+  const uint64_t edge_;          // elements of an edge
+  const uint64_t block_;         // bytes of args.count elements
 };
 
 }  // namespace
 
 NodeLayout NodeLayout::Of(std::span<const uint64_t> node_names) {
   NodeLayout layout;
-  std::map<uint64_t, uint32_t> ranks_of;  // so far, by a node's name
+  std::map<uint64_t, uint32_t> ranks_of;  // ranks so far, by the name of their node
   for (const uint64_t name : node_names) {
     uint32_t& ranks = ranks_of[name];
     layout.local.push_back(ranks++);
@@ -450,7 +453,7 @@ bool MayFragment(const copse_coll_args_t& args, uint32_t size) {
     case COPSE_COLL_REDUCE_SCATTERV:
       return LongestOf(args.recv_counts, size) * element >= kWholeBytesMin;
     case COPSE_COLL_ALLGATHERV:
-      // Each rank's own block is late for the others.
+      // No block is left out as a rank's own, since it is late on all other ranks; so all ranks get the same result.
       return IsWorthFragmenting(args.collective, LateBytes(args, size, size));
     default:
       return NeedsAgreement(args.collective);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective as several calls of the same team, each of which brings a fragment of the result.
+// Splits a collective into several calls of the same ranks, each of which carries a fragment of the result.
 #ifndef COPSE_CLIENT_TNBC_FRAGMENTATION_H_
 #define COPSE_CLIENT_TNBC_FRAGMENTATION_H_
 
@@ -12,107 +12,116 @@
 
 namespace copse::tnbc {
 
-// Which of its node's ranks each rank of a team is.
+// A NodeLayout numbers the ranks of a team on each node.
 struct NodeLayout {
-  uint32_t ranks_per_node = 1;  // of the node that has most
-  std::vector<uint32_t> local;  // by rank, from 0 on each node
+  uint32_t ranks_per_node = 1;  // on the node that has the most
+  std::vector<uint32_t> local;  // by rank: its number on its node, from 0
 
-  // From a name for each rank's node, equal for ranks of one.
+  // Makes the layout from a name of each rank's node; names are equal for ranks of the same node.
   static NodeLayout Of(std::span<const uint64_t> node_names);
 };
 
-// Bytes of a buffer.
+// An Extent is a range of bytes of a buffer.
 struct Extent {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
 
-// Bytes that lie in one buffer here and in another one there.
+// A Move copies bytes from an offset of one buffer to an offset of another one.
 struct Move {
   uint64_t from = 0;
   uint64_t to = 0;
   uint64_t bytes = 0;
 };
 
-// One call of a fragmentation. Its buffers begin at offsets in the whole's, or in copies of these.
+// A SubCall is one call of a fragmentation. Its buffers begin at offsets of the program's buffers, or of staging
+// buffers.
 struct SubCall {
-  copse_coll_args_t args{};  // without buffers and arrays
+  copse_coll_args_t args{};  // without buffers and without arrays
   bool sends = false, receives = false;
-  bool keeps_own = false;  // COPSE_IN_PLACE as receive buffer: a scatter's root
+  bool keeps_own = false;  // its receive buffer is COPSE_IN_PLACE: a scatter's root
   uint64_t send_offset = 0, receive_offset = 0;
-  std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
-  std::vector<Extent> extents;  // of the whole's receive buffer, which it fills
-  uint32_t fragment = 0;        // of FragmentsOf, that it brings
-  // It begins while so many of this rank's calls, with it, are under way: what is sent at once shares the network. 0: a
-  // call in which the rank only receives does not wait.
+  std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: not passed
+  std::vector<Extent> extents;  // bytes of the program's receive buffer that it fills
+  uint32_t fragment = 0;        // number of the fragment that it carries, less than FragmentsOf
+  // The call begins only while at most this many calls of this rank, itself included, are in flight in the team, since
+  // calls that send at the same time share the network. 0: no limit, for a call in which the rank sends nothing, or
+  // which is the only one.
   uint8_t under_way_max = 0;
-  // In an alltoallv, the most elements that one node has for another, or for itself; 0: not all ranks know.
+  // In an alltoallv, a bound of the elements that one node sends to another one, or to itself; 0: not all ranks know
+  // one, or it exceeds ring::kPairBoundMax.
   uint64_t pair_count_max = 0;
 };
 
-// The ends of the result, so long that what lies between them is whole pages and less than a page more at each side,
-// wherever the buffer is: they are brought first (Li et al., T-NBC: head and tail fragments), by one call whose buffers
-// have nothing else in them.
+// Edges are the ends of the result: its first and last bytes, or those of each block where blocks differ in length. An
+// edge has at least 4 KiB, or all of a shorter block. So with pages of 4 KiB all bytes on pages that the result does
+// not fill belong to edges, wherever the buffer begins. One call with packed buffers carries all edges before the
+// fragments (Li et al., T-NBC: head and tail fragments).
 struct Edges {
   SubCall call;
   uint64_t send_bytes = 0, receive_bytes = 0;
-  std::vector<Move> pack;    // from the whole's send buffer
-  std::vector<Move> unpack;  // to the whole's receive buffer
+  std::vector<Move> pack;    // from the program's send buffer; a broadcast's root: from its buffer
+  std::vector<Move> unpack;  // to the program's receive buffer
 };
 
+// A Fragmentation holds the calls into which one rank's collective is split.
 struct Fragmentation {
-  uint64_t edge_bytes = 0;  // at least a page's, where pages are not larger
+  uint64_t edge_bytes = 0;  // length of a full edge; calls return early only if a page is not longer
   Edges edges;
-  std::vector<SubCall> calls;  // in order of priority, in which they are posted
-  // Bytes of the whole call's buffers; 0: this rank has none. What is sent may lie in the receive buffer, at send_at.
+  std::vector<SubCall> calls;  // the fragments' calls, in the order in which they are posted
+  // Bytes of the program's buffers; 0: this rank has none. `sends_received`: the contribution lies in the receive
+  // buffer, from `send_at` on (COPSE_IN_PLACE).
   uint64_t send_bytes = 0, receive_bytes = 0;
   bool sends_received = false;
   uint64_t send_at = 0;
-  // Not empty: the calls send from a copy of the send buffer in which it lies so, since none has one piece of it.
+  // Not empty: the calls send from a packed copy of the send buffer, which these moves make, since a call's data is not
+  // contiguous in the send buffer.
   std::vector<Move> send_pack;
-  // The receive buffer has what the calls send: a broadcast's root.
+  // This rank is a broadcast's root: the calls send from its receive buffer.
   bool is_source = false;
-  // A rank's own block, which no call brings: from the send buffer to the receive buffer.
+  // This rank's own block, from the send buffer to the receive buffer: the rank copies it itself.
   Move own;
-  // A barrier goes with the edges: once that is over, all members have begun the call, and nothing of it needs turns of
-  // their MPI any more.
+  // A barrier is posted with the edges. Once it is complete, all members have begun the call, and the call needs no MPI
+  // progress by them any more.
   bool announces = false;
-  // Runs of the receive buffer: the edges, the calls or `own` bring all bytes of a run, before or after.
+  // Extents of the receive buffer, each of which the edges, the calls and this rank's own block fill completely.
   std::vector<Extent> runs;
 };
 
-// Returns whether calls like this one, of `size` ranks, are fragmented, if teams' layouts are known. All ranks find the
-// same.
+// Returns whether calls with these arguments are long enough to be fragmented in a team of `size` ranks. All ranks get
+// the same result. True for all collectives of NeedsAgreement, on which the ranks agree in addition.
 bool MayFragment(const copse_coll_args_t& args, uint32_t size);
 
-// In these collectives no rank knows how much all others receive: the ranks agree whether to fragment one, by the
-// rank of which most may come late.
+// Returns whether no rank knows how much all others receive. Then the ranks agree on whether to fragment a call, by the
+// LateBytes of the rank that has most.
 bool NeedsAgreement(copse_collective_t collective);
-// Bytes of its result that are not brought by the edges, nor by this rank itself.
+// Returns the bytes of this rank's result that neither the edges nor the rank itself bring. Only for collectives of
+// NeedsAgreement and allgatherv. If `rank` is `size`, no block counts as the rank's own.
 uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size);
+// Returns whether a call is fragmented if the rank with the most late bytes has `late_bytes`.
 bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes);
 
-// The number of fragments that may come in any order: segments of a vector, ranks of a node that send
-// one after the other; 1: none. All ranks find the same.
+// Returns the number of fragments that may be received in any order: segments of a vector, or in an alltoall the ranks
+// of a node, which send one after another; 1 for all other collectives. All ranks get the same result.
 uint32_t FragmentsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 
-// What `args`, of rank `rank`, is as several calls. Returns false if it is not; all ranks find the same, since it
-// depends on what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one
-// rank of each node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call,
-// beside their edges. What NeedsAgreement has been agreed upon. `order`: the fragments, first the one to be brought
-// first; empty: as they are numbered.
+// Splits the valid call `args` of rank `rank`. Returns false, changing nothing, if it is too short or the team has one
+// rank; all ranks get the same result. Requires that the ranks have agreed on collectives of NeedsAgreement. In
+// reductions and broadcasts each call carries a segment; in an alltoall, what one rank of each node sends (Li et al.,
+// T-NBC: "priorities, same rank" and "priorities, same node"). Other collectives get one call beside that of their
+// edges. `order`: the fragments in the order in which they are to be received; empty: in the order of their numbers.
 bool FragmentCall(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout,
                   std::span<const uint32_t> order, Fragmentation* fragmentation);
 
-// In which its fragments are brought, each by one call.
+// Returns the fragments in the order in which their calls are posted.
 std::vector<uint32_t> OrderOf(const Fragmentation& fragmentation);
 
-// What this rank sends by a call of the fragmentation: of the whole's send buffer, or of the receive buffer if
-// `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
+// Returns what this rank sends by `call`: extents of the program's send buffer, or of the receive buffer if
+// `is_source`, ascending and disjoint. Empty if the calls send from a packed copy.
 std::vector<Extent> SentBy(const Fragmentation& fragmentation, const SubCall& call);
 
-// Returns whether calls write to the receive buffer what `extents` say and nothing else: not a rank's own block again,
-// which the program may have changed by then.
+// Returns whether the calls write no other bytes of the receive buffer than their `extents`: for example, not this
+// rank's own block, which the program may have changed by then.
 bool WritesExtentsOnly(const Fragmentation& fragmentation);
 
 }  // namespace copse::tnbc

@@ -4,8 +4,8 @@
 namespace copse::tnbc {
 namespace {
 
-// Calls of a trial: as many fragmented ones as a CircuitBreaker measures of its ways, and whole ones, of which the
-// first is behind calls that may still be under way.
+// The calls of a trial: kFragmentedCalls are enough for a CircuitBreaker to measure both of its ways, and kWholeCalls
+// follow, the first of which is not counted. After kFirstCalls the ranks check whether any of them could return early.
 constexpr uint64_t kFirstCalls = 2;
 constexpr uint64_t kFragmentedCalls = 10;
 constexpr uint64_t kWholeCalls = 3;
@@ -53,7 +53,7 @@ void FragmentationTrial::CountFragmented(uint64_t nanoseconds, bool returned_ear
 }
 
 void FragmentationTrial::CountWhole(uint64_t nanoseconds) {
-  // What is under way from before may share the network with the first.
+  // Fragmented calls that are still in flight may share the network with the first whole one.
   if (is_trial_whole_ && call_ > kFragmentedCalls + 1) whole_.Count(nanoseconds);
 }
 

@@ -6,11 +6,13 @@
 namespace copse::tnbc {
 namespace {
 
-// The pages of a run, by number, [first, last): whole ones, and those whose other bytes are spare.
+// Pages is a range of page numbers, [first, last).
 struct Pages {
   uintptr_t first, last;
 };
 
+// Returns the pages that lie in `run` entirely; with `spare_too`, also those at the buffer's ends whose other bytes are
+// spare.
 Pages PagesOf(const Fragmentation& fragmentation, const Extent& run, const BufferPlace& place, bool spare_too) {
   const uintptr_t begin = place.address + run.offset, end = begin + run.bytes;
   Pages pages = {(begin + place.page - 1) / place.page, end / place.page};
@@ -59,7 +61,7 @@ std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const Buffer
       const uintptr_t end = std::min(pages.last, (place.address + fragment.offset + fragment.bytes + page - 1) / page);
       if (begin >= end) continue;
       const uintptr_t reached = granules.empty() ? 0 : granules.back().begin + granules.back().bytes;
-      // The page that it shares with the fragment before it is a granule of its own.
+      // A page that the fragment shares with the one before it is a granule of its own.
       if (reached > begin * page) {
         Granule& before = granules.back();
         if (before.calls == std::vector<uint32_t>{call}) {
@@ -93,7 +95,7 @@ std::vector<Extent> UnbroughtOf(const Fragmentation& fragmentation, bool edges_t
   std::sort(brought.begin(), brought.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
   std::vector<Extent> unbrought;
   size_t next = 0;
-  uint64_t at = 0;  // brought up to there, as far as it has been looked at
+  uint64_t at = 0;  // bytes of `pages` before this offset are done
   for (const Extent& page : pages) {
     const uint64_t end = page.offset + page.bytes;
     at = std::max(at, page.offset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which pages of a result are closed until its fragments have come.
+// Computes which pages of a result are closed (inaccessible to the program) until its fragments have arrived.
 #ifndef COPSE_CLIENT_TNBC_GRANULES_H_
 #define COPSE_CLIENT_TNBC_GRANULES_H_
 
@@ -12,31 +12,33 @@
 
 namespace copse::tnbc {
 
-// Pages that become accessible together.
+// A Granule is a range of pages that become accessible together.
 struct Granule {
   uintptr_t begin = 0;          // an address
-  uint64_t bytes = 0;           // whole pages
-  std::vector<uint32_t> calls;  // that bring data there; in order
+  uint64_t bytes = 0;           // a multiple of the page size
+  std::vector<uint32_t> calls;  // indices of the calls that write to the pages
 };
 
-// The place of a receive buffer.
+// A BufferPlace says where a receive buffer lies.
 struct BufferPlace {
   uintptr_t address = 0;
-  uint64_t page = 0;  // bytes of one
-  // Bytes before and behind the buffer that belong to no other data: a page whose other bytes are these may be closed.
+  uint64_t page = 0;  // page size, bytes
+  // Bytes before and after the buffer that hold no other data: a page is closed even if it has these bytes.
   uint64_t spare_before = 0, spare_behind = 0;
 };
 
-// Returns whether all that the edges bring lies on pages of the result alone: then the caller need not wait for them,
-// since these pages can be protected, too.
+// Returns whether all edges lie on pages that hold only the result and spare bytes. Such pages can be closed, so the
+// caller need not wait for the edges.
 bool EdgesFillPages(const Fragmentation& fragmentation, const BufferPlace& place);
 
-// Returns the granules of a receive buffer: all whole pages of its runs to which a call brings data. `edges_too`: also
-// pages to which the edges do, as a call behind the others; these pages may have spare bytes.
+// Returns the granules of a receive buffer in ascending order: the whole pages of its runs to which a call writes. With
+// `edges_too`, also pages to which the edges write, as a call after the others (its index is calls.size()), and pages
+// that spare bytes complete.
 std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const BufferPlace& place, bool edges_too = false);
 
-// Bytes of `pages`, which are in order and apart, that no call of the fragmentation brings: a rank's own block, and
-// what the edges bring unless `edges_too`. In order. O(n log n) of calls' extents and pages.
+// Returns the bytes of `pages` to which no call writes: a rank's own block, and the edges unless `edges_too`. `pages`
+// are extents of the receive buffer, ascending and disjoint; the result is ascending. Cost: O(n log n) in the number of
+// the calls' extents, and linear in that of `pages`.
 std::vector<Extent> UnbroughtOf(const Fragmentation& fragmentation, bool edges_too, std::span<const Extent> pages);
 
 }  // namespace copse::tnbc

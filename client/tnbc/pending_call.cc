@@ -15,7 +15,7 @@
 namespace copse::tnbc {
 namespace {
 
-// The most edges that a call leaves behind: what they take is not to exceed the waiting.
+// The most edges that may arrive after the return: to protect more of them would take longer than to wait for them.
 constexpr size_t kEdgesLeftMax = 4;
 
 constexpr char kUnmapped[] = "its buffer is not mapped any more";
@@ -46,7 +46,7 @@ PendingCall::~PendingCall() {
     copse_cancel(request);
     copse_finalize(request);
   }
-  // The daemon may still use what a call was given that has been given up.
+  // The daemon may still access the memory of requests that were canceled.
   if (!complete && receiver_ != nullptr) receiver_->Spoil();
   if (!complete && sender_ != nullptr) sender_->Spoil();
   receiver_.reset();
@@ -101,11 +101,11 @@ copse_status_t PendingCall::Announce(copse_team_t* team) {
   return copse_collective_init(team, &args, &announcement_);
 }
 
-// The ends come first, and the rest follows when they are there.
+// The edges are posted here, and the fragments by Advance once the edges have arrived.
 copse_status_t PendingCall::Start(copse_team_t* team) {
   times_.start_ns = NowNs();
   uint8_t* const send = sender_->address();
-  // A broadcast's root sends from where others receive.
+  // A broadcast's root sends from the receive buffer.
   uint8_t* const receive = fragmentation_.is_source ? send : receiver_->address();
   edge_buffers_.Pack(fragmentation_, fragmentation_.is_source ? user_receive_ : user_send_);
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
@@ -114,7 +114,7 @@ copse_status_t PendingCall::Start(copse_team_t* team) {
   if (status == COPSE_OK && fragmentation_.announces) status = Announce(team);
   if (status == COPSE_OK && fragmentation_.announces) status = caller_->Post(announcement_);
   if (status != COPSE_OK) return status;
-  sender_->Fill();  // while the edges are on their way
+  sender_->Fill();  // while the edges are in flight
   for (const SubCall& sub : fragmentation_.calls) {
     status = Make(stream_, sub, at(send, sub.send_offset), at(receive, sub.receive_offset));
     if (status != COPSE_OK) return status;
@@ -141,7 +141,7 @@ copse_status_t PendingCall::AwaitEdges() {
 
 copse_status_t PendingCall::AwaitAnnouncement() { return caller_->Await(announcement_); }
 
-// Returns false if it is under way, or has failed.
+// Returns whether all members have begun the call, or none announces that. Fails the call if the barrier has failed.
 bool PendingCall::IsAnnounced() {
   const copse_status_t status = announcement_ == nullptr ? COPSE_OK : copse_test(announcement_);
   if (status == COPSE_OK) return true;
@@ -154,14 +154,14 @@ void PendingCall::CopyOwn() {
   if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
 }
 
-// Where first accesses are recorded they are those of fragments; the edges are none.
+// Calls whose first accesses are recorded wait for the edges, since only accesses to fragments are recorded.
 bool PendingCall::MayReturnBeforeEdges() const {
   return may_return_ && record_ == nullptr && fragmentation_.edges.unpack.size() <= kEdgesLeftMax &&
          EdgesFillPages(fragmentation_, receiver_->PlaceOf(leaves_rest_));
 }
 
-// Nothing is posted before the edges are there, and to wake the thread that copies takes the caller longer than all
-// else: so the copies begin when the edges have come (wants_copies).
+// No fragment is posted before the edges have arrived, and waking the copier thread would take the caller longer than
+// everything else here. So copying begins when the edges have arrived (wants_copies).
 bool PendingCall::ReturnBeforeEdges() {
   CopyOwn();
   if (receiver_->PrepareEdges() && CloseAll(CallEvent::kReturnBeforeEdges)) return true;
@@ -184,7 +184,7 @@ void PendingCall::CopyRest() {
 bool PendingCall::CloseAll(CallEvent event) {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
-  // The call may have failed meanwhile.
+  // Another thread may have found meanwhile that the call has failed.
   if (!IsUnderWay(progress_.state()) || !sender_->Protect()) return false;
   const bool edges_too = event == CallEvent::kReturnBeforeEdges;
   pages_.Set(GranulesOf(fragmentation_, receiver_->PlaceOf(leaves_rest_), edges_too),
@@ -209,7 +209,7 @@ void PendingCall::Take(CallEvent event) {
   assert(is_legal);
 }
 
-// Returns false if they are under way, or the call has failed.
+// Returns false if the edges are in flight or the call has failed.
 bool PendingCall::AdvanceEdges() {
   const copse_status_t status = copse_test(requests_[0]);
   if (status == COPSE_INPROGRESS) return false;
@@ -226,7 +226,7 @@ bool PendingCall::AdvanceEdges() {
   return true;
 }
 
-// Returns false if one has failed.
+// Counts the complete fragments. Returns false if one has failed.
 bool PendingCall::CountComplete() {
   complete_ = 0;
   for (uint32_t i = 0; i < posted_; ++i) {
@@ -244,8 +244,8 @@ bool PendingCall::CountComplete() {
   return true;
 }
 
-// In order, each as soon as what it sends is there. What they wait for then is the daemon's matter. Returns whether
-// one found no room.
+// Posts fragments in order, each as soon as what it sends has been copied; from then on the daemon decides when they
+// begin. Returns whether one found no room.
 bool PendingCall::PostNext() {
   while (posted_ < fragments_.size() && sender_->HasCall(posted_)) {
     const copse_status_t status = copse_post(requests_[1 + posted_]);
@@ -279,7 +279,7 @@ bool PendingCall::PlaceAll() {
 }
 
 void PendingCall::Fail(copse_status_t status, const char* why) {
-  // First: a thread that waits for the data is to find out whose it is.
+  // The caller is notified first, so that a thread that is woken below finds the reason.
   if (HasReturned(progress_.state())) caller_->OnLate(status, why);
   status_ = status;
   Take(CallEvent::kFail);
@@ -289,7 +289,7 @@ void PendingCall::Fail(copse_status_t status, const char* why) {
 
 bool PendingCall::LetsOthersPost() const {
   const CallState state = progress_.state();
-  if (!IsUnderWay(state)) return true;  // nothing more comes
+  if (!IsUnderWay(state)) return true;  // no fragment is posted any more
   return MayPostFragments(state) && posted_ == fragments_.size() && complete_ + 1 >= posted_;
 }
 
@@ -299,7 +299,8 @@ PendingCall::AdvanceResult PendingCall::Advance(bool may_post) {
   const auto advance = [&] {
     if (progress_.state() == CallState::kReturnedBeforeEdges && !AdvanceEdges()) return;
     if (!MayPostFragments(progress_.state()) || !CountComplete()) return;
-    // What the program waits for has the network for itself. The next ones travel while these are copied.
+    // The fragments are posted after the edges, which the caller waits for and which thus have the network to
+    // themselves. The next fragments are in flight while PlaceAll copies.
     if (may_post) wants_room = PostNext();
     const CallState state = progress_.state();
     if (state == CallState::kReturned && !PlaceAll()) return;
@@ -335,12 +336,13 @@ void PendingCall::Report() {
   bool has_waited_to_write = false;
   for (uint64_t i = begin; i < end; ++i) {
     const AccessLog::LoggedAccess access = guard.accesses().At(i);
-    // Shortly before the end there may be a little left to send, for which a copy of all is too much.
+    // A wait in the last quarter of the call does not count: little was left to send, and copying everything costs
+    // more.
     has_waited_to_write |=
         sender_->MakesWait(access.address) && access.ns < last && 4 * (last - access.ns) > last - times_.start_ns;
     const auto there = std::count_if(fragments_.begin(), fragments_.end(),
                                      [&](const Fragment& fragment) { return fragment.placed_ns < access.ns; });
-    // On a page that several fragments share, those are wanted that were not there.
+    // On a page that several fragments share, the access waited for those that had not arrived.
     for (uint32_t call = 0; call < fragments_.size(); ++call) {
       if (fragments_[call].placed_ns < access.ns || !pages_.Brings(call, access.address)) continue;
       cost.accesses.push_back({fragmentation_.calls[call].fragment, static_cast<uint32_t>(there)});

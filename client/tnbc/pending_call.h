@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call that may return early, from its start to its end.
+// Defines a fragmented call that may return early, from its start to its end.
 #ifndef COPSE_CLIENT_TNBC_PENDING_CALL_H_
 #define COPSE_CLIENT_TNBC_PENDING_CALL_H_
 
@@ -24,79 +24,85 @@
 
 namespace copse::tnbc {
 
-// A fragmented call from its start to its end: what it has posted and what has come. Its states are those of
-// call_state.h; its Sender and Receiver know how its memory is reached.
+// A PendingCall holds the requests and the received data of a fragmented call from its start to its end. Its states are
+// those of call_state.h; its Sender and Receiver determine how its memory is accessed. Closed pages are inaccessible to
+// the program.
 //
-// The caller's thread makes it (Prepare Start) and either waits for it or lets it return; from Start on any thread
-// advances it. Its lock guards what has come, and is taken after AsynchronousCompletion's and before PageGuard's.
+// The thread of the caller calls Prepare and Start, and then waits for the call or lets it return; from Start on, any
+// thread may call Advance. Its lock is taken after AsynchronousCompletion's and before PageGuard's.
 class PendingCall {
  public:
-  // `stream`: the team of the fragments behind the edges. `record`: gets the accesses to the result; null: none.
+  // `stream` makes the calls of the fragments. `record` gets the accesses to the result; null: they are not recorded.
   PendingCall(const CallMeans& means, copse_team_t* stream, const copse_coll_args_t& args,
               const Fragmentation& fragmentation, RecordedCall* record, std::shared_ptr<Caller> caller);
   ~PendingCall();
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
-  // Before Prepare: what lies behind the result on its last page stays open.
+  // Called before Prepare: bytes after the result on its last page stay accessible.
   void LeaveRestOfPages() { leaves_rest_ = true; }
-  // Takes what the call needs to return early, if it `may_return` and memory of this rank allows it. Returns whether.
+  // Takes what the call needs to return early, if `may_return` and this rank's memory allow that; else what it needs to
+  // block. Returns whether it may return early.
   bool Prepare(bool may_return);
-  // Posts the edges, copies as much of the contribution as has to be copied at once, and makes the other calls, which
-  // Advance posts once the edges are there.
+  // Posts the edges, copies what has to be copied of the contribution at once, and initializes the fragments' requests,
+  // which Advance posts once the edges have arrived. Errors: those of Caller::Post and copse_collective_init.
   copse_status_t Start(copse_team_t* team);
-  // Copies a piece of the contribution, as long as the edges are not there. Returns whether there was one.
+  // Copies a piece of the contribution if the edges are still in flight. Returns whether it has copied one.
   bool CopyMeanwhile();
-  // Waits for the edges, and brings them to where they belong.
+  // Waits for the edges and copies them to the receive buffer. Errors: those of Caller::Await.
   copse_status_t AwaitEdges();
-  // Waits until all members have begun the call.
+  // Waits until all members have begun the call. Requires a fragmentation that announces it. Errors: as AwaitEdges.
   copse_status_t AwaitAnnouncement();
-  // Returns whether the caller need not wait for the edges, which come as the rest does.
+  // Returns whether the caller need not wait for the edges, since their pages can be closed like those of the
+  // fragments.
   bool MayReturnBeforeEdges() const;
-  // Close the result's pages, so that the caller may return. Returns false if it has to wait after all: before the
-  // edges, AwaitEdges follows then; after them, all that is sent is copied, and Await follows.
+  // Close the result's pages, so that the caller may return. If they return false, all that is sent has been copied,
+  // and the caller has to wait: after ReturnBeforeEdges in AwaitEdges, after Return in Await.
   bool ReturnBeforeEdges();
   bool Return();
-  // From now on the caller waits for it; once that is there, CopyOut.
+  // Await marks the call as one for which the caller waits. CopyOut copies its result to the receive buffer; it
+  // requires kComplete.
   void Await();
   void CopyOut() { receiver_->CopyOut(); }
-  // Returns whether it has returned early with something left to be copied, which CopyNext does, of a thread of its
-  // own.
+  // Returns whether the call has returned early and pieces of its contribution have yet to be copied. The copier thread
+  // copies them by CopyNext.
   bool wants_copies() const { return progress_.state() == CallState::kReturned && !sender_->HasAll(); }
   void CopyNext() { sender_->CopyNext(); }
 
   struct AdvanceResult {
     CallState state = CallState::kNew;
-    bool wants_room = false;  // a fragment was not posted, since there is no room for it now
-    // Whether calls of its stream that come behind it may be posted: nothing but its last fragment is left. Those of
-    // another family (schedule) would not wait for its fragments in the daemon.
+    bool wants_room = false;  // a fragment was not posted, since the daemon's queue has no room for it
+    // Later calls of the stream may be posted: all fragments of this one are posted, and at most one is incomplete. In
+    // the daemon, calls of another collective class would not wait for this one's fragments.
     bool lets_others_post = false;
   };
-  // Posts what may be, if `may_post`, and brings what has come to where it belongs.
+  // Posts fragments whose data is ready, if `may_post`, and writes data that has arrived to the result.
   AdvanceResult Advance(bool may_post);
-  // Gives up: pages become accessible.
+  // Ends the call: its pages become accessible. Data that has not arrived is undefined, and the destructor cancels its
+  // requests.
   void Abandon();
 
   CallState state() const { return progress_.state(); }
   copse_team_t* stream() const { return stream_; }
   copse_status_t status() const { return status_; }
   uint64_t pending_bytes() const { return pages_.bytes(); }
-  // Records a call that returns early: when it does, and once its data is there. They do nothing for other calls.
+  // NoteReturn records that the call returns early. Report, called once it has ended, reports its cost to the caller if
+  // its data has been delivered.
   void NoteReturn(uint64_t inside_ns);
   void Report();
 
-  // What contradicts the call's state; null: nothing does. For CheckInvariants of AsynchronousCompletion.
+  // Returns a text that names a violated invariant, or null. For AsynchronousCompletion::CheckInvariants.
   const char* BrokenInvariant();
 
  private:
-  // One call of the fragmentation.
+  // A Fragment is the progress of one call of the fragmentation.
   struct Fragment {
     bool is_complete = false;
-    uint64_t placed_ns = 0;  // when its data was where it belongs; 0: it is not
+    uint64_t placed_ns = 0;  // time when its data was delivered; 0: not yet
   };
   struct Times {
     uint64_t start_ns = 0, inside_ns = 0;
-    uint64_t waited_ns_before = 0, accesses_before = 0;  // the guard's, at the return
+    uint64_t waited_ns_before = 0, accesses_before = 0;  // PageGuard's counters at the return
   };
 
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
@@ -126,16 +132,16 @@ class PendingCall {
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;
   EdgeBuffers edge_buffers_;
-  std::vector<copse_request_t*> requests_;   // the edges', then the fragments'
+  std::vector<copse_request_t*> requests_;   // of the edges, then of the fragments
   copse_request_t* announcement_ = nullptr;  // null: none
   Times times_;
 
-  std::mutex mutex_;  // guards what follows, and what receiver_ and sender_ say of themselves
+  std::mutex mutex_;  // guards the members below; Sender and Receiver say which of their functions need it
   CallProgress progress_;
   ResultPages pages_;
-  uint32_t posted_ = 0, complete_ = 0;  // fragments
-  std::vector<Fragment> fragments_;     // by call of the fragmentation
-  copse_status_t status_ = COPSE_OK;    // of kFailed
+  uint32_t posted_ = 0, complete_ = 0;  // numbers of fragments
+  std::vector<Fragment> fragments_;     // by index of the call in the fragmentation
+  copse_status_t status_ = COPSE_OK;    // the reason of kFailed
 };
 
 }  // namespace copse::tnbc

@@ -47,7 +47,7 @@ void Receiver::CopyOut() {
 
 namespace {
 
-// This rank has no result.
+// A MissingReceiver is for a rank that has no result.
 class MissingReceiver final : public Receiver {
  public:
   using Receiver::Receiver;
@@ -55,14 +55,14 @@ class MissingReceiver final : public Receiver {
   BufferPlace PlaceOf(bool /*leaves_rest*/) const override { return {begin(), PageBytes()}; }
 };
 
-// Calls write to the buffer while the caller waits.
+// An InPlaceReceiver receives in the program's buffer while the caller waits.
 class InPlaceReceiver final : public Receiver {
  public:
   using Receiver::Receiver;
   uint8_t* address() override { return user_; }
 };
 
-// Calls write to a copy, which is written to closed pages past their protection.
+// A CopyReceiver receives in a staging buffer, from which data is written to closed pages through /proc/self/mem.
 class CopyReceiver final : public Receiver {
  public:
   CopyReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
@@ -74,9 +74,9 @@ class CopyReceiver final : public Receiver {
   CopyBlock block_;
 };
 
-// The buffer is of copse_alloc: the daemon writes to its closed pages by a mapping of its own. The kernel would not
-// write where memory is shared and inaccessible, so the edges go by aliases: other addresses of the pages where they
-// belong.
+// An OwnMemoryReceiver receives in a buffer of copse_alloc: the daemon writes to its closed pages through its own
+// mapping. The kernel does not write to memory that is shared and inaccessible, so the edges are written through
+// aliases: second mappings of their pages.
 class OwnMemoryReceiver final : public Receiver {
  public:
   using Receiver::Receiver;
@@ -85,7 +85,8 @@ class OwnMemoryReceiver final : public Receiver {
   BufferPlace PlaceOf(bool /*leaves_rest*/) const override { return {begin(), PageBytes()}; }
   bool Place(const Extent& /*fragment*/) override { return true; }
 
-  // A shared mapping of length 0 that is moved leaves the old one where it is (mremap(2)).
+  // mremap() with an old length of 0 makes a second mapping of shared pages, and leaves the first one as it is
+  // (mremap(2)).
   bool PrepareEdges() override {
     for (const Move& move : fragmentation_.edges.unpack) {
       const uintptr_t to = this->begin() + move.to, begin = to / PageBytes() * PageBytes();
@@ -117,8 +118,8 @@ class OwnMemoryReceiver final : public Receiver {
   std::vector<Range> aliases_;  // by edge, in the order of edges.unpack
 };
 
-// The buffer's pages become a second mapping of a block, to which calls write; `by_copy`: they write more than the
-// result, so they write to a copy.
+// A RemappedReceiver remaps the buffer's pages to a block of memory in which calls receive. `by_copy`: the calls write
+// more than the result, so they receive in a staging buffer.
 class RemappedReceiver final : public Receiver {
  public:
   RemappedReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user,
@@ -143,7 +144,8 @@ class RemappedReceiver final : public Receiver {
   }
 
  private:
-  // Keeps what no call brings to pages that are to be exchanged. The first and last may have spare bytes, too.
+  // Copies to the block those bytes of `pages`, which are about to be remapped, that no call writes, among them spare
+  // bytes on the first and last page.
   void KeepUnbrought(std::span<const Range> pages, bool edges_too) {
     const Range result{begin(), begin() + fragmentation_.receive_bytes};
     const auto keep = [this](uintptr_t from, uintptr_t to) {
@@ -161,7 +163,8 @@ class RemappedReceiver final : public Receiver {
     }
   }
 
-  // What is exchanged is accessible elsewhere, and there already unless it has come by a copy.
+  // Remapped pages are written through the block's own mapping, unless calls have received there. Other closed pages
+  // are written through /proc/self/mem.
   bool Write(const Extent& fragment, const uint8_t* from) override {
     const uintptr_t first = begin() + fragment.offset, last = first + fragment.bytes;
     uintptr_t at = first;
@@ -178,7 +181,7 @@ class RemappedReceiver final : public Receiver {
   RemappedMemory* const remapped_;
   const std::shared_ptr<RemappedBuffer> buffer_;
   std::optional<CopyBlock> block_;
-  std::vector<Range> exchanged_;  // pages, once they are closed
+  std::vector<Range> exchanged_;  // remapped pages, set by Close
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways in which a call's result comes to the program's receive buffer.
+// Defines the ways in which results get into the program's receive buffer.
 #ifndef COPSE_CLIENT_TNBC_RECEIVER_H_
 #define COPSE_CLIENT_TNBC_RECEIVER_H_
 
@@ -15,8 +15,9 @@
 
 namespace copse::tnbc {
 
-// The place in which a call receives. Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut;
-// by one thread at a time, with the call's lock.
+// A Receiver provides the memory in which a call's fragments are received, and writes them to the program's buffer.
+// Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut; by one thread at a time, which holds
+// the call's lock in Close, PlaceEdges and Place. Closed pages are inaccessible to the program.
 class Receiver {
  public:
   Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
@@ -25,30 +26,32 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  // Returns the memory in which the calls of the fragmentation receive, at the buffer's offsets; null if there is none.
+  // Returns the memory in which the fragments' calls receive, at the offsets of the program's buffer; null if this rank
+  // has no result.
   virtual uint8_t* address() = 0;
-  // Returns the buffer and the spare bytes around it; `leaves_rest`: bytes behind it on its last page stay open.
+  // Returns where the buffer lies, with spare bytes. `leaves_rest`: none after the buffer, so that the rest of its last
+  // page stays accessible.
   virtual BufferPlace PlaceOf(bool leaves_rest) const;
-  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. Returns false, changing
-  // nothing, if that is impossible.
+  // Makes the pages inaccessible to the program. `edges_too`: the edges have not arrived yet. Returns false, with no
+  // page closed, if that is impossible.
   virtual bool Close(ResultPages* pages, bool /*edges_too*/) { return pages->Close(); }
-  // Before Close, if the edges have yet to come. False: they cannot be placed in closed pages.
+  // PrepareEdges is called before Close if the edges have not arrived yet; it returns false if they could not be
+  // written to closed pages. DropEdges undoes it.
   virtual bool PrepareEdges() { return true; }
   virtual void DropEdges() {}
-  // Brings the data of the edges' call, which is at `from`, to closed pages. Returns false if they are not mapped any
-  // more: the program has unmapped them unseen.
+  // Writes the edges, which are packed at `from`, to closed pages. Returns false if these are no longer mapped, since
+  // the program has unmapped them without the preload's notice.
   virtual bool PlaceEdges(const uint8_t* from);
-  // Does the same for a fragment that a call has received; bytes outside closed pages were there before, and the
-  // program may use them again.
+  // Writes a fragment that a call has received to closed pages. Returns false as PlaceEdges does.
   virtual bool Place(const Extent& fragment) { return Write(fragment, address() + fragment.offset); }
-  // Brings all that calls have received to the buffer, of which nothing is closed.
+  // Copies what the calls have received to the program's buffer, of which no page may be closed.
   void CopyOut();
-  // Called when calls have been given up: the daemon may still write.
+  // Called when requests were canceled: the daemon may still write to the memory, so no other call gets it.
   virtual void Spoil() {}
 
  protected:
   uintptr_t begin() const { return reinterpret_cast<uintptr_t>(user_); }
-  // Writes to closed pages of the buffer.
+  // Writes to closed pages of the buffer. Returns false if the kernel refuses, as they are not mapped.
   virtual bool Write(const Extent& fragment, const uint8_t* from);
 
   PageGuard* const guard_;
@@ -56,8 +59,9 @@ class Receiver {
   uint8_t* const user_;
 };
 
-// The receiver of a rank's call with this buffer; `fragmentation` outlives it. `may_return`: early. Returns null if it
-// cannot then.
+// Makes the receiver of a rank's call with the buffer `receive`; `fragmentation` must outlive it. With `may_return`,
+// the receiver is for a call that returns early: null if the buffer does not allow that or there is no memory for a
+// copy. Without it, never null.
 std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
                                        bool may_return);
 

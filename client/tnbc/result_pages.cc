@@ -31,7 +31,7 @@ uint64_t ResultPages::bytes() const {
 
 bool ResultPages::Close() { return guard_->Protect(ranges(), Record()); }
 
-// By range, where the guard notes first accesses.
+// Returns where first accesses are recorded, by range, and prepares the record; empty without one.
 std::vector<FirstAccess*> ResultPages::Record() {
   std::vector<FirstAccess*> accesses;
   if (record_ == nullptr) return accesses;

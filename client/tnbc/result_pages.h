@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pages of a result that are closed to the program, each until the calls that write there are delivered.
+// Tracks the pages of a result that are inaccessible to the program ("closed"), each until the calls that write to it
+// are delivered.
 #ifndef COPSE_CLIENT_TNBC_RESULT_PAGES_H_
 #define COPSE_CLIENT_TNBC_RESULT_PAGES_H_
 
@@ -16,39 +17,41 @@
 
 namespace copse::tnbc {
 
-// Thread-compatible: the call's lock guards it. Invariant: a granule is open once none of its calls is missing.
+// A ResultPages closes the granules of one call's result, and opens each when its calls are delivered.
+// Thread-compatible: the call's lock guards it. Invariant: a granule is released once none of its calls is missing.
 class ResultPages {
  public:
-  // `record`: gets the accesses to the pages; null: they are not recorded.
+  // `record` gets the accesses to the pages; null: they are not recorded. All pointers must outlive this object.
   ResultPages(PageGuard* guard, const Fragmentation* fragmentation, RecordedCall* record)
       : guard_(guard), fragmentation_(fragmentation), record_(record) {}
   ResultPages(const ResultPages&) = delete;
   ResultPages& operator=(const ResultPages&) = delete;
 
-  // Takes the granules that are to be closed, in place of those of an attempt before; `result`: the buffer's address.
+  // Sets the granules that Close is to close, in place of those of an earlier attempt; `result` is the buffer's
+  // address.
   void Set(const std::vector<Granule>& granules, uintptr_t result);
   std::vector<Range> ranges() const;
-  // Makes them inaccessible. Returns false, changing nothing, as PageGuard.
+  // Makes the granules inaccessible. Returns false, with nothing closed, as PageGuard::Protect does.
   bool Close();
   uint64_t bytes() const;
 
-  // Called when the data of call `index` is there, or the edges, as a call behind the fragmentation's. Opens granules
-  // that missed nothing else.
+  // Called when the data of call `index` is delivered; the edges count as a call after those of the fragmentation.
+  // Releases granules for which no other call is missing.
   void EndCall(uint32_t index);
-  // Closed granules stay so, and have lost their data.
+  // Marks granules that are still missing calls as lost; they stay closed.
   void MarkLost();
-  // Opens closed granules.
+  // Opens these granules, though their data has not arrived.
   void OpenAll();
 
-  // Returns whether the call brings data to the granule of this address.
+  // Returns whether the call writes to the granule that contains `address`.
   bool Brings(uint32_t index, uintptr_t address) const;
-  // The number of granules that are closed.
+  // Returns the number of granules that are still missing calls.
   size_t closed() const;
 
  private:
   struct Guarded {
     Range range;
-    uint32_t missing;  // calls
+    uint32_t missing;  // number of calls
   };
 
   std::vector<FirstAccess*> Record();
@@ -59,7 +62,7 @@ class ResultPages {
   RecordedCall* const record_;
   uintptr_t result_ = 0;
   std::vector<Guarded> guarded_;
-  std::vector<std::vector<uint32_t>> of_call_;  // indices of guarded_; the last: the edges
+  std::vector<std::vector<uint32_t>> of_call_;  // by call: indices of guarded_; the last entry is for the edges
 };
 
 }  // namespace copse::tnbc

@@ -10,11 +10,11 @@
 namespace copse::tnbc {
 namespace {
 
-// A store to a piece copies all of it, and each piece costs a system call.
+// The usual length of a piece: a store to a piece copies all of it, but each piece costs system calls.
 constexpr uint64_t kPieceBytes = 256 << 10;
-// The limit for a call, since the index of all calls has room for PendingRanges::kRangesMax.
+// The limit of pieces of a call, since the index that all calls share has room for PendingRanges::kRangesMax ranges.
 constexpr uint64_t kPiecesMax = 256;
-// Shorter pieces are copied in less time than it takes to protect and open them.
+// The shortest run of whole pages that is cut into pieces: shorter ones are copied faster than protected and opened.
 constexpr uint64_t kPieceBytesMin = 32 << 10;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -73,8 +73,8 @@ void SendSnapshot::CutInPieces(const std::vector<std::vector<Extent>>& sent, con
   last_.store(static_cast<uint32_t>(pieces_.size()), std::memory_order_release);  // pairs with HasAll
 }
 
-// Signals are held, since a handler that waits for the completion thread would wait for this piece, too, if this thread
-// copies it.
+// Signals are held: a handler that interrupts the copy and waits for the completion thread would wait for ever, since
+// that thread needs this piece.
 bool SendSnapshot::CopyNext() {
   const HeldSignals held;
   const uint32_t next = copied_.load(std::memory_order_relaxed);

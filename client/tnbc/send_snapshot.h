@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call's contribution as it is when the call returns: copied piece by piece, and protected until then.
+// Keeps a call's contribution as it is when the call returns: its pages are read-only until they have been copied.
 #ifndef COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
 #define COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
 
@@ -14,48 +14,49 @@
 
 namespace copse::tnbc {
 
-// A call's buffer is copied to memory that the daemon reaches, at the same offsets, in the order in which the
-// fragmentation's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'.
-// The rest is cut into pieces: CopyNext copies one; Protect makes the ones that are left read-only, so that the call
-// may return. A thread that writes to one copies it first (PageGuard).
+// A SendSnapshot copies a call's send buffer to memory that the daemon reaches, at the same offsets, in the order in
+// which the fragmentation's calls are posted. Bytes outside whole pages are copied at once, since their pages also hold
+// other data. The rest is cut into pieces: CopyNext copies one; Protect makes those that are left read-only, so that
+// the call may return. A thread that writes to one copies it first (PageGuard).
 //
-// Calls follow Start CopyNext* [Protect CopyNext*] and then, or at any time, Drop; CopyNext by one thread at a time,
-// others by any.
+// Calls follow Start CopyNext* [Protect CopyNext*]; Drop may come at any time after Start. One thread at a time calls
+// CopyNext; any thread may call Protect, Drop, HasCall and HasAll.
 class SendSnapshot {
  public:
-  // kAtOnce also holds for memory that is not worth protecting, or may not be protected.
+  // kAtOnce: Start copies everything. It is also for memory that must not be protected, or is not worth protecting.
   enum class Way { kAtOnce, kInPieces };
 
   explicit SendSnapshot(PageGuard* guard) : guard_(guard) {}
   SendSnapshot(const SendSnapshot&) = delete;
   SendSnapshot& operator=(const SendSnapshot&) = delete;
 
-  // `page`: bytes of one.
+  // Starts to copy the buffer `from` to `to`. Both must outlive this object. `page`: page size, bytes.
   void Start(const Fragmentation& fragmentation, const uint8_t* from, uint8_t* to, Way way, uint64_t page);
-  // Copies a piece. Returns false if none is left.
+  // Copies the next piece. Returns false if none is left.
   bool CopyNext();
-  // Protects the pieces that are left. Returns false, having protected nothing, if there is no room for more, or if
-  // part of the memory is protected already.
+  // Makes the pieces that are left read-only. Returns false, with nothing protected, as PageGuard::ProtectSnapshots
+  // does.
   bool Protect();
-  // Drops the pieces that are left, except one that is being copied.
+  // Gives up the pieces that are left, except one that is being copied; their pages become writable.
   void Drop();
 
-  // Returns whether the contribution to a call of the fragmentation is copied. Acquire: pairs with CopyNext.
+  // Returns whether the contribution to call `call` of the fragmentation has been copied. Acquire: pairs with the
+  // release in CopyNext.
   bool HasCall(uint32_t call) const {
     return call >= ends_.size() || ends_[call] <= copied_.load(std::memory_order_acquire);
   }
-  // Acquire: pairs with Start, CopyNext and Drop.
+  // Returns whether no piece is left. Acquire: pairs with the releases in Start, CopyNext and Drop.
   bool HasAll() const { return copied_.load(std::memory_order_acquire) >= last_.load(std::memory_order_acquire); }
 
  private:
   void CutInPieces(const std::vector<std::vector<Extent>>& sent, const uint8_t* from, uint8_t* to, uint64_t page);
 
   PageGuard* const guard_;
-  std::vector<PendingRanges::Found> pieces_;  // in order of calls
-  std::vector<uint32_t> ends_;  // by call: the pieces of it and of former ones; empty: all was copied at once
+  std::vector<PendingRanges::Found> pieces_;  // in the order of the calls
+  std::vector<uint32_t> ends_;  // by call: number of pieces of it and the calls before; empty: all was copied at once
   std::atomic<uint32_t> copied_{0};
-  std::atomic<uint32_t> last_{0};  // pieces that are wanted
-  std::mutex mutex_;               // guards what follows
+  std::atomic<uint32_t> last_{0};  // number of pieces to be copied
+  std::mutex mutex_;               // guards the members below
   bool is_copying_ = false;
   bool is_protected_ = false;
 };

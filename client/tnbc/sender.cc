@@ -19,7 +19,8 @@
 namespace copse::tnbc {
 namespace {
 
-// Shorter ones are copied at once: from there on that takes longer than to protect and open them (bench/tnbc_cost.cc).
+// The shortest buffer that is copied in pieces or not at all: copying a shorter one at once takes no longer than
+// protecting and opening it (bench/tnbc_cost.cc).
 constexpr uint64_t kSnapshotBytesMin = 512 << 10;
 
 Range RangeAt(const uint8_t* address, uint64_t bytes) {
@@ -29,24 +30,24 @@ Range RangeAt(const uint8_t* address, uint64_t bytes) {
 
 bool IsPacked(const Fragmentation& fragmentation) { return !fragmentation.send_pack.empty(); }
 
-// This rank sends nothing.
+// A MissingSender is for a rank that sends nothing.
 class MissingSender final : public Sender {
  public:
   uint8_t* address() override { return nullptr; }
 };
 
-// The program's memory is sent while the caller waits.
+// An InPlaceSender sends from the program's buffer while the caller waits.
 class InPlaceSender final : public Sender {
  public:
   explicit InPlaceSender(const uint8_t* send) : send_(send) {}
-  uint8_t* address() override { return const_cast<uint8_t*>(send_); }  // never written to
+  uint8_t* address() override { return const_cast<uint8_t*>(send_); }  // the daemon only reads it
 
  private:
   const uint8_t* const send_;
 };
 
-// A copy is sent that is made at once: packed, or of a buffer that results overwrite. It is in memory of the heap where
-// the caller waits, else in a block, so that the daemon need not copy it.
+// A CopySender sends a copy that Fill makes, of data that has to be packed or that results overwrite. The copy is on
+// the heap if the caller waits, and else in a block of copse_alloc, so that the daemon need not copy it again.
 class CopySender final : public Sender {
  public:
   CopySender(const Fragmentation& fragmentation, const uint8_t* send) : fragmentation_(fragmentation), send_(send) {
@@ -57,7 +58,7 @@ class CopySender final : public Sender {
     block_.emplace(memory, fragmentation.send_bytes);
   }
   uint8_t* address() override { return block_.has_value() ? block_->address() : kept_.data(); }
-  // Before calls overwrite it.
+  // Makes the copy before results overwrite the buffer.
   void Fill() override {
     uint8_t* const copy = address();
     for (const Move& move : fragmentation_.send_pack) memcpy(copy + move.to, send_ + move.from, move.bytes);
@@ -74,7 +75,8 @@ class CopySender final : public Sender {
   std::optional<CopyBlock> block_;
 };
 
-// A copy is sent that is made in pieces; those that are left at the return are read-only until they are copied.
+// A SnapshotSender sends a copy that is made in pieces; those that are left when the call returns are read-only until
+// they are copied.
 class SnapshotSender final : public Sender {
  public:
   SnapshotSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send, uint64_t bytes)
@@ -109,9 +111,9 @@ class SnapshotSender final : public Sender {
   SendSnapshot snapshot_;
 };
 
-// Nothing is copied: the daemon reads the program's own pages, as they are or remapped. From the call's return until
-// the calls of the fragmentation that send from a page are over, the page is read-only: a thread that writes to it
-// waits. For memory that is written to at once SnapshotSender is better, so a wait keeps later calls from this
+// A ReadOnlySender copies no whole page: the daemon reads the program's own pages, as they are or remapped. After the
+// call's return a page is read-only until the calls that send from it are complete: a thread that writes to it waits. A
+// SnapshotSender is better for memory that is written soon after the call, so after such a wait later calls use one
 // (RemappedMemory::Regret).
 class ReadOnlySender final : public Sender {
  public:
@@ -121,10 +123,10 @@ class ReadOnlySender final : public Sender {
         fragmentation_(fragmentation),
         sent_(RangeAt(send, fragmentation.send_bytes)) {}
 
-  // False: it has to be copied. `is_reached`: the daemon reaches it as it is.
+  // Returns false if the buffer has to be copied. `is_reached`: the daemon reaches it without remapping.
   bool Prepare(bool is_reached) {
     if (remapped_ == nullptr || !remapped_->MaySendFrom(sent_)) return false;
-    // Other data on a page may be written to while the page is on its way.
+    // The program may write to other data on a page at any time, so such pages cannot be sent read-only.
     if (is_reached) return RemappedMemory::WholePagesOf(sent_) == sent_ && MayProtect(sent_);
     buffer_ = remapped_->Use(sent_, /*may_remap=*/true);
     if (buffer_ == nullptr) return false;
@@ -137,7 +139,7 @@ class ReadOnlySender final : public Sender {
     if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
     return buffer_->At(sent_.begin);
   }
-  // Bytes beside whole pages go to pages of the block that the program does not have.
+  // Copies the bytes outside whole pages to the block, whose pages are not mapped for the program there.
   void Fill() override {
     if (buffer_ == nullptr) return;
     const Range pages = RemappedMemory::WholePagesOf(sent_);
@@ -146,7 +148,7 @@ class ReadOnlySender final : public Sender {
     }
   }
   bool Protect() override {
-    // As if the calls brought what they send.
+    // GranulesOf finds the pages as if the calls received what they send.
     Fragmentation sends;
     sends.receive_bytes = sent_.bytes();
     sends.runs = {{0, sent_.bytes()}};
@@ -185,11 +187,11 @@ class ReadOnlySender final : public Sender {
   RemappedMemory* const remapped_;
   const Fragmentation& fragmentation_;
   const Range sent_;
-  std::shared_ptr<RemappedBuffer> buffer_;  // null: the daemon reaches the memory as it is
-  std::vector<Granule> granules_;           // what has yet to be sent: by which calls
+  std::shared_ptr<RemappedBuffer> buffer_;  // null: the daemon reaches the program's memory as it is
+  std::vector<Granule> granules_;           // read-only pages, and the calls that have yet to send them
 };
 
-// Data that is sent from the place of results, or packed, is copied before they come.
+// Returns null if the buffer has to be copied.
 std::unique_ptr<Sender> MakeReadOnly(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send) {
   if (fragmentation.send_bytes < kSnapshotBytesMin || means.way != SendSnapshot::Way::kInPieces) return nullptr;
   auto sender = std::make_unique<ReadOnlySender>(means, fragmentation, send);
@@ -207,7 +209,7 @@ std::unique_ptr<Sender> MakeOfWaiting(const Fragmentation& fragmentation, const 
 
 std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return) {
-  // A broadcast's root has what it sends where others receive.
+  // A broadcast's root sends from its receive buffer.
   if (fragmentation.is_source) send = receive;
   const uint64_t bytes = fragmentation.is_source ? fragmentation.receive_bytes : fragmentation.send_bytes;
   const bool is_overwritten = fragmentation.sends_received || IsPacked(fragmentation);

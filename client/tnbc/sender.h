@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways in which a call sends what is in the program's buffer when it is made.
+// Defines the ways in which a call sends what the program's buffer contains when the call is made.
 #ifndef COPSE_CLIENT_TNBC_SENDER_H_
 #define COPSE_CLIENT_TNBC_SENDER_H_
 
@@ -12,44 +12,48 @@
 
 namespace copse::tnbc {
 
-// Where a call sends from. Calls follow address, Fill [Protect EndCall*] Stop; one thread at a time, with the call's
-// lock, except that CopyNext is one thread's without it, and HasAll any thread's.
+// A Sender provides the memory from which a call's fragments are sent. Calls follow address, Fill [Protect EndCall*]
+// Stop; by one thread at a time, which holds the call's lock from Protect to Stop. CopyNext is called by one thread at
+// a time without the lock; any thread may call HasAll.
 class Sender {
  public:
   virtual ~Sender() = default;
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Where the calls of the fragmentation send from, at the offsets of the program's buffer or of the packed one.
+  // Returns the memory from which the fragments' calls send, at the offsets of the program's buffer or of the packed
+  // one; null if this rank sends nothing.
   virtual uint8_t* address() = 0;
-  // Copies what has to be copied at once. The edges are posted by then, and travel meanwhile.
+  // Copies what has to be copied at once, while the edges are in flight.
   virtual void Fill() {}
-  // Before the caller returns: from then on what is sent no longer changes. False: it has to wait.
+  // Called before the caller returns: from then on, stores of the program do not change what is sent. Returns false if
+  // that is impossible, so that the caller has to wait.
   virtual bool Protect() { return true; }
-  // The caller does not return after all.
+  // Called after Protect if the caller has to wait after all.
   virtual void Unprotect() {}
-  // Copies a piece. Returns false if none is left.
+  // Copies the next piece. Returns false if none is left.
   virtual bool CopyNext() { return false; }
-  // Returns whether everything is copied, or what call `index` sends.
+  // HasAll returns whether everything has been copied; HasCall, whether what call `index` of the fragmentation sends
+  // has been.
   virtual bool HasAll() const { return true; }
   virtual bool HasCall(uint32_t /*index*/) const { return true; }
-  // Call `index` of the fragmentation is over.
+  // Called when call `index` of the fragmentation is complete.
   virtual void EndCall(uint32_t /*index*/) {}
-  // Nothing more is sent: the program's pages become writable.
+  // Called when nothing more is sent: the program's pages become writable.
   virtual void Stop() {}
-  // Returns whether a thread that writes there waits for the call; and that one did, so that later calls had better
-  // copy.
+  // MakesWait returns whether a thread that writes to `address` waits for the call. Regret is called if one did so for
+  // long: later calls then copy the buffer.
   virtual bool MakesWait(uintptr_t /*address*/) const { return false; }
   virtual void Regret() {}
-  // Calls have been given up: the daemon may still read.
+  // Called when requests were canceled: the daemon may still read the memory, so no other call gets it.
   virtual void Spoil() {}
 
  protected:
   Sender() = default;
 };
 
-// The sender of a rank's call with these buffers; `fragmentation` outlives it. `may_return`: early. Returns null if it
-// cannot then.
+// Makes the sender of a rank's call with these buffers; `fragmentation` must outlive it. With `may_return`, the sender
+// is for a call that returns early: null if there is no memory for a copy. Without it, never null.
 std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return);
 

@@ -7,9 +7,9 @@
 namespace copse::tnbc {
 namespace {
 
-// Calls after which ranks look again whether irregular ones are worth fragmenting.
+// The most calls after which the ranks agree again on whether irregular calls are fragmented.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
-// The most call sites with circuit breakers of their own: programs that make code as they run may have any number.
+// The limit of call sites with circuit breakers of their own: programs that generate code may have any number of sites.
 constexpr size_t kSitesMax = 256;
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
@@ -66,9 +66,9 @@ bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, cons
   return true;
 }
 
-// Ranks exchange their nodes: a rank without asynchronous completion makes another call here, which is a mismatch on
-// all ranks. Then all form the second team, or none has it. Returns false if a call fails; then the program's call
-// fails too, on all ranks.
+// Ranks exchange their nodes; a rank without asynchronous completion makes another call here, which is a mismatch on
+// all ranks. Calls are fragmented if all ranks have formed the second team. Returns false if a call fails; then the
+// program's call fails, too, on all ranks.
 bool TeamCalls::LearnLayout(TeamOperations* team) {
   std::vector<uint64_t> nodes(size_);
   copse_coll_args_t args{};
@@ -109,7 +109,7 @@ bool TeamCalls::IsFragmented(CallKind* kind, TeamOperations* team) {
   return trial.FragmentsNext();
 }
 
-// Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
+// Calls 1, 2, 4 and so on of a kind decide for those that follow, by the LateBytes of the rank that has most.
 bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, TeamOperations* team) {
   CallKind::IrregularAgreement& agreement = kind->agreement;
   if (++agreement.calls < agreement.at) return agreement.fragments;
@@ -121,13 +121,13 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
   return agreement.fragments;
 }
 
-// First the ranks agree on the period: where they see different ones, there is none. If a call of the agreement fails,
-// the program's call that follows fails too, on all ranks.
+// First the ranks agree on the period: it is 1 if they see different ones. If a call of the agreement fails, the
+// program's call that follows fails, too, on all ranks.
 void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   const uint64_t mine = kind->order.Period();
   lock.unlock();
-  // The longest, what is left of all bits by the shortest, and whether a rank has threads by now.
+  // Maxima over all ranks: of the period; of its complement, which gives the shortest period; and of may_wait_idly.
   std::vector<uint64_t> ends(3);
   const std::vector<uint64_t> my_ends = {mine, ~mine, team->may_wait_idly() ? uint64_t{1} : 0};
   if (team->Make(Combination(COPSE_OP_MAX, my_ends, &ends)) != COPSE_OK) return;
@@ -142,7 +142,7 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   kind->order.Adopt(period, sums);
 }
 
-// Returns the order that all ranks know, or have learnt and agreed upon.
+// Returns the order that all ranks know, or have learned and agreed on; empty: the order of the fragments' numbers.
 std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site,
                                          TeamOperations* team) {
   const uint32_t fragments = FragmentsOf(args, *layout_);

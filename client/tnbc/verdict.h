@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was found of two ways to make calls, and for how long that holds.
+// Holds the outcome of comparing two ways to make calls, and how long it is valid.
 #ifndef COPSE_CLIENT_TNBC_VERDICT_H_
 #define COPSE_CLIENT_TNBC_VERDICT_H_
 
@@ -9,25 +9,27 @@
 
 namespace copse::tnbc {
 
-// Whether calls of a kind are better made in the plain way than in the other, by which they return early. It holds for
-// 64 calls, and twice as many each time that it comes out the same, up to 4096.
+// A Verdict says whether calls of a kind are made in the plain way, or in the other one, which lets them return early.
+// It is valid for 64 calls, and for twice as many each time that the outcome stays the same, up to 4096.
 class Verdict {
  public:
-  // By what calls cost. The other way has to save a fiftieth to be worth what it costs others: copies, faults, a
-  // thread.
+  // Compares the costs of calls made in each way. The other way has to save a fiftieth, since it also has costs that
+  // are not measured: copies, page faults, a thread.
   static bool IsPlainBetter(double other, double plain) { return other > 0.98 * plain; }
 
+  // Sets the outcome, for a number of calls.
   void Find(bool is_plain) {
     interval_ = is_plain == is_plain_ ? std::clamp(2 * interval_, kCallsMin, kCallsMax) : kCallsMin;
     is_plain_ = is_plain;
     left_ = interval_;
   }
-  // It is to be found anew.
+  // Ends the verdict, so that it has to be found again.
   void Drop() { left_ = 0; }
 
   bool holds() const { return left_ > 0; }
+  // Requires holds().
   void CountCall() { --left_; }
-  // As was found last; not plain before.
+  // Returns the latest outcome; false before the first.
   bool is_plain() const { return is_plain_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accesses to pending memory: the latest of them, and the cost of all.
+// Logs accesses to pending memory: the latest ones, and the cost of all.
 #ifndef COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 #define COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 
@@ -9,24 +9,24 @@
 
 namespace copse::tnbc {
 
-// The costs of a process's faults. Thread-safe.
+// FaultCounters hold the cost of a process's accesses to pending memory. Thread-safe.
 struct FaultCounters {
-  std::atomic<uint64_t> faults{0};   // accesses to pending memory, system calls' included
-  std::atomic<uint64_t> wait_ns{0};  // by the threads that made them
-  std::atomic<uint64_t> copies{0};   // snapshots copied by threads that wrote to them
+  std::atomic<uint64_t> faults{0};   // accesses to pending memory, also by system calls and MPI
+  std::atomic<uint64_t> wait_ns{0};  // time for which the accessing threads waited
+  std::atomic<uint64_t> copies{0};   // snapshots copied by the threads that accessed them
 };
 
-// Thread-safe and async-signal-safe. An entry that is being written, or was written over, is of another time or place
-// than its reader looks for.
+// An AccessLog keeps the latest kKept accesses and counts all. A reader may see an entry that is being written, or that
+// a later access has replaced, so it must tolerate a wrong address or time. Thread-safe and async-signal-safe.
 class AccessLog {
  public:
   static constexpr uint64_t kKept = 4096;
   struct LoggedAccess {
     uintptr_t address = 0;
-    uint64_t ns = 0;  // of CLOCK_MONOTONIC
+    uint64_t ns = 0;  // CLOCK_MONOTONIC
   };
 
-  // The number of accesses so far. Acquire: pairs with Add, though not with the stores behind it (see above).
+  // Returns the number of accesses so far. Acquire: pairs with Add, which however stores the entry after counting it.
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
   LoggedAccess At(uint64_t index) const {
     const AtomicAccess& entry = entries_[index % kKept];
@@ -43,7 +43,7 @@ class AccessLog {
   void AddCopy() { counters_.copies.fetch_add(1, std::memory_order_relaxed); }
 
   const FaultCounters& counters() const { return counters_; }
-  // Return what was counted since the last call, by any thread.
+  // Return the increase since the previous call by any thread.
   uint64_t TakeFaults() { return Take(counters_.faults, &faults_taken_); }
   uint64_t TakeWaitNs() { return Take(counters_.wait_ns, &wait_ns_taken_); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of CopyMemory that its holder gives back.
+// Defines an owner of a block of CopyMemory.
 #ifndef COPSE_CLIENT_TNBC_PAGES_COPY_BLOCK_H_
 #define COPSE_CLIENT_TNBC_PAGES_COPY_BLOCK_H_
 
@@ -10,7 +10,7 @@
 
 namespace copse::tnbc {
 
-// Thread-compatible. The CopyMemory outlives it.
+// A CopyBlock takes a block and gives it back when it is destroyed. Thread-compatible. The CopyMemory must outlive it.
 class CopyBlock {
  public:
   CopyBlock(CopyMemory* memory, uint64_t bytes) : memory_(memory), block_(memory->Take(bytes)) {}
@@ -24,9 +24,9 @@ class CopyBlock {
   CopyBlock(const CopyBlock&) = delete;
   CopyBlock& operator=(const CopyBlock&) = delete;
 
-  // Returns null if there was no room.
+  // Returns null if the CopyMemory had no room.
   uint8_t* address() const { return block_.address; }
-  // The daemon may still use the block, so that no other call gets it.
+  // Called if the daemon may still use the block: it is then freed, and not given to another call.
   void Spoil() { is_spoilt_ = true; }
 
  private:

@@ -14,8 +14,8 @@ CopyMemory::~CopyMemory() {
   for (const Buffer& block : free_) copse_free(context_, block.address);
 }
 
-// Takes the smallest block that is long enough and not more than twice too long; else a new one, for which free ones
-// are given up.
+// Takes the smallest free block that is long enough and not more than twice too long; else allocates one, for which it
+// frees others if the limit requires that.
 CopyMemory::Buffer CopyMemory::Take(uint64_t bytes) {
   const uint64_t wanted = (std::max<uint64_t>(bytes, 1) + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for copies of a program's buffers that the daemon reaches without another copy.
+// Provides memory for copies of the program's buffers that the daemon reaches without another copy.
 #ifndef COPSE_CLIENT_TNBC_PAGES_COPY_MEMORY_H_
 #define COPSE_CLIENT_TNBC_PAGES_COPY_MEMORY_H_
 
@@ -36,7 +36,7 @@ class CopyMemory {
   const uint64_t bytes_max_;
   std::mutex mutex_;
   std::vector<Buffer> free_;
-  uint64_t bytes_ = 0;  // of all blocks
+  uint64_t bytes_ = 0;  // of all blocks, those that were taken included
 };
 
 }  // namespace copse::tnbc

@@ -3,7 +3,8 @@
 
 namespace copse::tnbc {
 
-// The signals stay open in the handler, since the program's own may fault again, or jump out.
+// SA_NODEFER leaves the signals unblocked in the handler, since the program's handler, which it calls, may fault again
+// or jump out of it.
 void FaultActions::Install(Handler handler) {
   struct sigaction action = {};
   action.sa_sigaction = handler;
@@ -12,15 +13,16 @@ void FaultActions::Install(Handler handler) {
   for (const int signal : {SIGSEGV, SIGBUS}) {
     auto* before = new struct sigaction;
     sigaction(signal, &action, before);
-    ActionOf(signal).store(before, std::memory_order_release);  // pairs with Chain
+    ActionOf(signal).store(before, std::memory_order_release);  // pairs with the load in Chain
   }
 }
 
-// Calls the program's handler as the kernel would; where there is none, the access is tried again without ours.
+// Calls the program's handler as the kernel would. If there is none, restores the default action, so that the access is
+// repeated and ends the process.
 void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
   KeptAction& mine = ActionOf(signal);
   const struct sigaction action = *mine.load(std::memory_order_acquire);  // pairs with Install and Replace
-  // A fault cannot be ignored; a signal that a process sent can.
+  // A fault cannot be ignored; a signal that a process has sent can be.
   const bool is_sent = info->si_code <= 0;
   if (action.sa_handler == SIG_IGN && is_sent) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
@@ -34,7 +36,7 @@ void FaultActions::Chain(int signal, siginfo_t* info, void* context) {
     static const struct sigaction kNone {};
     mine.store(&kNone, std::memory_order_release);  // pairs with the load above
   }
-  // SIGSEGV itself stays open: the program's handler may access pending memory.
+  // SIGSEGV and SIGBUS stay unblocked: the program's handler may access pending memory.
   sigset_t mask = action.sa_mask, before;
   sigdelset(&mask, SIGSEGV);
   sigdelset(&mask, SIGBUS);

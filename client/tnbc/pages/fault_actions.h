@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's actions for SIGSEGV and SIGBUS, behind a handler of ours.
+// Keeps the program's actions for SIGSEGV and SIGBUS while the library's handler is installed.
 #ifndef COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
 #define COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
 
@@ -10,7 +10,8 @@
 
 namespace copse::tnbc {
 
-// Thread-safe; async-signal-safe but for Install and Replace.
+// FaultActions installs the library's handler, and passes faults that it does not handle to the program's action.
+// Thread-safe; async-signal-safe except Install and Replace.
 class FaultActions {
  public:
   using Handler = void (*)(int signal, siginfo_t* info, void* context);
@@ -20,13 +21,15 @@ class FaultActions {
   FaultActions(const FaultActions&) = delete;
   FaultActions& operator=(const FaultActions&) = delete;
 
-  // Puts `handler` before the program's action.
+  // Installs `handler`, and keeps the present actions as the program's.
   void Install(Handler handler);
-  // Sets the function that goes to the kernel, where sigaction itself leads to Replace.
+  // Sets the function that changes the kernel's action, for processes in which sigaction() itself is wrapped and leads
+  // to Replace. Called before signals come.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
-  // Takes the place of sigaction for these signals; the program's action is for faults of its own.
+  // Does what sigaction() does for these signals, on the program's action in place of the kernel's.
   int Replace(int signal, const struct sigaction* next, struct sigaction* previous);
-  // Handles a fault of the program's own: calls its handler, or does what the kernel would have done without ours.
+  // Handles a fault that the library's handler does not: calls the program's handler, or does what the kernel would
+  // have done without the library's.
   void Chain(int signal, siginfo_t* info, void* context);
 
  private:

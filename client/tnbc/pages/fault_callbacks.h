@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of the guard's user that threads call while they are in a fault handler.
+// Calls functions of the guard's user from fault handlers.
 #ifndef COPSE_CLIENT_TNBC_PAGES_FAULT_CALLBACKS_H_
 #define COPSE_CLIENT_TNBC_PAGES_FAULT_CALLBACKS_H_
 
@@ -10,13 +10,14 @@
 
 namespace copse::tnbc {
 
-// The functions are called on a stack of their own, one at a time, since their caller may have little room.
-// Thread-safe; async-signal-safe but for Start, as far as the functions are.
+// FaultCallbacks calls the functions on a stack of their own, in one thread at a time, since a handler may have little
+// room. Thread-safe; async-signal-safe except Start, as far as the functions are.
 class FaultCallbacks {
  public:
-  // Called by a thread that has accessed data that never comes. Does not return.
+  // Called by a thread that has accessed lost data, which never arrives. Does not return.
   using OnLost = void (*)(uintptr_t address);
-  // Called now and then by a thread that waits, since other ranks may need what it has under way.
+  // Called repeatedly by a thread that waits, to make MPI progress, since other ranks may need operations that this
+  // process has started.
   using OnWait = void (*)();
   struct Functions {
     OnLost on_lost = nullptr;
@@ -28,11 +29,12 @@ class FaultCallbacks {
     functions_ = functions;
     return stack_.Map();
   }
+  // Calls on_lost: on the caller's stack if another thread uses the callbacks' stack.
   void TellLost(uintptr_t address) {
     const auto tell = [this, address] { functions_.on_lost(address); };
     if (!stack_.Run(tell)) tell();
   }
-  // If another thread is giving a turn already, this does nothing.
+  // Calls on_wait. Does nothing if another thread uses the callbacks' stack.
   void GiveTurn() { stack_.Run(functions_.on_wait); }
 
  private:

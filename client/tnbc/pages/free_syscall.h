@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System calls of the library itself that are about pending memory or its words. Where the program's are stopped while
-// memory is pending, these are not to be.
+// Makes the library's own system calls on pending memory and on futex words. While memory is pending, the program's
+// system calls may be stopped (COPSE_TNBC_SYSCALLS=strict), but these are not.
 #ifndef COPSE_CLIENT_TNBC_PAGES_FREE_SYSCALL_H_
 #define COPSE_CLIENT_TNBC_PAGES_FREE_SYSCALL_H_
 
@@ -12,7 +12,7 @@
 
 namespace copse::tnbc {
 
-// Returns what the kernel does: an error is a negative number of errno's.
+// A FreeSyscall makes a system call and returns the kernel's result: a negated errno if it fails.
 using FreeSyscall = long (*)(long number, long, long, long, long, long, long);
 
 inline long SyscallByLibc(long number, long a, long b, long c, long d, long e, long f) {
@@ -23,9 +23,11 @@ inline long SyscallByLibc(long number, long a, long b, long c, long d, long e, l
   return returned;
 }
 
-// Set before memory is pending.
+// The function by which Free makes system calls. Set before memory is pending.
 inline std::atomic<FreeSyscall> the_free_syscall{SyscallByLibc};
 
+// Makes a system call of up to six arguments that is never stopped. Returns the kernel's result and keeps errno.
+// Async-signal-safe.
 template <typename... Arguments>
 long Free(long number, Arguments... arguments) {
   const long all[6] = {(long)arguments...};  // NOLINT: values and addresses

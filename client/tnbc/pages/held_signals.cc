@@ -8,7 +8,7 @@
 namespace copse::tnbc {
 namespace {
 
-constinit thread_local int depth = 0;  // the number that this thread has
+constinit thread_local int depth = 0;  // the number of HeldSignals of this thread
 
 }  // namespace
 

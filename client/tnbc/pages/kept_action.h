@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's own action for a signal whose handler is ours.
+// Keeps the program's action for a signal whose handler is the library's.
 #ifndef COPSE_CLIENT_TNBC_PAGES_KEPT_ACTION_H_
 #define COPSE_CLIENT_TNBC_PAGES_KEPT_ACTION_H_
 
@@ -12,11 +12,12 @@
 
 namespace copse::tnbc {
 
-// Handlers read the action, so a change is published by its pointer: release, read with acquire.
+// A KeptAction points to the action; null: none is kept yet. Handlers read it, so a change stores a new pointer with
+// release, which they load with acquire.
 using KeptAction = std::atomic<const struct sigaction*>;
 
-// Does what sigaction() does, with the kept action in place of the kernel's. Actions that were replaced are never
-// freed: a handler may be reading one. Thread-safe.
+// Does what sigaction() does, with the kept action in place of the kernel's; returns -1 with errno ENOMEM if there is
+// no memory. Replaced actions are never freed, since a handler may be reading one. Thread-safe.
 inline int ReplaceAction(KeptAction* kept, const struct sigaction* next, struct sigaction* previous) {
   const struct sigaction* before = kept->load(std::memory_order_acquire);  // pairs with the exchange
   if (next != nullptr) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reason why data is lost, for a thread that accesses it: it has long returned from the call that failed.
+// Keeps the reason why data is lost, for a thread that accesses it after the failed call has returned.
 #ifndef COPSE_CLIENT_TNBC_PAGES_LATE_FAILURE_H_
 #define COPSE_CLIENT_TNBC_PAGES_LATE_FAILURE_H_
 
 namespace copse::tnbc {
 
-// Keeps the name `call` of the process's first call that has failed after its return, and the reason `why`: later
-// failures mostly have the same reason. Allocates nothing, waits for nothing. Thread-safe.
+// Keeps the name `call` and the reason `why` of the process's first call that fails after its return; later ones are
+// ignored, since they mostly have the same reason. Does not allocate or block. Thread-safe.
 void NoteLateFailure(const char* call, const char* why);
 
-// Returns what is kept, as "CALL: why", or a text that says nothing of it. Async-signal-safe.
+// Returns the failure as "CALL: why", or a text without them if none is kept yet. Async-signal-safe.
 const char* DescribeLateFailure();
 
 }  // namespace copse::tnbc

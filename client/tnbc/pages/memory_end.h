@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fate of memory that gets pages of its own again.
+// Says what becomes of remapped memory after it gets ordinary pages again.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MEMORY_END_H_
 #define COPSE_CLIENT_TNBC_PAGES_MEMORY_END_H_
 
@@ -9,9 +9,9 @@
 namespace copse::tnbc {
 
 enum class MemoryEnd : uint8_t {
-  kStays,  // other threads may be using it meanwhile
-  kMoves,  // it is not in use, and may lie elsewhere afterwards
-  kGoes,   // likewise, and its contents are not needed
+  kStays,  // it stays in use; other threads may access it meanwhile
+  kMoves,  // no thread uses it; it may get another address afterwards
+  kGoes,   // no thread uses it; its contents are not needed
 };
 
 }  // namespace copse::tnbc

@@ -17,8 +17,8 @@
 namespace copse::tnbc {
 namespace {
 
-// Linux 6.11's question for one mapping; this system's headers may be older. Fields as the kernel's uapi/linux/fs.h
-// lists them.
+// MappingQuery is the argument of ioctl PROCMAP_QUERY (Linux 6.11, struct procmap_query of linux/fs.h), which the
+// headers of older systems lack.
 struct MappingQuery {
   uint64_t size = sizeof(MappingQuery);
   uint64_t query_flags = 0;
@@ -31,7 +31,7 @@ struct MappingQuery {
 constexpr unsigned long kQuery = _IOWR('f', 17, MappingQuery);
 constexpr uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
 
-// Memory of copse_alloc.
+// The name of memory of copse_alloc in /proc/self/maps.
 constexpr char kOurName[] = "/memfd:copse";
 
 bool IsStack(const char* name, const Range& range) {
@@ -39,9 +39,9 @@ bool IsStack(const char* name, const Range& range) {
   return strcmp(name, "[stack]") == 0 || (here >= range.begin && here < range.end);
 }
 
-// `flags`: as the kernel has them.
+// Sets the kind and the rights by the flags of PROCMAP_QUERY.
 void Classify(uint64_t flags, const char* name, MappingInfo* info) {
-  // What is opened again is readable and writable, and no more.
+  // Pages that were closed are opened readable and writable, so others cannot be closed: they would get other rights.
   constexpr uint64_t kRights = kReadable | kWritable | kExecutable;
   const bool is_open = (flags & kRights) == (kReadable | kWritable), is_shared = (flags & kShared) != 0;
   if (is_open && is_shared && strncmp(name, kOurName, strlen(kOurName)) == 0) info->kind = MemoryKind::kOurs;
@@ -50,7 +50,7 @@ void Classify(uint64_t flags, const char* name, MappingInfo* info) {
                  ((flags & kExecutable) != 0 ? PROT_EXEC : 0);
 }
 
-// Returns false if the kernel does not know the question.
+// Returns false if the kernel does not know the ioctl, or nothing is mapped there.
 bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
   char name[4096] = "";
   MappingQuery query;
@@ -59,7 +59,7 @@ bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
   query.name_address = reinterpret_cast<uint64_t>(name);
   if (ioctl(maps, kQuery, &query) != 0) return false;
   *info = {{query.begin, query.end}, MemoryKind::kOther, 0, query.offset, query.inode};
-  // Huge pages have files of their own.
+  // Pages of hugetlbfs are longer than others; they stay kOther.
   if (query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) Classify(query.flags, name, info);
   return true;
 }
@@ -84,11 +84,11 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   return found;
 }
 
-// Returns whether a library is loaded that programs reach a GPU by. Looks through them only if some have come since it
-// did last.
+// Returns whether the library of a GPU's driver is loaded. Looks at all libraries only if some were loaded since none
+// was found.
 bool HasGpuDriver() {
   struct Looked {
-    uint64_t loaded;  // libraries, ever
+    uint64_t loaded;  // libraries loaded so far, also those that were unloaded
     bool has_any, has_found;
   };
   static std::atomic<uint64_t> loaded_when_none{0};
@@ -163,9 +163,10 @@ bool DevicesMayKnowPages() { return HasPinnedPages() || (HasGpuDriver() && HasMa
 
 bool MayExchange(const Range& range) { return KindOf(range) >= MemoryKind::kPrivate && !DevicesMayKnowPages(); }
 
-// Before such an allocation malloc has the bytes between its mapping and these words, and the bytes from there to the
-// mapping's end, whose lowest bits are flags: of one that is mapped only the second. That the program has the same two
-// words there by chance does no harm: it is its own memory that would be closed, as long as the buffer's.
+// glibc's malloc has two words before an allocation. If it is mapped separately, the first is the number of bytes from
+// the mapping's begin to the words, and the second that of bytes from there to the mapping's end, with flags in its
+// lowest bits, of which only kIsMapped is set. If the program has such words there by chance, no harm is done: the
+// pages that are closed are its own memory.
 Spare SpareAround(const Range& range) {
   constexpr uint64_t kFlags = 7, kIsMapped = 2;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

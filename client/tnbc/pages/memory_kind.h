@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of the program's memory, as far as they matter for protecting its pages.
+// Classifies the program's memory by whether its pages may be protected and exchanged.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MEMORY_KIND_H_
 #define COPSE_CLIENT_TNBC_PAGES_MEMORY_KIND_H_
 
@@ -12,38 +12,41 @@
 
 namespace copse::tnbc {
 
-// A range has the least kind of all its parts. Private memory is readable, writable and not executable, no other
-// process sees it, and it is no stack, whose frames may be gone before the data comes: the calling thread's is known by
-// where it is, the process's first by the kernel's name. Ours is shared with the daemon alone.
+// A MemoryKind classifies mappings; a range has the least kind of its mappings. kPrivate: readable, writable, not
+// executable, seen by no other process, and no stack, whose frames may be gone before the data arrives; the calling
+// thread's stack is known by its address, the main thread's by the kernel's name. kOurs: shared with the daemon alone.
+// kOther: everything else, also what is not mapped.
 enum class MemoryKind : uint8_t { kOther, kOurs, kPrivate };
 MemoryKind KindOf(const Range& range);
 
 inline bool MayProtect(const Range& range) { return KindOf(range) != MemoryKind::kOther; }
 
-// The kernel's description of the mapping that has an address.
+// A MappingInfo is the kernel's description of one mapping.
 struct MappingInfo {
   Range range;
   MemoryKind kind = MemoryKind::kOther;
-  int rights = 0;  // of PROT_READ, PROT_WRITE, PROT_EXEC
+  int rights = 0;  // PROT_READ, PROT_WRITE and PROT_EXEC
   uint64_t offset = 0, inode = 0;
 };
+// Returns the mapping that contains `address`; nullopt if there is none.
 std::optional<MappingInfo> MappingAt(uintptr_t address);
 
-// Returns whether pages of this process are pinned, so that the kernel or a device may read and write them though they
-// are closed: network cards', io_uring's registered buffers (the kernel counts those: VmPin), or GPUs', whose drivers
-// do not say, but map files of theirs. Takes some 10 us, and reads all mappings where the library of a GPU's driver is
-// loaded.
+// Returns whether pages of this process may be pinned, so that the kernel or a device can access them even if they are
+// closed: pages known to network cards, or registered with io_uring, which the kernel counts (VmPin), or known to GPUs,
+// whose drivers do not report that but map files of their own. True if this cannot be found out. Takes some 10 us, and
+// reads all mappings if the library of a GPU's driver is loaded.
 bool DevicesMayKnowPages();
-// Returns whether a line of /proc/self/maps is of a GPU's file.
+// Returns whether a line of /proc/self/maps names a device file of a GPU's driver.
 bool IsOfGpu(std::string_view line);
 
-// Returns whether the pages of this memory that are of no file may be exchanged for others with the same contents:
-// private memory, in a process of which DevicesMayKnowPages does not hold.
+// Returns whether the anonymous pages of this memory may be exchanged for others with the same contents: it is private
+// memory, and DevicesMayKnowPages() is false.
 bool MayExchange(const Range& range);
 
-// Bytes before and behind `range` on its first and last page that belong to the same allocation, where that is one that
-// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. glibc does not know how
-// many of the bytes behind were requested: they may be data of the program, less than a page.
+// A Spare counts the bytes before and after a range, on its first and last page, that belong to the same allocation, if
+// malloc has mapped this separately and it begins and ends on these pages; else it is 0. The bytes before are malloc's
+// own two words. The bytes after may be data of the program, since glibc does not record how many it has requested;
+// they are less than a page.
 struct Spare {
   uint64_t before = 0, behind = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses that threads have looked for in vain, so that a fault is tried again once and not for ever.
+// Remembers addresses of faults that are not in the index, so that an access is repeated once and not for ever.
 #ifndef COPSE_CLIENT_TNBC_PAGES_MISS_TABLE_H_
 #define COPSE_CLIENT_TNBC_PAGES_MISS_TABLE_H_
 
@@ -14,10 +14,11 @@
 
 namespace copse::tnbc {
 
-// Thread-safe and async-signal-safe.
+// A MissTable holds a hash of the latest miss of each thread. Thread-safe and async-signal-safe.
 class MissTable {
  public:
-  // Returns whether this thread has missed the address before in an index of this version: then it is not ours.
+  // Returns whether this thread's latest miss was at the same address in the same version of the index: then the memory
+  // is not the library's. Otherwise records the miss.
   bool IsSecond(uintptr_t address, uint64_t version) {
     const auto thread = static_cast<uint64_t>(Free(SYS_gettid));
     const uint64_t miss = Mix(Mix(thread) ^ address) ^ version;
@@ -31,7 +32,7 @@ class MissTable {
     return value ^ (value >> 27);
   }
 
-  std::atomic<uint64_t> misses_[kMisses] = {};  // by a hash of the thread: one of the address and the version
+  std::atomic<uint64_t> misses_[kMisses] = {};  // by a hash of the thread: a hash of thread, address and version
 };
 
 }  // namespace copse::tnbc

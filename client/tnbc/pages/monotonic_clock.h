@@ -8,7 +8,7 @@
 
 namespace copse::tnbc {
 
-// The time by CLOCK_MONOTONIC. Handlers may call it.
+// Returns the time of CLOCK_MONOTONIC. Async-signal-safe.
 inline uint64_t NowNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -17,7 +17,7 @@
 namespace copse::tnbc {
 namespace {
 
-// Ranks that wait in a blocking call give their MPI a turn as often.
+// A thread that waits makes MPI progress at this interval, the shortest one of threads that wait in blocking calls.
 constexpr uint64_t kTurnEveryNs = 1'000'000;
 
 std::atomic<PageGuard*> the_guard{nullptr};
@@ -40,7 +40,7 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
     *why = "memory that is inaccessible cannot be written through /proc/self/mem";
     return nullptr;
   }
-  // Release: a handler that finds the guard finds it whole.
+  // Release: pairs with the acquire in Get, so a handler finds the guard initialized.
   the_guard.store(guard.get(), std::memory_order_release);
   guard->actions_.Install(OnSignal);
   return guard.release();
@@ -64,8 +64,8 @@ void PageGuard::BeginFork(OnWait on_wait) {
   }
 }
 
-// Ranges enter the index before they are protected, so that a fault finds its range. Where there is no room, ranges
-// that are closed only to see their first access are opened.
+// Ranges enter the index before they are protected, so that a fault finds its range. If there is no room, ranges that
+// are closed only to record their first access are opened.
 bool PageGuard::CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses) {
   const std::lock_guard lock(closing_);
   if (!opener_.HasOpenedAll()) return false;
@@ -97,11 +97,12 @@ bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
   return false;
 }
 
-// No code of the program runs on this thread meanwhile, so that a claim is not left behind.
+// Signals are held while this thread has claimed the snapshot, since a handler of the program might jump out and never
+// settle it.
 bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
   bool claimed = false;
   {
-    // A thread that SIGSYS stops while it is blocked is killed.
+    // The kernel kills a thread that it stops by SIGSYS while this is blocked.
     const SignalMask held(SIG_SETMASK, ~SignalBit(SIGSYS));
     claimed = PendingRanges::Claim(snapshot);
     if (claimed) {
@@ -131,8 +132,9 @@ void PageGuard::Release(const Range& range) {
   if (opener_.has_left()) opener_.OpenLeft();
 }
 
-// Returns whether the range is open now, though perhaps taken out; if not, its state has changed, and the caller looks
-// again. The thread that opens it may be the one that a handler has interrupted, so no thread waits for it for long.
+// Opens a range whose data has arrived. Returns false if its state has changed, so that the caller searches again; else
+// the range is open, and may have been taken out. The thread that is opening it may be the one that this handler has
+// interrupted, so after a short wait this thread opens it, too.
 bool PageGuard::TryOpen(const PendingRanges::Found& found) {
   if (found.is_open) return true;
   if (found.is_opening) {
@@ -141,7 +143,7 @@ bool PageGuard::TryOpen(const PendingRanges::Found& found) {
     return true;
   }
   if (!PendingRanges::BeginOpening(found)) return false;
-  // If that fails, the thread that accesses the range faults again.
+  // If this fails, the thread that accesses the range faults again.
   if (SetRights(found.range, PROT_READ | PROT_WRITE)) PendingRanges::EndOpening(found);
   return true;
 }
@@ -163,7 +165,7 @@ void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstAcce
   }
 }
 
-// A null `on_wait` means the handlers' turn.
+// Opens ranges that were left closed, and calls `on_wait`, or the handlers' callback if that is null.
 void PageGuard::GiveTurn(OnWait on_wait) {
   if (opener_.has_left()) opener_.OpenLeft();
   if (on_wait != nullptr) return on_wait();
@@ -220,8 +222,8 @@ bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait)
   return AwaitMemory(address, bytes, on_wait, Accessor::kNobody);
 }
 
-// A range may have been released between the fault and the look into the index; then the access is tried again, and
-// what is not found a second time in the same index is memory that is not ours.
+// A range may have been released between the fault and the search; then the access is repeated. An address that is not
+// found a second time in the same version of the index is not the library's.
 bool PageGuard::Handle(uintptr_t address) {
   const auto found = ranges_.Find(address, 1);
   if (opener_.has_left() && !found.has_value() && opener_.IsLeft(address)) {
@@ -229,7 +231,7 @@ bool PageGuard::Handle(uintptr_t address) {
     Free(SYS_sched_yield);
     return true;
   }
-  // An open range that faults was protected by the program itself.
+  // If an open range faults, the program has protected it.
   if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, ranges_.version());
   AwaitFound(*found, address, nullptr, Accessor::kAccess);
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page protection of memory whose data is still on its way, and the fault handler in which an access to it waits; and
-// of memory that has yet to be sent, which is copied before it is written to.
+// Protects pages whose data has not arrived: an access to one waits in the fault handler. Also protects pages that have
+// yet to be sent: they are copied before they are written to, or a thread that writes to them waits.
 #ifndef COPSE_CLIENT_TNBC_PAGES_PAGE_GUARD_H_
 #define COPSE_CLIENT_TNBC_PAGES_PAGE_GUARD_H_
 
@@ -23,13 +23,14 @@
 
 namespace copse::tnbc {
 
-// The guard of this process. Pages of pending ranges are inaccessible: a thread that accesses one is stopped by
-// SIGSEGV, waits in the handler until the range is released, and goes on. Faults elsewhere go to the program's own
-// handler, or kill the process as they would without a guard. There is one guard, never destroyed, since a fault may
-// come at any time. Thread-safe.
+// PageGuard is the one guard of this process. Pages of pending ranges are inaccessible: a thread that accesses one gets
+// SIGSEGV, waits in the handler until the range is released, and continues. Faults elsewhere go to the program's own
+// handler, or end the process as they would without a guard. It is never destroyed, since a fault may come at any time.
+// Thread-safe.
 //
-// The handler takes no lock that other code holds: it searches PendingRanges without one, waits on a range's word, and
-// calls FaultCallbacks. Its parts say what of them is async-signal-safe.
+// The handler takes no lock that a thread holds with its signals unblocked: it searches PendingRanges without a lock,
+// waits on a range's word, and calls FaultCallbacks. The classes of the members say which of their functions are
+// async-signal-safe.
 class PageGuard {
  public:
   using OnLost = FaultCallbacks::OnLost;
@@ -37,50 +38,55 @@ class PageGuard {
   using Callbacks = FaultCallbacks::Functions;
   using Sigaction = FaultActions::Sigaction;
 
-  // Installs the handler. Returns null if this system does not let memory be written through /proc/self/mem while it is
-  // inaccessible to the program, or a page be protected; *why says so.
+  // Installs the handler and returns the guard; later calls return the same one. Returns null, with the reason in *why,
+  // if there is no memory for the callbacks' stack, or if this system does not let a process write its inaccessible
+  // memory through /proc/self/mem, or protect a page.
   static PageGuard* Start(const Callbacks& callbacks, const char** why);
   // Returns null before Start.
   static PageGuard* Get();
 
-  // Makes ranges of whole pages, in order, inaccessible. Returns false, changing nothing, if there is no room for more
-  // or the kernel refuses. `accesses`, one for each range, or none: get the first accesses; never freed.
+  // Makes ranges of whole pages, in ascending order, inaccessible. Returns false, changing nothing, if there is no room
+  // for more, part of them is pending already, or the kernel refuses. `accesses`, one for each range or none, get the
+  // first accesses; they must never be freed.
   bool Protect(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
-  // Write and read memory whatever its protection (ProcessMemory).
+  // Write and read memory whatever its protection (ProcessMemory). Return false if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const { return memory_.Write(to, from, bytes); }
   bool Read(void* to, uintptr_t from, uint64_t bytes) const { return memory_.Read(to, from, bytes); }
-  // Called when the range's data is there: makes it accessible and wakes threads that wait. Where the kernel has no
-  // room for another mapping (vm.max_map_count) that waits until it has, or until a neighboring range is released, too.
+  // Called when the range's data has arrived: makes it accessible and wakes threads that wait. If the kernel has no
+  // room for another mapping (vm.max_map_count), that waits until it has, or until a neighboring range is released.
   void Release(const Range& range);
-  // Does the same for a range whose first access is still to be recorded: it stays closed until then, and a thread that
-  // accesses it goes on at once.
+  // Called in place of Release for a range whose first access is still to be recorded: it stays closed until then, and
+  // a thread that accesses it continues at once.
   void ReleaseAtAccess(const Range& range) { ranges_.MarkThere(range.begin); }
-  // Opens the rest of such ranges in this memory (`access`: only the range that has it), whose accesses are not
-  // recorded any more.
+  // Opens such ranges in this memory (`access`: only the range with this record) without waiting for an access, which
+  // is then not recorded.
   void StopLooking(const void* address, uint64_t bytes, const FirstAccess* access = nullptr);
 
-  // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
-  // each has in it what it has now. Returns false, changing nothing, as Protect.
+  // Makes snapshots of whole pages, in ascending order, read-only. Their `range` and `copy` are given, and the rest is
+  // set. Each keeps its present contents until it is settled. Returns false, changing nothing, as Protect does.
   bool ProtectSnapshots(std::span<PendingRanges::Found> snapshots);
-  // Copies a snapshot, unless another thread has, and makes it writable. Not async-signal-safe.
+  // Copies a snapshot, unless another thread does, and makes it writable. Not async-signal-safe.
   void SettleSnapshot(const PendingRanges::Found& snapshot);
-  // Makes a snapshot writable without a copy. No thread writes to `copy` any more.
+  // Makes a snapshot writable without a copy, or waits for a thread that is copying it. Afterwards no thread writes to
+  // `copy`.
   void DropSnapshot(const PendingRanges::Found& snapshot);
 
-  // Makes ranges of whole pages, in order, read-only: a thread that writes to one waits until it is released. Returns
-  // false, changing nothing, like Protect.
+  // Makes ranges of whole pages, in ascending order, read-only: a thread that writes to one waits until it is released.
+  // Returns false, changing nothing, as Protect does.
   bool ProtectSent(std::span<const Range> ranges);
 
-  // The range's data will never come. It stays inaccessible until it is released.
+  // Marks a range whose data will never arrive. It stays inaccessible until it is released; a thread that accesses it
+  // calls on_lost.
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 
-  // Waits until nothing of the memory is pending but lost ranges. Returns whether none is lost. Snapshots of it are
-  // copied. `on_wait`: if not as in handlers; without it, lost memory is treated as accessed.
+  // Waits until nothing of the memory is pending but lost ranges, and copies its snapshots. Returns whether no range is
+  // lost. `on_wait` is called meanwhile. Null: the handlers' callback is called in its place, and lost memory is
+  // treated as accessed.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
-  // Waits like Await for memory that is to be written over, which is no access where the data is there.
+  // Waits as Await does for memory that is to be overwritten: this is not recorded as a first access.
   bool AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
-  // Returns whether any of the memory is pending.
+  // Returns whether the index has a range of this memory that is not settled, also if it is lost.
   bool IsPending(const void* address, uint64_t bytes) const {
     return ranges_.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
   }
@@ -93,15 +99,15 @@ class PageGuard {
   int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous) {
     return actions_.Replace(signal, next, previous);
   }
-  // Before a fork: until nothing is pending but what is lost, and keeps other threads from closing more until it is
-  // over, since nothing would open them in the child. In parent and child, EndFork follows.
+  // Called before a fork: waits until nothing but lost memory is pending, and keeps other threads from closing pages
+  // until EndFork, since no thread would open them in the child. EndFork follows in parent and child.
   void BeginFork(OnWait on_wait);
   void EndFork() { closing_.unlock(); }
-  // In a child of fork. Async-signal-safe.
+  // Called in a child of fork, so that Write and Read access its own memory. Async-signal-safe.
   void OnForked() { memory_.OnForked(); }
 
-  // Sets what stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called while none
-  // is.
+  // Sets the byte that stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called
+  // while none is.
   void SetSelector(std::atomic<uint8_t>* selector) { ranges_.SetSelector(selector); }
 
  private:
@@ -109,7 +115,7 @@ class PageGuard {
 
   PageGuard() = default;
   static void OnSignal(int signal, siginfo_t* info, void* context);
-  // Returns whether the fault is over: the access may be tried again.
+  // Handles a fault. Returns true if the access is to be repeated, false if the memory is not the library's.
   bool Handle(uintptr_t address);
   bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses);
   bool HasOnlyLost() const;
@@ -118,13 +124,14 @@ class PageGuard {
   bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Accessor accessor);
   bool TryOpen(const PendingRanges::Found& found);
   void StopLookingAt(const Range& range);
-  // Returns whether it was this thread that opened it.
+  // Opens the snapshot, after copying it if `wanted`, or waits until another thread has opened it. Returns whether this
+  // thread has.
   bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
   std::mutex closing_;  // held by threads that close pages, and from BeginFork to EndFork
   PendingRanges ranges_;
   PageOpener opener_{&ranges_};
-  std::atomic<bool> wants_accesses_{false};  // first accesses of some ranges are wanted
+  std::atomic<bool> wants_accesses_{false};  // first accesses of some ranges were wanted
   ProcessMemory memory_;
   FaultActions actions_;
   FaultCallbacks callbacks_;

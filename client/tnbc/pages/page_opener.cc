@@ -14,10 +14,10 @@
 
 namespace copse::tnbc {
 
-// To open the middle of a closed mapping takes two mappings more.
+// mprotect() fails with ENOMEM if the process has too many mappings: opening the middle of a closed mapping adds two.
 bool PageOpener::Open(const Range& range) {
   if (Free(SYS_mprotect, range.begin, range.bytes(), PROT_READ | PROT_WRITE) != -ENOMEM) return true;
-  // Memory that is not mapped any more need not be opened.
+  // Memory that is no longer mapped need not be opened; msync() detects that.
   if (Free(SYS_msync, range.begin, range.bytes(), MS_ASYNC) != 0) return true;
   while (lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);  // pairs with the releases of lock_
   const bool has_room = left_.size() < left_.capacity();
@@ -31,13 +31,13 @@ bool PageOpener::Open(const Range& range) {
   return !has_room;
 }
 
-// With signals held, so that no handler waits for the lock of the thread that it has interrupted.
+// Signals are held, so that no handler waits for the lock of the thread that it has interrupted.
 void PageOpener::OpenLeft() {
   const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   TryOpenLeft();
 }
 
-// Opens neighboring ranges at once: the more of a mapping they are, the fewer new mappings it takes.
+// Opens adjacent ranges together: the more of a mapping they cover, the fewer new mappings they need.
 void PageOpener::TryOpenLeft() {
   if (lock_.exchange(true, std::memory_order_acquire)) return;  // pairs with the releases of lock_
   for (size_t first = 0; first < left_.size();) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens pages, and keeps those for which the kernel has no room for another mapping (vm.max_map_count).
+// Opens pages, and keeps a list of those that the kernel cannot open yet, for want of mappings (vm.max_map_count).
 #ifndef COPSE_CLIENT_TNBC_PAGES_PAGE_OPENER_H_
 #define COPSE_CLIENT_TNBC_PAGES_PAGE_OPENER_H_
 
@@ -13,25 +13,26 @@
 
 namespace copse::tnbc {
 
-// A range that is left waits until the kernel has room, or until its neighbor is opened, too. Thread-safe and
-// async-signal-safe: a thread that finds the lock taken in TryOpenLeft or IsLeft tries again later, since it may be a
-// handler that has interrupted the holder. Allocates nothing, since the thread that opens must not.
+// A PageOpener makes ranges accessible. A range that it cannot open is left closed until the kernel has room for its
+// mappings, or until its neighbor is opened, too. Thread-safe and async-signal-safe: if TryOpenLeft or IsLeft finds the
+// lock taken, its caller tries again later, since it may be a handler that has interrupted the holder. Allocates
+// nothing, since the completion thread, which opens pages, must not.
 class PageOpener {
  public:
-  // Removes ranges that were left from `*ranges` once they are open.
+  // Ranges that were left closed are removed from `*ranges` once they are open.
   explicit PageOpener(PendingRanges* ranges) : ranges_(ranges) { left_.reserve(PendingRanges::kRangesMax); }
   PageOpener(const PageOpener&) = delete;
   PageOpener& operator=(const PageOpener&) = delete;
 
-  // Makes the pages accessible. Returns false if they are left closed for now.
+  // Makes the pages accessible. Returns false if they are left closed for now; true also if they are no longer mapped.
   bool Open(const Range& range);
   bool has_left() const { return left_count_ != 0; }
-  // Opens what it can of the ranges that are left.
+  // Opens the ranges that are left, as far as the kernel allows.
   void OpenLeft();
-  // Does the same, before more is closed, since a range that is left may be of the same pages. Returns whether all is
-  // open.
+  // Does the same before more pages are closed, since a range that is left may overlap them. Returns whether none is
+  // left.
   bool HasOpenedAll();
-  // Returns whether the address is in a range that is left, or may be.
+  // Returns whether a range that is left contains the address, or may contain it as the lock is taken.
   bool IsLeft(uintptr_t address);
 
  private:
@@ -40,7 +41,7 @@ class PageOpener {
   PendingRanges* const ranges_;
   std::atomic<bool> lock_{false};  // taken with acquire, given up with release; guards left_
   std::atomic<size_t> left_count_{0};
-  std::vector<Range> left_;  // in order; with room for all ranges
+  std::vector<Range> left_;  // ascending; its capacity is enough for all ranges
 };
 
 }  // namespace copse::tnbc

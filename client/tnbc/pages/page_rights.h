@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Protection of pages, by system calls that the program's own hooks do not see. Async-signal-safe.
+// Changes the protection of pages by system calls that the program's own hooks do not see. Async-signal-safe.
 #ifndef COPSE_CLIENT_TNBC_PAGES_PAGE_RIGHTS_H_
 #define COPSE_CLIENT_TNBC_PAGES_PAGE_RIGHTS_H_
 
@@ -14,12 +14,14 @@
 
 namespace copse::tnbc {
 
-// The call does not go by libc's name, since a library in front of it may wait for the memory that this opens.
+// Sets the protection of whole pages. Returns whether that succeeds. Does not call libc's mprotect(), since a library
+// before libc in the search order may wait there for the memory that this opens.
 inline bool SetRights(const Range& range, int rights) {
   return Free(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
 }
 
-// Does the same for ranges in order, `range_of` each of `items`; neighbors at once.
+// Does the same for the ranges `range_of(item)` of `items`, which are in ascending order; adjacent ones take one system
+// call. Returns false at the first failure.
 template <typename Items, typename RangeOf>
 bool SetRightsOfAll(const Items& items, int rights, RangeOf range_of) {
   for (size_t i = 0; i < items.size();) {

@@ -13,12 +13,12 @@
 namespace copse::tnbc {
 namespace {
 
-// A word's lowest bits are the state of its range. The rest counts the ranges that had the word.
-constexpr uint32_t kFailed = 1;  // of a pending range
+// The lowest bits of a word are the state of its range. The others count the ranges that had the word.
+constexpr uint32_t kFailed = 1;  // this to kOpen: states of a pending range
 constexpr uint32_t kThere = 2;
 constexpr uint32_t kOpening = 4;
 constexpr uint32_t kOpen = 8;
-constexpr uint32_t kCopying = 16;  // of a snapshot
+constexpr uint32_t kCopying = 16;  // this and kSettled: states of a snapshot
 constexpr uint32_t kSettled = 32;
 constexpr uint32_t kNextRange = 64;
 constexpr uint32_t kState = kNextRange - 1;
@@ -39,9 +39,10 @@ PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]
   for (uint32_t word = kRangesMax; word-- > 0;) free_words_.push_back(word);
 }
 
-// Writes the copy that is not read, which readers then turn to: a reader never waits for a writer, not even for one
-// that it has interrupted. Readers that were slower than two writers see another version at their end. The orders are
-// those of Boehm, "Can seqlocks get along with programming language memory models?" (MSPC 2012).
+// Writes the copy of the index that is not read, and then makes it the one that is read: so a reader never waits for a
+// writer, not even for one that it has interrupted. A reader that takes longer than two writers sees another version at
+// its end, and searches again. The memory orders are those of Boehm, "Can seqlocks get along with programming language
+// memory models?" (MSPC 2012).
 void PendingRanges::Publish() {
   if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
   const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
@@ -59,7 +60,7 @@ void PendingRanges::Publish() {
   version_.store(next, std::memory_order_release);  // pairs with the acquire loads in Find and version()
 }
 
-// Settled ranges are taken out first, since the program may have mapped anything there meanwhile.
+// Settled ranges are taken out first, since the program may have mapped other memory there since.
 template <typename Ranges>
 bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses) {
   TakeOutSettled();
@@ -76,7 +77,7 @@ bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> a
     items_.push_back({RangeOf(ranges[i]), free_words_.back(), CopyOf(ranges[i]), access});
     free_words_.pop_back();
   }
-  // Ranges of one call need not lie in one gap between those of others.
+  // The new ranges may be in several of the gaps between the others.
   std::inplace_merge(items_.begin(), items_.begin() + old_items, items_.end(),
                      [](const Item& a, const Item& b) { return a.range.begin < b.range.begin; });
   if (!ranges.empty()) Publish();
@@ -128,7 +129,7 @@ void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
   free_words_.push_back(item->word);
   items_.erase(item);
   Publish();
-  // Release: pairs with the acquire in Wait; a thread that waited sees the range open.
+  // Release: pairs with the acquire in Wait, so a thread that has waited sees the range open.
   word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
   Wake(&word);
 }
@@ -141,7 +142,7 @@ bool PendingRanges::Claim(const Found& snapshot) {
 }
 
 void PendingRanges::Settle(const Found& snapshot) {
-  // Release: pairs with the acquires in Wait and TakeOutSettled; the copy is complete.
+  // Release: pairs with the acquires in Wait and TakeOutSettled, which see the copy complete.
   snapshot.word->store((snapshot.value & ~kState) | kSettled, std::memory_order_release);
   Wake(snapshot.word);
 }
@@ -167,7 +168,7 @@ void PendingRanges::MarkThere(uintptr_t begin) { Mark(begin, kThere); }
 
 bool PendingRanges::BeginOpening(const Found& found) {
   uint32_t value = found.value;
-  // seq_cst: one thread opens the range; pairs with the acquire in Search.
+  // seq_cst: lets one thread open the range; pairs with the acquire in Search.
   return found.there && !found.is_opening && found.word->compare_exchange_strong(value, value | kOpening);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory whose data is still on its way, or has yet to be sent, as a fault handler can look it up: without a lock.
+// Indexes memory whose data has not arrived, or has yet to be sent, so that a fault handler can search it without a
+// lock.
 #ifndef COPSE_CLIENT_TNBC_PAGES_PENDING_RANGES_H_
 #define COPSE_CLIENT_TNBC_PAGES_PENDING_RANGES_H_
 
@@ -15,7 +16,7 @@
 
 namespace copse::tnbc {
 
-// Addresses [begin, end).
+// A Range holds the addresses [begin, end).
 struct Range {
   uintptr_t begin = 0;
   uintptr_t end = 0;
@@ -24,81 +25,85 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The first access to a range. It outlives its range, since a handler may still write it then.
+// A FirstAccess records the first access to a range. It outlives the range, since a handler may write to it later.
 struct FirstAccess {
-  std::atomic<uint64_t> ns{0};         // of CLOCK_MONOTONIC; 0: none yet
-  std::atomic<uint64_t> waited_ns{0};  // by all threads that accessed it
-  std::atomic<bool> by_call{false};    // of libc or MPI, with this memory as its buffer
+  std::atomic<uint64_t> ns{0};         // CLOCK_MONOTONIC; 0: none yet
+  std::atomic<uint64_t> waited_ns{0};  // total of all threads that accessed the range
+  std::atomic<bool> by_call{false};    // it was a call of libc or MPI, with this memory as its buffer
 };
 
-// An ordered index of ranges, none overlapping another, of two kinds. The data of a pending range is on its way: a
-// thread that accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and the thread that
-// claims it first copies it before it is written to; then it is settled, and stays in the index until it is taken out.
+// A PendingRanges is an ordered index of disjoint ranges of two kinds. A pending range is in transfer: a thread that
+// accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and the thread that claims it
+// first copies it before it is written to. Then it is settled, and stays in the index until it is taken out.
 //
-// Readers search without a lock: they wait for no writer, allocate nothing, and may be signal handlers (Li et al.,
-// T-NBC, have a red-black tree here, which cannot be read so). Each range has a word to wait on. Thread-safe.
+// Readers search without a lock: they do not wait for writers, allocate nothing, and may be signal handlers (Li et al.,
+// T-NBC, have a red-black tree here, which does not allow that). Each range has a word (a futex) to wait on.
+// Thread-safe.
 class PendingRanges {
  public:
   static constexpr size_t kRangesMax = 4096;
 
-  // A range that a reader found, and its word as it was while the range was there. Words are used again, and count up
-  // each time their range is taken out.
+  // A Found is a range as a reader found it, with the value of its word at that time. Words are reused; their values
+  // grow each time that their range is taken out.
   struct Found {
     Range range;
     std::atomic<uint32_t>* word = nullptr;
     FirstAccess* access = nullptr;  // null: the first access is not recorded
     uint32_t value = 0;
     bool failed = false;
-    // Its data is there, and it is closed only to see its first access; a thread is opening it; it is open.
+    // there: its data has arrived, and it is closed only to record its first access; is_opening: a thread opens it.
     bool there = false, is_opening = false, is_open = false;
-    uint8_t* copy = nullptr;  // of a snapshot, as long as the range
+    uint8_t* copy = nullptr;  // of a snapshot: where it is copied; null: a pending range
   };
 
   PendingRanges();
   PendingRanges(const PendingRanges&) = delete;
   PendingRanges& operator=(const PendingRanges&) = delete;
 
-  // Returns false, changing nothing, if there is no room, or if part of a range is in the index already. `ranges` are
-  // in order. `accesses`: one for each range, or none.
+  // Adds pending ranges, in ascending order. Returns false, changing nothing, if there is no room, or if part of a
+  // range is in the index already. `accesses`: one for each range, or none.
   bool Add(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
-  // Adds snapshots, of which `range` and `copy` are given.
+  // Adds snapshots, in ascending order, of which `range` and `copy` are given; sets their words. Returns false as Add
+  // does.
   bool AddSnapshots(std::span<Found> snapshots);
-  // Takes out the range that begins there, and wakes threads that wait for it.
+  // Takes out the range that begins at `begin`, if there is one, and wakes threads that wait for it.
   void Remove(uintptr_t begin);
-  // Takes out this range, if it still is there.
+  // Takes out this range, if it is still in the index.
   void Remove(const Found& found);
-  // Marks that the range's data will never come: it stays, and threads that wait for it are woken.
+  // Marks a range whose data will never arrive: it stays in the index, and threads that wait for it are woken.
   void MarkFailed(uintptr_t begin);
-  // Marks that the range's data is there: it stays, and threads that wait for it are woken.
+  // Marks a range whose data has arrived: it stays in the index, and threads that wait for it are woken.
   void MarkThere(uintptr_t begin);
 
-  // Returns true if the caller is the one to open a range whose data is there; it then calls EndOpening.
-  // Async-signal-safe.
+  // Returns true if the caller is the thread to open a range whose data has arrived; it calls EndOpening once the range
+  // is open. Async-signal-safe.
   static bool BeginOpening(const Found& found);
   static void EndOpening(const Found& found);
 
-  // Returns true if the caller is the one to copy the snapshot. Async-signal-safe.
+  // Returns true if the caller is the thread to copy the snapshot, and to call Settle then. Async-signal-safe.
   static bool Claim(const Found& snapshot);
-  // Called by that thread when it is copied: wakes threads that wait.
+  // Called by the thread that has claimed the snapshot when it is copied: wakes threads that wait.
   static void Settle(const Found& snapshot);
-  // Waits until another thread that has claimed it has settled it, or so long. Returns whether none is copying it.
+  // Waits for at most `nanoseconds` until the thread that has claimed the snapshot has settled it. Returns whether no
+  // thread is copying it.
   static bool AwaitSettled(const Found& snapshot, uint64_t nanoseconds);
 
   // Returns the first range that has a byte of [address, address + bytes) and is not settled. Async-signal-safe.
   std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
-  // Waits until the range is taken out or has failed, or so long. Returns whether it is. Async-signal-safe.
+  // Waits for at most `nanoseconds` until the range is taken out or its state changes, but not if it has failed.
+  // Returns whether it was taken out, changed or has failed. Async-signal-safe.
   static bool Wait(const Found& found, uint64_t nanoseconds);
 
-  // A byte that is 1 while there are ranges, and 0 while there are none. Called while there are none.
+  // Sets a byte that the index sets to 1 while it has ranges, and to 0 while it has none. Called while it has none.
   void SetSelector(std::atomic<uint8_t>* selector) { selector_ = selector; }
 
-  // The number of ranges.
+  // Returns the number of ranges.
   const std::atomic<uint32_t>& count() const { return count_; }
-  // Changes with every Add, Remove and MarkFailed. Acquire: pairs with Publish.
+  // Changes with every Add, Remove and mark. Acquire: pairs with the release in Publish.
   uint32_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
-  // Atomic one by one, since a reader may read one that is being written; it reads again then.
+  // The members are atomic one by one, since a reader may read an entry that is being written; it then searches again.
   struct IndexedRange {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
@@ -130,7 +135,7 @@ class PendingRanges {
   std::vector<uint32_t> free_words_;
   std::atomic<uint8_t>* selector_ = nullptr;
 
-  std::atomic<uint32_t> version_{0};  // its parity: which copy is read
+  std::atomic<uint32_t> version_{0};  // its lowest bit says which copy is read
   std::atomic<uint32_t> count_{0};
   IndexCopy copies_[2];
   const std::unique_ptr<std::atomic<uint32_t>[]> words_;

@@ -45,7 +45,7 @@ bool ProcessMemory::CanWriteProtected() const {
   return written;
 }
 
-// An open /proc/self/mem stays that of the process that opened it.
+// An open /proc/self/mem refers to the memory of the process that has opened it.
 void ProcessMemory::OnForked() {
   if (IsOurs(file_)) close(file_);
   OpenFile();

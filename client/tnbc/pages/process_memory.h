@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This process's memory by /proc/self/mem, which the kernel reads and writes whatever its protection.
+// Accesses this process's memory through /proc/self/mem, by which the kernel ignores page protection.
 #ifndef COPSE_CLIENT_TNBC_PAGES_PROCESS_MEMORY_H_
 #define COPSE_CLIENT_TNBC_PAGES_PROCESS_MEMORY_H_
 
@@ -9,7 +9,7 @@
 
 namespace copse::tnbc {
 
-// Thread-safe. Opens the file anew if the program has closed it.
+// A ProcessMemory keeps the file open, and opens it again if the program has closed it. Thread-safe.
 class ProcessMemory {
  public:
   ProcessMemory() = default;
@@ -17,23 +17,24 @@ class ProcessMemory {
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // Returns false if this system does not let inaccessible memory be written so, or a page be protected.
+  // Opens the file. Returns false if that fails, or if this system does not let inaccessible memory be written through
+  // it, or a page be protected.
   bool Open();
-  // Writes into memory, accessible or not, of mappings that are private. Returns false if the kernel refuses.
+  // Writes to private mappings, accessible or not. Returns false if the kernel refuses, perhaps after writing a part.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // Reads memory, accessible or not. Returns false if the kernel refuses.
   bool Read(void* to, uintptr_t from, uint64_t bytes) const;
-  // In a child of fork: what it writes to is its own memory, not its parent's. Async-signal-safe.
+  // Called in a child of fork: opens the file of the child's memory in place of the parent's. Async-signal-safe.
   void OnForked();
 
  private:
   bool IsOurs(int file) const;
   int OpenFile() const;
   bool CanWriteProtected() const;
-  // By pread64 or pwrite64, all of it.
+  // Calls pread64 or pwrite64 until all bytes are transferred. Returns false if the kernel refuses.
   bool Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const;
 
-  // Which file it is, too: a program that closes all descriptors may have another one by this number.
+  // The file's identity is kept, too: a program that closes all descriptors may get this number for another file.
   mutable std::atomic<int> file_{-1};
   mutable std::atomic<uint64_t> device_{0}, inode_{0};
 };

@@ -30,7 +30,7 @@ Range PagesOf(const Range& range) {
 
 bool IsAddress(long result) { return result >= 0 || result <= -4096; }
 
-// Inserts the range into others, in order, joined with its neighbors.
+// Inserts the range into `others`, which are ascending, and joins it with its neighbors.
 void Merge(const Range& range, std::vector<Range>* others) {
   auto at = std::partition_point(others->begin(), others->end(),
                                  [&range](const Range& other) { return other.end < range.begin; });
@@ -42,7 +42,8 @@ void Merge(const Range& range, std::vector<Range>* others) {
   others->insert(at, whole);
 }
 
-// Adds the parts of the range that are of no file, as static variables without values are, beside those with some.
+// Adds the anonymous memory in the range: static variables without initial values, for example, are on anonymous pages
+// beside pages of the program's file. Stops at memory that is not mapped.
 void AddAnonymous(const Range& range, std::vector<Range>* others) {
   for (uintptr_t at = range.begin; at < range.end;) {
     const auto mapping = MappingAt(at);
@@ -78,7 +79,7 @@ void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
   }
 }
 
-// Lengths may change from call to call; the longest counts.
+// The length of results may change from call to call; the longest one so far is remapped.
 bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
   Seen& seen = seen_.At(result);
   seen.range.end = std::max(seen.range.end, result.end);
@@ -101,7 +102,8 @@ bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
   });
 }
 
-// Buffers beside each other may have bytes on one page, which is none of those that are remapped.
+// Returns a buffer that has bytes of the range. Adjacent buffers may have bytes on one page, which is not remapped
+// then, so it is not enough to share a page.
 std::shared_ptr<RemappedBuffer> RemappedMemory::Sharing(const Range& range) const {
   for (const auto& buffer : buffers_) {
     if (Overlap(buffer->range_, range)) return buffer;
@@ -138,7 +140,7 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
   const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
-  // The block has to be a file of its own from its start on.
+  // Offsets in the block's file are computed from the block's begin, so the block has to be all of a file of its own.
   if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
     return nullptr;
@@ -150,8 +152,8 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   return buffer;
 }
 
-// A shared mapping of length 0 that is moved leaves the old one where it is, so there are two (mremap(2)). The new one
-// has `rights`, as the program's pages do then, before it takes their place.
+// mremap() with an old length of 0 makes a second mapping of the block's shared pages (mremap(2)). It gets `rights`,
+// the present ones of the program's pages, before it replaces these.
 bool RemappedMemory::Remap(RemappedBuffer* buffer, const Range& pages, int rights) {
   const auto second = Free(SYS_mremap, buffer->At(pages.begin), 0, pages.bytes(), MREMAP_MAYMOVE);
   if (!IsAddress(second)) return false;
@@ -180,7 +182,7 @@ std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const
                                          [&range](const Range& remapped) { return Has(remapped, range); });
     if (!is_remapped && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
   }
-  // A device may have come since the buffer was found fit.
+  // Pages may have been pinned since Use checked that.
   if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
   if (!fresh.empty()) {
     if (buffer->remapped_.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
@@ -204,7 +206,7 @@ Range RemappedMemory::WholePagesOf(const Range& range) {
   return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
 }
 
-// Other threads may be reading the memory, as a message that is under way, so it stays readable.
+// The memory stays readable meanwhile, since other threads may be reading it, and MPI for messages in flight.
 bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
   const HolderLock lock(this);
@@ -248,8 +250,8 @@ void RemappedMemory::Regret(const Range& sent) {
   regretted.next = std::min(2 * regretted.next, kUsesWantedMax);
 }
 
-// Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
-// what lies beside them, which mremap() requires; that is allowed where no other thread accesses them.
+// Maps ordinary pages without contents, closed. If no other thread uses the memory, they are accessible for a moment,
+// so that the kernel can join them with neighboring mappings: a later mremap() takes one mapping only.
 bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
   constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kOpen = PROT_READ | PROT_WRITE;
   if (end == MemoryEnd::kStays) {
@@ -259,14 +261,14 @@ bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
          Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
 }
 
-// Accesses to these pages wait meanwhile. What the program has mapped there itself stays. Returns false if some are the
-// block's as before, since the system has no others.
+// Accesses to these pages wait meanwhile. Memory that the program itself has mapped there stays. Returns false if pages
+// of the block stay, since the system has no memory for others.
 bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end) {
   const uintptr_t block = PagesOf(buffer.range_).begin;
   bool is_restored = true;
   for (uintptr_t at = pages.begin; at < pages.end;) {
     const auto mapping = MappingAt(at);
-    if (!mapping.has_value()) {  // nothing is there any more
+    if (!mapping.has_value()) {  // unmapped by the program
       at += PageBytes();
       continue;
     }
@@ -294,7 +296,7 @@ bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, M
 }
 
 void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
-  // A block that the program still has is not given to other buffers.
+  // A block that the program still has must not be given to other buffers.
   for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
   for (Seen& seen : seen_) {
     if (seen.range.begin != buffer->range_.begin) continue;
@@ -306,7 +308,7 @@ void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
   count_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in Release
 }
 
-// Lost memory stays as it is, closed.
+// Lost memory stays closed, and its buffers stay remapped.
 void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over) {
   Buffers lost;
   while (const auto buffer = Overlapping(range, lost)) {
@@ -315,8 +317,8 @@ void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* l
     if (guard_->IsPending(first, pages.bytes())) {
       lock->Leave();
       const bool is_there = guard_->AwaitUnused(first, pages.bytes(), on_wait_);
-      guard_->StopLooking(first, pages.bytes());  // at what is there
-      // Snapshots that are settled are about to go.
+      guard_->StopLooking(first, pages.bytes());  // opens ranges whose data has arrived
+      // Another thread may have made some of it pending again.
       if (is_there && guard_->IsPending(first, pages.bytes())) on_wait_();
       lock->Take();
       if (!is_there) lost.push_back(buffer);
@@ -329,7 +331,7 @@ void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, HolderLock* l
 }
 
 void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
-  // Acquire: pairs with the changes of count_ with the lock.
+  // Acquire: pairs with the releases in Use and ReleaseLocked.
   if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
@@ -337,7 +339,7 @@ void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end)
   HolderLock lock(this);
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
-  // Memory that comes there later is other memory.
+  // Memory that is mapped there later is another buffer, so it starts without a history.
   seen_.EraseWithin(range);
   regretted_.EraseWithin(range);
 }
@@ -347,7 +349,8 @@ void RemappedMemory::BeginFork() {
   ReleaseAll({0, UINTPTR_MAX}, MemoryEnd::kStays, &*forking_, &released_);
 }
 
-// A child has no daemon, and locks that others of its parent's threads had.
+// A child keeps the released buffers: their destruction would use the daemon, and locks that other threads of the
+// parent may have held.
 void RemappedMemory::EndFork(bool is_child) {
   Buffers over;
   if (!is_child) over.swap(released_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordinary memory of the program whose pages were exchanged for pages that the daemon reaches.
+// Remaps ordinary memory of the program to pages that the daemon reaches.
 #ifndef COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 #define COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 
@@ -25,18 +25,18 @@ namespace copse::tnbc {
 
 class RemappedMemory;
 
-// A buffer in which a program receives again and again, and the block that its pages are exchanged for. They have the
-// same offset within a page.
+// A RemappedBuffer is a buffer that the program's calls use repeatedly, and the block to which its pages are remapped.
+// Both have the same offset within a page.
 class RemappedBuffer {
  public:
   RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Buffer& block, uint64_t inode);
-  // Gives back the block; runs when the last owner lets go.
+  // Gives back the block. Runs when the last shared_ptr to the buffer is destroyed.
   ~RemappedBuffer();
   RemappedBuffer(const RemappedBuffer&) = delete;
   RemappedBuffer& operator=(const RemappedBuffer&) = delete;
 
   const Range& range() const { return range_; }
-  // Returns another address, always accessible, of remapped memory of the program.
+  // Returns the address in the block that corresponds to `address` in the buffer. It is always accessible.
   uint8_t* At(uintptr_t address) const;
 
  private:
@@ -45,77 +45,85 @@ class RemappedBuffer {
   RemappedMemory* const owner_;
   const Range range_;
   const CopyMemory::Buffer block_;
-  const uint64_t inode_;         // of the block's file
-  std::vector<Range> remapped_;  // pages, in order and apart; the owner's lock guards them
-  bool is_spoilt_ = false;       // the block may still be written to, by calls that were given up or by the program
+  const uint64_t inode_;         // of the block's file, as the kernel numbers it
+  std::vector<Range> remapped_;  // remapped pages, ascending and disjoint; the owner's lock guards them
+  bool is_spoilt_ = false;       // the block may still be written to, by canceled calls or by the program
 };
 
-// Remaps the memory that results are received in, from the second call on, so that the daemon writes them where they
-// belong. The program's pages become a second mapping of a block of CopyMemory; what is in them goes with them. The
-// mapping is shared, so children of fork would share it: before a fork, and before calls that treat shared memory
-// otherwise, pages become ordinary ones again (Release); its owner releases all at the end. Thread-safe.
+// A RemappedMemory remaps memory in which calls receive, or from which they send, from the second use on, so that the
+// daemon accesses it without a copy. The program's pages become a second mapping of a block of CopyMemory, and keep
+// their contents. The mapping is shared, so children of fork would share it: before a fork, and before calls that treat
+// shared memory differently, pages become ordinary ones again (Release); the owner releases all at the end.
+// Thread-safe.
 class RemappedMemory {
  public:
-  // Smaller results are copied as quickly.
+  // The shortest buffer that is remapped; shorter ones are copied as fast.
   static constexpr uint64_t kBytesMin = 256 << 10;
   static constexpr size_t kBuffersMax = 64;
-  // Ranges that are remembered, to find those that come again.
+  // The number of recently used ranges that are kept, to detect that one is used again.
   static constexpr size_t kRecentMax = 64;
 
-  // `bytes_max`: the limit of memory remapped at a time. `on_wait`: PageGuard's, called by threads that wait for
-  // pending memory.
+  // `bytes_max` limits the memory that is remapped at any time. `on_wait` is PageGuard's, called by threads that wait
+  // for pending memory. The pointers must outlive this object.
   RemappedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait);
   RemappedMemory(const RemappedMemory&) = delete;
   RemappedMemory& operator=(const RemappedMemory&) = delete;
 
-  // Returns the buffer that has all of `result`, of which nothing is pending, to receive in it or send from it; null if
-  // it has to go by a copy. `may_remap`: the buffer may be a new one, if it is asked for again and MayExchange.
-  // Remapped memory that overlaps it without being of use is released.
+  // Returns the buffer that contains all of `result`, to receive in it or to send from it; null if the call has to
+  // copy. Nothing of `result` may be pending. `may_remap`: the buffer may be a new one, if the range is used again and
+  // MayExchange allows it. Releases buffers that overlap `result` without containing it, or whose pages the program has
+  // changed.
   std::shared_ptr<RemappedBuffer> Use(const Range& result, bool may_remap);
 
-  // Returns the pages of the range that have nothing else on them.
+  // Returns the pages that lie in the range entirely.
   static Range WholePagesOf(const Range& range);
-  // Remaps the whole pages of a range of the buffer, with their contents. Returns false if not all of them are remapped
-  // now, or if the first or last page is that the range has only a part of.
+  // Remaps the whole pages of a range of the buffer, with their contents. Returns whether all of them are remapped now,
+  // and the pages that the range shares with other data are not.
   bool RemapToSend(RemappedBuffer* buffer, const Range& sent);
-  // Returns whether to send from memory that the daemon reaches without a copy: not for eight calls after a thread has
-  // waited to write there (Regret), and for twice as many each further time.
+  // MaySendFrom returns whether to send from this memory without a copy. Regret says that a thread has waited to write
+  // there: MaySendFrom then returns false eight times, and twice as many times after each further Regret, up to a
+  // limit.
   bool MaySendFrom(const Range& sent);
   void Regret(const Range& sent);
 
   using Keep = std::function<void(std::span<const Range> pages)>;
-  // Closes pages of a call that receives in `buffer`, by `close`, and remaps those of `pages` that have not been;
-  // before, `keep` copies their bytes that no call brings into the block, with the lock held. Returns the remapped part
-  // of them, in order; nothing if the buffer has been released, or if `close` returned false, which is then left in
-  // *closed.
+  // Closes pages of a call that receives in `buffer`, by calling `close`, and remaps those of `pages` that are not
+  // remapped yet. Before that, `keep` is called, with the lock held, to copy to the block those bytes of these pages
+  // that no call writes. *closed is what `close` has returned. Returns the remapped pages among `pages`, in order; none
+  // if `close` has returned false, or the buffer has been released.
   std::vector<Range> Close(RemappedBuffer* buffer, std::span<const Range> pages, const std::function<bool()>& close,
                            const Keep& keep, bool* closed);
 
-  // Makes the remapped part of this memory, and of the buffers that have it, ordinary again; waits for pending parts of
-  // them. `end` is for buffers that lie in it entirely; others stay.
+  // Makes pages ordinary again in all buffers that overlap this memory, and waits for pending data in them first. `end`
+  // is for buffers that begin and end in it; others stay. Lost memory stays as it is. Does nothing if this thread
+  // changes_pages().
   void Release(const void* address, uint64_t bytes, MemoryEnd end);
-  // Before a fork: releases everything, and keeps other threads from remapping until it is over.
+  // Called before a fork: releases everything, and keeps other threads from remapping until EndFork, which follows in
+  // parent and child.
   void BeginFork();
   void EndFork(bool is_child);
-  // The buffer's calls are given up: the daemon may still write to it.
+  // Called when the buffer's calls were canceled, so that the daemon may still write to the block: releases the buffer;
+  // no other buffer gets the block.
   void Spoil(const std::shared_ptr<RemappedBuffer>& buffer);
 
-  // Called after pages were exchanged, by a thread that changes_pages(): registrations of the memory do not hold for
-  // the program's present pages.
+  // Called after pages were exchanged, by the thread that holds the lock (changes_pages()): registrations of this
+  // memory no longer refer to the program's pages.
   using OnExchange = void (*)(void* address, size_t bytes);
-  // Release: pairs with the acquire before each call.
+  // Release: pairs with the acquire in TellExchange.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
-  // Returns whether this thread is about to exchange pages, and has the lock.
+  // Returns whether this thread holds the lock, so that it may be exchanging pages.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
-  // The process's buffers that are remapped now, and the number of all that ever were.
+  // count() returns the number of the process's buffers that may have remapped pages; remappings(), how often pages of
+  // a buffer were remapped that had none.
   static const std::atomic<uint32_t>& count() { return count_; }
   uint64_t remappings() const { return remappings_.load(std::memory_order_relaxed); }
 
  private:
   friend class RemappedBuffer;
 
-  // System calls that libc makes for us may come back by hooks (UCX's), so the lock's holder is known.
+  // A HolderLock holds the lock, and signals. It records the holder, since system calls that libc makes under the lock
+  // may come back to this class through hooks (UCX's).
   class HolderLock {
    public:
     explicit HolderLock(RemappedMemory* owner) : owner_(owner) { Take(); }
@@ -138,11 +146,11 @@ class RemappedMemory {
   };
 
   using Buffers = std::vector<std::shared_ptr<RemappedBuffer>>;
-  // Ranges that calls receive in or send from, by their beginnings: as many of the latest as there is room for.
+  // A Recent keeps one item for each of the ranges that calls have used recently, found by the range's begin.
   template <typename Item>
   class Recent {
    public:
-    // The item of that beginning; a new one, perhaps in place of the oldest, if there is none.
+    // Returns the item of that begin. If there is none, makes one, in place of an older one if there is no room.
     Item& At(const Range& range) {
       for (Item& item : items_) {
         if (item.range.begin == range.begin) return item;
@@ -164,13 +172,14 @@ class RemappedMemory {
     size_t next_ = 0;
   };
 
+  // A Seen counts the uses of a range that may become a buffer.
   struct Seen {
     Range range;
     uint32_t uses = 0;
-    uint32_t uses_wanted = 2;  // more each time that it had to be copied back
+    uint32_t uses_wanted = 2;  // uses before it is remapped; doubled each time that it had to be copied back
   };
 
-  // A range from which calls do not send, so many times.
+  // A Regretted is a range from which the next `left` calls do not send; `next` is the number after the next Regret.
   struct Regretted {
     Range range;
     uint32_t left = 0, next = 8;
@@ -185,7 +194,8 @@ class RemappedMemory {
   void ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end);
   std::shared_ptr<RemappedBuffer> Sharing(const Range& range) const;
   std::shared_ptr<RemappedBuffer> Overlapping(const Range& range, const Buffers& but) const;
-  // Buffers that are taken out go to *over, since their blocks are given back without the lock.
+  // Moves released buffers to *over, since their blocks must be given back without the lock. Leaves the lock while it
+  // waits for pending data.
   void ReleaseAll(const Range& range, MemoryEnd end, HolderLock* lock, Buffers* over);
   void GiveBack(const RemappedBuffer& buffer);
 
@@ -194,16 +204,16 @@ class RemappedMemory {
   const uint64_t bytes_max_;
   const PageGuard::OnWait on_wait_;
   std::atomic<OnExchange> on_exchange_{nullptr};
-  std::atomic<uint64_t> bytes_{0};  // of blocks that are kept
+  std::atomic<uint64_t> bytes_{0};  // of the buffers' blocks
   std::atomic<uint64_t> remappings_{0};
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::atomic<pthread_t> holder_{0};
   Buffers buffers_;
   Recent<Seen> seen_;
   Recent<Regretted> regretted_;
   std::optional<HolderLock> forking_;
-  Buffers released_;  // for the fork
+  Buffers released_;  // by BeginFork
 
   static std::atomic<uint32_t> count_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals as the kernel has them in masks, and a thread's mask for a while.
+// Defines signals as bits of the kernel's masks, and a scope in which a thread has another mask.
 #ifndef COPSE_CLIENT_TNBC_PAGES_SIGNAL_BITS_H_
 #define COPSE_CLIENT_TNBC_PAGES_SIGNAL_BITS_H_
 
@@ -15,13 +15,13 @@ namespace copse::tnbc {
 
 constexpr uint64_t SignalBit(int signal) { return uint64_t{1} << (signal - 1); }
 
-// All signals but those that code brings upon itself.
+// All signals except those that code raises by its own fault, SIGSYS and SIGABRT.
 inline constexpr uint64_t kSignalsThatCanWait =
     ~(SignalBit(SIGSEGV) | SignalBit(SIGBUS) | SignalBit(SIGFPE) | SignalBit(SIGILL) | SignalBit(SIGTRAP) |
       SignalBit(SIGSYS) | SignalBit(SIGABRT));
 
-// While one exists, this thread's mask is changed (`how`: as sigprocmask). It does not go by libc's name: the preload,
-// which stands before that, keeps account of what the program blocks. Async-signal-safe.
+// While a SignalMask exists, this thread's mask is changed (`how` as for sigprocmask). It does not call libc's
+// function, since the preload's wrapper of that records what the program blocks. Async-signal-safe.
 class SignalMask {
  public:
   SignalMask(int how, uint64_t set) { Free(SYS_rt_sigprocmask, how, &set, &before_, sizeof(set)); }

@@ -49,8 +49,9 @@ struct Call {
   void* argument;
 };
 
-// The kernel knows by the stack pointer alone whether a thread is on its alternate stack. It would begin the next
-// handler at the top of that, where frames of the handler lie that waits for this call.
+// The kernel decides by the stack pointer alone whether a thread is on its alternate stack. During this call it would
+// start the next handler at the top of the alternate stack, over the frames of the handler that waits for the call. So
+// the alternate stack is disabled meanwhile.
 void CallWithoutAlternateStack(void* argument) {
   const auto* const call = static_cast<const Call*>(argument);
   stack_t none{}, before{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stack on which fault handlers call what needs more room than they have.
+// Provides a stack on which fault handlers call functions that need more room than they have.
 #ifndef COPSE_CLIENT_TNBC_PAGES_TURN_STACK_H_
 #define COPSE_CLIENT_TNBC_PAGES_TURN_STACK_H_
 
@@ -9,8 +9,9 @@
 
 namespace copse::tnbc {
 
-// A handler runs on the program's alternate signal stack, which may have 8 KiB and no guard page, or on the stack of a
-// coroutine. A turn of an MPI needs more. Thread-safe; async-signal-safe but for Map.
+// A TurnStack is a stack for MPI progress within handlers. A handler runs on the program's alternate signal stack,
+// which may have 8 KiB and no guard page, or on the stack of a coroutine; MPI progress needs more. Thread-safe;
+// async-signal-safe except Map.
 class TurnStack {
  public:
   TurnStack() = default;
@@ -18,9 +19,9 @@ class TurnStack {
   TurnStack(const TurnStack&) = delete;
   TurnStack& operator=(const TurnStack&) = delete;
 
-  // Returns false if the system has no memory.
+  // Allocates the stack. Returns false if the system has no memory.
   bool Map();
-  // Calls `function` with signals held, on this stack. Returns false, having called nothing, if a thread is on it
+  // Calls `function` with signals held, on this stack. Returns false, without calling it, if a thread is on the stack
   // already.
   template <typename Function>
   bool Run(Function function) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which fragments of results a program accesses first, and when (Li et al., T-NBC: the trace). A fragment stays
-// inaccessible after its data is there until it is accessed, so that the whole order is seen.
+// Records which fragments of results a program accesses first, and when (Li et al., T-NBC: the trace). A fragment stays
+// inaccessible after its data has arrived until it is accessed, so that the whole order is seen.
 #ifndef COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
 #define COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
 
@@ -19,36 +19,39 @@ namespace copse::tnbc {
 
 class CallRecorder;
 
-// One call, from its beginning to the end of the process: handlers write to it. Times are of CLOCK_MONOTONIC, ns.
+// A RecordedCall is the record of one call. It is kept until the process ends, since fault handlers write to it. Times
+// are CLOCK_MONOTONIC, ns.
 struct RecordedCall {
   struct ClosedRange {
     Range range;
-    uint64_t offset = 0;  // in the receive buffer
-    std::vector<uint32_t> parts;
-    uint64_t there_ns = 0;
+    uint64_t offset = 0;          // in the receive buffer
+    std::vector<uint32_t> parts;  // numbers of the fragments that it contains
+    uint64_t there_ns = 0;        // when its data had arrived; 0: it has not
     FirstAccess access;
   };
   CallRecorder* recorder = nullptr;
-  TraceCall call;                   // but for the pieces
-  std::vector<ClosedRange> pieces;  // sized once
+  TraceCall call;                   // without `pieces`, which Finish adds
+  std::vector<ClosedRange> pieces;  // not resized once handlers know them
 };
 
-// Records the calls of a process, as many as there is room for. Thread-safe.
+// A CallRecorder records calls of a process up to fixed limits, and counts those beyond them. Thread-safe.
 class CallRecorder {
  public:
-  // `launch`: as TraceFile has it.
+  // `launch` is copied to the TraceFile. `*guard` must outlive this object, which must never be destroyed if calls were
+  // recorded, since handlers write to its records.
   CallRecorder(PageGuard* guard, uint64_t launch) : guard_(guard), launch_(launch) {}
   CallRecorder(const CallRecorder&) = delete;
   CallRecorder& operator=(const CallRecorder&) = delete;
 
-  // Begins the record of a call that is about to be made, from `site`, an address in the program; it is kept until the
-  // process ends. Returns null, leaving the call out, if there is no room.
+  // Begins the record of a call that is about to be made from `site`, an address in the program; `number` is the call's
+  // within its kind. Returns null, and counts the call as left out, if there is no room.
   RecordedCall* Begin(const TraceKind& kind, const void* site, uint64_t number);
-  // Called when the pieces of a call are about to be protected: pieces of much older calls are no longer watched.
+  // Called before the pieces of a call are protected. If too many calls are watched, the oldest ones no longer are:
+  // their pieces whose data has arrived become accessible, and later accesses to these are not recorded.
   void LookAt(RecordedCall* call);
 
-  // Called at the end, when nothing is under way: closed pieces become accessible. The caller fills in the rest of the
-  // file.
+  // Called at the end, when no call is in flight: pieces that are still closed become accessible. Returns the trace
+  // without rank, ranks, host and pid.
   TraceFile Finish();
 
  private:
@@ -57,7 +60,7 @@ class CallRecorder {
 
   PageGuard* const guard_;
   const uint64_t launch_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<RecordedCall> calls_;
   std::deque<RecordedCall*> looked_at_;
   uint64_t pieces_ = 0, left_out_ = 0;

@@ -42,7 +42,7 @@ std::string Unescaped(std::string_view text) {
   return plain;
 }
 
-// The piece of *text before the separator, which is cut off with it.
+// Returns the text before the separator, or all of it, and removes both from *text.
 std::string_view Cut(std::string_view* text, char separator) {
   const size_t end = text->find(separator);
   const std::string_view piece = text->substr(0, end);

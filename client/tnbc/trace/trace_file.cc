@@ -21,7 +21,7 @@ void WritePiece(const TracePiece& piece, std::string* text) {
   *text += line.Finish();
 }
 
-// Reads records, each of which may refer to those before it.
+// A Reader reads the records of a trace, each of which may refer to those before it.
 class Reader {
  public:
   explicit Reader(TraceFile* trace) : trace_(trace) {}

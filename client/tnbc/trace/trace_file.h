@@ -16,11 +16,11 @@ inline constexpr uint64_t kTraceVersion = 1;
 // The file of rank 3 is "3.copse-trace".
 inline constexpr char kTraceSuffix[] = ".copse-trace";
 
-// A place in the program from which calls are made.
+// A TraceSite is a place in the program from which calls are made.
 struct TraceSite {
-  std::string object;    // the file that has it, without its folder
-  uint64_t offset = 0;   // in it, bytes
-  std::string function;  // the symbol before it; empty: not known
+  std::string object;    // name of the executable or library, without its folder
+  uint64_t offset = 0;   // bytes from where the object is loaded
+  std::string function;  // the exported symbol at or before it; empty: not known
 
   bool operator==(const TraceSite&) const = default;
 };
@@ -36,26 +36,26 @@ struct TraceKind {
   bool operator==(const TraceKind&) const = default;
 };
 
-// Memory that became accessible as a whole. Times are ns since the call returned.
+// A TracePiece is memory that became accessible as a whole. Times are ns since the call returned.
 struct TracePiece {
   uint64_t offset = 0, bytes = 0;  // in the receive buffer
-  std::vector<uint32_t> parts;     // that bring it
-  std::optional<uint64_t> there;   // none: its data never came
-  std::optional<uint64_t> touch;   // the first access; none while it was watched
-  uint64_t waited = 0;             // by all threads that accessed it
-  bool by_call = false;            // first accessed by a call of libc or MPI
+  std::vector<uint32_t> parts;     // numbers of the fragments that it contains
+  std::optional<uint64_t> there;   // when its data had arrived; nullopt: it never did
+  std::optional<uint64_t> touch;   // when it was first accessed; nullopt: not while it was watched
+  uint64_t waited = 0;             // ns, by all threads that accessed it
+  bool by_call = false;            // a call of libc or MPI accessed it first
 
   bool operator==(const TracePiece&) const = default;
 };
 
 struct TraceCall {
-  uint32_t kind = 0, site = 0;  // indices
-  uint64_t number = 0;          // of its kind, from 1; the same on all ranks
-  bool early = false;           // else it waited for its data, and has no pieces
-  uint64_t returned = 0;        // ns of CLOCK_MONOTONIC
+  uint32_t kind = 0, site = 0;  // indices of TraceFile::kinds and sites
+  uint64_t number = 0;          // within its kind, from 1; the same on all ranks
+  bool early = false;           // it returned before its data had arrived
+  uint64_t returned = 0;        // ns of CLOCK_MONOTONIC; 0 unless `early`
   uint64_t inside = 0;          // ns in the call
-  uint32_t parts = 0;
-  std::vector<uint32_t> order;  // in which they were brought; empty: as they are numbered
+  uint32_t parts = 0;           // number of fragments
+  std::vector<uint32_t> order;  // numbers of the fragments, first the one to be received first; empty: as numbered
   std::vector<TracePiece> pieces;
 
   bool operator==(const TraceCall&) const = default;
@@ -65,8 +65,8 @@ struct TraceFile {
   uint32_t rank = 0, ranks = 0;  // in MPI_COMM_WORLD
   std::string host;
   uint64_t pid = 0;
-  uint64_t launch = 0;    // a number that all ranks of one launch have
-  uint64_t left_out = 0;  // calls for which there was no room
+  uint64_t launch = 0;    // the same number on all ranks of one launch
+  uint64_t left_out = 0;  // calls that were not recorded, for lack of room
   std::vector<TraceSite> sites;
   std::vector<TraceKind> kinds;
   std::vector<TraceCall> calls;
