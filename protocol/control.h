@@ -3,10 +3,11 @@
 // Defines the messages between planner and daemons as plain structs. The coordinator (planner/coordinator) and the
 // daemon's core use them; rpc/ converts them to protobuf, and the simulator passes them unchanged.
 //
-// Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks have joined, the coordinator sends Prepare
-// (plans) to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with
-// a reason; if all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the
-// same protocol for a running team, with a switch-over call number in Commit, recorded durably before it is sent.
+// Life of a team: every rank's daemon sends JoinTeam. When all `size` ranks have joined, the coordinator sends Prepare
+// (layout with peers' addresses, and plans) to each daemon. Each reserves memory and answers PrepareReply with the
+// labels of its incoming edges, or refuses with a reason. If all have accepted, the coordinator sends Commit (outgoing
+// labels) to all, else Abort. An epoch switch is this protocol for a running team: Commit then has the number of the
+// first call of the new epoch, which is recorded durably before Commit is sent.
 //
 // Life of a derived team for a collective class, which has the plans for collectives beyond the common ones: a daemon
 // at which a rank calls one of them sends one JoinTeam with the team as parent, and the coordinator sends Prepare to
@@ -33,7 +34,7 @@
 
 namespace copse::schedule {
 
-// A TeamIdentity tells teams apart: all members join with the same one. `uid` comes from the kernel, not from clients.
+// A TeamIdentity identifies a team; all members join with equal ones. `uid` comes from the kernel, not from clients.
 struct TeamIdentity {
   uint32_t uid = 0;
   std::string job;     // job from the client's environment: printable, at most 64 bytes
@@ -145,7 +146,7 @@ struct JoinTeam {
   uint32_t size = 0;
   FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
 };
-// CancelJoin withdraws a join, since the client has gone or its time is over before the team was formed.
+// CancelJoin withdraws a join, since the client has gone or timed out before the team was formed.
 struct CancelJoin {
   uint64_t request = 0;
   FailureReport why;
