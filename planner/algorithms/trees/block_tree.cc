@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kNames[] = {"scatter", "gather", "allgather"};
 
-// Returns all trees that "best" tries for messages of `blocks` blocks. Trees by number (FT, BT, k-nomial, k-ary) do not
-// depend on the size, so they are tried for one block only.
+// Returns all trees that "best" tries for messages of `blocks` blocks. FT, BT, k-nomial and k-ary trees do not depend
+// on the message's size, so they are tried for one block only.
 absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, uint32_t blocks, uint32_t root) {
   const bool thorough = costs.node_count() <= BroadcastCosts::kMatrixNodesMax;
   std::vector<std::string> names = {"FCEF", "MGO"};
