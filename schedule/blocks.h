@@ -36,7 +36,8 @@ class PackedOrder {
 };
 
 // BlockSizes has the length of each rank's block in bytes, and its offset if all blocks lie back to back: in packed
-// order, or by rank. It takes O(ranks) memory unless all blocks are equal. `*order` and `*shape` must outlive it.
+// order, or by rank. It takes O(ranks) memory unless all blocks are equal. `*order` and `*shape` must outlive it;
+// `by_rank` must have one length per rank (it dies otherwise).
 class BlockSizes {
  public:
   BlockSizes(const PackedOrder* order, const ShapeIndex* shape, uint64_t each);

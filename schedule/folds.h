@@ -36,12 +36,12 @@ struct FoldChunk {
 
 // A FoldSchedule cuts a call with an ordered reduction and orders its chunks, equally on all nodes.
 //
-// Directly: every node with a result to deliver gets all contributions to a slice and reduces them. A segment has one
-// slice, and a pair of nodes one message in it, which has contributions.
+// A short message, and any of other collectives than reduce and allreduce, is reduced directly: every node with a
+// result to deliver gets all contributions to a slice and reduces them. A segment has one slice.
 //
-// In parts (reduce and allreduce beyond one slice): a segment has a slice for each node, and chunks come in pairs. In
-// the first chunk of a pair each node gets the contributions to its own slices and reduces them into Place::kNotes; in
-// the second one it sends the results to the nodes that need them. So no node receives more than the message and the
+// Otherwise the message is reduced in parts: a segment has a slice for each node, and chunks come in pairs. In the
+// first chunk of a pair each node gets the contributions to its own slices and reduces them into Place::kNotes; in the
+// second one it sends the results to the nodes that need them. So no node receives more than the message and the
 // contributions that it has to reduce. Two chunks of contributions come before the first results, and the results that
 // are not sent yet take at most kNoteSlots chunks of memory.
 //

@@ -331,7 +331,8 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   const uint32_t fan_out = FanOut(plan);
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
-  // A scan on a tree takes up to three descriptors per contribution, and a segment has room for this many.
+  // A scan on a tree takes up to three descriptors per contribution. A segment has room for this many contributions of
+  // kSegmentUnitBytes.
   if (FoldsAll(plan)) descriptors += 3 * kScanSegmentBytesMax / kSegmentUnitBytes;
   return SequenceCount(plan, local_ranks, descriptors);
 }

@@ -185,7 +185,7 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbours.size(), ")");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
-    // A valid plan has each partner at most once in each direction.
+    // A valid plan has each partner at most once in each direction, so more steps need not be examined.
     if (plan.steps[v].size() > 2 * size_t{n}) {
       return Bad(plan, "node ", v, ": too many steps (steps=", plan.steps[v].size(), ", limit=", 2 * size_t{n}, ")");
     }
