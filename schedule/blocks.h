@@ -83,8 +83,8 @@ inline bool MeetIn(uint64_t segment) { return segment % kSegmentsApartMax == kSe
 //  - gather, scatter and allgather: all blocks in packed order;
 //  - reduce_scatter: all blocks by rank;
 //  - allgather on a ring and reduce_scatter on a cycle, where each segment has an owner node: likewise, but no segment
-//    has blocks of two nodes, and consecutive segments have different owners, since the other owners' links would be
-//    idle meanwhile;
+//    has blocks of two nodes, and consecutive segments have different owners as long as several have data left, since
+//    the other owners' links would be idle meanwhile;
 //  - scan and exscan: the message of `message_bytes`; on a tree (FoldsAll) into shorter segments, so that all ranks'
 //    contributions to one fit into a segment of the plan;
 //  - alltoall: the stream of each pair of nodes, and of a node with itself; the longest has `pair_bytes_max` bytes. If

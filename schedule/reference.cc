@@ -39,7 +39,7 @@ T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
     using Part = typename T::value_type;
     return {static_cast<Part>(SmallNumber(random)), static_cast<Part>(SmallNumber(random >> 32))};
   } else if constexpr (kIsPair<T>) {
-    // There are few distinct values, so that some are equal and the index decides.
+    // There are few distinct values, so that some are equal and the lower index decides.
     return {static_cast<decltype(T::value)>(SmallNumber(random)), static_cast<int32_t>(random >> 32) % 100};
   } else {
     if (product) return T(random % 2 == 0 ? 1 : 2);

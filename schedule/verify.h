@@ -26,7 +26,8 @@ struct VerifyLimits {
 // Proves for `plan`, for every size and root:
 //  - shape: indices in range, links mutual and listed once, a tree spans all nodes without a cycle; rounds ascend;
 //  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds
-//    equal arrivals, and no directed edge is used twice in a call (an eager buffer is written once);
+//    equal arrivals, and no directed edge is used twice in a call, so an eager buffer is written once (on a cycle, the
+//    sum and the result of a segment may use the same edge one after the other);
 //  - no deadlock: executed symbolically, every node reaches its end;
 //  - content: every result has each node's contribution exactly once (a barrier's: at least once);
 //  - order: operands follow from the plan alone (by construction of Expand);
