@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of a buffer. C++ without any library: lists of blocks lie in memory that client and daemon share.
+// Defines blocks of a buffer and lists of them. It uses no library but the language's, as lists of blocks lie in
+// memory that client and daemon share.
 #ifndef COPSE_COLLECTIVES_BLOCK_H_
 #define COPSE_COLLECTIVES_BLOCK_H_
 
@@ -9,13 +10,13 @@
 
 namespace copse {
 
-// Bytes [offset, offset + bytes) of a buffer.
+// A Block is the byte range [offset, offset + bytes) of a buffer.
 struct Block {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   friend bool operator==(const Block&, const Block&) = default;
 };
-// A list of blocks by rank.
+// A BlockList holds one block for each rank, by rank.
 using BlockList = std::vector<Block>;
 
 }  // namespace copse

@@ -10,7 +10,7 @@
 namespace copse {
 namespace {
 
-// Returns the arguments with every field zeroed that the collective ignores, so that equality and hash agree.
+// Returns the arguments with a default in every field that the collective ignores, so that equality and hash agree.
 CallArguments Normalized(const CallArguments& arguments) {
   CallArguments normal{.collective = arguments.collective};
   if (!HasData(arguments.collective)) return normal;

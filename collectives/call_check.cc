@@ -9,7 +9,7 @@
 namespace copse {
 namespace {
 
-// A name and its value, as messages give them.
+// A Fact is a name and its value in a message.
 struct Fact {
   std::string_view name;
   std::string value;
@@ -25,7 +25,7 @@ CallDefect Defect(Failure failure, std::string_view what, std::initializer_list<
   return {failure, text + ")"};
 }
 
-// Cold, so that correct calls pay nothing for the wording of errors.
+// The functions that word errors are cold, so that correct calls pay nothing for them.
 [[gnu::cold, gnu::noinline]] CallDefect Unknown(std::string_view name, int64_t value, int count) {
   return Defect(Failure::kInvalidArgument, "unknown " + std::string(name),
                 {{name, std::to_string(value)}, {"limit", std::to_string(count - 1)}});
@@ -41,15 +41,15 @@ CallDefect Defect(Failure failure, std::string_view what, std::initializer_list<
                 {{"root", std::to_string(root)}, {"size", std::to_string(size)}});
 }
 
-// The longest buffer of a call: its number of blocks, and the bytes it may have.
+// A Longest describes the longest buffer of a call: its number of blocks, and the bytes that it may have.
 struct Longest {
   Longest(const CallArguments& arguments, uint32_t size, uint64_t bytes_max)
       : blocks(HoldsBlocks(arguments.collective) && !IsIrregular(arguments.collective) ? size : 1),
         bytes_limit((arguments.options & kPairsBounded) != 0 ? std::min(bytes_max, kPairBoundMax) : bytes_max) {}
 
   bool Has(uint64_t count, uint64_t type_bytes) const {
-    // The product of the type's and the blocks' sizes, at most 16 and 2^32, cannot overflow; the one with the count
-    // can.
+    // The product of the element size (at most 16) and the number of blocks (below 2^32) cannot overflow; the product
+    // with the count can.
     uint64_t bytes = 0;
     return !__builtin_mul_overflow(count, type_bytes * blocks, &bytes) && bytes <= bytes_limit;
   }

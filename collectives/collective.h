@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The properties of each collective: one table, used by library, daemon, planner, simulator, benchmarks and tests.
-// C++ without any library, as it is loaded into users' processes.
+// Defines the properties of each collective in one table for library, daemon, planner, simulator, benchmarks and tests.
+// It uses no library but the language's, as it is loaded into users' processes.
 #ifndef COPSE_COLLECTIVES_COLLECTIVE_H_
 #define COPSE_COLLECTIVES_COLLECTIVE_H_
 
@@ -14,7 +14,7 @@
 namespace copse {
 
 // The values are those of copse_collective_t in copse.h, and part of the plan format and packet hash: never renumber.
-// reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv one count per rank
+// reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv has one count per rank
 // (MPI_Reduce_scatter).
 enum class Collective : uint8_t {
   kBarrier = 0,
@@ -36,9 +36,9 @@ enum class Collective : uint8_t {
 };
 inline constexpr int kCollectiveCount = 16;
 
-// A collective class: the collectives whose plans are made together and share edges and memory. The common class
-// comes with the team; each other class is formed when a rank first calls one of its collectives, as a derived team
-// with calls of its own.
+// A Family is a collective class: the collectives whose plans are made together and share edges and memory. The common
+// class belongs to the team itself. Each other class has a derived team that numbers its calls separately, and that is
+// formed when a rank first calls one of the class's collectives.
 enum class Family : uint8_t {
   kCommon = 0,
   kRooted = 1,
@@ -46,29 +46,30 @@ enum class Family : uint8_t {
   kAlltoall = 3,
 };
 inline constexpr int kFamilyCount = 4;
-// Barrier to allreduce, by number: the members of Family::kCommon.
+// The collectives with numbers below this, barrier to allreduce, are the members of Family::kCommon.
 inline constexpr int kCommonCollectiveCount = 4;
 
-// The content of one rank's send or receive buffer.
+// A BufferKind is the content of one rank's send or receive buffer.
 enum class BufferKind : uint8_t {
   kNone,    // not used
   kOne,     // one block
   kBlocks,  // one block per rank
 };
 
-// The ranks that have a buffer.
+// Holders are the ranks that have the send (or the receive) buffer of a call. "First" is rank 0.
 enum class Holders : uint8_t { kNone, kRoot, kAllButRoot, kAllButFirst, kAll };
 
-// The ranks whose contributions a result is combined from.
+// Operands are the ranks whose contributions a rank's result is combined from; kNone: the collective does not reduce.
 enum class Operands : uint8_t { kNone, kAll, kUpToOwn, kBeforeOwn };
 
-// The layout in place, at a rank that has both buffers: one of them lies where its block of the other is.
+// A Nesting says which buffer of an in-place call lies within the other, as the rank's own block of it, at a rank that
+// has both; kNone: neither does.
 enum class Nesting : uint8_t { kNone, kSendInReceive, kReceiveInSend };
 
 struct CollectiveTraits {
   std::string_view name;
   Family family;
-  Collective regular;  // the form with equal blocks, whose plans it uses; itself, except for irregular ones
+  Collective regular;  // the form with equal blocks, whose plans it uses; the collective itself if it is regular
   Operands operands;
   BufferKind send;
   Holders senders;
@@ -116,7 +117,7 @@ static_assert(std::size(kCollectives) == kCollectiveCount);
 
 inline constexpr const CollectiveTraits& TraitsOf(Collective c) { return kCollectives[static_cast<int>(c)]; }
 
-// Returns "unknown" for an undefined number.
+// Returns the lower-case name, or "unknown" if the number is not that of a collective.
 inline constexpr std::string_view CollectiveName(Collective c) {
   return static_cast<int>(c) < kCollectiveCount ? TraitsOf(c).name : "unknown";
 }
@@ -135,7 +136,7 @@ inline constexpr std::string_view FamilyName(Family family) {
 inline constexpr Family FamilyOf(Collective c) { return TraitsOf(c).family; }
 
 inline constexpr Collective PlanCollective(Collective c) { return TraitsOf(c).regular; }
-// Returns the class's collectives that have plans of their own, ascending.
+// Returns the regular collectives of the class, those for which plans are made, ascending.
 inline std::vector<Collective> CollectivesOf(Family family) {
   std::vector<Collective> members;
   for (int i = 0; i < kCollectiveCount; ++i) {
@@ -144,28 +145,30 @@ inline std::vector<Collective> CollectivesOf(Family family) {
   }
   return members;
 }
-// Whether ranks' blocks differ in size.
+// Returns whether ranks' blocks may differ in size.
 inline constexpr bool IsIrregular(Collective c) { return PlanCollective(c) != c; }
-// Whether the collective moves data; only barrier does not.
+// Returns whether the collective moves data; only barrier does not.
 inline constexpr bool HasData(Collective c) { return TraitsOf(c).receive != BufferKind::kNone; }
 inline constexpr bool Reduces(Collective c) { return TraitsOf(c).operands != Operands::kNone; }
 inline constexpr bool HasRoot(Collective c) {
   return TraitsOf(c).senders == Holders::kRoot || TraitsOf(c).receivers == Holders::kRoot;
 }
-// Whether a rank's result depends on its place in the order of ranks.
+// Returns whether a rank's result is a reduction over the ranks before it, with or without its own contribution.
 inline constexpr bool IsScan(Collective c) {
   return TraitsOf(c).operands == Operands::kUpToOwn || TraitsOf(c).operands == Operands::kBeforeOwn;
 }
-// Whether each pair of ranks has a block size of its own, known to these two only.
+// Returns whether each pair of ranks has a block size of its own, known to these two only (alltoallv).
 inline constexpr bool HasPairSizes(Collective c) { return IsIrregular(c) && FamilyOf(c) == Family::kAlltoall; }
-// Whether any rank's buffer has a block for each rank.
+// Returns whether any rank's buffer has a block for each rank.
 inline constexpr bool HoldsBlocks(Collective c) {
   return TraitsOf(c).send == BufferKind::kBlocks || TraitsOf(c).receive == BufferKind::kBlocks;
 }
-// Whether ranks' data lies side by side, in blocks, or depends on the rank, instead of being equal everywhere.
+// Returns whether this is a block collective: each rank has a block, or (scan, exscan) a result that depends on the
+// rank. In the others all ranks' buffers have the length and meaning of one message.
 inline constexpr bool HasBlocks(Collective c) { return FamilyOf(c) != Family::kCommon; }
 
-// Whether rank `rank` is one of the holders in a call with root `root`, which is ignored where there is none.
+// Returns whether rank `rank` is one of the holders in a call with root `root`. Holders that do not depend on the root
+// ignore it.
 inline constexpr bool Holds(Holders holders, uint32_t rank, uint32_t root) {
   switch (holders) {
     case Holders::kNone:
@@ -190,12 +193,12 @@ inline constexpr BufferKind ReceiveBuffer(Collective c, uint32_t rank, uint32_t 
 }
 
 enum CallOptions : uint8_t {
-  // gatherv, scatterv: every rank gives all counts (papers: gatherv, "aggressive"), so the root need not send them.
+  // gatherv, scatterv: every rank passes all counts (papers: gatherv, "aggressive"), so the root need not send them.
   kCountsKnown = 1,
-  // Reductions: results are bit-identical for any tree, size class and placement.
+  // Reductions: results are bit-identical for any plan, size class and placement of ranks.
   kReproducible = 2,
-  // alltoallv: no node has more than `count` elements for another one, or for itself. So all nodes know the length of
-  // the call, and none waits for the others' lengths.
+  // alltoallv: no node's ranks send more than `count` elements to another node's ranks, or among themselves. So all
+  // nodes know the length of the call, and none waits for the others' lengths.
   kPairsBounded = 4,
 };
 // Returns the options that have a meaning for the collective.
@@ -204,11 +207,12 @@ inline constexpr uint8_t OptionsOf(Collective c) {
   if (HasPairSizes(c)) return kPairsBounded;
   return IsIrregular(c) && HasRoot(c) ? kCountsKnown : 0;
 }
-// Bytes, with kPairsBounded: chunks are made up to the bound, whether there is data or not, so a client with a larger
-// bound would keep its daemon busy for nothing.
+// Limit of `count` with kPairsBounded, in bytes. Chunks are made up to `count`, whether there is data or not, so a
+// client with a larger one would keep its daemon busy for nothing.
 inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
 
-// Whether a rank gives the sizes of all blocks: because it has a buffer with them, or because every rank has to know.
+// Return whether a rank passes the list of all blocks of the send (receive) side of an irregular collective: because
+// its buffer has them, or because every rank must know the sizes (kCountsKnown).
 inline constexpr bool GivesSendBlocks(Collective c, uint8_t options, uint32_t rank, uint32_t root) {
   const CollectiveTraits& traits = TraitsOf(c);
   return IsIrregular(c) && traits.send == BufferKind::kBlocks &&
@@ -219,11 +223,12 @@ inline constexpr bool GivesReceiveBlocks(Collective c, uint8_t options, uint32_t
   return IsIrregular(c) && traits.receive == BufferKind::kBlocks &&
          (Holds(traits.receivers, rank, root) || (options & kCountsKnown) != 0);
 }
-// Whether every rank gives the same sizes, so that all know them.
+// Returns whether every rank passes the sizes of all blocks, equal on all ranks. False for regular collectives.
 inline constexpr bool KnowsCounts(Collective c, uint8_t options) {
   return IsIrregular(c) && !HasPairSizes(c) && (!HasRoot(c) || (options & kCountsKnown) != 0);
 }
-// Whether all ranks know all sizes without an option, so that a call's count covers all blocks together.
+// Returns whether all ranks know all sizes without an option (allgatherv, reduce_scatterv), so that the count of
+// CallArguments is the sum over all blocks.
 inline constexpr bool CountsAllBlocks(Collective c) { return KnowsCounts(c, 0); }
 
 }  // namespace copse

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages between client and daemon on the attach socket: a Unix socket of type SOCK_SEQPACKET, one message per
-// packet, each a fixed struct that starts with a MessageHead. Rare operations only: calls go through the rings
-// (ring_layout.h). The socket stays open for the client's life. C++ without any library.
+// Defines the messages between client and daemon on the attach socket: a Unix socket of type SOCK_SEQPACKET, one
+// message per packet, each a fixed struct that starts with a MessageHead. They are for rare operations; calls go
+// through the rings (ring_layout.h). The socket stays open for the client's life. This file uses no library but the
+// language's.
 //
-// Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
-// eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
-// memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
-// A failed answer has a text for people, and facts for programs. A request without a number gets no Done, as a client
-// would not read many such answers. Daemon, unsolicited: Closing, before it drains.
+// The client first sends AttachRequest -> AttachReply (on success with three descriptors: port memfd, daemon page
+// memfd, doorbell eventfd, in this order). Any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory
+// (with one memfd) -> MemoryRegistered, and DeregisterMemory -> Done may follow; answers carry the request's number and
+// may come in any order. A failed answer has a text for people, and facts for programs. A request with the number
+// kNoAnswer gets no Done, for clients that would not read it. The daemon sends Closing without a request before it
+// closes the port.
 #ifndef COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 #define COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 
@@ -23,7 +25,7 @@ inline constexpr uint32_t kNameBytes = 128;     // strings are NUL-terminated wi
 inline constexpr uint32_t kJobBytes = 64;
 inline constexpr uint32_t kTextBytes = 256;
 inline constexpr uint32_t kMessageBytesMax = 1024;
-inline constexpr uint64_t kNoAnswer = 0;  // a request's number that suppresses its Done
+inline constexpr uint64_t kNoAnswer = 0;  // as the number of a request: it gets no Done
 
 enum class MessageType : uint32_t {
   kAttachRequest = 1,
@@ -41,16 +43,16 @@ enum class MessageType : uint32_t {
 struct MessageHead {
   uint32_t magic;
   uint32_t type;     // MessageType
-  uint64_t request;  // client's number; answers repeat it
+  uint64_t request;  // the client's number of the request, repeated in the answer; 0 in Closing
 };
 
 struct AttachRequest {
   MessageHead head;
   uint32_t ring_version;
-  uint32_t dq_entries;  // power of two; 0: the daemon's default
-  uint32_t eq_entries;  // power of two; 0: the daemon's default
-  uint32_t mpq_entries;
-  uint64_t data_bytes;  // of the port's data area; 0: the daemon's default
+  uint32_t dq_entries;   // power of two; 0: the daemon's default
+  uint32_t eq_entries;   // power of two; 0: the daemon's default
+  uint32_t mpq_entries;  // must be 0
+  uint64_t data_bytes;   // length of the port's data area; 0: the daemon's default
   char package_version[32];
   char job[kJobBytes];  // COPSE_JOB, SLURM_JOB_ID, PMI's, or empty
 };
@@ -62,7 +64,7 @@ struct AttachReply {
   uint64_t incarnation;
   uint32_t dq_entries, eq_entries;  // granted
   uint64_t data_bytes;
-  uint64_t message_bytes_max;  // limit of one call
+  uint64_t message_bytes_max;  // limit of one call's message
   char node[kNameBytes];
   char package_version[32];
   char text[kTextBytes];
@@ -97,7 +99,7 @@ struct TeamDestroy {
   uint32_t reserved;
 };
 
-struct RegisterMemory {  // with one memfd, sealed against shrinking
+struct RegisterMemory {  // comes with one memfd that is sealed against shrinking
   MessageHead head;
   uint64_t bytes;
 };

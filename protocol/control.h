@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages between planner and daemons, as plain structs: the coordinator (planner/coordinator) and the daemon's
-// core use them; rpc/ converts them to protobuf, and the simulator passes them unchanged.
+// Defines the messages between planner and daemons as plain structs. The coordinator (planner/coordinator) and the
+// daemon's core use them; rpc/ converts them to protobuf, and the simulator passes them unchanged.
 //
-// Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks have joined, the coordinator sends Prepare
-// (plans) to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with
-// a reason; if all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the
-// same protocol for a running team, with a switch-over call number in Commit, recorded durably before it is sent.
+// Life of a team: every rank's daemon sends JoinTeam. When all `size` ranks have joined, the coordinator sends Prepare
+// (layout with peers' addresses, and plans) to each daemon. Each reserves memory and answers PrepareReply with the
+// labels of its incoming edges, or refuses with a reason. If all have accepted, the coordinator sends Commit (outgoing
+// labels) to all, else Abort. An epoch switch is this protocol for a running team: Commit then has the number of the
+// first call of the new epoch, which is recorded durably before Commit is sent.
 //
-// Life of a derived team for a collective class (its plans for collectives beyond the common ones): a daemon at which a
-// rank calls one of them sends one JoinTeam with the team as parent, and the coordinator prepares at once at all of the
-// team's nodes, since ranks may come late. An attempt that fails is failed everywhere: identity.nonce counts the
-// earlier ones.
+// Life of a derived team for a collective class, which has the plans for collectives beyond the common ones: a daemon
+// at which a rank calls one of them sends one JoinTeam with the team as parent, and the coordinator sends Prepare to
+// all of the team's nodes at once, since ranks may come late. If an attempt fails, it fails at all nodes;
+// identity.nonce is the number of failed attempts.
 #ifndef COPSE_PROTOCOL_CONTROL_H_
 #define COPSE_PROTOCOL_CONTROL_H_
 
@@ -33,69 +34,75 @@
 
 namespace copse::schedule {
 
-// The identity of a team. The daemon fills in `uid` from the kernel; clients never assert it.
+// A TeamIdentity identifies a team; all members join with equal ones. `uid` comes from the kernel, not from clients.
 struct TeamIdentity {
   uint32_t uid = 0;
-  std::string job;     // from the client's environment, checked printable, at most 64 bytes
-  uint64_t nonce = 0;  // agreed by the members out of band, or 0; for a class's team: number of failed attempts
-  std::string name;    // at most 128 bytes; a class's derived team has its parent's
-  Family family = Family::kCommon;  // others are derived teams, whose parent is the team that calls run on
+  std::string job;     // job from the client's environment: printable, at most 64 bytes
+  uint64_t nonce = 0;  // number on which the members agreed out of band, or 0; a class's team: failed attempts before
+  std::string name;    // at most 128 bytes; a class's derived team has the name of its parent
+  Family family = Family::kCommon;  // another class: a derived team, whose parent is the team of the calls
   friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
 };
+// Returns whether the team is a derived team for a collective class.
 inline bool IsDerivedTeam(const TeamIdentity& identity) { return identity.family != Family::kCommon; }
-std::string DescribeTeam(const TeamIdentity& identity);  // 'name' of job J of user U; 'name' (rooted) of user U
-// Returns "ranks 0,2-4 on node n1": a node as a member of a team; `ranks` ascending.
+// Returns "'name' of job J of user U", "'name' (rooted) of user U".
+std::string DescribeTeam(const TeamIdentity& identity);
+// Returns "ranks 0,2-4 on node n1", "rank 0 on node n1". `ranks` must ascend.
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);
 
 using copse::Failure;
 using copse::FailureCause;
-// The reason why a call, a team or a formation failed. It is passed on unchanged between planner and daemons, between
-// neighbors, and to clients.
+// A FailureReport is the reason why a call, a team or its formation failed. It is passed on unchanged between planner
+// and daemons, between neighbors, and to clients.
 struct FailureReport {
   Failure failure = Failure::kNone;
-  std::string text;  // one line, names the member, the value, the limit; at most 240 bytes reach a client
-  FailureCause cause = FailureCause::kUnknown;  // kUnknown: the usual one of `failure`
+  std::string text;  // one line that names the member, the value, the limit; clients receive at most 255 bytes
+  FailureCause cause = FailureCause::kUnknown;  // kUnknown: the usual cause of `failure`
   std::string node;                             // the failure's node; empty: no single node
   std::optional<Rank> rank;                     // the rank that caused it
   uint64_t limit = 0;                           // FailureFacts::limit
   friend bool operator==(const FailureReport&, const FailureReport&) = default;
 };
+// Returns why.cause, or the usual cause of why.failure if it is kUnknown.
 FailureCause CauseOf(const FailureReport& why);
+// Returns the facts for a client. A node name that does not fit is cut.
 FailureFacts FactsOf(const FailureReport& why);
-FailureReport ReportOf(const absl::Status& status, std::string_view what = "");  // "what: message" if `what` is given
+// Returns the report of an error that has no cause but its code. Its text is "what: message", or the message if `what`
+// is empty.
+FailureReport ReportOf(const absl::Status& status, std::string_view what = "");
 
 struct FormatVersions {
   uint32_t ring = 0, packet = 0, proto = 0, plan = 0;
   friend bool operator==(const FormatVersions&, const FormatVersions&) = default;
 };
 
-// Abilities of a side beyond the first version of the protocol. The other side uses only these; the numbers are part
-// of the wire format.
+// A Feature is an ability of planner or daemon beyond the first version of the protocol. The peer uses only features
+// that were announced. The numbers are part of the wire format.
 enum class Feature : uint32_t {
-  kSilence = 1,       // planner: weighs NeighbourSilent
-  kDerivedTeams = 2,  // both: JoinTeam and Prepare of classes other than kCommon
-  kStopping = 3,      // planner: Stopping
+  kSilence = 1,     // planner: handles NeighbourSilent
+  kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
+  kStopping = 3,    // planner: handles Stopping
 };
 using Features = std::set<Feature>;
 
-// A node as its daemon announces it.
+// A NodeAnnouncement describes a node to the planner.
 struct NodeAnnouncement {
   std::string name;
   Incarnation incarnation{0};
-  std::string worker_address;  // of the data plane, opaque
+  std::string worker_address;  // address of the data plane, opaque
   std::string version;         // version of the package
   FormatVersions formats;
   uint32_t cores = 1;
   uint64_t memory_limit_bytes = 0;
-  std::string admin_address;  // host:port of its admin service
+  std::string admin_address;  // host:port of the daemon's admin service
   std::string join_token;     // empty if none is configured
   Features features;
-  // The host and its boot, opaque: of two daemons with one name and one machine, the newer has replaced the other.
+  // The host and its boot, opaque. If two daemons have the same name and machine, the newer one has replaced the other.
   // Empty: not known.
   std::string machine;
 };
 
-// --- A team's content, as pushed ---
+// --- The layout of a team ---
 struct TeamNode {
   std::string name;
   Incarnation incarnation{0};
@@ -105,87 +112,92 @@ struct TeamNode {
 struct TeamLayout {
   TeamId id{0};
   TeamIdentity identity;
-  TeamId parent{0};             // 0: none; for a class's derived team: its team
+  TeamId parent{0};             // the team from which this one is derived, by its members or for a class; 0: none
   TeamShape shape;              // rank -> node index
   std::vector<TeamNode> nodes;  // by node index
   uint32_t window = 8;          // W: calls per edge; power of two
 };
-// Whether the layout is that of a team which its members derived from another; a class's derived team is not one.
-inline bool IsSubTeam(const TeamLayout& layout) {
-  return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity);
-}
+// Returns whether the team's members derived it from another team; false for a class's derived team.
+inline bool IsSubTeam(const TeamLayout& layout) { return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity); }
 
 // --- Daemon to planner ---
-struct RunningTeam {  // a team that a reconnecting daemon still has
+// A RunningTeam is a team that a reconnecting daemon still has.
+struct RunningTeam {
   TeamLayout layout;
   EpochId epoch{0};
-  std::vector<std::string> plans;  // encoded
+  std::vector<std::string> plans;  // EncodePlan
   bool broken = false;
   FailureReport why;  // if broken
-  // A next epoch that was prepared and is undecided; 0: none.
+  // The next epoch, if it was prepared and is undecided; 0: none.
   EpochId prepared_epoch{0};
 };
+// Register is a daemon's first message on each connection; the answer is Registered.
 struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
-  uint64_t term = 0;  // the highest that this daemon has received from a planner
+  uint64_t term = 0;  // the highest Registered::term that this daemon has received
 };
-struct JoinTeam {        // for a class's derived team: one per daemon, for all its ranks
-  uint64_t request = 0;  // daemon's own number, echoed in Abort for this join
+// JoinTeam is sent for each rank; for a class's derived team once per daemon, for all of its ranks.
+struct JoinTeam {
+  uint64_t request = 0;  // the daemon's number of this join, repeated in Prepare and Abort
   TeamIdentity identity;
   TeamId parent{0};
   Rank rank{0};
   uint32_t size = 0;
-  FailureReport last_failure;  // of a class's preceding attempt, if there was one
+  FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
 };
-struct CancelJoin {  // the client went away or timed out before its team was formed
+// CancelJoin withdraws a join, since the client has gone or timed out before the team was formed.
+struct CancelJoin {
   uint64_t request = 0;
   FailureReport why;
 };
+// An EdgeLabel is the label of an edge between two daemons. The receiving end of the edge issues it.
 struct EdgeLabel {
-  NodeIndex neighbour{0};  // the sender's peer on the edge
-  uint32_t label = 0;      // issued by the sender of this message
+  NodeIndex neighbour{0};  // the other end of the edge, as seen from the daemon that sends or gets this message
+  uint32_t label = 0;
 };
 struct PrepareReply {
   TeamId team{0};
   EpochId epoch{0};
   bool accepted = false;
   FailureReport why;                // if refused
-  std::vector<EdgeLabel> incoming;  // if accepted
+  std::vector<EdgeLabel> incoming;  // if accepted: labels that this daemon issues
   CallSeq started{0};               // S: number of calls started here (epoch switch)
 };
 struct CommitReply {
   TeamId team{0};
   EpochId epoch{0};
 };
-struct LeaveTeam {  // all ranks on this node have destroyed the team
+// LeaveTeam reports that all ranks on the node have destroyed the team.
+struct LeaveTeam {
   TeamId team{0};
 };
 struct TeamBroken {
   TeamId team{0};
   FailureReport why;
 };
-// A daemon receives nothing from a neighbor any more, and asks which node is lost: the planner also receives the
-// others' reports, and breaks teams. `silent` false: frames of the neighbor arrive again, or it is no neighbor any
-// more.
+// NeighbourSilent reports that a daemon receives nothing from a neighbor any more. The planner decides from the reports
+// of all daemons which node is lost, and breaks its teams. `silent` is false if frames of the neighbor arrive again, or
+// it is no neighbor any more.
 struct NeighbourSilent {
   Incarnation neighbour{0};
   bool silent = true;
   uint32_t living = 0;         // other neighbors whose frames arrive
-  std::vector<TeamId> teams;   // with an edge to it
-  uint64_t silent_ms = 0;      // time since its last frame
-  uint64_t others_due_ms = 0;  // time until other daemons that receive nothing from it must have reported it, too
+  std::vector<TeamId> teams;   // teams with an edge to the neighbor
+  uint64_t silent_ms = 0;      // time since the neighbor's last frame
+  uint64_t others_due_ms = 0;  // time by which other daemons that receive nothing from the neighbor have reported it
 };
-// The daemon takes no new teams any more, since it is about to end; `done`: it has left its teams, and ends now.
+// Stopping announces that the daemon is about to end and takes no new teams.
 struct Stopping {
-  bool done = false;
+  bool done = false;  // it has left its teams, and ends now
 };
-struct EpochQuery {  // a daemon holds a prepared epoch and has received no decision for a while
+// EpochQuery asks for the decision on a prepared epoch, which has not come for a while.
+struct EpochQuery {
   TeamId team{0};
   EpochId epoch{0};
 };
 
-// One call in flight at one node, for `coll list`.
+// A CallStatus describes a call in flight at one node, for `coll list`.
 struct CallStatus {
   TeamId team{0};
   CallSeq sequence{0};
@@ -197,26 +209,29 @@ struct CallStatus {
   // the waiting calls.
   Family waits_for = Family::kCommon;
 };
-// A rank's progress: it has taken part in all calls below `calls`. A rank that is in no node's CallStatus and has
-// `calls` at or below its sequence is missing there.
+// A RankProgress says that a rank has taken part in all calls below `calls`. A rank is missing in a call if no node's
+// CallStatus of this call lists it and its `calls` is at most the call's sequence.
 struct RankProgress {
   TeamId team{0};
   Rank rank{0};
   CallSeq calls{0};
 };
-// The parts into which the time of a call is split at one node, for one collective and size class.
+// A CallPart is a part of a call's time at one node. Histograms of them are kept by collective and size class.
 enum class CallPart : uint8_t {
   kCall = 0,     // for each rank: from its post to its completion
   kRanks = 1,    // from the node's first rank to its last
   kNetwork = 2,  // from the node's last rank to the end of the call there
 };
 inline constexpr int kCallPartCount = 3;
-std::string_view CallPartName(CallPart part);  // call, ranks, network
+// Returns "call", "ranks" or "network", or "unknown" for another number.
+std::string_view CallPartName(CallPart part);
+// A LatencyStatus is a histogram of the durations of one part of calls.
 struct LatencyStatus {
   Collective collective = Collective::kBarrier;
-  uint64_t bytes_min = 0, bytes_max = 0;  // the size class: a call's message, both ends included
+  uint64_t bytes_min = 0, bytes_max = 0;  // size class: the bytes of a call's message, both ends included
   CallPart part = CallPart::kCall;
-  // Same layout as in base/histogram.h, in nanoseconds; only buckets that are not empty, ascending.
+  // The fields have the layout of base/histogram.h, in nanoseconds. `buckets` has only those that are not empty,
+  // ascending.
   uint64_t sum_ns = 0, min_ns = 0, max_ns = 0;
   std::vector<std::pair<uint32_t, uint64_t>> buckets;
   friend bool operator==(const LatencyStatus&, const LatencyStatus&) = default;
@@ -238,37 +253,38 @@ struct StatusReply {
   DaemonStatus status;
 };
 
-// A part of a daemon's trace, the answer to TraceQuery.
+// TraceReply answers TraceQuery with consecutive records of the daemon's trace.
 struct TraceReply {
   uint64_t query = 0;
-  // An opaque name: daemons with the same one read the same clock (one kernel), so their times need no correction.
+  // An opaque name of the clock. Daemons with the same name read the same clock (one kernel), so their times need no
+  // correction.
   std::string clock;
-  int64_t now_ns = 0;   // that clock, when the part was taken; records' times are its readings
+  int64_t now_ns = 0;   // reading of that clock when the records were copied; their times are readings of it, too
   int64_t wall_ns = 0;  // the wall clock at the same moment, since 1970
-  uint64_t first = 0;   // number of the first record here; higher than requested: earlier ones are overwritten
+  uint64_t first = 0;   // number of the first record here; if higher than requested, earlier ones were overwritten
   uint64_t next = 0;    // number of the next record to be made
   bool off = false;     // the daemon keeps no trace
   std::string records;  // kTraceRecordBytes each, in the layout of docs/reference/instruments.md
   friend bool operator==(const TraceReply&, const TraceReply&) = default;
 };
 inline constexpr uint32_t kTraceRecordBytes = 32;
-inline constexpr uint32_t kTracePieceRecordsMax = 8192;  // in one TraceReply
+inline constexpr uint32_t kTracePieceRecordsMax = 8192;  // limit of records in one TraceReply
 
-// The measurements of the active daemon of a pair, the answer to MeasureQuery. If `why` is set, the measurements up
-// to the failure.
+// MeasureReply answers MeasureQuery with the measurements of the active daemon of a pair. If `why` is set, they are
+// those made before the failure.
 struct MeasureReply {
   uint64_t query = 0;
   FailureReport why;
-  uint32_t pings = 0;         // number that count
-  int64_t round_trip_ns = 0;  // the minimum
+  uint32_t pings = 0;         // number of measured round trips
+  int64_t round_trip_ns = 0;  // the shortest round trip
   int64_t round_trip_median_ns = 0;
-  // Time that this daemon and its peer take to send a small message, and to receive one: medians.
+  // Medians of the times that this daemon and its peer take to send a small message, and to receive one.
   int64_t send_ns = 0, receive_ns = 0;
   int64_t peer_send_ns = 0, peer_receive_ns = 0;
-  // Bytes that arrived at the peer in that time, once they came at a steady rate. 0: not measured.
+  // Bytes that arrived at the peer within bulk_ns after the bandwidth had become steady. 0: not measured.
   uint64_t bulk_bytes = 0;
   int64_t bulk_ns = 0;
-  bool bulk_steady = false;  // false: bytes or time ran out before the rate stopped growing
+  bool bulk_steady = false;  // false: the limit of bytes or time was reached while the bandwidth still grew
   friend bool operator==(const MeasureReply&, const MeasureReply&) = default;
 };
 
@@ -276,71 +292,78 @@ using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, Co
                                 EpochQuery, StatusReply, TraceReply, MeasureReply, NeighbourSilent, Stopping>;
 
 // --- Planner to daemon ---
+// Registered answers Register.
 struct Registered {
   bool accepted = false;
   FailureReport why;
   std::vector<TeamId> forgotten;  // teams of the Register message that are known to be over
   Features features;
   bool draining = false;  // an administrator drains the node
-  uint64_t term = 0;      // the planner's: grows with each of its starts, so that ids are never reused
+  uint64_t term = 0;      // number that grows with each start of the planner, so that ids are never reused
 };
+// Prepare requests the reservation of an epoch's resources; the answer is PrepareReply.
 struct Prepare {
   TeamLayout layout;
   EpochId epoch{0};
   std::vector<std::string> plans;  // EncodePlan
   uint64_t hash = 0;               // PlanHash over the concatenation
-  // The requests of this daemon that the team answers, by rank (first epoch only).
+  // The joins of this daemon that form the team, with their ranks (first epoch only).
   std::vector<std::pair<uint64_t, Rank>> requests;
-  FailureReport last_failure;  // of a class's preceding attempt, if there was one
+  FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
 };
+// Commit makes a prepared epoch valid; the answer is CommitReply.
 struct Commit {
   TeamId team{0};
   EpochId epoch{0};
   CallSeq first_call{0};            // the first call of this epoch
   std::vector<EdgeLabel> outgoing;  // labels that the neighbors issued for this daemon
 };
+// Abort drops a prepared epoch, or joins without one.
 struct Abort {
   TeamId team{0};
   EpochId epoch{0};  // epoch 1: the team is not formed
   FailureReport why;
-  std::vector<uint64_t> requests;  // joins that fail with it
-  // The cause is temporary: `requests` do not fail, but start again.
+  std::vector<uint64_t> requests;  // joins that fail with `why`
+  // The cause is temporary: the daemon sends the joins of `requests` again instead of failing them.
   bool again = false;
 };
-struct BreakTeam {  // e.g. one of its nodes is lost
+// BreakTeam makes all calls of the team fail, for example since one of its nodes is lost.
+struct BreakTeam {
   TeamId team{0};
   FailureReport why;
 };
-struct EndTeam {  // every node has left: drop it
+// EndTeam reports that every node has left the team, so that daemons need not report it any more.
+struct EndTeam {
   TeamId team{0};
 };
 struct StatusQuery {
   uint64_t query = 0;
-  bool latencies = false;  // include them
+  bool latencies = false;  // the reply shall have DaemonStatus::latencies
 };
 struct TraceQuery {
   uint64_t query = 0;
   uint64_t from = 0;     // number of the first requested record
-  uint32_t records = 0;  // at most; the daemon returns fewer in one part
+  uint32_t records = 0;  // limit of the records in the reply, which may have fewer
   int64_t last_ns = -1;  // >= 0: only records of the last `last_ns` nanoseconds
 };
-// Asks for a measurement to another node; both daemons are notified, with the same number. The active one begins and
-// answers. They are connected for that time, whether or not they are neighbors.
+// MeasureQuery requests a measurement between two nodes. Both daemons get it, with the same `query`; the active one
+// begins and answers. They are connected meanwhile, whether or not they are neighbors.
 struct MeasureQuery {
   uint64_t query = 0;
   TeamNode peer;
   bool active = false;
-  uint32_t pings = 0;           // number to make
-  int64_t ping_ns_max = 0;      // time limit for them, unless fewer than three were answered
-  uint64_t bulk_bytes_max = 0;  // bytes to send; 0: the rate is not measured
-  int64_t bulk_ns_max = 0;
-  int64_t timeout_ns = 0;  // for the whole measurement
+  uint32_t pings = 0;           // number of pings
+  int64_t ping_ns_max = 0;      // time limit of the pings; it does not hold before three were answered
+  uint64_t bulk_bytes_max = 0;  // limit of the bulk data in bytes; 0: bandwidth is not measured
+  int64_t bulk_ns_max = 0;      // time limit of the bulk data
+  int64_t timeout_ns = 0;       // time limit of the whole measurement
   friend bool operator==(const MeasureQuery&, const MeasureQuery&) = default;
 };
 inline constexpr uint32_t kMeasurePingsMax = 1'000;
 inline constexpr uint64_t kMeasureBytesMax = uint64_t{1} << 30;
 inline constexpr int64_t kMeasureNsMax = 60'000'000'000;
-struct Drain {  // accept no new teams
+// Drain makes the daemon accept no new teams, or accept them again.
+struct Drain {
   bool on = true;
 };
 

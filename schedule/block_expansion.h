@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expands one node's sequence for one segment of a block collective (blocks.h): the part that all expansions share.
-// expand_block_*.cc have trees, cycles, scans and pairs; folds.cc has ordered reductions.
+// Has the base classes of the expansions of block collectives (blocks.h). expand_block_*.cc derive those for trees,
+// cycles, scans and pairs, folds.cc that for ordered reductions.
 #ifndef COPSE_SCHEDULE_BLOCK_EXPANSION_H_
 #define COPSE_SCHEDULE_BLOCK_EXPANSION_H_
 
@@ -19,7 +19,8 @@
 
 namespace copse::schedule {
 
-// A list of copies that merges ranges adjacent at both ends into one run: the paper's message chains.
+// A RunList is a list of copies that merges ranges which are adjacent in both buffers into one run: the message chains
+// of the gatherv paper.
 class RunList {
  public:
   void Add(Buffer from, Buffer to, uint64_t bytes);
@@ -35,7 +36,7 @@ class RunList {
   std::vector<BufferRun> runs_;
 };
 
-// One call at one node, whose sequence is written to `out_`. `call` must outlive it.
+// A NodeExpansion writes one node's sequence in one call to `out_`. `call` must outlive it.
 class NodeExpansion {
  protected:
   explicit NodeExpansion(const BlockCall& call)
@@ -50,7 +51,7 @@ class NodeExpansion {
         position_(order_.PositionOf(node_)),
         out_(plan_, call.node) {}
 
-  // Returns the nodes that follow this one, or precede it, by `distance` positions.
+  // Return the node that follows (precedes) this one by `distance` <= n_ positions.
   uint32_t At(uint32_t distance) const { return order_.NodeAt((position_ + distance) % n_); }
   uint32_t Before(uint32_t distance) const { return order_.NodeAt((position_ + n_ - distance) % n_); }
   bool IsHere(uint32_t rank) const { return shape_.NodeOf(Rank(rank)).value() == node_; }
@@ -72,18 +73,19 @@ class NodeExpansion {
   SequenceBuilder out_;
 };
 
-// One call at one node for one segment: the places of blocks, and the steps that several collectives have in common.
+// A BlockExpansion writes one node's sequence for one segment. It finds the places of blocks, and has the steps that
+// several collectives share.
 class BlockExpansion : protected NodeExpansion {
  public:
   BlockExpansion(const BlockCall& call, const Slice& slice) : NodeExpansion(call), slice_(slice) {}
 
  protected:
-  // Positions [begin, begin + count) of the cycle.
+  // An Interval is the positions [begin, begin + count) of the packed order, modulo the number of nodes.
   struct Interval {
     uint32_t begin = 0;
     uint32_t count = 0;
   };
-  // The bytes of a rank's block that lie in the slice.
+  // A BlockRange is the bytes of a rank's block that lie in the slice.
   struct BlockRange {
     uint32_t rank = 0;
     uint64_t offset = 0;  // into the block
@@ -95,19 +97,20 @@ class BlockExpansion : protected NodeExpansion {
   uint64_t Clip(uint64_t at) const { return std::clamp(at, slice_.begin, slice_.end) - slice_.begin; }
   uint64_t Bytes(const Interval& interval) const;
   uint32_t SliceBytes() const { return static_cast<uint32_t>(slice_.bytes()); }
-  // Calls f(range) for each range of a block in packed bytes [begin, end).
+  // Calls f(range) for each block's range in packed bytes [begin, end), or in the interval's part of the slice, in
+  // packed order.
   template <typename F>
   void ForEachRange(uint64_t begin, uint64_t end, F f) const;
   template <typename F>
   void ForEachRange(const Interval& interval, F f) const;
-  // Calls f(offset in the block, bytes) for the range of [at, at + bytes) that is in the slice.
+  // Calls f(offset from `at`, bytes) for the range of [at, at + bytes) that is in the slice, unless it is empty.
   template <typename F>
   void InSlice(uint64_t at, uint64_t bytes, F f) const;
 
   // --- Ranks' buffers ---
 
   Buffer Sends(uint32_t local, uint64_t offset) const { return {Place::kRankSend, local, offset}; }
-  // Returns the block for or from `rank` in local rank `local`'s buffers that have one block per rank.
+  // Return the block to (from) `rank` in local rank `local`'s send (receive) buffer, if that has one block per rank.
   Block BlockTo(uint32_t local, uint32_t rank) const { return BlockIn(call_.ranks[local].send, rank); }
   Block BlockFrom(uint32_t local, uint32_t rank) const { return BlockIn(call_.ranks[local].receive, rank); }
   Buffer PlaceTo(uint32_t local, uint32_t rank, uint64_t offset) const {
@@ -125,22 +128,24 @@ class BlockExpansion : protected NodeExpansion {
   void CopySlice(Buffer from, Buffer to) {
     if (slice_.bytes() > 0) out_.CopyRuns({{from, to, slice_.bytes()}});
   }
-  // Packs the local ranks' contributions to `to`, in rank order.
+  // Adds the copies that pack the local ranks' contributions at `to`, in rank order.
   void PackOwn(Buffer to, RunList* runs) const;
-  // Copies the interval, packed in `from`, to local rank `local`'s receive buffer.
+  // Adds the copies of the interval's blocks, packed at `from`, to local rank `local`'s receive buffer. The rank's own
+  // block is left out if it is in place.
   void Deliver(uint32_t local, const Interval& interval, Buffer from, RunList* runs) const;
-  // `lands`: it is all that came from one neighbor in phase kDown, and nothing else reads it.
+  // Copies the interval's blocks, packed at `from`, to all local ranks. `lands`: they are the whole message of one
+  // neighbor in phase kDown, and nothing else reads it.
   void DeliverToAll(const Interval& interval, Buffer from, bool lands);
   // Copies the local ranks' blocks of the reduced slice, which begins at `from`, to their receive buffers.
   void DeliverReduced(Buffer from);
-  // Whether a message of `bytes` bytes is sent at all; an empty one only where neighbors meet (kSegmentsApartMax).
+  // Returns whether a message of `bytes` bytes is sent; an empty one is only where neighbors meet (kSegmentsApartMax).
   bool Goes(uint64_t bytes) const { return bytes > 0 || slice_.meets; }
-  // Sends the runs' data, if Goes(bytes), and empties the list: from its place if it is contiguous, else packed in
-  // scratch.
+  // Sends the data of `*runs`, which pack `bytes` bytes at the begin of scratch, if Goes(bytes), and empties the list.
+  // A single run is sent from its source, without a copy.
   void SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes);
 
   const Slice slice_;
-  uint64_t send_base_ = 0;  // where the local ranks' contributions begin in their send buffers
+  uint64_t send_base_ = 0;  // offset of the local ranks' contributions in their send buffers
 
  private:
   Block BlockIn(const BlockList* list, uint32_t rank) const {
@@ -148,20 +153,21 @@ class BlockExpansion : protected NodeExpansion {
   }
 };
 
-// The expansions of one segment, by the plan's structure. They take the collectives that such plans carry.
+// Return the node's sequence for one segment. ExpandOnTree takes gather, scatter, allgather and reduce_scatter,
+// ExpandOnCycle the latter two, ExpandScan scan and exscan. Errors: those of ExpandBlocks.
 NodeSequence ExpandOnTree(const BlockCall& call, const Slice& slice);
 NodeSequence ExpandOnCycle(const BlockCall& call, const Slice& slice);
 absl::StatusOr<NodeSequence> ExpandScan(const BlockCall& call, const Slice& slice);
 absl::StatusOr<NodeSequence> ExpandAlltoall(const BlockCall& call, const Slice& slice);
 
-// Gathers the local ranks' contributions, which begin at `send_base` of their buffers, to the plan's root node, and
-// broadcasts the whole down again. Returns where it lies at this node, and the steps so far.
+// Writes the steps that gather all ranks' contributions, from offset `send_base` in their send buffers, to the plan's
+// root node and broadcast them to all nodes. Returns the place of the packed contributions at this node, and the steps.
 std::pair<Buffer, SequenceBuilder> GatherEverywhere(const BlockCall& call, const Slice& slice, uint64_t send_base);
 
 template <typename F>
 void BlockExpansion::ForEachRange(uint64_t begin, uint64_t end, F f) const {
   if (begin >= end) return;
-  // Binary search for the last position that begins at or before `begin`.
+  // This binary search finds the last position that begins at or before `begin`.
   uint32_t low = 0;
   uint32_t high = n_;
   while (high - low > 1) {

@@ -14,7 +14,7 @@
 namespace copse::schedule {
 namespace {
 
-// Lays blocks out back to back.
+// Returns blocks of these lengths, back to back.
 BlockList ListOf(const std::vector<uint64_t>& bytes) {
   BlockList list;
   list.reserve(bytes.size());
@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* p
                                                    AbslView(CollectiveName(arguments.collective))));
   }
   RETURN_IF_ERROR(CheckCounts(arguments, shape->size(), counts));
-  // The metadata exchange needs room for the counts.
+  // A call whose counts not all ranks know runs by the plan for the longest blocks, whose chunks have room for the
+  // metadata exchange.
   const bool tells =
       (!counts.by_rank.empty() || !counts.by_pair.empty()) && PlanBytesOf(arguments, shape->size()) == kCallBytesMax;
   if (tells && plan->bytes_max < kMessageBytesMax) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of a block collective as seen with the counts of all ranks known: the form that prices and simulations
-// run. It is cut and expanded as in the daemons, which find out some of the counts during the call.
+// Cuts and expands one call of a block collective with the counts of all ranks known, for cost model and simulations.
+// The daemons cut and expand it equally, but learn some of the counts during the call.
 #ifndef COPSE_SCHEDULE_BLOCK_PROGRAM_H_
 #define COPSE_SCHEDULE_BLOCK_PROGRAM_H_
 
@@ -19,17 +19,19 @@
 
 namespace copse::schedule {
 
-// The counts of an irregular call, in bytes. A regular call needs none.
+// BlockCounts holds the block lengths of an irregular call, in bytes. A regular call has none.
 struct BlockCounts {
   std::vector<uint64_t> by_rank;  // gatherv, scatterv, allgatherv, reduce_scatterv: each rank's block
   std::vector<uint64_t> by_pair;  // alltoallv: the block from rank s to rank r is at s * ranks + r
 };
 
-// A BlockProgram is immutable. In every buffer that has several blocks, they lie in rank order, back to back.
+// A BlockProgram is one call of a block collective on all nodes. It is immutable. In every buffer that has several
+// blocks, they lie in rank order, back to back.
 class BlockProgram {
  public:
-  // `*plan` (verified) and `*shape` must outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, or
-  // plan or counts do not fit it.
+  // `*plan` (verified) and `*shape` must outlive the program. Errors: INVALID_ARGUMENT if the collective has no blocks,
+  // the plan is for another one or for too short blocks, or a list of `counts` does not have the size that the
+  // collective needs.
   static absl::StatusOr<std::unique_ptr<BlockProgram>> Create(const Plan* plan, const ShapeIndex* shape,
                                                               const CallArguments& arguments, BlockCounts counts = {});
 
@@ -48,16 +50,16 @@ class BlockProgram {
   uint64_t chunk_count() const { return notes_chunks_ + data_chunks_; }
   uint64_t notes_chunk_count() const { return notes_chunks_; }
   uint32_t SegmentsOf(uint64_t chunk) const;
-  // Returns the total over all chunks.
+  // Returns the number of segments in all chunks.
   uint64_t segment_count() const;
-  // Returns the node's sequences, one per segment. Errors: those of ExpandBlocks.
+  // Returns the node's sequences, one per segment of the chunk. Errors: those of ExpandBlocks.
   absl::StatusOr<std::vector<NodeSequence>> SequencesOf(uint64_t chunk, NodeIndex node) const;
 
-  // --- The daemons' own memory of the call ---
+  // --- The metadata of each node's daemon (Place::kNotes) ---
   uint64_t NotesBytes() const;
-  // The node's metadata before the call: what it sends to its peers.
+  // Returns the node's metadata before the call, which has the counts or notes that it sends to other nodes.
   std::vector<uint8_t> NotesOf(NodeIndex node) const;
-  // The metadata after the call, for gatherv and scatterv, where it matters; empty for other collectives.
+  // Returns each node's metadata after the call if the root sends all counts (gatherv, scatterv); otherwise nothing.
   std::vector<uint8_t> NotesInTheEnd() const;
 
  private:

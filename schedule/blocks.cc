@@ -16,7 +16,8 @@ bool HasOwners(const Plan& plan) {
          (plan.collective == Collective::kAllgather && DistancesOf(plan).size() <= 1);
 }
 
-// Returns the largest number of distances below `n` that have one bit in common.
+// Returns the largest number of distances below `n` that have one bit in common. It is the number of streams in the
+// longest message of a round if nodes forward (PassesOn).
 uint32_t PassedOnMax(uint32_t n) {
   uint32_t most = 1;
   for (uint32_t bit = 1; bit < n; bit *= 2) {

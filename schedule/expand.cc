@@ -14,8 +14,8 @@
 namespace copse::schedule {
 namespace {
 
-// A call at one node: the nodes it receives from and sends to on the way to the root (up) and back (down), children
-// in order. On a tree the two are the same.
+// Directed holds a node's parent and children in one call, on the way to the root (up) and back (down); children are in
+// order. On a tree the two ways have the same nodes.
 struct Directed {
   uint32_t up_parent = kNobody;
   std::vector<uint32_t> up_children;
@@ -23,8 +23,8 @@ struct Directed {
   std::vector<uint32_t> down_children;
 };
 
-// Directs a call round a cycle. All data moves forward: sums begin behind the root and end at it, results start from
-// it and end before it.
+// Directs a call around a cycle. All data is sent forward: sums begin at the node after the root and end at the root;
+// results begin at the root and end at the node before it.
 Directed DirectOnCycle(const Plan& plan, const NodeView& view) {
   const absl::Span<const uint32_t> cycle = CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());
@@ -71,7 +71,7 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
   }
   out.Wait(kDown);
   if (at_root && view.local_ranks > 1) {
-    // The root rank gets a copy, so that a late rank on this node does not hold it up.
+    // The message is copied, so that the root rank is done before late ranks on this node have got it.
     out.Copy(source, {Place::kScratch});
     source = {Place::kScratch};
   }
@@ -90,7 +90,7 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
   return out.End();
 }
 
-// Barrier, reduce and allreduce: up to the root; except for reduce, down again.
+// Expands barrier, reduce and allreduce: up to the root and, except for reduce, down again.
 NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const NodeView& view, Collective collective) {
   const Directed to = Direct(plan, index, view);
   SequenceBuilder out(plan, view.node);
@@ -132,9 +132,10 @@ NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const Nod
   return out.End();
 }
 
-// Returns the operands of a round in node order, so that all nodes that combine the same contributions get the same
-// bits. Only a node that receives from children, whose operands no other node combines, may have more operands than
-// the ALU takes at once; then the accumulator, in which the result grows, has to be first.
+// Returns the operands of a round in node order, so that all nodes that reduce the same contributions get equal bits.
+// Only a node that just receives in the round, from nodes whose values no other node reduces, may have more operands
+// than the ALU takes at once. Then the node's own value has to be first, since the ALU overwrites it with the result of
+// the first batch.
 std::vector<Buffer> RoundOperands(uint32_t node, std::vector<uint32_t> from) {
   const Buffer own{Place::kScratch};
   std::sort(from.begin(), from.end());
@@ -207,7 +208,8 @@ TreeIndex::TreeIndex(const Plan& plan) {
   enter_.assign(n, 0);
   leave_.assign(n, 0);
   children_.resize(n);
-  // Depth-first search without recursion: `next` is the place in a vertex's neighbor list.
+  // Depth-first search without recursion: `path` holds the vertices from the root, each with its next place in the
+  // neighbor list.
   std::vector<std::pair<uint32_t, size_t>> path;
   uint32_t clock = 0;
   path.emplace_back(plan.root_node.value(), 0);

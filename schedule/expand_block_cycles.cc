@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expansions along cycles.
+// Expands allgather and reduce_scatter along cycles.
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +32,7 @@ class CycleExpansion : BlockExpansion {
   void ReduceScatter();
 };
 
-// The segment's owner sends it round the ring.
+// Sends the segment from its owner around the ring.
 void CycleExpansion::AllgatherByRing() {
   if (slice_.bytes() == 0) return out_.Wait(kDown);
   uint32_t owner = 0;
@@ -59,8 +59,8 @@ void CycleExpansion::AllgatherByRing() {
   DeliverToAll({owner, 1}, from, is_last && distance > 0 && IsPut(slice_.bytes()));
 }
 
-// After the rounds of distances 1, 2, ..., s a node has the blocks of 2 s nodes: its own and those before it, in
-// scratch by falling position.
+// After the rounds of distances 1, 2, ..., s a node has in scratch the blocks of itself and of the 2 s - 1 nodes before
+// it, by falling position.
 void CycleExpansion::AllgatherByDoubling() {
   out_.Wait(0);
   RunList runs;
@@ -89,7 +89,7 @@ void CycleExpansion::AllgatherByDoubling() {
   Copy(&runs);
 }
 
-// The segment travels to its owner, and every node adds its contribution on the way.
+// Reduces the segment along its owner's tree (CycleTreeAt): every node sends the sum over its subtree to its parent.
 void CycleExpansion::ReduceScatter() {
   if (slice_.bytes() == 0) return out_.Wait(kUp);
   uint32_t owner_rank = 0;

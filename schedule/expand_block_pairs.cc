@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expansions of alltoall(v).
+// Expands alltoall and alltoallv.
 #include <algorithm>
 #include <utility>
 
@@ -10,8 +10,8 @@
 namespace copse::schedule {
 namespace {
 
-// A stream is the blocks of one node's ranks for another's, by sender and then by receiver, with a PairNote before
-// them. Calls f(local rank, rank of `node`) for each block of the stream to `node`, or from it, until f returns false.
+// Calls f(local rank, rank of `node`) for each block of the stream to `node` (or from it, if `sends` is false), until f
+// returns false. A stream is the blocks of one node's ranks for another node's ranks, by sender and then by receiver.
 template <typename F>
 void ForEachInStream(const ShapeIndex& shape, uint32_t node, size_t local_ranks, bool sends, F f) {
   const absl::Span<const Rank> others = shape.RanksOf(NodeIndex(node));
@@ -34,14 +34,14 @@ class PairExpansion : BlockExpansion {
   }
 
  private:
-  // Packs the local ranks' data for node `to`, within the slice, into `target`. Returns its bytes.
+  // Adds the copies that pack the slice of the stream to node `to` at `target`. Returns its bytes.
   uint64_t PackFor(uint32_t to, Buffer target, RunList* runs) const;
-  // Returns the bytes of the slice from node `from`, and adds the copies from where it lies to the ranks, if `runs`
-  // is set.
+  // Returns the bytes of the slice of the stream from node `from`. If `runs` is set, adds the copies from `lies`, where
+  // the data begins, to the local ranks' receive buffers.
   uint64_t ReceivedFrom(uint32_t from, RunList* runs, Buffer lies = {}) const;
   // Adds the copies among the local ranks, within the slice.
   void CopyLocally(RunList* runs) const;
-  // Returns the bytes of the slice from one position to another, for equal blocks.
+  // Returns the bytes of the slice of the stream from one position to another, for equal blocks.
   uint64_t StreamBytes(uint32_t from, uint32_t to) const;
   void ByPairs();
   void ByDoubling();
@@ -82,7 +82,7 @@ void PairExpansion::CopyLocally(RunList* runs) const {
   ForEachInStream(shape_, node_, own_ranks_.size(), true, [&](uint32_t l, uint32_t to) {
     const uint32_t m = shape_.LocalIndexOf(Rank(to));
     const uint32_t from = own_ranks_[l].value();
-    // A mismatch of the lists is reported after the first segment; until then the shorter length holds.
+    // If the ranks' lists differ, the call fails after the first segment; until then the shorter length holds.
     const uint64_t bytes = std::min(BlockTo(l, to).bytes, BlockFrom(m, from).bytes);
     InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
       runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
@@ -92,8 +92,8 @@ void PairExpansion::CopyLocally(RunList* runs) const {
   });
 }
 
-// The data that a node's ranks have for one another is a stream, too, so that no segment copies more of it than of
-// others.
+// Exchanges the slice of each stream directly. The stream from the node to itself is cut like the others, so that its
+// copies are spread evenly over the segments.
 void PairExpansion::ByPairs() {
   const uint64_t note_bytes = call_.has_notes && slice_.begin == 0 ? sizeof(PairNote) : 0;
   std::vector<uint32_t> awaited;
@@ -133,14 +133,15 @@ uint64_t PairExpansion::StreamBytes(uint32_t from, uint32_t to) const {
   return Clip(pairs * sizes_.Of(0));
 }
 
-// In the round of distance s every node passes on the streams whose way has the bit s, by ascending way: a stream
-// travels its way bit by bit, from the lowest. Before that round the part of its way below s is behind it.
+// A stream's way is the number of positions from its sender to its receiver. It is forwarded along the bits of its way,
+// from the lowest: in the round of distance s every node forwards the streams whose way has the bit s, by ascending
+// way. Before that round a stream has covered the bits below s (`behind`).
 void PairExpansion::ByDoubling() {
   out_.Wait(0);
   RunList runs;
   CopyLocally(&runs);
   Copy(&runs);
-  std::vector<Buffer> lies(n_);  // by way: place of the stream at this node; kNone: it begins here
+  std::vector<Buffer> lies(n_);  // by way: place of the stream at this node; kNone: this node is its sender
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
     ++round;
@@ -170,7 +171,7 @@ void PairExpansion::ByDoubling() {
   Copy(&runs);
 }
 
-// Returns the note of the stream between this node and the one at `position`.
+// Returns the note of the stream to the node at `position` (or from it, if `sends` is false), without bytes_max.
 PairNote NoteOfStream(const BlockCall& call, uint32_t position, bool sends) {
   const ShapeIndex& shape = call.sizes->shape();
   PairNote note;

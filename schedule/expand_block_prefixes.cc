@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expansions of scan and exscan.
+// Expands scan and exscan.
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -25,18 +25,19 @@ class PrefixExpansion : BlockExpansion {
   }
 
  private:
-  // Where the second half of scratch begins: sums lie there, behind all segments of a chunk.
+  // Offsets of the second and of the last third of scratch (kScanScratchBytes). Sums and prefixes lie there, while the
+  // first third has the chunk's segments.
   static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
   static constexpr uint64_t kThird = 2 * kOtherHalf;
 
   Buffer Result(uint32_t local) const { return {Place::kRankRecv, local, slice_.begin}; }
-  // Leaves `before` with `own` added in `running`. `before`: kNone if there is nothing.
+  // Reduces `before` and `own` to `running`, or copies `own` there if the place of `before` is kNone.
   void Add(Buffer before, Buffer own, Buffer running) {
     if (before.place == Place::kNone) return CopySlice(own, running);
     out_.Reduce({before, own}, running, SliceBytes());
   }
-  // Delivers the prefixes to the local ranks. `before` is the sum over all ranks before this node (kNone: there are
-  // none); the sum including this node's ranks is left in `running`.
+  // Delivers the prefixes to the local ranks. `before` is the sum over all ranks before this node's (kNone: there are
+  // none); the sum that includes this node's ranks is left in `running`.
   void DeliverPrefixes(Buffer before, Buffer running);
   void ByChain();
   void ByDoubling();
@@ -74,14 +75,15 @@ void PrefixExpansion::ByChain() {
   if (position_ + 1 < n_) out_.SendTo(At(1), kDown, running, SliceBytes());
 }
 
-// After the rounds of distances 1 to s, `window` is the sum of the 2 s nodes up to this one, `before` without it.
+// After the rounds of distances 1 to s, `window` is the sum over the last 2 s nodes up to and with this one, and
+// `before` is the sum over these nodes without this one.
 void PrefixExpansion::ByDoubling() {
   out_.Wait(0);
   const Buffer window{Place::kScratch};
   if (own_ranks_.size() > 1) {
     out_.Reduce(OwnOperands(), window, SliceBytes());
   } else {
-    // A plain copy: a logical operation would make a 0 or 1 of the value.
+    // The value is copied, since a logical operation would turn it into 0 or 1.
     CopySlice(Sends(0, slice_.begin), window);
   }
   Buffer before;
@@ -105,7 +107,7 @@ void PrefixExpansion::ByDoubling() {
   DeliverPrefixes(before, window);
 }
 
-// Every node gets all contributions and reduces them in rank order for its own ranks.
+// Gathers all contributions at every node, which reduces them in rank order and delivers the prefixes of its own ranks.
 absl::Status PrefixExpansion::ByGathering() {
   const uint64_t each = slice_.bytes();
   if (each == 0) {
@@ -117,13 +119,13 @@ absl::Status PrefixExpansion::ByGathering() {
         absl::StrCat("scan: ranks' order is not the nodes', and they are too many (ranks=", shape_.size(),
                      ", bytes=", each, ", limit=", kScanSegmentBytesMax, " bytes together)"));
   }
-  // All ranks' packed slices are gathered as equal blocks.
+  // All ranks' contributions to the slice are gathered as equal blocks.
   const BlockSizes equal(&order_, &shape_, each);
   BlockCall gather = call_;
   gather.sizes = &equal;
   auto [packed, steps] = GatherEverywhere(gather, {0, equal.total()}, slice_.begin);
   out_ = std::move(steps);
-  // The gathered slices may lie in scratch, so the sums lie behind them.
+  // The gathered contributions may lie in scratch, so the sums lie behind them.
   const Buffer running{Place::kScratch, 0, kOtherHalf};
   Buffer before;
   for (uint32_t r = 0; r < shape_.size(); ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expansions of blocks and counts along trees.
+// Expands block collectives, and the broadcast of counts, along trees.
 #include <algorithm>
 #include <utility>
 
@@ -37,16 +37,17 @@ class TreeExpansion : BlockExpansion {
   SequenceBuilder TakeSteps() { return std::move(out_); }
 
  private:
-  // A neighbor other than the parent, with the interval of the nodes below it.
+  // A Branch is a child, with the interval of the nodes in its subtree and their bytes in the slice.
   struct Branch {
     uint32_t node;
     Interval interval;
     uint64_t bytes;
   };
 
-  // Returns the interval of the nodes below the link from `node` to `towards`; the whole cycle if that is kNobody.
+  // Returns the interval of the nodes on `node`'s side of the link to its neighbor `towards`; all nodes if that is
+  // kNobody.
   Interval Below(uint32_t node, uint32_t towards) const;
-  // Returns the offset of the bytes that begin at position `begin` in the message of `outer`.
+  // Returns the offset of the blocks of position `begin` in a message with the blocks of `outer`.
   uint64_t OffsetIn(const Interval& outer, uint32_t begin) const {
     return Bytes({outer.begin, (begin + n_ - outer.begin) % n_});
   }
@@ -54,7 +55,7 @@ class TreeExpansion : BlockExpansion {
   uint32_t ParentTowards(uint32_t root_node) const { return call_.index->Towards(node_, root_node); }
   uint32_t RootNode() const { return shape_.NodeOf(Rank(call_.root)).value(); }
   void AwaitChildren(const std::vector<Branch>& children);
-  // Packs the node's blocks and its children's in scratch, in the interval's order.
+  // Adds the copies that pack the node's and its children's blocks in scratch, in the interval's order.
   void Assemble(const Interval& interval, const std::vector<Branch>& children, RunList* runs) const;
 
   void Gather();
@@ -67,7 +68,7 @@ TreeExpansion::Interval TreeExpansion::Below(uint32_t node, uint32_t towards) co
   const TreeIndex& index = *call_.index;
   if (towards == kNobody) return {0, n_};
   if (index.Parent(node) == towards) return {index.Enter(node), index.Leave(node) - index.Enter(node)};
-  // Seen from below, the link leads to all nodes except those below `towards`.
+  // `towards` is a child of `node`, so the interval is all nodes except those in the subtree of `towards`.
   const uint32_t enter = index.Enter(towards);
   const uint32_t leave = index.Leave(towards);
   return {leave % n_, n_ - (leave - enter)};

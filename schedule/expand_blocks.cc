@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that all block collectives share, and the choice of the expansion.
+// Implements the steps that block collectives share, and selects the expansion.
 #include <utility>
 
 #include "absl/status/status.h"

@@ -34,7 +34,7 @@ Collective PlanCollectiveOf(const CallArguments& arguments) {
   return FoldsInOrder(arguments) ? Collective::kAlltoall : PlanCollective(arguments.collective);
 }
 
-// --- How the call is cut ---
+// --- FoldSchedule: the cutting of the call ---
 
 FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes)
     : message_bytes_(message_bytes), nodes_(plan.node_count), segments_per_chunk_(SegmentsPerChunk(plan)) {
@@ -50,7 +50,7 @@ FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective
   const uint64_t segment_bytes = in_parts_ ? nodes_ * slice_ : slice_;
   segments_ = std::max<uint64_t>(1, (message_bytes + segment_bytes - 1) / segment_bytes);
   if (in_parts_) {
-    // Equal parts: the last segment does not leave some nodes with less.
+    // Slices are made equal, so that the last segment does not leave some nodes with less work.
     const uint64_t slices = segments_ * nodes_;
     slice_ = RoundedUp((message_bytes + slices - 1) / slices, kSegmentUnitBytes);
   }
@@ -85,7 +85,7 @@ void FoldSchedule::OnOver(uint64_t index) {
   Learn();
 }
 
-// Results follow their contributions; contributions follow the results whose place in the metadata they take.
+// Results may start after their contributions, and contributions after the results whose memory they reuse.
 void FoldSchedule::Learn() {
   if (!in_parts_) {
     known_ = pairs_;
@@ -112,7 +112,7 @@ uint64_t FoldSchedule::notes_bytes() const {
   return in_parts_ ? std::min(pairs_, kNoteSlots) * segments_per_chunk_ * slice_ : 0;
 }
 
-// --- The node's sequence ---
+// --- FoldExpansion: the node's sequence ---
 
 namespace {
 
@@ -178,14 +178,15 @@ class FoldExpansion : NodeExpansion {
     const uint64_t low = std::max(begin, slice.begin);
     return {low, std::max(low, std::min(begin + sizes_.Of(rank), slice.end))};
   }
-  // Whether a rank of the node gets some of the slice's result.
+  // Returns whether a rank of the node gets some of the slice's result.
   bool Wants(uint32_t node, const Slice& slice) const {
     if (call_.collective == Collective::kReduce) return shape_.NodeOf(Rank(call_.root)).value() == node;
     if (call_.collective != Collective::kReduceScatter) return true;
     const absl::Span<const Rank> ranks = shape_.RanksOf(NodeIndex(node));
     return std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) { return OfBlock(rank.value(), slice).bytes() > 0; });
   }
-  // Whether contributions of `from`'s ranks enter a result that a rank of `to` gets.
+  // Returns whether contributions of ranks of node `from` are operands of a result that a rank of another node, `to`,
+  // gets.
   bool Uses(uint32_t from, uint32_t to, const Slice& slice) const {
     if (from == to || slice.bytes() == 0 || !Wants(to, slice)) return false;
     return !IsPrefix() || shape_.RanksOf(NodeIndex(from)).front() < shape_.RanksOf(NodeIndex(to)).back();
@@ -227,7 +228,7 @@ class FoldExpansion : NodeExpansion {
   void AddAll(const Slice& slice) {
     for (uint32_t r = 0; r < shape_.size(); ++r) operands_.push_back(ContributionOf(r, slice));
   }
-  // Combines the operands collected so far into `to`, which becomes the first operand of the next reduction.
+  // Reduces the operands collected so far to `to`, which becomes the first operand of the next reduction.
   void Flush(Buffer to, const Slice& slice) {
     if (operands_.size() == 1) {
       if (!(operands_[0] == to)) out_.CopyRuns({{operands_[0], to, slice.bytes()}});
@@ -267,7 +268,7 @@ class FoldExpansion : NodeExpansion {
       if (exclusive) Flush(sum, slice);
       operands_.push_back(ContributionOf(r, slice));
       if (exclusive) {
-        // The result may lie where the contribution does, so that is added first.
+        // In place, the result overwrites the rank's contribution, which therefore is added first.
         if (r != last) Flush(next, slice);
         out_.CopyRuns({{sum, result, slice.bytes()}});
         std::swap(sum, next);
@@ -280,7 +281,7 @@ class FoldExpansion : NodeExpansion {
 
   const FoldSchedule& schedule_;
   const uint64_t segment_;
-  Slice packed_;  // slice whose contributions lie packed in scratch
+  Slice packed_;  // slice for which scratch holds the packed contributions of the local ranks
   std::vector<Buffer> operands_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordered reductions, for operations that round: contributions are combined in rank order, whatever the plan, so
-// results are reproducible. They run by the plan of alltoall: each node sends its ranks' contributions to a slice of
-// the message to the nodes that combine it.
+// Cuts and expands ordered reductions, for operations that round: contributions are reduced in rank order for any plan,
+// so results are reproducible. They run by the plan of alltoall: each node sends its ranks' contributions to a slice of
+// the message to the nodes that reduce it.
 #ifndef COPSE_SCHEDULE_FOLDS_H_
 #define COPSE_SCHEDULE_FOLDS_H_
 
@@ -18,59 +18,65 @@
 
 namespace copse::schedule {
 
-// Whether the call needs an ordered reduction: a sum or product that rounds, with kReproducible. Precondition: type
-// and operation were checked.
+// Returns whether the call needs an ordered reduction: a sum or product of a floating-point or complex type with
+// kReproducible. Precondition: type and operation were checked.
 bool FoldsInOrder(const CallArguments& arguments);
-// Returns the collective class of the call, and the collective whose plans it runs by: FamilyOf and PlanCollective,
-// unless it is an ordered reduction.
+// Return the collective class of the call, and the collective whose plans it runs by: those of alltoall for an ordered
+// reduction, otherwise FamilyOf and PlanCollective.
 Family FamilyOfCall(const CallArguments& arguments);
 Collective PlanCollectiveOf(const CallArguments& arguments);
 
-// The chunk that a call of the port carries.
+// A FoldChunk is the data of one call of the port.
 struct FoldChunk {
-  bool results = false;  // the second of the pair's two chunks
+  bool results = false;  // the chunk sends results; false: contributions
   uint64_t first_segment = 0;
   uint32_t segments = 0;
-  uint64_t notes_offset = 0;  // offset in the metadata of the results of its first segment
+  uint64_t notes_offset = 0;  // offset of the first segment's result in Place::kNotes
 };
 
-// Cuts a call with an ordered reduction and orders its chunks; the same on all nodes.
+// A FoldSchedule cuts a call with an ordered reduction and orders its chunks, equally on all nodes.
 //
-// Directly: every node with a result to deliver gets all contributions to a slice and combines them itself. There is
-// one message for each pair of nodes, and everything received is contributions.
+// A short message, and any of other collectives than reduce and allreduce, is reduced directly: every node with a
+// result to deliver gets all contributions to a slice and reduces them. A segment has one slice.
 //
-// In parts, for reduce and allreduce beyond one slice: a segment has a slice for each node. In a first chunk each node
-// gets the contributions to its own slice and combines them in its metadata; in a second one it sends the results to
-// the nodes that need them. So no node receives more than the message and the contributions it has to combine. Two
-// chunks of contributions are in flight before the results of the first one are asked for, and results not sent yet
-// take kNoteSlots chunks at most.
+// Otherwise the message is reduced in parts: a segment has a slice for each node, and chunks come in pairs. In the
+// first chunk of a pair each node gets the contributions to its own slices and reduces them into Place::kNotes; in the
+// second one it sends the results to the nodes that need them. So no node receives more than the message and the
+// contributions that it has to reduce. Two chunks of contributions come before the first results, and the results that
+// are not sent yet take at most kNoteSlots chunks of memory.
 //
-// Order of calls: OnOver once for each chunk that At has returned, in any order.
+// Order of calls: OnOver once for each chunk that has ended, in any order. Thread-compatible.
 class FoldSchedule {
  public:
-  // `message_bytes`: the buffer's length; for reduce_scatter, that of all blocks together. `*shape` is not kept.
+  // `message_bytes` is the length of the result; for reduce_scatter, of all ranks' results together. No reference is
+  // kept.
   FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes);
 
-  // Number of chunks that may be started, in order, and whether these are all.
+  // Returns the number of chunks that may be started so far, in order of their indices. OnOver may raise it.
   uint64_t chunk_count() const { return known_; }
+  // Returns whether chunk_count() is the number of all chunks of the call.
   bool complete() const { return known_ == (in_parts_ ? 2 * pairs_ : pairs_); }
+  // Precondition: index < chunk_count().
   FoldChunk At(uint64_t index) const;
+  // Records that the chunk has ended at this node.
   void OnOver(uint64_t index);
 
   bool in_parts() const { return in_parts_; }
   uint64_t segment_count() const { return segments_; }
-  // Bytes of one slice (the last may be shorter); 0 if a segment cannot hold a slice for all ranks of a node.
+  // Returns the bytes of one slice (the last may be shorter); 0 if a segment has no room for a slice of each of a
+  // node's ranks.
   uint64_t slice_bytes() const { return slice_; }
   uint64_t message_bytes() const { return message_bytes_; }
-  // Directly: the segment's slice. In parts: the slice of the node at `position`.
+  // Returns the segment's slice; in parts, its slice for the node at `position`.
   Slice SliceAt(uint64_t segment, uint32_t position) const;
+  // Returns the bytes that results need in Place::kNotes; 0 unless in_parts().
   uint64_t notes_bytes() const;
 
  private:
-  static constexpr uint64_t kAhead = 2;  // chunks of contributions before the first results
-  static constexpr uint64_t kNoteSlots = 4;
+  static constexpr uint64_t kAhead = 2;      // chunks of contributions before the first results
+  static constexpr uint64_t kNoteSlots = 4;  // chunks of results that Place::kNotes has room for
 
-  // Chunk `index` as a pair and a half: its pair, and whether it is the second of the two.
+  // A Turn identifies a chunk: its pair, and whether it is the second of the two, with the results.
   struct Turn {
     uint64_t pair = 0;
     bool results = false;
@@ -89,16 +95,18 @@ class FoldSchedule {
   std::set<uint64_t> contributed_, told_;  // finished chunks' pairs, kept while a chunk still depends on them
 };
 
-// One call at one node. Contributions lie in the send buffers by rank, in message order; `ranks` is ignored.
+// A FoldCall is one call at one node. The send buffer of each rank is its contribution, in message order; call->ranks
+// is ignored.
 struct FoldCall {
   const BlockCall* call = nullptr;
   const FoldSchedule* schedule = nullptr;
 };
 
-// Returns the sequence for one segment. `notes_offset`: offset of the segment's result in the metadata, if in parts.
-// Errors: UNIMPLEMENTED if a node has more ranks than a segment holds slices.
+// Returns the sequence for one segment of a chunk with contributions or, in parts, with `results`. `notes_offset` is
+// the offset of the segment's result in Place::kNotes; only in parts.
+// Errors: UNIMPLEMENTED if slice_bytes() is 0: a node has too many ranks.
 // Cost:   O(ranks).
-// Source: our own; the result is the sum in rank order, equal to that of a serial program.
+// Source: our own; the result has the bits of a serial reduction in rank order.
 absl::StatusOr<NodeSequence> ExpandFold(const FoldCall& fold, uint64_t segment, bool results, uint64_t notes_offset);
 
 }  // namespace copse::schedule

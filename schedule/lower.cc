@@ -124,7 +124,7 @@ class Lowering {
           break;
         case Step::kDeliver:
         case Step::kRelease:
-          break;  // the rank's own part
+          break;  // these belong to the rank's part
         case Step::kEnd:
           Count(Ready());
           if (segments_ == 1) {
@@ -170,8 +170,8 @@ class Lowering {
   }
 
   void Send(const Primitive& p) {
-    // A whole message that fits one MP packet is sent as one; any other message is a put into the receiver's eager
-    // buffer.
+    // A packet's payload goes to the begin of the receiver's eager buffer, so only a short message of the first segment
+    // is sent as a packet; any other one is a put at the segment's offset.
     const uint32_t length = LengthOf(p);
     const bool packet = length == 0 || (offset_ == 0 && length <= emu::kMpPayloadBytes);
     emu::Descriptor d;
@@ -291,12 +291,13 @@ class Lowering {
   const uint64_t bytes_;
   const uint32_t segments_;
   uint32_t segment_ = 0;
-  uint32_t cuts_ = 0;  // made in this segment so far
+  uint32_t cuts_ = 0;  // number of cuts in this segment so far
   uint64_t offset_ = 0;
   uint32_t length_ = 0;
 };
 
-// Returns the number of operands or children that the longest block of descriptors comes from.
+// Returns the largest number of neighbors of a node (on a cycle, of distances; in a symmetric schedule, of steps), on
+// which the length of the longest block of descriptors depends.
 uint32_t FanOut(const Plan& plan) {
   if (plan.kind == PlanKind::kCirculant) return static_cast<uint32_t>(DistancesOf(plan).size());
   uint32_t fan_out = 0;
@@ -305,7 +306,8 @@ uint32_t FanOut(const Plan& plan) {
   return fan_out;
 }
 
-// Returns the number of sequences if the longest block has `descriptors` descriptors; it is cut.
+// Returns a bound of the sequences of a call if the longest block, which may have to be cut, has `descriptors`
+// descriptors.
 uint32_t SequenceCount(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
   const uint32_t segments = SegmentCount(plan, ChunkBytesMax(plan));
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
@@ -329,13 +331,14 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   const uint32_t fan_out = FanOut(plan);
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
-  // A scan with an ordered reduction takes three descriptors per contribution, and a segment holds this many.
+  // A scan on a tree takes up to three descriptors per contribution. A segment has room for this many contributions of
+  // kSegmentUnitBytes.
   if (FoldsAll(plan)) descriptors += 3 * kScanSegmentBytesMax / kSegmentUnitBytes;
   return SequenceCount(plan, local_ranks, descriptors);
 }
 
 uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks) {
-  // A reduction takes six operands beside the accumulator; each local rank may end one.
+  // A reduction takes six operands beside the accumulator, and the result of each local rank may end one early.
   return SequenceCount(plan, local_ranks, 2 * FanOut(plan) + ranks / 6 + 4 * local_ranks + 8);
 }
 

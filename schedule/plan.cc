@@ -69,11 +69,11 @@ uint32_t RotationsOf(const Plan& plan) {
 uint32_t PhaseCount(const Plan& plan) {
   if (plan.kind == PlanKind::kTree) return 2;
   if (plan.kind == PlanKind::kCirculant) {
-    // Each node receives from all others in one phase.
+    // In a direct alltoall each node receives from all others in one phase; the other is the local ranks' arrival.
     if (plan.collective == Collective::kAlltoall && !PassesOn(plan)) return 2;
     return std::max<uint32_t>(2, static_cast<uint32_t>(DistancesOf(plan).size()) + 1);
   }
-  uint32_t phases = 1;  // phase 0: the local ranks' arrival
+  uint32_t phases = 1;  // phase 0 is the local ranks' arrival
   for (const auto& steps : plan.steps) {
     for (const ExchangeStep& step : steps) phases = std::max(phases, uint32_t{step.round} + 1);
   }

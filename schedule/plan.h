@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan is one parametric schedule for (team, collective, size class, algorithm). Root, count and segments are its
-// arguments; expand.h makes the primitive sequences of one call. Byte layout: docs/reference/plan-format.md.
+// Defines plans. A plan is one parametric schedule for (team, collective, size class, algorithm). Root, count and
+// segments are its arguments; expand.h makes the primitive sequences of one call from them. The byte layout is in
+// docs/reference/plan-format.md.
 #ifndef COPSE_SCHEDULE_PLAN_H_
 #define COPSE_SCHEDULE_PLAN_H_
 
@@ -20,30 +21,31 @@
 
 namespace copse::schedule {
 
-// Bounds that the verifier enforces and that pools are computed from.
+// These bounds are enforced by the verifier, and memory pools are computed from them.
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
 inline constexpr uint32_t kPhasesMax = 44;               // 2 * log2(kNodeCountMax) + 4
-inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one call of the port; a longer message runs as several
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // one call of the port; a longer message takes several
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
-// A segment fits a frame, and a frame one fragment of UCX's TCP: two fragments cost twice as much.
+// A segment fits into one frame, and a frame into one fragment of UCX's TCP transport: two would cost twice as much.
 inline constexpr uint32_t kSegmentBytesMax = 60 * 1024;
-// The default: long enough to be worth a frame, short enough that segments follow one another closely.
+// Default segment length: long enough to be worth a frame, short enough that a node can forward a segment while it
+// receives the next one.
 inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
-// A scan's limit is lower, since prefixes and sums lie in scratch beside each segment.
+// A scan's segments are shorter, since scratch also holds a prefix and a sum of each segment's length.
 inline constexpr uint32_t kScanSegmentBytesMax = 8 * 1024;
 inline constexpr uint32_t SegmentBytesMax(Collective collective) {
   return IsScan(collective) ? kScanSegmentBytesMax : kSegmentBytesMax;
 }
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
-inline constexpr uint32_t kExchangeNodesMax = 4096;  // the verifier follows every contribution of an exchange
-// Partners that a node may have in a round in which it also sends: with its own value they are the operands that the
-// ALU takes at once, in any order.
+inline constexpr uint32_t kExchangeNodesMax = 4096;  // limit of symmetric schedules, which the verifier executes
+// Limit of the nodes from which a node receives in a round in which it also sends. With the node's own value they are
+// the operands that the ALU takes at once, so they can be reduced in order of nodes.
 inline constexpr uint32_t kRoundPartnersMax = 6;
 
-// The placement of a team's ranks: ranks[r] is the team's node on which rank r lives. Node indices are dense,
-// numbered by the first rank that lives there.
+// A TeamShape is the placement of a team's ranks: node_of_rank[r] is the index of the node on which rank r runs. Every
+// index below node_count has a rank (CheckShape).
 struct TeamShape {
   std::vector<NodeIndex> node_of_rank;
   uint32_t node_count = 0;
@@ -52,16 +54,17 @@ struct TeamShape {
   friend bool operator==(const TeamShape&, const TeamShape&) = default;
 };
 
-// A shape prepared for look-ups: O(size) to build, O(1) per query.
+// A ShapeIndex is a shape prepared for look-ups: O(size) to build, O(1) per query. It is immutable, and keeps no
+// reference to the shape.
 class ShapeIndex {
  public:
-  // Precondition: CheckShape(shape) is OK; CHECKed.
+  // Dies unless CheckShape(shape) is OK.
   explicit ShapeIndex(const TeamShape& shape);
 
   uint32_t size() const { return static_cast<uint32_t>(node_of_rank_.size()); }
   uint32_t node_count() const { return static_cast<uint32_t>(first_.size()) - 1; }
   NodeIndex NodeOf(Rank rank) const { return node_of_rank_[rank.value()]; }
-  // Ranks of one node, ascending: a rank's local index is its position here.
+  // Returns the ranks of one node, ascending. A rank's local index is its position in this list.
   absl::Span<const Rank> RanksOf(NodeIndex node) const;
   uint32_t LocalIndexOf(Rank rank) const { return local_index_[rank.value()]; }
 
@@ -72,57 +75,63 @@ class ShapeIndex {
   std::vector<Rank> by_node_;
 };
 
-// INVALID_ARGUMENT: no ranks, a node index out of range or without a rank, more than kLocalRanksMax ranks on one node.
+// Returns INVALID_ARGUMENT if there are no ranks, a node index is out of range or has no rank, or a node has more than
+// kLocalRanksMax ranks.
 absl::Status CheckShape(const TeamShape& shape);
 
-// kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
-// the neighbor towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
-// down.
+// A PlanKind is the structure of a plan.
 //
-// kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round is a
-// phase.
+// kTree is an undirected tree over the team's nodes. The node of the call's root (`root_node` if the collective has no
+// root) directs it: the neighbor towards that node is the parent, the others are children in the order of `neighbours`.
+// Phase 0 is up, phase 1 is down.
 //
-// kCirculant: the nodes in a cycle, and distances along it: a node sends to the nodes that follow it by the distances,
-// and receives from those that precede it by them. The collective and the distances determine the data: {1} is a ring,
-// on which a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles a node's data in
-// each round, or is the owner's binomial tree (allreduce, reduce_scatter: cycle_tree.h); with {1, 2, 3, ... n - 1}
-// every node sends to every other. The plan's size is linear in the team's, where explicit steps would grow by its
-// square. In a long allreduce each segment is owned by another node: RotationsOf.
+// kExchange has explicit rounds, which are equal for all calls (dissemination, recursive doubling, hierarchical). A
+// round is a phase.
+//
+// kCirculant has a cycle of the nodes, and distances along it: a node sends to the nodes that follow it by the
+// distances, and receives from those that precede it by them. The collective and the distances determine the data. {1}
+// is a ring, on which a segment is sent from its owner to all nodes, or is reduced from all nodes to its owner.
+// {1, 2, 4, ...} doubles a node's data in each round, or is each owner's binomial tree (allreduce, reduce_scatter:
+// cycle_tree.h). With {1, 2, 3, ... n - 1} every node sends to every other. The size of the plan is linear in the
+// number of nodes, while explicit steps would be quadratic. In a long allreduce consecutive segments have different
+// owners (RotationsOf).
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
-// One step of a symmetric schedule's round at one node. A node first sends all its messages of the round, then awaits
-// all that it receives, and then combines them with its own value: by node number, so that all nodes that receive the
-// same contributions get the same bits. kNobody: nothing to send, or to await.
+// In place of a node index: nothing to send or receive, or no parent.
 inline constexpr uint32_t kNobody = 0xffffffff;
+// An ExchangeStep is one send, one receive, or both, of a node in a round of a symmetric schedule. A node first sends
+// all its messages of the round, then awaits all that it receives, and then reduces them with its own value in order of
+// node indices, so that all nodes with equal contributions get equal bits.
 struct ExchangeStep {
   uint16_t round = 0;
   uint32_t send_to = kNobody;       // node index
   uint32_t receive_from = kNobody;  // node index
-  // Whether the received data is combined with the accumulated value; otherwise it replaces it (the node receives the
-  // result), and nothing else is received in the round.
+  // True: the received data is reduced with the accumulated value. False: it replaces that value, since it is the
+  // result, and the node receives nothing else in the round.
   bool combine = true;
   friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
 };
 
+// VerifyPlan (verify.h) checks that a Plan's fields fit together.
 struct Plan {
   PlanId id{0};
   Collective collective = Collective::kBarrier;
-  uint64_t bytes_min = 0;  // size class, inclusive; a class beyond kMessageBytesMax has calls of several chunks
+  uint64_t bytes_min = 0;  // size class, both ends included; messages beyond kMessageBytesMax run as several chunks
   uint64_t bytes_max = 0;
   std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination",
                           // "recursive-doubling", ...
   PlanKind kind = PlanKind::kTree;
   uint32_t node_count = 0;
   uint32_t segment_bytes =
-      0;  // longer messages are cut into segments of this; multiple of kSegmentUnitBytes; 0: never cut
+      0;  // length of the segments of longer messages, a multiple of kSegmentUnitBytes; 0: messages are never cut
   uint8_t priority = 0;
-  // kTree: neighbours[v] in serving order, the order of sends down, and of operands up (after v's own ranks).
-  // kCirculant: two lists, the cycle (every node once) and the distances (ascending, from 1, less than node_count).
+  // kTree: neighbours[v] has the neighbors of node v in the order of sends down, and of operands up (after v's own
+  // ranks). kCirculant: two lists, the cycle (every node once) and the distances (ascending, from 1, below node_count).
   NodeIndex root_node{0};
   std::vector<std::vector<uint32_t>> neighbours;
-  // kExchange: steps[v], rounds never falling.
+  // kExchange: the steps of node v are steps[v], in order of rounds.
   std::vector<std::vector<ExchangeStep>> steps;
-  double predicted_us = 0;  // by the cost model, for this plan's largest message, root at root_node
+  double predicted_us = 0;  // time by the cost model for this plan's largest message with root_node as the root
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -131,37 +140,40 @@ struct Plan {
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 
-// Whether nodes of an alltoall pass on others' data, in rounds of distances 1, 2, 4, ...; otherwise every node sends
-// to every other directly.
+// Returns whether nodes of an alltoall forward other nodes' data, in rounds of distances 1, 2, 4, ... False for an
+// alltoall in which every node sends to every other directly, and for other collectives.
 inline bool PassesOn(const Plan& plan) {
   return plan.kind == PlanKind::kCirculant && plan.collective == Collective::kAlltoall &&
          DistancesOf(plan).size() + 1 < plan.node_count;
 }
-// Limit of a plan that PassesOn: intermediate nodes must know the sizes of all blocks, which they do not in an
-// alltoallv, whose calls run by the plan for the longest blocks; and a part of each message must fit a segment.
+// Limit of the nodes of a plan that PassesOn, so that a byte of each of the streams in a message fits into a segment.
+// Such a plan is for short blocks only: nodes that forward must know all blocks' sizes, but do not in an alltoallv,
+// which runs by the plan for the longest blocks.
 inline constexpr uint32_t kPassingNodesMax = 2048;
 
-// Bytes of the longest message, or chunk of one, that a call of the port carries by the plan. Where messages are cut
-// into chunks, whole segments.
+// Returns the bytes of the longest message, or chunk of a message, that one call of the port carries by the plan: a
+// multiple of segment_bytes if the plan cuts messages into chunks of several segments.
 uint64_t ChunkBytesMax(const Plan& plan);
-// Number of segments of a message; 1 for 0 bytes.
+// Returns the number of segments of a message; 1 for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
-// Number of segments after which a call's sequences repeat: 1, except for an allreduce on a ring, where node i of the
-// cycle owns segment i, i + n, ... of the whole message: its sum is complete there, and is sent from there to all
-// others.
+// Returns the number of segments after which a call's sequences repeat: 1, except for a circulant allreduce. There node
+// i of the cycle owns segments i, i + n, ... of the whole message: their sums are complete at this node, which sends
+// them to all others.
 uint32_t RotationsOf(const Plan& plan);
-// Number of phases of the plan's packets: the counters per segment.
+// Returns the number of phases of the plan's packets. A segment has a counter for each.
 uint32_t PhaseCount(const Plan& plan);
-// Returns every node that `node` exchanges packets with, ascending: the plan's edges there.
+// Returns every node that `node` sends packets to or receives packets from, ascending. Each is an edge of `node`.
 std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node);
 
-// Plan format. DecodePlan checks lengths and ranges, not meaning (verify.h does); INVALID_ARGUMENT names the field.
+// EncodePlan and DecodePlan convert a plan to and from the plan format. DecodePlan accepts any bytes; it checks lengths
+// and enumerators, but not meaning (verify.h does).
+// Errors: FAILED_PRECONDITION if the format version is incompatible, INVALID_ARGUMENT if the bytes are malformed.
 std::string EncodePlan(const Plan& plan);
 absl::StatusOr<Plan> DecodePlan(std::string_view bytes);
-// Content hash of the encoded bytes; planner and daemon compare it.
+// Returns a hash of encoded plans, which planner and daemon compare. It is not cryptographic.
 uint64_t PlanHash(std::string_view encoded);
 
-// Returns the first of `plans` with this collective and `bytes` within its class; null if there is none.
+// Returns the first of `plans` for this collective with `bytes` in its size class; null if there is none.
 const Plan* SelectPlan(absl::Span<const Plan> plans, Collective collective, uint64_t bytes);
 
 }  // namespace copse::schedule

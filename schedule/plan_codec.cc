@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan format, version 1: little-endian, fixed widths, lists with a count before them
+// Encodes and decodes the plan format, version 1: little-endian, fixed widths, lists with a count before them
 // (docs/reference/plan-format.md).
 #include <bit>
 

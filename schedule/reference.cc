@@ -13,8 +13,8 @@ namespace {
 
 int SmallNumber(uint64_t random) { return static_cast<int>(random % 19) - 9; }
 
-// Factors whose products are exact and have no zero component, as a zero's sign depends on the order of factors: the
-// first two are complex, the others 1 or 2.
+// Returns a factor such that products are exact and have no zero component, as the sign of a zero would depend on the
+// order of factors. The factors of ranks 0 and 1 are complex, the others are 1 or 2.
 template <typename Complex>
 Complex ComplexFactor(uint32_t rank, uint64_t random) {
   using T = typename Complex::value_type;
@@ -39,20 +39,20 @@ T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
     using Part = typename T::value_type;
     return {static_cast<Part>(SmallNumber(random)), static_cast<Part>(SmallNumber(random >> 32))};
   } else if constexpr (kIsPair<T>) {
-    // Few distinct values, so that some are equal. Elements with equal indices are equal altogether.
+    // There are few distinct values, so that some are equal and the lower index decides.
     return {static_cast<decltype(T::value)>(SmallNumber(random)), static_cast<int32_t>(random >> 32) % 100};
   } else {
     if (product) return T(random % 2 == 0 ? 1 : 2);
-    // bfloat16 represents integers exactly up to 256 only.
+    // bfloat16 represents integers exactly only up to 256, so that sums have to stay small.
     return T(std::is_same_v<T, Bfloat16> ? static_cast<int>(random % 3) - 1 : SmallNumber(random));
   }
 }
 
-// Contributions repeat after this many elements, so that long ones cost little. A prime beyond all lengths that
-// messages are cut by, so data some segments or chunks away is not equal by chance.
+// Contributions repeat after this many elements, so that long ones cost little. The period is prime, so it divides no
+// length by which messages are cut, and data at the same offset of another segment or chunk differs.
 constexpr uint64_t kPeriod = 5003;
 
-// Returns elements [begin, begin + count) of the sequence that `element` gives by index.
+// Returns elements [begin, begin + count) of the sequence element(0), element(1), ..., which repeats after kPeriod.
 template <typename T, typename ElementAt>
 std::vector<uint8_t> Fill(uint64_t begin, uint64_t count, const ElementAt& element) {
   std::vector<uint8_t> bytes(count * sizeof(T));

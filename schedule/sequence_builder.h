@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes primitive sequences: the steps that the expansions of all collectives share.
+// Writes primitive sequences for the expansions of all collectives.
 #ifndef COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
 #define COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
 
@@ -12,11 +12,11 @@
 
 namespace copse::schedule {
 
-// Phases of a message along a tree.
+// Phases of messages along a tree.
 inline constexpr uint16_t kUp = 0;
 inline constexpr uint16_t kDown = 1;
 
-// Writes one node's sequence, step by step.
+// A SequenceBuilder writes one node's sequence, step by step, from kStart to kEnd.
 class SequenceBuilder {
  public:
   SequenceBuilder(const Plan& plan, NodeIndex node) : priority_(plan.priority) {
@@ -34,8 +34,8 @@ class SequenceBuilder {
   void CopyRuns(std::vector<BufferRun> runs) {
     if (!runs.empty()) Add({.step = Step::kCopyRuns, .operands = {}, .target = {}, .runs = std::move(runs)});
   }
-  // Copies data of `phase` from one neighbor that nothing else reads; it may be placed directly. (Short messages had
-  // better be copied with the rest, in one list.)
+  // Copies the whole message of one neighbor in `phase`, which nothing else reads, so that it may be placed directly.
+  // Meant for puts only (IsPut): shorter messages are better copied in one list with other data.
   void Land(uint16_t phase, std::vector<BufferRun> runs) {
     if (!runs.empty()) {
       Add({.step = Step::kCopyRuns,
@@ -53,7 +53,7 @@ class SequenceBuilder {
     if (from.place == Place::kNone) return Release(local);
     Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
   }
-  // Delivers data of `phase` that only this rank gets and the node does not pass on.
+  // Delivers the whole message of one neighbor in `phase`, which nothing else reads, so that it may be placed directly.
   void DeliverAlone(uint32_t local, Buffer from, uint16_t phase) {
     Add({.step = Step::kDeliver, .peer = local, .phase = phase, .lands = true, .operands = {from}});
   }
@@ -64,7 +64,7 @@ class SequenceBuilder {
     return std::move(sequence_);
   }
 
-  // Combines the operands, in this order, and returns where the result lies. Does nothing if there is only one.
+  // Reduces the operands, in this order, and returns the place of the result. A single operand is the result itself.
   Buffer Combine(std::vector<Buffer> operands, uint32_t bytes = kWholeSegment) {
     if (operands.size() == 1) return operands[0];
     Reduce(std::move(operands), {Place::kScratch}, bytes);

@@ -106,7 +106,7 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// Whether circulant plans of the collective may have these distances.
+// Returns whether circulant plans of the collective may have these distances.
 bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint32_t n) {
   const bool ring = n == 1 ? distances.empty() : distances.size() == 1 && distances[0] == 1;
   bool everybody = distances.size() == n - 1;
@@ -168,7 +168,7 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// The sends and receives of a node in one round.
+// A RoundShape counts the sends and receives of a node in one round.
 struct RoundShape {
   uint32_t number = 0;
   uint32_t sends = 0;
@@ -185,7 +185,7 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbours.size(), ")");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
-    // Each partner occurs at most once in each direction.
+    // A valid plan has each partner at most once in each direction, so more steps need not be examined.
     if (plan.steps[v].size() > 2 * size_t{n}) {
       return Bad(plan, "node ", v, ": too many steps (steps=", plan.steps[v].size(), ", limit=", 2 * size_t{n}, ")");
     }
@@ -216,11 +216,11 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// Up to this many nodes, trees are followed with exact sets, too.
+// Up to this many nodes, plans of all kinds are executed with exact sets of contributions.
 constexpr uint32_t kExactNodesMax = 256;
 
-// The contributions in a buffer, symbolically. Symmetric schedules use the exact set (n is small), trees a multiset
-// hash: the sum of random numbers, one per node, and how many were added.
+// A Contributions is the symbolic content of a buffer: a multiset hash of nodes' contributions (their number, and the
+// sum of one random number per node) and, in an exact run, the set of these nodes.
 class Contributions {
  public:
   static Contributions Of(uint32_t node, uint32_t node_count, bool exact) {
@@ -252,7 +252,7 @@ class Contributions {
   std::vector<uint64_t> set_;
 };
 
-// Runs all nodes' sequences against one another, in any order that dependencies allow.
+// A SymbolicRun executes all nodes' sequences in some order that their dependencies allow.
 class SymbolicRun {
  public:
   SymbolicRun(const Plan& plan, const TeamShape& shape, const CallArguments& arguments, uint32_t rotation)
@@ -278,7 +278,7 @@ class SymbolicRun {
       runnable_.pop_front();
       RETURN_IF_ERROR(Advance(v));
     }
-    // An unexpected packet is the cause, an operation it leaves undone elsewhere the effect: causes come first.
+    // Unexpected packets and deadlocks are reported first, since wrong content may be their effect.
     for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckEnded(v));
     for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckContent(v));
     return absl::OkStatus();
@@ -293,7 +293,7 @@ class SymbolicRun {
   struct NodeRun {
     NodeSequence sequence;
     size_t next = 0;
-    std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last kWait
+    std::vector<std::pair<uint32_t, uint16_t>> awaited;  // peer and phase of each kRecvFrom since the last kWait
     std::map<uint32_t, Delivery> arrived;                // by sender: the last message
     std::set<uint32_t> received;                         // peers of kRecvFrom so far
     Contributions scratch;
@@ -304,7 +304,7 @@ class SymbolicRun {
     const uint32_t v = node.sequence.node.value();
     switch (buffer.place) {
       case Place::kNone:
-        // A barrier carries no data but knowledge: the nodes known to have arrived.
+        // A barrier's messages have no data; here they carry the set of nodes that are known to have arrived.
         return node.scratch;
       case Place::kScratch:
         return node.scratch;
@@ -348,7 +348,7 @@ class SymbolicRun {
         case Step::kWait: {
           for (const auto& [peer, phase] : node.awaited) {
             const auto it = node.arrived.find(peer);
-            // The step runs again when a message arrives.
+            // This step is executed again when a message arrives.
             if (it == node.arrived.end() || it->second.awaited) return absl::OkStatus();
             if (it->second.phase != phase) {
               return Bad(plan_, "node ", v, " awaits node ", peer, " in phase ", phase, ", it sends in phase ",
@@ -381,7 +381,7 @@ class SymbolicRun {
         case Step::kSendTo: {
           ASSIGN_OR_RETURN(Contributions data, Read(node, p.operands[0]));
           const auto [it, is_new] = nodes_[p.peer].arrived.try_emplace(v);
-          // On a cycle sums and results travel the same way: the message before must have been consumed.
+          // On a cycle, sums and results use the same directed edge: the earlier message must have been awaited.
           if (!is_new && !(cycle_ && it->second.awaited)) {
             return Bad(plan_, "node ", v, " sends to node ", p.peer, " twice in one call");
           }
@@ -443,7 +443,7 @@ class SymbolicRun {
   const TreeIndex index_;
   const bool cycle_;
   const bool exact_;
-  Contributions wanted_;  // at every rank that gets a result
+  Contributions wanted_;  // expected content at every rank that gets a result
   std::vector<NodeRun> nodes_;
   std::deque<uint32_t> runnable_;
 };

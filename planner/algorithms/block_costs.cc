@@ -11,7 +11,7 @@ namespace copse::planner {
 absl::StatusOr<BlockCosts> BlockCosts::Create(const topology::Topology* topology, absl::Span<const uint32_t> places,
                                               uint64_t block_bytes) {
   ASSIGN_OR_RETURN(BroadcastCosts one, BroadcastCosts::FromTopology(*topology, places, block_bytes));
-  // The block's size has been checked, so this does not overflow.
+  // The block's size has been checked, so the product does not overflow.
   ASSIGN_OR_RETURN(BroadcastCosts all, BroadcastCosts::FromTopology(*topology, places, block_bytes * places.size()));
   one.FillMatrix();
   return BlockCosts(topology, {places.begin(), places.end()}, block_bytes, std::move(one), std::move(all));

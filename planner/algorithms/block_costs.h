@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Costs of messages of several blocks between nodes.
+// Computes the costs of messages of several blocks between nodes.
 #ifndef COPSE_PLANNER_ALGORITHMS_BLOCK_COSTS_H_
 #define COPSE_PLANNER_ALGORITHMS_BLOCK_COSTS_H_
 
@@ -31,16 +31,16 @@ class BlockCosts {
   uint64_t block_bytes() const { return block_bytes_; }
   int64_t Send(uint32_t i) const { return one_.Send(i); }
   int64_t Receive(uint32_t j) const { return one_.Receive(j); }
-  // Returns the costs of a message of `blocks` blocks, at most one per node. i != j. Cost: O(depth).
+  // Returns the costs of a message of `blocks` <= node_count() blocks. Requires i != j. Cost: O(depth).
   BroadcastCosts::Pair Between(uint32_t i, uint32_t j, uint32_t blocks) const;
 
-  // The costs of broadcasts of one block, of `blocks` blocks, and of all nodes' blocks. The first has its matrix if the
-  // node count permits one.
+  // Return the costs of broadcasts of one block, of `blocks` blocks, and of all nodes' blocks. The first two have their
+  // matrix if the number of nodes permits one. Errors: those of Create, for a message of `blocks` blocks.
   const BroadcastCosts& OfOne() const { return one_; }
   absl::StatusOr<BroadcastCosts> Of(uint32_t blocks) const;
   const BroadcastCosts& OfAll() const { return all_; }
 
-  // Mirrors the costs of every message size (BroadcastCosts::Mirrored).
+  // Returns costs that are mirrored for every message size (BroadcastCosts::Mirrored).
   BlockCosts Mirrored() const;
 
  private:

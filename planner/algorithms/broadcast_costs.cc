@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<uint32_t>> OrderVertices(const CostTree& tree, uint32
     }
     ++children[parent];
   }
-  // Peels the tree from the leaves: a vertex whose children are never all removed is on a cycle.
+  // This removes vertices from the leaves up: a vertex whose children are never all removed is on a cycle or above one.
   std::vector<uint32_t> order;
   order.reserve(count);
   for (uint32_t v = 0; v < count; ++v) {
@@ -152,7 +152,7 @@ absl::StatusOr<BroadcastCosts> BroadcastCosts::FromTree(const CostTree& tree, ab
   };
   for (uint32_t i = n; i < kept.size(); ++i) RETURN_IF_ERROR(place(i));
   for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(place(i));
-  // Keeps the sum far from overflow. Where there are several nodes, CheckRange refuses so long a time.
+  // The limit keeps the sum from overflowing. CheckRange refuses so long a time if there are several nodes.
   stream_ns_max = std::min(stream_ns_max, kBroadcastNsMax);
   RETURN_IF_ERROR(costs.CheckRange(2 * to_top_ns_max + stream_ns_max));
   return costs;

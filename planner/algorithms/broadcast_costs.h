@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Costs of a message between any two nodes, for algorithms that decide by cost.
+// Computes the costs of a message between any two nodes, for algorithms that decide by cost.
 #ifndef COPSE_PLANNER_ALGORITHMS_BROADCAST_COSTS_H_
 #define COPSE_PLANNER_ALGORITHMS_BROADCAST_COSTS_H_
 
@@ -23,24 +23,26 @@ struct CostTree {
   std::vector<int64_t> bandwidth_bytes_per_s;
 };
 
-// BroadcastCosts holds the costs of section 3.1 of the MGO paper for messages of one size, in integer nanoseconds: node
-// i sends to j by being busy for Send(i) + Stream(i, j); Latency(i, j) + Receive(j) later j has the message. Stream is
-// the time by which the tail follows the head, floor((bytes - 1) * 10^9 / bandwidth).
+// BroadcastCosts holds the costs of section 3.1 of the MGO paper for messages of one size, in integer nanoseconds: to
+// send to j, node i is busy for Send(i) + Stream(i, j); Latency(i, j) + Receive(j) later j has the message. Stream is
+// the time between the arrivals of the message's first byte and of its last, topology::StreamNs.
 //
-// It takes memory linear in the vertices: latencies add up along the path, and the slowest link determines Stream.
-// Immutable except for FillMatrix; thread-safe.
+// Its memory is linear in the number of vertices: latencies add up along the path, and the slowest link determines
+// Stream. It is immutable except for FillMatrix, and thread-safe without calls of that.
 class BroadcastCosts {
  public:
-  // Limit for matrices; this many nodes need 64 MB.
+  // Limit of the nodes for a matrix, which takes 64 MB for this many.
   static constexpr uint32_t kMatrixNodesMax = 2000;
 
   // `send_ns` and `receive_ns` are by node; n is their size. Switches without nodes below them are dropped.
   // Errors:  INVALID_ARGUMENT if sizes differ, n is 0 or beyond topology::kNodeCountMax, a parent is no switch, there
-  //          is not one top, there is a cycle, a switch is deeper than topology::kDepthMax, a figure is negative or a
-  //          bandwidth is not positive, or if a broadcast could take longer than 2^61 ns.
+  //          is not one top, there is a cycle, a vertex is deeper than topology::kDepthMax, a latency or overhead is
+  //          not in [0, topology::kTimeNsMax], a bandwidth is not positive, `bytes` is beyond 2^33, or a broadcast
+  //          could take longer than 2^61 ns.
   static absl::StatusOr<BroadcastCosts> FromTree(const CostTree& tree, absl::Span<const int64_t> send_ns,
                                                  absl::Span<const int64_t> receive_ns, uint64_t bytes);
-  // Maps node v to the topology's node places[v], with that node's overheads.
+  // Maps node v to the topology's node places[v], with that node's overheads. Errors: those of FromTree, and
+  // INVALID_ARGUMENT if there is no such node.
   static absl::StatusOr<BroadcastCosts> FromTopology(const topology::Topology& topology,
                                                      absl::Span<const uint32_t> places, uint64_t bytes);
   // Uses all nodes of the topology.
@@ -64,17 +66,17 @@ class BroadcastCosts {
   Pair Between(uint32_t i, uint32_t j) const {
     return has_matrix() ? pairs_[size_t{i} * node_count() + j] : Walk(i, j);
   }
-  // Busy is the time for which i is occupied; the function after it gives the time from then until j has the message.
+  // Busy returns the time for which i is occupied by the message, Travel the time from then until j has it.
   int64_t Busy(uint32_t i, uint32_t j) const { return send_ns_[i] + Stream(i, j); }
   int64_t Travel(uint32_t i, uint32_t j) const { return Latency(i, j) + receive_ns_[j]; }
-  // Returns C_ij, the sum of both.
+  // Returns C_ij, which is Busy + Travel.
   int64_t Cost(uint32_t i, uint32_t j) const {
     const Pair pair = Between(i, j);
     return send_ns_[i] + pair.latency_ns + pair.stream_ns + receive_ns_[j];
   }
 
-  // The tree. Vertices beyond the nodes are switches, parents before children; every switch has nodes below it.
-  // LinkLatency and LinkStream describe the link to the parent.
+  // These describe the cluster's tree. Vertices beyond the nodes are switches, parents before children; every switch
+  // has nodes below it. LinkLatency and LinkStream are those of the vertex's link to its parent.
   uint32_t vertex_count() const { return static_cast<uint32_t>(parent_.size()); }
   uint32_t ParentOf(uint32_t vertex) const { return parent_[vertex]; }
   int64_t LinkLatency(uint32_t vertex) const { return link_latency_ns_[vertex]; }
@@ -83,14 +85,15 @@ class BroadcastCosts {
   uint32_t DepthOf(uint32_t vertex) const { return depth_[vertex]; }
 
   bool has_matrix() const { return !pairs_.empty(); }
-  // Makes Latency and Stream O(1). Does nothing if there are more than kMatrixNodesMax nodes. Cost: O(n^2) time and
-  // memory.
+  // Computes a matrix that makes Latency and Stream O(1). Does nothing if there are more than kMatrixNodesMax nodes.
+  // Cost: O(n^2 * depth) time and O(n^2) memory.
   void FillMatrix();
 
-  // Returns the costs of the same cluster with every message sent the other way in reversed time: send and receive
-  // overheads are swapped, and so are the directions of the links.
+  // Returns the costs of the cluster with every message sent the other way in reversed time: send and receive overheads
+  // are swapped, and so are the directions of the links.
   BroadcastCosts Mirrored() const;
-  // Returns the costs among these nodes alone, renumbered by their place in `nodes`: not empty, without duplicates.
+  // Returns the costs among these nodes alone, renumbered by their place in `nodes`, which must not be empty (it dies)
+  // nor have duplicates. The result has no matrix.
   BroadcastCosts Restricted(absl::Span<const uint32_t> nodes) const;
 
  private:

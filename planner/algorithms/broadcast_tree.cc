@@ -40,7 +40,7 @@ int64_t Completion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> 
 }
 
 int64_t ManyToOneCompletion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges, uint32_t root) {
-  // Walks from the last edge back: a sender has received from all of its own children before it sends.
+  // From the last edge back, a sender has received from all of its own children before it sends.
   std::vector<int64_t> ready(costs.node_count(), 0);
   for (size_t i = edges.size(); i-- > 0;) {
     const auto [receiver, sender] = edges[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result of algorithms that decide by cost: edges in sending order, and the completion time.
+// Defines the result of algorithms that decide by cost, edges in sending order, and computes completion times.
 #ifndef COPSE_PLANNER_ALGORITHMS_BROADCAST_TREE_H_
 #define COPSE_PLANNER_ALGORITHMS_BROADCAST_TREE_H_
 
@@ -26,29 +26,30 @@ struct BroadcastEdge {
 struct BroadcastTree {
   uint32_t root = 0;
   std::vector<BroadcastEdge> edges;
-  int64_t completion_ns = 0;  // time of the last arrival, the root starting at 0
-  uint32_t phase1_edges = 0;  // MGO: edges from lines [3]-[20]
+  int64_t completion_ns = 0;  // time of the last arrival if the root starts at 0
+  uint32_t phase1_edges = 0;  // MGO: number of edges from lines [3]-[20] of the paper
 };
 
-// Errors: INVALID_ARGUMENT unless the edges form a tree over n nodes, rooted at `root`, in an order in which every node
-// receives before it sends.
+// Returns INVALID_ARGUMENT unless the edges form a tree over `node_count` nodes with the root tree.root, in an order in
+// which every node receives before it sends.
 absl::Status CheckBroadcastTree(const BroadcastTree& tree, uint32_t node_count);
 
-// Returns when each node has the message: RT_s += send_s + T_sr, then RT_r = RT_s + L_sr + receive_r. `edges` must be
-// those of a checked tree. Cost: O(n), times the depth of the cluster without a matrix.
+// Arrivals returns the times at which each node has the message: RT_s += send_s + T_sr, then RT_r = RT_s + L_sr +
+// receive_r. Completion returns the latest of them. `edges` must be those of a checked tree. Cost: O(n), times the
+// depth of the cluster without a matrix.
 std::vector<int64_t> Arrivals(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges);
 int64_t Completion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges);
 
-// Returns when the root is done if the same tree is used many-to-one: each edge's `to` sends to its `from`, and every
-// node receives from its children in the reverse of their serving order. The sender is busy for send_s; L later the
-// message's head arrives, and the receiver, once it is free, is busy for receive_r + T. All nodes start at 0. By
-// reversal of time this equals Completion with costs.Mirrored().
+// Returns the time at which the root has received everything if the tree is used many-to-one: each edge's `to` sends to
+// its `from`, and every node receives from its children in the reverse of their serving order. The sender is busy for
+// send_s; L later the message's head arrives, and the receiver, when it is free, is busy for receive_r + T. All nodes
+// start at 0. By reversal of time this equals Completion with costs.Mirrored().
 int64_t ManyToOneCompletion(const BroadcastCosts& costs, absl::Span<const BroadcastEdge> edges, uint32_t root);
 
-// Builds a tree from lists of children in sending order; edges are breadth first.
+// Builds a tree from each node's children in sending order. The tree's edges are in breadth-first order.
 BroadcastTree TreeOfChildren(const BroadcastCosts& costs, uint32_t root,
                              const std::vector<std::vector<uint32_t>>& children);
-// Convert from and to the form that a plan has (tree.h).
+// Convert from and to the form that a plan has (tree.h). TreeOfNeighbours gives edges in breadth-first order.
 BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const Neighbours& neighbours);
 Neighbours NeighboursOf(const BroadcastTree& tree);
 

@@ -8,11 +8,13 @@
 
 namespace copse::planner {
 
-// Returns the node to which a message from `from` costs most, the least of equal ones; `from` itself if it is alone.
+// Returns the node to which a message from `from` costs most, the least of equal ones; `from` if there is no other
+// node.
 uint32_t FarthestFrom(const BroadcastCosts& costs, uint32_t from);
 
-// Returns the node whose farthest node is nearest. On a tree one of the two ends of a longest path is the farthest from
-// any node; with overheads this holds approximately. Ties: `preferred`, then the least. Cost: O(n) queries.
+// Returns a center: a node from which the costliest message costs least. It is approximate, since only two nodes that
+// are far from each other are tried as destinations; in a tree without overheads one of these is the farthest from any
+// node. Ties: `preferred`, then the least node. Cost: O(n) queries of the costs.
 uint32_t CenterOf(const BroadcastCosts& costs, uint32_t preferred);
 
 }  // namespace copse::planner

@@ -23,7 +23,7 @@ absl::Status Wrong(const std::string& what, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", why));
 }
 
-// Returns the member, or null.
+// Returns the member, or a JSON null if there is none or `json` is no object.
 const Json& Member(const Json& json, const char* key) {
   static const Json& none = *new Json;
   if (!json.is_object()) return none;
@@ -33,7 +33,7 @@ const Json& Member(const Json& json, const char* key) {
 
 absl::StatusOr<int64_t> ToInteger(const Json& json, const std::string& what, int64_t least, int64_t limit) {
   if (!json.is_number_integer()) return Wrong(what, "not an integer (value=" + json.dump().substr(0, 40) + ")");
-  // An unsigned number beyond int64_t would turn negative.
+  // get<int64_t> would make an unsigned number beyond int64_t negative.
   const bool beyond = json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()};
   const int64_t value = beyond ? std::numeric_limits<int64_t>::max() : json.get<int64_t>();
   if (value < least || value > limit) {
@@ -95,14 +95,14 @@ absl::StatusOr<GoldenResult> ParseResult(const std::string& algorithm, const Jso
   return result;
 }
 
-// Lists each sender's receivers, in order.
+// Returns each sender's receivers, in the order of its sends.
 std::vector<std::vector<uint32_t>> BySender(const std::vector<BroadcastEdge>& edges, uint32_t node_count) {
   std::vector<std::vector<uint32_t>> receivers(node_count);
   for (const BroadcastEdge& edge : edges) receivers[edge.from].push_back(edge.to);
   return receivers;
 }
 
-// Describes the first difference, or returns "".
+// Returns a description of the first difference, or an empty string if there is none.
 std::string Difference(const GoldenVector& vector, const GoldenResult& wanted) {
   const uint32_t n = vector.costs.node_count();
   const bool is_reference = wanted.algorithm == kReferenceOfBest;
@@ -119,7 +119,7 @@ std::string Difference(const GoldenVector& vector, const GoldenResult& wanted) {
     return absl::StrCat("faster than possible (ns=", replayed, ", least=", *vector.lower_bound_ns, ")");
   }
   if (is_reference) {
-    // Dividing first avoids overflow.
+    // Dividing before multiplying avoids an overflow.
     const int64_t limit = wanted.done_ns / 100 * kGoldenBestPercentMax;
     return replayed <= std::max(limit, wanted.done_ns)
                ? ""
@@ -183,8 +183,7 @@ GoldenComparison CompareWithGolden(const GoldenVector& vector) {
     }
   }
   if (vector.lower_bound_ns.has_value()) {
-    // Our bound may be weaker or stronger than the file's; but it must not exceed a completion time that an algorithm
-    // reached.
+    // Our bound may be lower or higher than that of the file, but must not exceed the completion time of any result.
     const int64_t ours = LowerBoundNs(vector.costs, vector.root);
     int64_t fastest = std::numeric_limits<int64_t>::max();
     for (const GoldenResult& result : vector.results) fastest = std::min(fastest, result.done_ns);

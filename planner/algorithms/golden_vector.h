@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Golden vectors: clusters with the edges and times that each algorithm must give. docs/reference/copse-sim.md has the
-// format.
+// Reads golden vectors, which are clusters with the edges and times that each algorithm must give, and compares our
+// algorithms with them. docs/reference/copse-sim.md has the format.
 #ifndef COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
 #define COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
 
@@ -34,18 +34,18 @@ struct GoldenVector {
   std::optional<int64_t> lower_bound_ns;
 };
 
-// Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)" for any text that is not such a file.
+// Accepts any text. Errors: INVALID_ARGUMENT that names the wrong member and its value.
 absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text);
 
-// `best` may be this much slower than the reference result for it.
+// Limit of the completion time of "best", in per cent of the reference result.
 inline constexpr int64_t kGoldenBestPercentMax = 103;
 
 struct GoldenComparison {
-  uint32_t passed = 0;              // number of algorithms, plus the lower bound
-  std::vector<std::string> failed;  // one line each
+  uint32_t passed = 0;              // number of algorithms without a difference; plus 1 if the lower bound has passed
+  std::vector<std::string> failed;  // one line for each difference
 };
 
-// Runs every algorithm for which the vector has a result.
+// Runs every algorithm for which the vector has a result, and checks our lower bound if the vector has one.
 GoldenComparison CompareWithGolden(const GoldenVector& vector);
 
 }  // namespace copse::planner

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types that the tree algorithms share: each takes an order of the team's nodes and gives a plan's `neighbours`.
+// Defines types and checks that the algorithms share which build a plan's `neighbours` from an order of nodes.
 #ifndef COPSE_PLANNER_ALGORITHMS_TREE_H_
 #define COPSE_PLANNER_ALGORITHMS_TREE_H_
 
@@ -19,20 +19,21 @@ namespace copse::planner {
 // positions (planner/node_order.h).
 using NodeOrder = std::vector<uint32_t>;
 
-// Neighbours is neighbours[v] of a schedule::Plan: the parent first (the root has none), then the children in serving
-// order. The plan is undirected; parent and child are those of a call whose root is order[0].
+// Neighbours is the `neighbours` of a schedule::Plan: by node, the parent first (the root has none), then the children
+// in serving order. The plan is undirected; parent and children are those of a call whose root is order[0].
 using Neighbours = std::vector<std::vector<uint32_t>>;
 
-// Errors: INVALID_ARGUMENT if `order` is empty, longer than schedule::kNodeCountMax or not a permutation.
+// Returns INVALID_ARGUMENT if `order` is empty, longer than schedule::kNodeCountMax or not a permutation. `algorithm`
+// is for the message.
 absl::Status CheckOrder(std::string_view algorithm, absl::Span<const uint32_t> order);
 
-// Errors: INVALID_ARGUMENT if k < 2 or k > schedule::kNodeCountMax.
+// Returns INVALID_ARGUMENT if k < 2 or k > schedule::kNodeCountMax.
 absl::Status CheckFanout(std::string_view algorithm, uint32_t k);
 
-// Adds an edge. A node's parent is connected before its children.
+// Adds an edge. A node must be connected to its parent before its children, so that the parent is first in its list.
 void Connect(uint32_t parent, uint32_t child, Neighbours* neighbours);
 
-// Returns parent[v] of the tree directed from `root`; kNoTreeParent at the root and at unreachable nodes.
+// DirectFrom returns the parent of each node if `root` is the root; kNoTreeParent for the root and unreachable nodes.
 inline constexpr uint32_t kNoTreeParent = 0xffffffff;
 std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root);
 

@@ -34,7 +34,7 @@ void AddGroup(const BroadcastCosts& costs, const std::vector<uint32_t>& group, F
   const uint32_t leader = CenterOf(its, 0);
   forest.leaders.push_back(group[leader]);
   const BroadcastTree tree = BuildBest(its, leader, {.steps = 0});
-  for (const BroadcastEdge& edge : tree.edges) {  // every node receives before it sends
+  for (const BroadcastEdge& edge : tree.edges) {  // a node's depth is known before those of its children
     const uint32_t from = group[edge.from], to = group[edge.to];
     forest.parent[to] = from;
     forest.children[from].push_back(to);
@@ -46,7 +46,7 @@ void AddGroup(const BroadcastCosts& costs, const std::vector<uint32_t>& group, F
   }
 }
 
-// Returns the leaders' steps, rounds from kFirstRound, and the number of rounds.
+// Returns the steps among `count` leaders, in rounds from kFirstRound on, and the number of rounds.
 absl::StatusOr<std::pair<ExchangeSteps, uint32_t>> LeadersSteps(uint32_t count) {
   if (count > schedule::kRoundPartnersMax + 1) {
     std::vector<uint32_t> order(count);

@@ -28,9 +28,9 @@ constexpr size_t kStarts = 4;
 constexpr uint32_t kRestartedNodesMax = 32;  // larger clusters use the budget better with one start
 constexpr uint32_t kShakeMovesMax = 4;
 
-// Earliest completion ignores that a whole rack waits behind one message. MGO opens all racks at once, which costs too
-// much where messages between them are long. The candidates added here lie between the two: a rack is as urgent as the
-// time that the fastest tree so far needs to serve it, or a fraction of that.
+// Adds trees between those of earliest completion, which ignores that a whole rack waits for one message, and of MGO,
+// which first sends one message to every rack, at a high cost where messages between racks take long. The urgency of a
+// rack is the time that the fastest tree so far needs to serve it, times a factor.
 void AddUrgent(const BroadcastCosts& costs, uint32_t root, const std::vector<int64_t>& bias,
                std::vector<BroadcastTree>* trees) {
   for (uint32_t round = 0; round < kUrgentRounds; ++round) {
@@ -53,12 +53,12 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
   std::vector<BroadcastTree> trees;
   const auto add = [&](const BroadcastTree& tree) { trees.push_back(WithFallingTails(costs, tree)); };
   const auto add_by_number = [&](const absl::StatusOr<Neighbours>& neighbours) {
-    CHECK(neighbours.ok());  // the order is a permutation, and the fan-outs are in range
+    CHECK(neighbours.ok());  // the order is a permutation, and all k are in range
     add(TreeOfNeighbours(costs, root, *neighbours));
   };
   add(BuildMgo(costs, root));
   add(BuildEarliestCompletionOnTree(costs, root));
-  // A node that sends fast should receive early, even if another one is nearer.
+  // The bias lets a node that sends fast receive early, even if another one is nearer.
   std::vector<int64_t> bias(n);
   for (uint32_t v = 0; v < n; ++v) bias[v] = costs.Send(v);
   add(BuildEarliestCompletionOnTree(costs, root, bias));

@@ -9,8 +9,8 @@ namespace {
 
 struct ServedChild {
   uint32_t node = 0;
-  int64_t busy_ns = 0;  // the parent is busy for so long
-  int64_t tail_ns = 0;  // from then until the whole subtree has it
+  int64_t busy_ns = 0;  // time for which the parent is busy with the send
+  int64_t tail_ns = 0;  // time from then until the child's whole subtree has the message
   int64_t travel_ns = 0;
 };
 
@@ -22,7 +22,7 @@ struct SendEnd {
 }  // namespace
 
 BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree& tree) {
-  // All children lie in one array, one range per sender: that takes half the memory of vectors, and is walked in order.
+  // All children lie in one array, one range per sender, which takes half the memory of vectors and is read in order.
   const uint32_t n = costs.node_count();
   std::vector<uint32_t> first(n + 1, 0);
   for (const BroadcastEdge& edge : tree.edges) ++first[edge.from + 1];
@@ -34,7 +34,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
     children[filled[edge.from]++] = {edge.to, costs.Send(edge.from) + pair.stream_ns, 0,
                                      pair.latency_ns + costs.Receive(edge.to)};
   }
-  std::vector<int64_t> time(n, 0);  // of a node's subtree, from when it has the message
+  std::vector<int64_t> time(n, 0);  // by node: duration of its subtree after the node has the message
   const auto serve = [&](uint32_t v) {
     for (uint32_t c = first[v]; c < first[v + 1]; ++c) {
       children[c].tail_ns = children[c].travel_ns + time[children[c].node];
@@ -47,7 +47,7 @@ BroadcastTree WithFallingTails(const BroadcastCosts& costs, const BroadcastTree&
       time[v] = std::max(time[v], busy + children[c].tail_ns);
     }
   };
-  for (size_t i = tree.edges.size(); i-- > 0;) serve(tree.edges[i].to);  // a node receives before it sends
+  for (size_t i = tree.edges.size(); i-- > 0;) serve(tree.edges[i].to);  // children before their parents
   serve(tree.root);
 
   std::vector<int64_t> arrival(n, 0);

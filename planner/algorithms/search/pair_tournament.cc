@@ -17,10 +17,11 @@ uint32_t PowerOfTwo(uint32_t least) {
 
 constexpr int64_t kAbsent = PairTournament::kAbsent;
 
-// Adds a distance; an absent value stays absent.
+// Returns value + by, or kAbsent if the value is absent.
 int64_t Further(int64_t value, int64_t by) { return value >= kAbsent ? kAbsent : value + by; }
 
-// Keeps the lesser of two. The outcome is unpredictable, so the probability hint makes the compiler emit no branch.
+// Replaces `*least` and `*least_who` if (value, who) is less. The outcome is unpredictable, so the probability hint
+// makes the compiler emit no branch.
 template <typename Who>
 [[gnu::always_inline]] inline void Take(int64_t value, Who who, int64_t* least, Who* least_who) {
   const __int128 offered = static_cast<__int128>(value) << 64 | who,
@@ -90,7 +91,7 @@ void PairTournament::BuildRoom(uint32_t vertex, const std::vector<uint32_t>& chi
   room.groups_first = static_cast<uint32_t>(groups_.size());
   for (uint32_t i = 0; i < heard.size(); ++i) {
     const uint32_t element = static_cast<uint32_t>(elements_.size());
-    // A child that is slower than the own link and differs from the previous child's rate begins a class of its own.
+    // An element that is slower than the switch's own link, and differs from the element before, begins a new class.
     const bool joins = i > 0 && (heard[i].stream_ns <= room.stream_ns || heard[i].stream_ns == heard[i - 1].stream_ns);
     if (!joins) groups_.push_back({element, element, 0});
     const uint32_t group = static_cast<uint32_t>(groups_.size() - 1);
@@ -197,7 +198,7 @@ uint32_t PairTournament::FirstReceiver(const Room& room, uint32_t from) const {
   const uint32_t block = (from - base) / kBlock;
   const uint32_t found = scan(from, std::min(end, base + (block + 1) * kBlock));
   if (found != end) return found;
-  // Climbs until there is a receiver to the right, then descends to the leftmost one.
+  // The search goes up until there is a receiver to the right, and then down to the leftmost one.
   const auto has = [&](uint32_t k) { return trees_[room.tree_first + k - 1].receiver < kAbsent; };
   uint32_t k = room.leaf_count + block;
   while (k > 1 && (k % 2 == 1 || !has(k + 1))) k /= 2;
@@ -231,7 +232,7 @@ template <bool kReceivers>
 bool PairTournament::PushGroup(const Room& room, Group* group) {
   Least least;
   if (kReceivers && !room.open) {
-    // A closed switch shows no receiver to the switches above it.
+    // The switches above a closed switch get no receiver from it.
   } else if (room.groups_count == 1) {
     const Summary& sum = trees_[room.tree_first];
     least = kReceivers ? Least{sum.receiver, sum.receiver_who} : Least{sum.sender, sum.sender_who};
@@ -253,7 +254,7 @@ void PairTournament::Tell(uint32_t at, uint32_t element) {
     Group& group = groups_[below.group()];
     const Least least{below.key, below.who};
     if (!least.Beats(group.told)) return;
-    // The value passed up last is at most every other sender's, so the new one is the least.
+    // The value that was passed up last is at most that of any other sender, so the new one is the least.
     group.told = least;
     element = group.element;
     elements_[element].key = Further(least.value, rooms_[at].latency_ns);
@@ -283,7 +284,7 @@ void PairTournament::RefreshFrom(uint32_t at, uint32_t group) {
 void PairTournament::Calm(uint32_t switch_vertex) {
   const uint32_t at = RoomOf(switch_vertex);
   rooms_[at].urgency_ns = 0;
-  // Refreshed at once: the values above must be exact for receivers that still receive.
+  // The values above must be exact for nodes that still receive, so they are refreshed at once.
   for (uint32_t g = 0; g < rooms_[at].groups_count; ++g) RefreshFrom<true>(at, rooms_[at].groups_first + g);
 }
 
@@ -293,7 +294,8 @@ PairTournament::Message PairTournament::Find() {
     if (best.cost_ns >= kAbsent) return {};
     const Message message = Weigh(best.sender(), best.receiver());
     if (message.cost_ns == best.cost_ns) return message;
-    // For a receiver that still receives, the values above are exact; otherwise they are refreshed.
+    // The values above are exact for nodes that still receive. So either the receiver no longer does, or the sender's
+    // key has grown.
     if (message.sender == kNobody) {
       Refresh<true>(best.receiver());
     } else {
@@ -381,7 +383,7 @@ void PairTournament::SetSenders(uint32_t a, int64_t a_key, uint32_t b, int64_t b
     SetSender(b, b_key);
     return;
   }
-  // Most messages stay below one switch, which is then summed only once.
+  // Most messages stay below one switch, whose summaries are then recomputed only once.
   SetKey(at, a, a_key);
   SetKey(to, b, b_key);
   const Room& room = rooms_[at.room];
@@ -424,8 +426,8 @@ uint32_t PairTournament::ToldHelperOf(uint32_t sender) const {
           std::upper_bound(begin, end, stream, [](int64_t s, const Element& e) { return s < e.stream_ns; }) -
           elements_.begin());
     };
-    // Receivers behind links no slower than the sender's own side have equal Stream; without any, the least Stream
-    // counts.
+    // All receivers whose side of the path is no slower than the sender's side have equal Stream. If there are none,
+    // the receivers with the least Stream are compared.
     uint32_t last = after(stream_ns);
     int64_t here_ns = stream_ns;
     Least least = LeastOf<true>(room, room.elements_first, last);

@@ -33,7 +33,7 @@ class Greedy {
     tree_.edges.reserve(costs_.node_count() - 1);
   }
 
-  // Runs lines [3]-[20].
+  // Runs lines [3]-[20] of the MGO paper.
   void OpenSubClusters() {
     CountWaiting();
     for (uint32_t level = FindLevel(0); level != kNoLevel; level = FindLevel(level)) {
@@ -46,14 +46,14 @@ class Greedy {
     level_ = kNoLevel;
   }
 
-  // Makes sub-clusters without the message urgent, by vertex.
+  // Sets the urgency of the sub-clusters that do not have the message.
   void Hurry(absl::Span<const int64_t> urgency_ns) {
     urgent_.assign(urgency_ns.begin(), urgency_ns.end());
     for (uint32_t v = costs_.node_count(); v < costs_.vertex_count(); ++v) tournament_.SetUrgency(v, urgent_[v]);
     Calm(tree_.root);
   }
 
-  // Runs lines [21]-[29].
+  // Runs lines [21]-[29] of the MGO paper, which are FCEF.
   BroadcastTree ServeTheRest() && {
     for (uint32_t v = 0; v < costs_.node_count(); ++v) {
       if (receiver_keys_[v] == kAbsent) sender_keys_[v] = ready_[v] + costs_.Send(v);
@@ -78,7 +78,7 @@ class Greedy {
     for (uint32_t v = 0; v < n; ++v) waiting_[v] = 1;
     for (uint32_t v = 0; v < n; ++v) ++waiting_[costs_.ParentOf(v)];
     for (uint32_t v = count; v-- > n + 1;) waiting_[costs_.ParentOf(v)] += waiting_[v];
-    // Groups the nodes by switch, so that the nodes below a switch are contiguous.
+    // Nodes are sorted by switch, so that the nodes below a switch are contiguous.
     first_.assign(count, 0);
     std::vector<uint32_t> next(count, 0);
     for (uint32_t v = n; v < count; ++v) {
@@ -113,7 +113,7 @@ class Greedy {
     return v;
   }
 
-  // Ends the urgency of the sub-clusters of a node that has the message.
+  // Ends the urgency of all sub-clusters that have the node.
   void Calm(uint32_t node) {
     for (uint32_t v = costs_.ParentOf(node); v != topology::kNoParent; v = costs_.ParentOf(v)) {
       if (urgent_[v] == 0) continue;
@@ -122,7 +122,7 @@ class Greedy {
     }
   }
 
-  // Marks the sub-clusters of a node.
+  // Marks all sub-clusters that have the node.
   void Reach(uint32_t node) {
     for (uint32_t v = costs_.ParentOf(node); v != topology::kNoParent; v = costs_.ParentOf(v)) {
       --waiting_[v];
@@ -134,7 +134,8 @@ class Greedy {
 
   int64_t KeyOf(uint32_t node) const { return ready_[node] + costs_.Send(node) + helper_ns_[node]; }
 
-  // Returns the current cost of serving a helper first, and sets `*helper`.
+  // Looks up the sender's helper and sets `*helper`. Returns the time for which the send to it keeps the sender busy; 0
+  // without a helper.
   int64_t HelperNs(uint32_t sender, uint32_t* helper) {
     *helper = tournament_.HelperOf(sender);
     return *helper == kNobody ? 0 : costs_.Busy(sender, *helper);
@@ -170,7 +171,7 @@ class Greedy {
       }
       if (helper != kNobody) Inform(s, helper);
       Inform(s, r);
-      // Both deliveries may have changed the helpers: s and the helper are updated first, then r.
+      // The deliveries may have changed the helpers of all three nodes.
       Settle(s);
       if (helper != kNobody) Settle(helper);
       Settle(r);
@@ -183,7 +184,7 @@ class Greedy {
     const bool opens = !marked_[own];
     Deliver(sender, receiver);
     Reach(receiver);
-    // Settle sets its key; no lookup happens before that.
+    // The receiver gets its key as a sender in Settle; Find is not called before that.
     tournament_.SetSender(receiver, kAbsent);
     if (opens) tournament_.Close(own);
     if (waiting_[own] == 0) ForgetHelpers(own);
@@ -195,7 +196,8 @@ class Greedy {
     tournament_.SetSender(node, KeyOf(node));
   }
 
-  // Handles a switch whose nodes all have the message: the only change that makes senders cheaper.
+  // Removes the helpers of all nodes below a switch when all of these have the message. No other change makes senders
+  // cheaper.
   void ForgetHelpers(uint32_t switch_vertex) {
     for (uint32_t i = first_[switch_vertex]; i < first_[switch_vertex] + size_[switch_vertex]; ++i) {
       const uint32_t node = nodes_[i];
@@ -224,12 +226,12 @@ class Greedy {
   BroadcastTree tree_;
   uint32_t level_ = kNoLevel;
   std::vector<int64_t> ready_, sender_keys_, receiver_keys_;
-  std::vector<int64_t> helper_ns_;  // by sender: the last value looked up, a lower bound
-  std::vector<bool> marked_;        // by vertex
-  std::vector<uint32_t> unmarked_;  // switches, by depth
-  std::vector<uint32_t> waiting_;   // by vertex: nodes below without the message
-  std::vector<uint32_t> first_, size_, nodes_;
-  std::vector<int64_t> urgent_;  // by vertex
+  std::vector<int64_t> helper_ns_;              // by sender: the latest HelperNs, a lower bound
+  std::vector<bool> marked_;                    // by vertex
+  std::vector<uint32_t> unmarked_;              // number of unmarked switches, by depth
+  std::vector<uint32_t> waiting_;               // by vertex: number of nodes below it without the message
+  std::vector<uint32_t> first_, size_, nodes_;  // the nodes below switch v are nodes_[first_[v], first_[v] + size_[v])
+  std::vector<int64_t> urgent_;                 // by vertex: urgency in ns
 };
 
 }  // namespace
@@ -261,7 +263,7 @@ std::vector<int64_t> UrgencyOf(const BroadcastCosts& costs, const BroadcastTree&
   };
   for (uint32_t v = 0; v < n; ++v) raise(v);
   for (uint32_t v = count; v-- > n;) raise(v);
-  // A message that enters a switch also enters a switch below it, whose urgency is counted there already.
+  // The urgency of a switch below is subtracted, since a message to a node there gets both.
   std::vector<int64_t> urgency(count, 0), below(count, 0);
   for (uint32_t v = count; v-- > n;) {
     const int64_t takes = last[v] - first[v];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MGO and FCEF computed on the cluster's tree, for a million nodes.
+// Computes MGO and FCEF on the cluster's tree, fast enough for a million nodes.
 #ifndef COPSE_PLANNER_ALGORITHMS_SEARCH_TREE_GREEDY_H_
 #define COPSE_PLANNER_ALGORITHMS_SEARCH_TREE_GREEDY_H_
 
@@ -13,31 +13,33 @@
 
 namespace copse::planner {
 
-// Builds one-to-many MGO: exactly BuildMgoPlainly's edges.
+// Builds one-to-many MGO, with exactly the edges of BuildMgoPlainly (mgo.h).
 //
 // Input:   root < n.
-// Output:  edges in the order of choice; phase1_edges.
-// Ties:    those of BuildMgoPlainly.
-// Cost:    O(n * depth * log n) time, O(n + switches) memory (pair_tournament.h), when helpers are lost at the pace of
-//          the search; a sub-cluster whose helpers have many different rates can cost its senders one lookup each.
+// Output:  edges in the order of choice, and phase1_edges, as BuildMgoPlainly.
+// Cost:    O(n * depth * log n) time if only a few helpers have to be looked up again for each edge; O(n + switches)
+//          memory (pair_tournament.h). If the helpers of a sub-cluster have many different rates, each of its senders
+//          may need a lookup for each of them.
 // Errors:  none.
-// Source:  mgo.h. The search for the pair is a tournament; a sender's helper is updated only when the sender is about
-//          to win, since losing a helper makes a sender more expensive, except when it was the last.
+// Source:  mgo.h. The pair is found by a PairTournament. A sender's helper is looked up again only when the sender is
+//          about to win, since the loss of a helper makes a sender more expensive, unless it was the last one.
 BroadcastTree BuildMgo(const BroadcastCosts& costs, uint32_t root);
 
-// Builds FCEF with sound accounting: exactly BuildEarliestCompletionFirst's edges. `receiver_bias_ns`, if not empty,
-// has n figures, 0 or more, that are added to a receiver's score. `urgency_ns`, if not empty, has a figure for each
-// vertex, 0 or more; a switch's figure is subtracted from the score of the first message below that switch; the figures
-// on the way to any node add up to no more than a broadcast may take.
+// Builds FCEF with Accounting::kSound, with exactly the edges of BuildEarliestCompletionFirst if both spans are empty.
+// Otherwise `receiver_bias_ns` has a figure >= 0 by node, which is added to the score of edges to that node.
+// `urgency_ns` has a figure >= 0 by vertex; that of a switch is subtracted from the scores of edges to nodes below it
+// until one of these has the message. On the path from the top to any node the figures must add up to at most 2^61.
 //
-// Input:   root < n.
+// Input:   root < n.                                          Errors: none.
+// Output:  edges in the order of choice.
 // Cost:    O(n * depth * log n) time, O(n + switches) memory.
 BroadcastTree BuildEarliestCompletionOnTree(const BroadcastCosts& costs, uint32_t root,
                                             absl::Span<const int64_t> receiver_bias_ns = {},
                                             absl::Span<const int64_t> urgency_ns = {});
 
-// Returns how long the sub-cluster of each switch takes in `tree` from its first arrival to its last, minus the time of
-// the slowest switch below it; it serves as urgency_ns, whole or scaled down. 0 for nodes.
+// Returns, by vertex, figures for urgency_ns: for a switch the time between the first and the last arrival at the nodes
+// below it in `tree`, less the greatest sum of the figures on a path down from it; 0 for nodes. The tree must be
+// checked.
 std::vector<int64_t> UrgencyOf(const BroadcastCosts& costs, const BroadcastTree& tree);
 
 }  // namespace copse::planner

@@ -19,7 +19,7 @@ TreeSearch::TreeSearch(const BroadcastCosts* costs, const BroadcastTree& start)
   for (size_t i = start.edges.size(); i-- > 0;) {
     const auto [from, to] = start.edges[i];
     parent_[to] = from;
-    Insert(from, MakeChild(from, to));  // `to` has all its children already
+    Insert(from, MakeChild(from, to));  // all children of `to` were inserted before
     time_[from] = TimeOf(from);
   }
 }
@@ -123,8 +123,8 @@ void TreeSearch::Swap(uint32_t a, uint32_t b) {
     }
     time_[v] = TimeOf(v);
   }
-  // Refreshes from the lower one up, whichever it is: b is not above a unless a is not above b; the second Refresh
-  // settles the rest.
+  // Either order of the two Refresh calls below is right: if the second one starts below the first one, it also updates
+  // the times that the first one computed from stale ones.
   parent_[a] = above_b;
   parent_[b] = above_a;
   if (adjacent) {
@@ -147,7 +147,7 @@ void TreeSearch::Walk() {
   uint32_t place = 0;
   while (!walk_.empty()) {
     const uint32_t v = walk_.back();
-    if (v >= costs_->node_count()) {  // leaving the subtree
+    if (v >= costs_->node_count()) {  // marks the end of a node's subtree
       leave_[v - costs_->node_count()] = place;
       walk_.pop_back();
       continue;
@@ -242,7 +242,8 @@ bool TreeSearch::TrySwaps(Prng* prng, int64_t* steps) {
       const uint32_t b = first + k < n ? first + k : first + k - n;
       if (b == a || b == root_) continue;
       if (parent_[a] != parent_[b] && !IsBelow(a, b) && !IsBelow(b, a)) {
-        // Neither is above the other, so both ends are known before the move, which nearly always suffices.
+        // Neither node is above the other, so the ends of both parents' subtrees can be computed before the swap; they
+        // rule out nearly all swaps.
         if (EndWith(a, b, total) >= total || EndWith(b, a, total) >= total) continue;
         *steps -= n;
         Swap(a, b);

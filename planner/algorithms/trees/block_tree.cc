@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kNames[] = {"scatter", "gather", "allgather"};
 
-// Returns all trees that "best" considers for messages of `blocks` blocks. Trees by number do not depend on the size.
+// Returns all trees that "best" tries for messages of `blocks` blocks. FT, BT, k-nomial and k-ary trees do not depend
+// on the message's size, so they are tried for one block only.
 absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, uint32_t blocks, uint32_t root) {
   const bool thorough = costs.node_count() <= BroadcastCosts::kMatrixNodesMax;
   std::vector<std::string> names = {"FCEF", "MGO"};
@@ -36,7 +37,7 @@ absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, u
   return trees;
 }
 
-// ScatterSearch makes a scatter's tree faster, one move at a time. Examining a tree counts as one step for each node.
+// ScatterSearch makes a scatter's tree faster, one move at a time. A tree that it examines counts as one step per node.
 class ScatterSearch {
  public:
   ScatterSearch(const BlockCosts* costs, BroadcastTree start, int64_t* steps)
@@ -142,7 +143,7 @@ std::optional<BlockCollective> BlockCollectiveFromName(std::string_view name) {
 
 std::vector<uint32_t> SubtreeBlocks(const BroadcastTree& tree) {
   std::vector<uint32_t> blocks(tree.edges.size() + 1, 1);
-  // Every node receives before it sends, so the edges below an edge's `to` come after that edge.
+  // Every node receives before it sends, so the edges in the subtree of an edge's `to` come after that edge.
   for (size_t i = tree.edges.size(); i-- > 0;) blocks[tree.edges[i].from] += blocks[tree.edges[i].to];
   return blocks;
 }
@@ -176,11 +177,11 @@ BroadcastTree WithFallingTailsOfBlocks(const BlockCosts& costs, const BroadcastT
   struct BlockChild {
     uint32_t node;
     int64_t busy_ns;  // busy time of the parent
-    int64_t tail_ns;  // from then until its whole subtree has its blocks
+    int64_t tail_ns;  // time from then until the child's whole subtree has its blocks
   };
   const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
   std::vector<std::vector<BlockChild>> children(costs.node_count());
-  std::vector<int64_t> time(costs.node_count(), 0);  // by node: its subtree, from when its top has the message
+  std::vector<int64_t> time(costs.node_count(), 0);  // by node: duration of its subtree after the node has its blocks
   const auto serve = [&](uint32_t v) {
     std::reverse(children[v].begin(), children[v].end());  // restores the given order, for ties
     std::stable_sort(children[v].begin(), children[v].end(),

@@ -8,11 +8,11 @@
 namespace copse::planner {
 namespace {
 
-// NearestReceiver holds a sender and its nearest receiver. If that receiver has been taken since, `cost` is a lower
-// bound.
+// NearestReceiver holds a sender and its nearest receiver. If that receiver has got the message since, `cost` is a
+// lower bound for the sender's nearest receiver.
 struct NearestReceiver {
   uint32_t node;
-  int64_t cost = -1;  // not known yet
+  int64_t cost = -1;  // C_ij; -1: not known yet
   uint32_t to = 0;
 };
 
@@ -38,7 +38,8 @@ BroadcastTree BuildEarliestCompletionFirst(const BroadcastCosts& costs, uint32_t
         best = &sender;
       }
     }
-    if (best->cost < 0 || has[best->to]) {  // find its nearest receiver and choose again: all others' bounds hold
+    // Only the best sender's nearest receiver has to be found before the choice is repeated: other bounds stay valid.
+    if (best->cost < 0 || has[best->to]) {
       best->cost = std::numeric_limits<int64_t>::max();
       for (size_t at = 0; at < waiting.size();) {
         const uint32_t v = waiting[at];

@@ -9,21 +9,22 @@
 
 namespace copse::planner {
 
-// Accounting is the time for which a sender counts as busy while edges are chosen. The completion reported always
-// follows section 3.1.
+// Accounting is the time for which a sender counts as busy while edges are chosen. The reported completion time always
+// follows section 3.1 of the MGO paper.
 enum class Accounting : uint8_t {
-  kSound,  // section 3.1 of the MGO paper: for send_i + T_ij
-  kBhat,   // as in Bhat's paper: until the transfer ends, C_ij
+  kSound,  // send_i + T_ij, by section 3.1 of the MGO paper
+  kBhat,   // C_ij, until the transfer ends, by Bhat's paper
 };
 
-// Builds FCEF (ECEF): chooses the edge that completes earliest, again and again.
+// Builds FCEF (ECEF): repeatedly chooses the edge that completes earliest, from a node with the message to one without.
 //
 // Input:   root < n.
 // Output:  edges in the order of choice: the least ready_i + C_ij.
 // Ties:    (score, sender, receiver).
-// Cost:    O(n^2) queries of the costs, as long as a sender's nearest receiver is seldom taken by another; O(n^3) at
-//          worst.          Errors: none.
-// Source:  Bhat, Raghavendra, Prasanna, ICDCS 1999.
+// Cost:    O(n^2) queries of the costs if another sender seldom takes a sender's nearest receiver; O(n^3) at worst.
+// Errors:  none.
+// Source:  Bhat, Raghavendra, Prasanna, "Efficient collective communication in distributed heterogeneous systems",
+//          ICDCS 1999.
 BroadcastTree BuildEarliestCompletionFirst(const BroadcastCosts& costs, uint32_t root, Accounting accounting);
 
 }  // namespace copse::planner

@@ -14,8 +14,8 @@ enum class EdgeWeight : uint8_t {
   kCost,     // C_ij = send_i + L_ij + T_ij + receive_j
 };
 
-// Builds FEF: chooses the lightest edge from a node with the message to one without, again and again, and sends it as
-// soon as its sender is free: Prim's tree, in Prim's order.
+// Builds FEF: repeatedly chooses the lightest edge from a node with the message to one without, whose sender sends as
+// soon as it is free. This is Prim's tree, in Prim's order.
 //
 // Input:   root < n.
 // Output:  edges in the order of choice.

@@ -16,7 +16,7 @@ BroadcastTree BuildFastestNodeFirst(const BroadcastCosts& costs, uint32_t root) 
 
   BroadcastTree tree{.root = root};
   std::vector<int64_t> ready(costs.node_count(), 0);
-  std::vector<uint32_t> senders = {root};  // ascending, for the ties
+  std::vector<uint32_t> senders = {root};  // ascending, so that ties go to the least index
   for (const auto& [speed, to] : by_speed) {
     uint32_t best = root;
     int64_t best_arrival = -1;

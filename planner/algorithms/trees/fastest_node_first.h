@@ -16,7 +16,7 @@ namespace copse::planner {
 // Ties:    nodes by (send + receive, index); senders by (arrival, index).
 // Cost:    O(n^2) queries of the costs.          Errors: none.
 // Source:  Banikazemi, Moorthy, Panda, "Efficient collective communication on heterogeneous networks of workstations",
-//          ICPP 1998. Differs: senders are compared by arrival, since paths differ here.
+//          ICPP 1998. Differs: senders are compared by the time of arrival, since paths have different costs here.
 BroadcastTree BuildFastestNodeFirst(const BroadcastCosts& costs, uint32_t root);
 
 }  // namespace copse::planner

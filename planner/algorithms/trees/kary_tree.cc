@@ -9,7 +9,7 @@ namespace {
 // Cuts the positions after each root into at most k ranges. Requires k > 0.
 Neighbours CutIntoRanges(absl::Span<const uint32_t> order, uint32_t k) {
   struct PositionRange {
-    uint32_t begin, end;  // begin is its root
+    uint32_t begin, end;  // half open; `begin` is the root of its tree
   };
   Neighbours neighbours(order.size());
   std::vector<PositionRange> todo = {{0, static_cast<uint32_t>(order.size())}};

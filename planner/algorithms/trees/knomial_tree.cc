@@ -9,10 +9,10 @@ namespace {
 Neighbours ClearLowestDigits(absl::Span<const uint32_t> order, uint32_t k) {
   const uint64_t n = order.size();
   Neighbours neighbours(n);
-  uint64_t span_of_root = 1;  // k^j, the least that reaches n
+  uint64_t span_of_root = 1;  // the least power of k that is at least n
   while (span_of_root < n) span_of_root *= k;
   for (uint64_t p = 0; p < n; ++p) {
-    uint64_t span = 1;  // of p's own subtree: k^(place of its lowest nonzero digit)
+    uint64_t span = 1;  // length of p's subtree, if it is not cut at n: k^(place of p's lowest nonzero digit)
     if (p == 0) {
       span = span_of_root;
     } else {

@@ -14,19 +14,19 @@ namespace copse::planner {
 //
 // Input:   `order`, n = its size; k in [2, schedule::kNodeCountMax].
 // Output:  each node's neighbors; children by falling digit place, then by rising digit, so that the largest subtrees
-//          are served first (but for the one that is cut at n). The subtree of position p with its lowest nonzero
-//          digit at place j is [p, p + k^j), cut at n: contiguous.
+//          are served first (but for the one that is cut at n). The subtree of position p, whose lowest nonzero digit
+//          is at place j, is the contiguous range [p, p + k^j), cut at n.
 // Units:   nodes; no bytes or time.
-// Cost:    O(n) time and memory. Depth at most ceil(log_k n), fan-out at most (k-1) * ceil(log_k n).
+// Cost:    O(n) time and memory. The depth is at most ceil(log_k n), the fan-out at most (k-1) * ceil(log_k n).
 // Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
 // Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 3 (2-nomial and 4-nomial, 16 nodes); the
-//          barrier model's example is the 4-nomial one. Differs: any n, where they draw powers of k.
+//          barrier model's example is the 4-nomial one. Differs: n need not be a power of k, as in these figures.
 absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k);
 
 // Builds the binomial tree, the k-nomial tree of k = 2: the parent of position p is p with its lowest set bit cleared;
 // depth and fan-out are at most ceil(log2 n). Errors: INVALID_ARGUMENT from CheckOrder.
-// Source:  Li Chunhua, MGO, section 3.4 ("BT", as MPICH's: relative numbers, largest distance first). Differs: relative
-//          numbers are positions in `order`.
+// Source:  Li Chunhua, MGO, section 3.4 ("BT", as in MPICH: by relative ranks, largest distance first). Differs:
+//          positions in `order` take the place of relative ranks.
 absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order);
 
 }  // namespace copse::planner

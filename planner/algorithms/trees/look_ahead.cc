@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr uint32_t kNobody = 0xffffffff;
 
-// LookAheadRun chooses edges one by one. While nodes are taken, scores only rise, except for ready_i; so a remembered
-// score is a lower bound, and only the least one has to be recomputed. When no receiver is left to look ahead to, all
-// scores are recomputed.
+// LookAheadRun chooses edges one by one. When nodes get the message, the minima of C_ij + A_j over the others only
+// rise. So a stored minimum is a lower bound, and only the least score has to be recomputed. When one node is left, its
+// A_j falls to 0, and all minima are recomputed.
 class LookAheadRun {
  public:
   LookAheadRun(const BroadcastCosts& costs, uint32_t root)
@@ -59,7 +59,7 @@ class LookAheadRun {
       break;
     }
     rows_.push_back({edge.to});
-    if (waiting_.size() == 1) {  // the only score that falls: no receiver is left to look ahead to
+    if (waiting_.size() == 1) {  // A_j falls to 0, so that stored minima are no lower bounds any more
       LookFrom(waiting_[0]);
       for (Row& row : rows_) row = {row.node};
     }
@@ -68,7 +68,7 @@ class LookAheadRun {
  private:
   struct Row {
     uint32_t node;
-    int64_t cost = 0;  // C_ij + look-ahead from j, or a lower bound
+    int64_t cost = 0;  // least C_ij + A_j over j, or a lower bound of it
     uint32_t to = kNobody;
   };
   struct Ahead {

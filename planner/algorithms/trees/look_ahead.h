@@ -10,13 +10,13 @@
 
 namespace copse::planner {
 
-// Builds LA: FCEF with an edge's score extended by the best next send of its receiver.
+// Builds LA: FCEF (earliest_completion_first.h), but an edge's score also has the cost of its receiver's cheapest send.
 //
 // Input:   root < n.
-// Output:  edges in the order of choice: the least ready_i + C_ij + min over other nodes k without the message of
-//          C_jk; 0 in that place if there are none.
+// Output:  edges in the order of choice: the least ready_i + C_ij + A_j, where A_j is the least C_jk over other nodes k
+//          without the message, or 0 if there is none.
 // Ties:    (score, sender, receiver).
-// Cost:    O(n^2) queries of the costs, as long as few of the remembered minima are lost at each step; O(n^3) at worst.
+// Cost:    O(n^2) queries of the costs if each step invalidates few of the stored minima; O(n^3) at worst.
 // Errors:  none.
 // Source:  Bhat, Raghavendra, Prasanna, ICDCS 1999, look-ahead ECEF.
 BroadcastTree BuildLookAhead(const BroadcastCosts& costs, uint32_t root, Accounting accounting);

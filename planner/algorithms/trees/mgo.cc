@@ -34,7 +34,7 @@ class Run {
   }
 
  private:
-  // Returns the ancestor of a node at that depth, or kNone.
+  // Returns the node's ancestor at that depth; kNone if the node's switch is less deep.
   uint32_t AncestorAt(uint32_t node, uint32_t depth) const {
     uint32_t v = costs_.ParentOf(node);
     if (costs_.DepthOf(v) < depth) return kNone;

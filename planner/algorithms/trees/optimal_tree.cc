@@ -26,7 +26,8 @@ class Table {
     }
   }
 
-  // `parent[v]` is given for all nodes but the root; `order` has all nodes, children before their parents.
+  // Returns the completion time in ns with children by falling tail. `parent` has all nodes but the root; `order` has
+  // all nodes, children before their parents.
   int64_t TimeOf(const Parents& parent, const Parents& order) const {
     struct Subtree {
       int64_t tail, busy;
@@ -55,9 +56,10 @@ class Table {
   int64_t busy_[kOptimalNodesMax][kOptimalNodesMax], travel_[kOptimalNodesMax][kOptimalNodesMax];
 };
 
-// Decodes the tree of a Pruefer sequence, directed towards the root, which is the last in order.
+// Decodes the tree of a Pruefer sequence of n - 2 labels: each node's parent, and an order of nodes for Table::TimeOf,
+// in which the root is last.
 void Decode(const Parents& sequence, uint32_t n, uint32_t root, Parents* parent, Parents* order) {
-  // The root counts as the greatest label, which is never taken as a leaf.
+  // The root takes the greatest label, which the decoding never removes as a leaf.
   const auto label = [&](uint32_t v) { return v == n - 1 ? root : v == root ? n - 1 : v; };
   Parents degree;
   degree.fill(1);

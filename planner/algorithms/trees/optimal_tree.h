@@ -15,8 +15,8 @@ inline constexpr uint32_t kOptimalNodesMax = 8;
 // Builds the fastest schedule, by trying every tree with each node's children by falling tail (falling_tail.h).
 //
 // Input:   n <= kOptimalNodesMax; root < n.
-// Output:  edges by the end of the send.
-// Ties:    the tree whose Pruefer sequence is least.
+// Output:  edges in order of the ends of their sends.
+// Ties:    the tree whose Pruefer sequence comes first.
 // Cost:    n^(n-2) trees, O(n^2) each: 16,807 for n = 7, 262,144 for n = 8.
 // Errors:  INVALID_ARGUMENT if there are more than kOptimalNodesMax nodes. Nothing else.
 // Source:  Pruefer's bijection. Only schedules in which nodes send without pauses are tried; none of the others is

@@ -17,7 +17,7 @@ struct PipelineSender {
   uint32_t children;
   int64_t ready_ns;
 };
-// Offer is the sender from which a node without the message would have it earliest.
+// An Offer is the sender from which a node without the message would have it earliest, and that time.
 struct Offer {
   uint32_t sender = kNobody;
   int64_t score_ns = 0;
