@@ -34,7 +34,7 @@ struct CostEvent {
   enum class Kind : uint8_t { kDone, kTurn, kHop, kArrived, kCredit };
   Kind kind;
   uint32_t who;    // kDone: actor; kTurn: rank
-  uint32_t where;  // kTurn: span
+  uint32_t where;  // kTurn: the span that made the rank ready
 };
 
 // CostWork is the interface by which CostActors runs the work of the daemons, and the network between them.
@@ -92,7 +92,7 @@ class CostActors final : private sim::Worker {
     uint32_t first_item = kNoItem, last_item = kNoItem;  // the actor's queue, as indices into items_
     uint32_t host = 0;
     uint32_t last_span = kNoSpan;
-    // For ranks only.
+    // The following members are for ranks only.
     int64_t ready_ns = 0;
     uint32_t cause = kNoSpan;
     bool posted = false;

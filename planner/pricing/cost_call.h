@@ -93,7 +93,7 @@ class CostCall {
   uint32_t segment_count_ = 0;
   std::vector<Node> nodes_;
   std::vector<schedule::Segment> segments_;  // for the common collectives
-  // For block collectives.
+  // The following members are for block collectives.
   std::vector<uint32_t> chunk_of_;     // by segment
   std::vector<uint32_t> chunk_begin_;  // by chunk: its first segment; at the end, the number of segments
 };

@@ -103,8 +103,8 @@ class Simulation final : public CostWork {
   std::vector<uint32_t> results_left_;  // by rank: segments still awaited
   // Output of the node that is running, in a call of blocks, collected until nothing is ready any more.
   std::vector<SegmentMessage> outbox_;
-  std::vector<uint32_t> credits_;  // nodes
-  std::vector<uint32_t> told_;     // ranks
+  std::vector<uint32_t> credits_;  // nodes to which credit is sent
+  std::vector<uint32_t> told_;     // ranks that are notified
   bool chunks_may_start_ = false;
 };
 
@@ -147,7 +147,7 @@ void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
   }
   if (!call_.has_blocks()) return;
   Flush(node);
-  // Chunks that have ended allow others to begin, which may end at once.
+  // Chunks that have ended allow others to begin, which may end immediately.
   while (std::exchange(chunks_may_start_, false)) {
     StartChunks(node);
     Flush(node);
@@ -222,7 +222,7 @@ void Simulation::StartCall(uint32_t node) {
   for (uint32_t s = 0; s < call_.segment_count(); ++s) Advance(node, s);
 }
 
-// Starts as many chunks as the window allows. All ranks of the node have arrived.
+// Starts as many chunks as the window allows. Called once the daemon has taken the posts of all ranks of the node.
 void Simulation::StartChunks(uint32_t node) {
   const CostCall::Node& state = call_.node(node);
   while (const auto chunk = call_.StartChunk(node)) {

@@ -38,7 +38,7 @@ struct CostProgram {
   std::vector<Awaited> packets;        // sorted by phase, then peer
   std::vector<uint32_t> wait_of_rank;  // by local index: the Wait that counts the rank's post; kNoWait: none
   std::vector<uint32_t> wait_counts;   // by Wait: the count that it awaits
-  uint64_t copy_runs = 0;              // in all copy lists
+  uint64_t copy_runs = 0;              // number of runs in all copy lists
 };
 
 CostProgram CompileForCost(const schedule::NodeSequence& sequence, uint32_t local_ranks);

@@ -13,7 +13,7 @@
 
 namespace copse::planner {
 
-// Limit of predicted times; longer ones are refused.
+// Limit of predicted times in ns; longer ones are refused.
 inline constexpr int64_t kPredictionNsMax = int64_t{1} << 60;
 // Limit of segments for which a block collective is priced.
 inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
