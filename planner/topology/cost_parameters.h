@@ -26,10 +26,10 @@ struct CostParameters {
   int64_t wake_ns = 5'000;  // time until a sleeping daemon or rank runs
   // Replaces wake_ns after a wait for a core: that core is awake, and only switches to another process.
   int64_t takeover_ns = 2'000;
-  // A daemon or rank idle for no longer than this is still awake, if no other actor needs its core.
+  // A daemon or rank that is idle for no longer than this stays awake, unless another one needs the core.
   int64_t spin_ns = 0;
   int64_t client_hop_ns = 1'000;  // a rank's own work to post a call, and to take up its result
-  int64_t arm_ns = 50;            // to fetch and arm a descriptor
+  int64_t arm_ns = 50;            // time to fetch and arm a descriptor
   int64_t send_ps_per_byte = 250;
   int64_t receive_ps_per_byte = 250;
   int64_t copy_ps_per_byte = 100;

@@ -326,8 +326,8 @@ void SlurmParser::AddRoot() {
   lines_.push_back({.number = 1, .name = switches_.back().name});
 }
 
-// Finds the levels as defined by Slurm, and by them the latencies. Switches are visited after all below them, so those
-// that cannot be visited are on a cycle or above one.
+// Finds the levels as defined by Slurm, and by them the latencies. A switch is visited after all switches below it, so
+// those that are never visited are on cycles.
 absl::Status SlurmParser::FindLevels() {
   level_.assign(switches_.size(), 0);
   std::vector<uint32_t> children(switches_.size(), 0), ready;

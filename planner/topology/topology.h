@@ -40,7 +40,7 @@ struct Switch {
 struct Node {
   std::string name;
   uint32_t parent = 0;              // index of its switch
-  int64_t overhead_ns = 0;          // to send, and to receive unless receive_overhead_ns is set
+  int64_t overhead_ns = 0;          // busy time to send, and to receive unless receive_overhead_ns is set
   int64_t receive_overhead_ns = 0;  // 0: equal to overhead_ns
   int64_t latency_ns = 0;           // latency and bandwidth are those of the link to the switch
   int64_t bandwidth_bytes_per_s = 0;

@@ -350,7 +350,7 @@ absl::StatusOr<Topology> TopologyParser::Parse(const YAML::Node& document) {
   return Topology::Create(std::move(switches_), std::move(nodes_), costs_);
 }
 
-// DocumentSkipper ignores a document.
+// A DocumentSkipper ignores the events of a document.
 class DocumentSkipper : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -364,7 +364,8 @@ class DocumentSkipper : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Counts documents: 0, 1, or 2 for more. YAML::LoadAll is unsuitable: it never ends on "{a: 1}\n,".
+// Returns the number of documents: 0, 1, or 2 for more than one. YAML::LoadAll cannot be used: it never ends on
+// "{a: 1}\n,".
 int CountDocuments(std::string_view text) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
