@@ -119,7 +119,7 @@ class Fitter {
     return weights;
   }
 
-  // Solves the normal equations by conjugate gradients with Jacobi's preconditioner; fixed chains stay.
+  // Solves the normal equations by conjugate gradients with Jacobi's preconditioner; values of fixed chains stay.
   void Descend(const std::vector<std::vector<uint32_t>>& chains_of, const std::vector<bool>& fixed,
                std::vector<double>* value) {
     const size_t count = chains_.size();
@@ -274,7 +274,7 @@ class Fitter {
       basis.push_back(std::move(row));
       pivots.push_back(pivot);
     }
-    // A pivot is determined if its row has no other entry.
+    // The chain of a pivot is determined if the pivot's row has no other entry.
     std::vector<bool> determined(columns);
     for (size_t b = 0; b < basis.size(); ++b) {
       bool alone = true;

@@ -20,7 +20,7 @@ enum class LatencyDoubt : uint8_t {
   kShared,      // only its sum with other links is determined, and divided in the proportions of the tree before
   kUnmeasured,  // no measurement crosses the link: unchanged from the tree
 };
-const char* LatencyDoubtName(LatencyDoubt doubt);  // measured, shared, unmeasured
+const char* LatencyDoubtName(LatencyDoubt doubt);  // returns "measured", "shared" or "unmeasured"
 
 // RateDoubt is the certainty of a link's bandwidth.
 enum class RateDoubt : uint8_t {
@@ -29,7 +29,7 @@ enum class RateDoubt : uint8_t {
   kAtLeast,     // a slower link was on every path, so this one may be faster than stated
   kUnmeasured,  // no measurement crosses the link: unchanged from the tree
 };
-const char* RateDoubtName(RateDoubt doubt);  // bottleneck, tied, at-least, unmeasured
+const char* RateDoubtName(RateDoubt doubt);  // returns "bottleneck", "tied", "at-least" or "unmeasured"
 
 struct LinkFit {
   int64_t latency_ns = 0;
