@@ -35,7 +35,7 @@ class SessionSink {
   virtual ~SessionSink() = default;
   // Sends a message. Messages are delivered in order, or the session ends with OnDisconnected.
   virtual void Send(SessionId session, const schedule::ToDaemon& message) = 0;
-  // Ends a session after the messages sent before. OnDisconnected may follow, and is ignored.
+  // Ends a session after the messages that were sent before. The coordinator ignores a later OnDisconnected.
   virtual void Close(SessionId session, const std::string& why) = 0;
 };
 

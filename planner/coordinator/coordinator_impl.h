@@ -81,11 +81,11 @@ class Coordinator::Impl {
     schedule::NodeAnnouncement announcement;
     SessionId session = 0;         // 0: no stream
     std::string from;              // the peer's address of its last stream
-    bool has_registered = false;   // with this coordinator
-    bool all_is_recorded = false;  // the store has every decision that the daemon may know
-    bool stopping = false;         // it takes no new teams, and ends
+    bool has_registered = false;   // true once it has registered with this coordinator
+    bool all_is_recorded = false;  // true if the store has every decision that the daemon may know
+    bool stopping = false;         // true if the daemon takes no new teams, and ends
     absl::Time away_since;
-    absl::Time lost_at = absl::InfinitePast();  // when other daemons reported it gone
+    absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
     std::set<TeamId> teams;                     // teams that have this incarnation as a member
 
     // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.

@@ -131,7 +131,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
                      FailureCause::kNodeRestarted, announcement.name});
     } else {
       COPSE_LOG(kWarning, "node ", announcement.name, ": another daemon has this name now ", which);
-      // The older daemon may be alive, and run its teams; it is away.
+      // The older daemon may still run, with its teams; it counts as away.
       for (const TeamId id : std::exchange(old.teams, {})) teams_.at(id).nameless_since = clock_->Now();
       CollectLater();
     }
@@ -277,7 +277,8 @@ void Coordinator::Impl::SettleUndecided() {
     for (const auto& [name, said] : daemons) {
       Team* team = TeamOf(id);
       const auto node = nodes_.find(name);
-      if (node == nodes_.end() || node->second.session == 0) continue;  // it reports again when it is back
+      if (node == nodes_.end() || node->second.session == 0)
+        continue;  // the daemon reports the team again when it is back
       if (team != nullptr) {
         const std::optional<uint32_t> member = MemberIndex(*team, node->second.announcement);
         if (!member.has_value()) continue;
@@ -317,7 +318,7 @@ void Coordinator::Impl::BreakIfUntold(Team& team) {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
     if (member.left || member.gone) continue;
-    if (!member.known || member.committed == team.record.epoch) return;  // it has, or may have, the epoch
+    if (!member.known || member.committed == team.record.epoch) return;  // the member has, or may have, the epoch
     waits = &team.record.layout.nodes[i].name;
   }
   if (waits == nullptr) return;
