@@ -534,7 +534,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return absl::OkStatus();
   }
 
-  // Reads the options of a probe. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
+  // Reads the options of a probe. Errors: INVALID_ARGUMENT for a value that is not valid, NOT_FOUND for an unknown
+  // node, UNAVAILABLE for a node without a stream, FAILED_PRECONDITION if a known tree is wanted and there is none.
   absl::StatusOr<ProbeOptions> ReadProbe(const v1::ProbeTopologyRequest& request) const {
     ProbeOptions options;
     if (request.seconds() != 0) {

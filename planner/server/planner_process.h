@@ -58,7 +58,7 @@ class PlannerProcess : public StreamEvents {
   absl::Status Open();
   absl::Status OpenStore();
   absl::Status Listen();
-  void WaitForSignals();  // runs in its own thread
+  void WaitForSignals();  // runs in thread signals_
   void Reload();
 
   PlannerStart start_;

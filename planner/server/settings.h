@@ -31,8 +31,8 @@ struct Settings {
 };
 
 config::Config NewConfig();
-// Reads the files that the configuration names, too. Errors name key, value and limit; errors in topology and rules
-// name file and line.
+// Returns the settings, with the content of the topology, rules and token files that the configuration names. Errors
+// name key, value and limit; errors in topology and rules name file and line.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 
 // Checks that the files that the planner will write (its state, its log) are writable. Errors name the key.

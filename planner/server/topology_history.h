@@ -91,7 +91,7 @@ class TopologyHistory {
  private:
   struct Replanning;
 
-  // Returns whether the configuration's file equals its last version.
+  // Returns whether the configuration's file equals the last version that came from it.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
   // Returns the ready teams for which `concerned` returns true, without sub-teams, which cannot be switched. A team

@@ -28,7 +28,7 @@ struct TopologyVersion {
 class TopologyStore {
  public:
   virtual ~TopologyStore() = default;
-  virtual absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() = 0;  // ascending
+  virtual absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() = 0;  // in ascending order
   virtual absl::Status SaveTopology(const TopologyVersion& version) = 0;
   virtual absl::Status RemoveTopology(uint64_t version) = 0;
 };
