@@ -13,8 +13,8 @@ namespace {
 
 // EdgeTable numbers the distinct edges of all structures.
 struct EdgeTable {
-  std::vector<std::pair<uint32_t, uint32_t>> ends;  // by number
-  std::vector<std::vector<uint32_t>> of_structure;  // numbers
+  std::vector<std::pair<uint32_t, uint32_t>> ends;  // by edge number
+  std::vector<std::vector<uint32_t>> of_structure;  // by structure: the numbers of its edges
 };
 
 EdgeTable NumberEdges(const std::vector<EdgeList>& edges) {

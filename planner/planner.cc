@@ -188,7 +188,7 @@ std::string WhyNotTheCheapest(const schedule::Plan& plan, const CallArguments& a
   return "; a team's plans are chosen together, for few edges";
 }
 
-// Explains in one line why the plan was chosen. `alternatives` are by price.
+// Explains in one line why the plan was chosen. `alternatives` must be sorted by price.
 std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments, const Ruling& ruling,
                       absl::Span<const schedule::Plan> now, const std::vector<Alternative>& alternatives,
                       int64_t total_ns, uint32_t new_edges, bool by_formula) {

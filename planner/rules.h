@@ -54,7 +54,7 @@ absl::Status CheckRule(const Rule& rule);
 // Returns whether a call exists for which both rules apply and require different algorithms or segment sizes.
 bool Contradict(const Rule& a, const Rule& b);
 
-// Ruling combines the rules that apply to all calls of one size class.
+// A Ruling combines the rules that apply to all calls of one size class.
 struct Ruling {
   std::string algorithm;  // empty: not ruled
   std::optional<uint32_t> segment_bytes;

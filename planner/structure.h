@@ -58,7 +58,7 @@ uint32_t MostNeighbours(const Structure& structure);
 // alltoall; dissemination carries barriers, other symmetric schedules carry barriers and allreduces; cycles carry the
 // collectives for which schedule::VerifyPlan accepts their distances.
 bool CanCarry(const Structure& structure, Collective collective);
-// Returns INVALID_ARGUMENT unless CanCarry.
+// Returns INVALID_ARGUMENT if CanCarry returns false.
 absl::Status CheckCarries(const Structure& structure, Collective collective);
 
 // Returns the plan's edges in the order in which `copsectl plan show` prints them: a tree's from parent to child as

@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
                      ", limit=", schedule::kNeighboursMax / 2 + 1, ")"));
   }
   const auto add = [&](uint32_t index) {
-    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat" with many nodes
+    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // as "flat" has with many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     add(index);
   }
   for (const Purpose& purpose : PurposesOf(collective, size_class)) {
-    // Where costs exceed the range of the algorithms, only trees by position are candidates.
+    // If costs exceed the range of the tree algorithms, only structures by position are candidates.
     if (!Prepare(purpose).ok()) continue;
     std::vector<std::string> names = {"mgo", "best"};
     if (all_) names = NamesOfAll(n);
