@@ -33,8 +33,7 @@ inline constexpr uint32_t kSearchNodesMax = 512;
 // Output:  a tree whose nodes keep their order. The links' latencies are a first guess of the method; FitTree gives
 //          better ones. Other figures are those of FlatCosts.
 // Errors:  INVALID_ARGUMENT for no nodes or too many, a negative latency, and a pair that is missing, measured twice,
-// or
-//          of nodes that do not exist.
+//          or of nodes that do not exist.
 // Source:  Saitou, Nei, "The neighbor-joining method", Mol. Biol. Evol. 4 (1987); Q as of Studier, Keppler (1988).
 // Cost:    O(nodes^3).
 absl::StatusOr<topology::Topology> FindTree(absl::Span<const std::string> nodes,
