@@ -27,8 +27,10 @@ using Structure = schedule::Plan;
 
 // Builds a structure by the positions of nodes in `order`; order[0] is the root. Names are "flat", "chain", "binomial",
 // "knomial-K", "kary-K", "dissemination", "recursive-doubling", and those of algorithms/exchanges/circulant.h: "ring",
-// "bruck", "doubling", "rotated-binomial", "pairwise". Errors: INVALID_ARGUMENT for another name, for a symmetric
-// schedule of more than schedule::kExchangeNodesMax nodes, and from the algorithm.
+// "bruck", "doubling", "rotated-binomial", "pairwise".
+//
+// Errors:  INVALID_ARGUMENT for another name, for a symmetric schedule of more than schedule::kExchangeNodesMax nodes,
+//          and from the algorithm.
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order);
 
 // Returns whether BuildByCost knows the name; the algorithms of all other names are BuildStructure's.

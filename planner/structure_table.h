@@ -29,10 +29,9 @@ namespace copse::planner {
 // - for barrier and allreduce, trees that are good in both directions, from the first node and from the node that is
 //   nearest to all, since these calls have no root; and a symmetric schedule between the groups of the cluster;
 // - for long bcasts, reduces and allreduces in teams of 3 to kLongNodesMax nodes, cycles in the topology's order;
-// - for gather and scatter, the trees of a reduce and a bcast of one block; for allgather and reduce_scatter, trees
-// that
-//   are good in both directions, and cycles in the topology's order; for scans, cycles in the order of ranks, or else
-//   trees; for alltoall, cycles alone;
+// - for gather and scatter, the trees of a reduce and a bcast of one block;
+// - for allgather and reduce_scatter, trees that are good in both directions, and cycles in the topology's order;
+// - for scans, cycles in the order of ranks, or else trees; for alltoall, cycles alone;
 // - for messages that are cut into segments, trees made for the whole message (size_class.h defines its size), trees
 //   made for one segment, and trees with few children (chain, pipeline-K).
 //
@@ -50,8 +49,8 @@ class StructureTable {
   absl::StatusOr<std::vector<uint32_t>> Candidates(Collective collective, const SizeClass& size_class);
 
   // Returns the indices of all structures that `algorithm` has for calls of the class: at least one. In place of
-  // "bruck", an alltoall has "pairwise" where blocks are too long or nodes too many to forward blocks. Errors:
-  // INVALID_ARGUMENT if `algorithm` cannot carry the collective, if a node would have too many neighbors, and
+  // "bruck", an alltoall has "pairwise" where blocks are too long or nodes too many to forward blocks.
+  // Errors: INVALID_ARGUMENT if `algorithm` cannot carry the collective, if a node would have too many neighbors, and
   //         from BuildStructure, BuildByCost and MessageCosts.
   absl::StatusOr<std::vector<uint32_t>> Named(std::string_view algorithm, Collective collective,
                                               const SizeClass& size_class);
