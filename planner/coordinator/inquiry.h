@@ -36,7 +36,8 @@ struct LinkVerdict {
 //   - if both ends of a link may be cut off, the one with more dead links is; if they have equally many, the one that
 //     sent no report although it could have; otherwise the two cannot be distinguished.
 //
-// Links with a common daemon are judged together, independently of others. Deterministic, thread-compatible.
+// Links that are connected by common daemons are judged together, independently of others. Deterministic,
+// thread-compatible.
 class Inquiry {
  public:
   // Records that `from` receives nothing from `about`, but does receive from `living` other neighbors. Returns true if

@@ -277,8 +277,7 @@ void Coordinator::Impl::SettleUndecided() {
     for (const auto& [name, said] : daemons) {
       Team* team = TeamOf(id);
       const auto node = nodes_.find(name);
-      if (node == nodes_.end() || node->second.session == 0)
-        continue;  // the daemon reports the team again when it is back
+      if (node == nodes_.end() || node->second.session == 0) continue;  // it will report again when it is back
       if (team != nullptr) {
         const std::optional<uint32_t> member = MemberIndex(*team, node->second.announcement);
         if (!member.has_value()) continue;

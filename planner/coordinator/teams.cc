@@ -324,8 +324,8 @@ void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& m
   Team* team = TeamOf(message.team);
   if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
     const auto said = it->second.find(node.announcement.name);
-    if (said != it->second.end() &&
-        said->second.running.prepared_epoch == message.epoch) {  // neighbors sent the Commit
+    // The daemon has received the Commit from its neighbors.
+    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {
       said->second.running.epoch = message.epoch;
       said->second.running.prepared_epoch = EpochId{0};
     }
