@@ -109,8 +109,7 @@ class TopologyParser {
   Node defaults_ = MakeNode("", 0);  // figures of nodes, and of links
   CostParameters costs_;
   std::vector<Switch> switches_;
-  std::vector<std::pair<std::string, YAML::Node>>
-      parents_;  // by switch: the parent's name (empty: none), and its place
+  std::vector<std::pair<std::string, YAML::Node>> parents_;  // by switch: name of the parent (or empty), its place
   std::vector<int> switch_lines_;
   absl::flat_hash_map<std::string, uint32_t> switch_by_name_;
   std::vector<Node> nodes_;
