@@ -70,6 +70,7 @@ class JoinTable {
   std::vector<Gathered> Release();
   // Removes and returns the incomplete formations whose time-out has passed; they fail with the missing ranks.
   std::vector<Gathered> TakeLate(absl::Time now);
+  // Returns the earliest deadline of an incomplete formation, or InfiniteFuture if there is none.
   absl::Time NextDeadline() const;
 
   std::vector<Forming> List() const;

@@ -40,6 +40,7 @@ class TimerQueue {
       function();
     }
   }
+  // Returns the time of the next timer, or InfiniteFuture if there is none.
   absl::Time Next() const { return timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first.time; }
 
  private:
