@@ -55,6 +55,7 @@ class TeamCosts {
   topology::Path PathBetween(uint32_t a, uint32_t b) const { return topology_->PathBetween(place_[a], place_[b]); }
   // Returns the number of switches above the team's nodes. Their slots are dense numbers from 0.
   uint32_t switch_slot_count() const { return static_cast<uint32_t>(switch_slots_.size()); }
+  // Requires a switch above one of the team's nodes.
   uint32_t SlotOfSwitch(uint32_t switch_index) const { return switch_slots_.at(switch_index); }
   // Returns the number of directions of links: two for each of the team's nodes, and for each switch above them.
   uint32_t direction_count() const { return 2 * (node_count() + switch_slot_count()); }
