@@ -14,7 +14,7 @@
 namespace copse::planner {
 namespace {
 
-// A size between the usual and the longest segment.
+// Segment size in bytes, between the usual and the longest.
 constexpr uint32_t kSegmentBytesLong = 32 * 1024;
 
 }  // namespace
@@ -73,11 +73,10 @@ bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& sh
   const uint64_t ranks = shape.size();
   const bool cuts_finer = plan.segment_bytes > 0 && plan.segment_bytes < kSegmentBytesLong;
   const uint64_t segment_bytes = cuts_finer ? plan.segment_bytes : schedule::SegmentBytesMax(arguments.collective);
-  // Counts the data that is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into
-  // one.
+  // The call's data in segments: at least one for each node, since a ring's segment never has blocks of two nodes.
   uint64_t segments = n + ranks * arguments.bytes() / segment_bytes;
   if (FamilyOf(arguments.collective) == Family::kAlltoall) {
-    // Counts the mean over the pairs of nodes.
+    // Every node sends at least one segment to every other; blocks are counted by the mean number of ranks per node.
     segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / segment_bytes);
   } else if (IsScan(arguments.collective)) {
     // Unless ranks are in the order of the nodes, all ranks' contributions are combined at every node.

@@ -11,10 +11,10 @@
 namespace copse::planner {
 namespace {
 
-// EdgeTable numbers all edges of all structures.
+// EdgeTable numbers the distinct edges of all structures.
 struct EdgeTable {
-  std::vector<std::pair<uint32_t, uint32_t>> ends;  // by number
-  std::vector<std::vector<uint32_t>> of_structure;  // numbers
+  std::vector<std::pair<uint32_t, uint32_t>> ends;  // by edge number
+  std::vector<std::vector<uint32_t>> of_structure;  // by structure: the numbers of its edges
 };
 
 EdgeTable NumberEdges(const std::vector<EdgeList>& edges) {
@@ -37,7 +37,7 @@ class TakenEdges {
   TakenEdges(const EdgeTable& table, uint32_t node_count, uint32_t edges_max)
       : table_(table), taken_(table.ends.size(), false), degree_(node_count, 0), edges_max_(edges_max) {}
 
-  // Returns how many new edges the structure needs; nothing if a node would exceed its limit.
+  // Returns the number of edges of the structure that are not taken, or nullopt if a node would exceed edges_max.
   std::optional<uint32_t> CountNew(uint32_t structure) {
     uint32_t count = 0;
     bool fits = true;
@@ -80,8 +80,8 @@ struct Choice {
 std::optional<Choice> ChooseFrom(uint32_t anchor, const std::vector<Slot>& slots, const EdgeTable& table,
                                  uint32_t node_count, const ChoiceOptions& options) {
   const double tree_edges = std::max(node_count, 2u) - 1;
-  TakenEdges expected(table, node_count, options.edges_max);  // assumed: the anchor's edges are free
-  TakenEdges taken(table, node_count, options.edges_max);     // used by the choice
+  TakenEdges expected(table, node_count, options.edges_max);  // edges of the anchor and of the choice
+  TakenEdges taken(table, node_count, options.edges_max);     // edges of the choice alone, for the score
   if (!expected.CountNew(anchor).has_value()) return std::nullopt;
   expected.Take(anchor);
   Choice choice;

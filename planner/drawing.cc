@@ -68,7 +68,7 @@ void Drawing::AppendTree(std::string& text) const {
   const std::vector<uint32_t> parent = DirectFrom(plan_.neighbours, root_);
   struct TreeLine {
     uint32_t node;
-    std::string prefix;  // text before the branch
+    std::string prefix;  // text before the node's own branch
     bool is_last;
   };
   std::vector<TreeLine> stack = {{root_, "", true}};
@@ -155,7 +155,7 @@ void Drawing::AppendCriticalPath(std::string& text) const {
 std::string Drawing::Text() const {
   std::string text =
       absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(CollectiveName(plan_.collective)), ", ", plan_.bytes_min);
-  // The upper end of the last class has no meaning.
+  // The last class has no upper end but the limit of calls.
   if (plan_.bytes_max >= schedule::kCallBytesMax) {
     absl::StrAppend(&text, " B and more, ", plan_.algorithm);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of one call of a plan, for display.
+// Renders one call of a plan for display: as text, as a timeline and as a Graphviz digraph.
 #ifndef COPSE_PLANNER_DRAWING_H_
 #define COPSE_PLANNER_DRAWING_H_
 
@@ -14,26 +14,27 @@
 
 namespace copse::planner {
 
-// Limit of lines of a tree or symmetric schedule, and of a critical path, in a text; the rest is counted.
+// Limit of the nodes in a text, of the steps of its critical path, and of the ranks in a timeline; the number of those
+// left out is printed.
 inline constexpr uint32_t kDrawnLinesMax = 256;
-// Limit of ranks per node whose times are shown one by one.
+// Limit of a node's ranks, and of a cycle's distances, that are printed one by one; above it, a range is printed.
 inline constexpr uint32_t kDrawnRanksMax = 8;
 
 inline constexpr uint32_t kTimelineColumns = 60;
 
-// Formats "12.345 us".
+// Formats 12345 as "12.345 us". Requires `ns` >= 0.
 std::string FormatMicroseconds(int64_t ns);
 
-// A Drawing borrows all its inputs. Thread-compatible.
+// A Drawing renders a call that was priced by running it (Price). Its inputs must outlive it. Thread-compatible.
 class Drawing {
  public:
   Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
           const CallArguments& arguments, const Prediction& prediction);
 
-  // Returns the plan in words; its tree as seen from the call's root, its rounds or its cycle, each node with its ranks
-  // and their completion times, '*' where the critical path passes; and the critical path.
+  // Returns lines of UTF-8: the plan in words; its tree as seen from the call's root, its rounds or its cycle, each
+  // node with its ranks and their completion times, and '*' where the critical path passes; and the critical path.
   std::string Text() const;
-  // Returns the activities over time: a line per rank, with its daemon's work and its own in kTimelineColumns columns.
+  // Returns one line per rank, whose kTimelineColumns columns show over time what the rank and its node's daemon do.
   // Requires a prediction with a timeline.
   std::string Timeline() const;
   // Returns a Graphviz digraph with the critical path in red.
@@ -51,7 +52,7 @@ class Drawing {
   const TeamCosts& costs_;
   const CallArguments& arguments_;
   const Prediction& prediction_;
-  uint32_t root_;  // node
+  uint32_t root_;  // node of the call's root
   std::set<uint32_t> critical_nodes_;
   std::set<std::pair<uint32_t, uint32_t>> critical_edges_;  // sender, receiver
 };

@@ -9,12 +9,11 @@
 
 namespace copse::planner {
 
-// Orders a team's nodes so that those behind one switch are adjacent, the root first.
+// Orders a team's nodes with the root first, such that nodes behind one switch are adjacent.
 //
-// Input:   root < costs.node_count().
-// Output:  the root; then the other nodes, those nearer to it first: by falling depth of the switch that joins them
-//          with the root, then depth first through the switches, then by index. On one switch: the root, then the
-//          others ascending.
+// Input:   root < costs.node_count(); CHECKed.
+// Output:  the root; then the other nodes, those nearer to the root first: by falling depth of the lowest switch above
+//          both, then depth first through the switches, then by index.
 // Cost:    O(n log n + n * depth).          Errors: none.
 // Source:  ours. The tree algorithms give contiguous ranges of the order to subtrees, so a subtree crosses few
 //          switches.

@@ -21,9 +21,9 @@
 namespace copse::planner {
 namespace {
 
-// Rules cut the classes further where they begin and end. They ascend without gaps from 0 to
-// schedule::kMessageBytesMax; longer calls have kLongMessages and kLongestMessages in teams of up to kLongNodesMax
-// nodes, else they run by the last class: one MP packet; one frame; segments.
+// The size classes of the common collectives, ascending without gaps from 0 to schedule::kMessageBytesMax: messages of
+// one MP packet, of one frame, and of several segments. Longer messages have kLongMessages and kLongestMessages in
+// teams of up to kLongNodesMax nodes, and else run by the plan of the last class here. Rules cut the classes further.
 constexpr SizeClass kSizeClasses[] = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
 
 absl::StatusOr<TeamCosts> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,
@@ -52,8 +52,8 @@ std::vector<SizeClass> ClassesOf(const Rules& rules, Collective collective, uint
   }
   std::vector<SizeClass> classes(std::begin(kSizeClasses), std::end(kSizeClasses));
   if (nodes == 2) {
-    // For two nodes there is one tree, no segment waits to be forwarded, and a message up to one segment is not cut: so
-    // some classes are alike, and each costs every small team's nodes memory.
+    // Two nodes have only one tree, no segment is forwarded, and a message up to one segment is not cut. So some
+    // classes would have equal plans, and each plan costs memory on the nodes of every small team.
     classes[1].bytes_max = classes[2].bytes_max;
     classes[2] = {kLongMessages.bytes_min, kLongestMessages.bytes_max};
   } else if (nodes > 2 && nodes <= kLongNodesMax) {
@@ -67,8 +67,8 @@ bool RanksInOrder(const schedule::TeamShape& shape) {
   return std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
 }
 
-// Takes the cheapest trees of each collective and class, and prices the others with them, too, so that they can share
-// edges. A tree by cost is made for one collective and message; another may be as good with it as with its own.
+// Prices the cheapest tree of each collective and class for all others that have trees among their candidates, so that
+// plans can share edges: a tree that was made for one collective and message may serve another as well as its own.
 absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamShape& shape, const TeamCosts& costs,
                              std::vector<Wanted>& wanted) {
   std::set<uint32_t> winners;
@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       ASSIGN_OR_RETURN(std::vector<uint32_t> which, item.forced ? table.Named(ruling.algorithm, collective, size_class)
                                                                 : table.Candidates(collective, size_class));
       if (size_class == kLongestMessages && !item.forced && wanted.size() > 1) {
-        // Their many segments make them the slowest to price.
+        // The many segments of these messages make them the slowest to price.
         which = StillWorthPricing(table.structures(), which, wanted[wanted.size() - 2].candidates);
       }
       const CallArguments arguments = TypicalCall(collective, size_class);
@@ -188,7 +188,7 @@ std::string WhyNotTheCheapest(const schedule::Plan& plan, const CallArguments& a
   return "; a team's plans are chosen together, for few edges";
 }
 
-// Explains in one line why the plan was chosen. `alternatives` are by price.
+// Explains in one line why the plan was chosen. `alternatives` must be sorted by price.
 std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments, const Ruling& ruling,
                       absl::Span<const schedule::Plan> now, const std::vector<Alternative>& alternatives,
                       int64_t total_ns, uint32_t new_edges, bool by_formula) {
@@ -235,7 +235,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     PriceOptions price_options;
     price_options.timeline = true;
     ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
-    // Costs that overflow the algorithms' range have no other bound, nor have blocks.
+    // The bound is unknown (0) if costs exceed the range of the tree algorithms, and for collectives of blocks.
     if (is_common) explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   }
   StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/true, RanksInOrder(shape));
@@ -270,7 +270,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     explanation.alternatives.push_back({structure.algorithm, candidate.segment_bytes, candidate.total_ns,
                                         table.BuiltForBytes(candidate.structure), count_new(as_plan), chosen});
   }
-  // A plan may have the tree of another collective or class, with which it shares edges.
+  // A plan that is no candidate of its own class may have the tree of another one, with which it shares edges.
   if (!is_candidate) {
     explanation.alternatives.push_back(
         {plan.algorithm, plan.segment_bytes, explanation.prediction.total_ns, 0, count_new(plan), true});

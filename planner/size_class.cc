@@ -11,7 +11,7 @@ namespace {
 // At this size the cost per byte dominates the cost per message.
 constexpr uint64_t kTypicalOfLong = 256 * 1024;
 constexpr uint64_t kTypicalOfLongest = kLongestMessages.bytes_min;  // longer ones take longer to price
-// Latency dominates below the first, bandwidth above the second.
+// Latency dominates for blocks below the first length, bandwidth above the second.
 constexpr uint64_t kShortBlockBytes = 1024;
 constexpr uint64_t kLongBlockBytes = 8 * 1024;
 constexpr SizeClass kBlockClasses[] = {
@@ -45,8 +45,8 @@ uint64_t TypicalBytes(Collective collective, const SizeClass& size_class) {
   }
   if (HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
   if (size_class.bytes_max == 0) return 0;
-  // Plans that were adopted have classes with arbitrary bounds. The product is exact below 2^53, so for all classes of
-  // ours.
+  // A plan that a daemon reported may have a class with arbitrary bounds, so the result is clamped. The product is
+  // exact below 2^53, which includes all classes that this planner makes.
   const double product =
       static_cast<double>(std::max<uint64_t>(size_class.bytes_min, 1)) * static_cast<double>(size_class.bytes_max);
   return std::clamp(static_cast<uint64_t>(std::sqrt(product)), size_class.bytes_min, size_class.bytes_max);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The classes of message sizes, one per plan, and the typical message for which each plan is made.
+// Defines the classes of message sizes, one per plan, and the typical message for which each plan is made.
 #ifndef COPSE_PLANNER_SIZE_CLASS_H_
 #define COPSE_PLANNER_SIZE_CLASS_H_
 
@@ -12,32 +12,34 @@
 
 namespace copse::planner {
 
-// SizeClass is an inclusive range of bytes.
+// A SizeClass is an inclusive range of bytes.
 struct SizeClass {
   uint64_t bytes_min = 0;
   uint64_t bytes_max = 0;
   friend bool operator==(const SizeClass&, const SizeClass&) = default;
 };
 
-// These messages take several chunks per call. The latency of the first segment still matters for the first class; for
-// the second only the costs per byte, and per segment in the daemons, matter.
+// Messages of these two classes take several chunks per call. In the first, the latency of the first segment still
+// matters; in the second, only the costs per byte, and per segment in the daemons, do.
 inline constexpr SizeClass kLongMessages = {schedule::kMessageBytesMax + 1, 1024 * 1024};
 inline constexpr SizeClass kLongestMessages = {kLongMessages.bytes_max + 1, schedule::kCallBytesMax};
 
-// Returns the classes of collectives of blocks (HasBlocks), by one block (schedule::PlanBytesOf), ascending. An
-// alltoall forwards short blocks, and sends longer ones directly between all pairs.
+// Returns the size classes of a collective of blocks (HasBlocks), ascending, by the length of one block
+// (schedule::PlanBytesOf). An alltoall has one class less: it may forward short blocks, and sends longer ones directly.
 absl::Span<const SizeClass> BlockClasses(Collective collective);
-// Returns the class of such a call. `bytes` is PlanBytesOf.
+// Returns the class in BlockClasses that contains `bytes` (schedule::PlanBytesOf), or the last one if none does.
 SizeClass BlockClassOf(Collective collective, uint64_t bytes);
 
-// Returns the size that represents the class, in bytes: its geometric middle, rounded down; a class that begins at 0
-// counts from 1.
-//  - Blocks of up to kMessageBytesMax: the largest; together with the blocks of all ranks, bandwidth dominates.
-//  - Messages beyond kMessageBytesMax: 256 KiB; kLongestMessages: 1 MiB; blocks: 256 KiB. With the largest, most of the
-//    class would get a tree that avoids repeated sends although they are cheap.
+// Returns the size that represents the class, in bytes: its geometric mean, rounded down, where a class that begins at
+// 0 counts from 1. There are two exceptions:
+//  - A class of blocks from 8 KiB to kMessageBytesMax is represented by its largest size, since bandwidth dominates
+//    once the blocks of all ranks are added up.
+//  - A class beyond kMessageBytesMax is represented by 256 KiB or, if it has messages (not blocks) beyond 1 MiB, by 1
+//    MiB, clamped to the class. By its largest size, most of it would get a tree that avoids repeated sends although
+//    they are cheap.
 uint64_t TypicalBytes(Collective collective, const SizeClass& size_class);
 
-// Returns the call for which plans of the class are made, priced, compared and explained: of TypicalBytes, from rank 0.
+// Returns the call for which plans of the class are made, priced and compared: TypicalBytes of uint8, with root 0.
 CallArguments TypicalCall(Collective collective, const SizeClass& size_class);
 CallArguments TypicalCall(const schedule::Plan& plan);
 

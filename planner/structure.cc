@@ -22,7 +22,8 @@
 namespace copse::planner {
 namespace {
 
-// Parses "knomial-4" as 4 for the prefix "knomial-". Leading zeros and signs are rejected.
+// Sets `k` to 4 for "knomial-4" and the prefix "knomial-". Returns false for another prefix, and for anything but a
+// positive number without sign and leading zeros.
 bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& k) {
   if (algorithm.substr(0, prefix.size()) != prefix) return false;
   const std::string_view digits = algorithm.substr(prefix.size());
@@ -33,7 +34,7 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
 constexpr std::string_view kByCost[] = {"ft",        "bt", "fnf",     "fef-latency", "fef-cost",    "fef",     "fcef",
                                         "fcef-bhat", "la", "la-bhat", "mgo",         "mgo-jackson", "optimal", "best"};
 constexpr std::string_view kHierarchical = "hierarchical";
-// Lists the algorithms whose time is not quadratic in the nodes.
+// The algorithms whose time does not grow by the square of the nodes.
 constexpr std::string_view kForManyNodes[] = {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
 
 bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
@@ -87,7 +88,7 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
 }
 
 absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective) {
-  const std::vector<uint32_t> order = {0, 1};  // two nodes suffice
+  const std::vector<uint32_t> order = {0, 1};  // two nodes suffice to build any structure
   Structure structure = {.algorithm = std::string(algorithm)};
   if (algorithm == kHierarchical) {
     structure.kind = schedule::PlanKind::kExchange;
@@ -173,7 +174,7 @@ bool CanCarry(const Structure& structure, Collective collective) {
 
 namespace {
 
-// Returns the edges from each node to its successors in the cycle at the distances.
+// Returns the edges from each node to the nodes that follow it in the cycle by one of the distances.
 std::vector<std::pair<uint32_t, uint32_t>> CycleEdges(absl::Span<const uint32_t> cycle,
                                                       absl::Span<const uint32_t> distances) {
   std::vector<std::pair<uint32_t, uint32_t>> edges;

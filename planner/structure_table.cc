@@ -19,9 +19,9 @@
 namespace copse::planner {
 namespace {
 
-// Trees by cost with few children are compared for up to so many nodes.
+// Largest teams, in nodes, for which the trees of pipeline-K are candidates.
 constexpr uint32_t kPipelineNodesMax = 128;
-// Message size for trees by cost in teams of thousands.
+// Message size in bytes for which trees by cost are made above kThoroughNodesMax nodes.
 constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesUsual;
 
 std::vector<std::string> NamesOfAll(uint32_t node_count) {
@@ -38,11 +38,11 @@ bool GoesBothWays(Collective collective) {
          FamilyOf(collective) == Family::kSpread;
 }
 
-// These are built by position; each is a candidate if it can carry the collective.
+// The cycles, which are built by position.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
-// Returns whether the structure sends directly between all pairs, or may otherwise carry an alltoall of the class; up
-// to three nodes all of them are the same.
+// Returns false for "bruck" if it must not carry an alltoall of the class: for blocks that are too long and nodes too
+// many to forward blocks, and for up to three nodes, where it equals "pairwise".
 bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
   const uint32_t n = structure.node_count;
   if (structure.algorithm != "bruck") return true;
@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
                      ", limit=", schedule::kNeighboursMax / 2 + 1, ")"));
   }
   const auto add = [&](uint32_t index) {
-    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat" with many nodes
+    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // as "flat" has with many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
@@ -146,15 +146,15 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (!CheckAlgorithm(name, collective).ok() || (IsScan(collective) && !ranks_in_order_)) continue;
     const bool is_common = FamilyOf(collective) == Family::kCommon;
     if (is_common && (n < 3 || n > kLongNodesMax)) continue;
-    // A ring of n nodes takes n steps, which pays off if a message's tail is long.
+    // A ring of n nodes takes about n steps, so it pays off only if a message's tail takes longer than that.
     const bool is_short_way = std::string_view(name) == "rotated-binomial" && is_cut;
     if (is_common && !is_short_way && size_class.bytes_min <= schedule::kMessageBytesMax) continue;
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
-    // For one or two nodes all of them are rings.
     if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;
+    // For one or two nodes all cycles are rings, of which one suffices.
     if (is_common || structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
   }
-  // Trees combine all ranks' contributions of a scan at every node.
+  // Trees are the last resort for a scan, since they combine the contributions of all ranks at every node.
   if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
   for (const std::string& name : CandidateAlgorithms(n)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     add(index);
   }
   for (const Purpose& purpose : PurposesOf(collective, size_class)) {
-    // Where costs exceed the range of the algorithms, only trees by position are candidates.
+    // If costs exceed the range of the tree algorithms, only structures by position are candidates.
     if (!Prepare(purpose).ok()) continue;
     std::vector<std::string> names = {"mgo", "best"};
     if (all_) names = NamesOfAll(n);
@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
       }
     }
     if (FamilyOf(collective) == Family::kCommon && GoesBothWays(collective) && n <= schedule::kExchangeNodesMax) {
-      // Clusters with chain-like trees have too many rounds.
+      // It fails in a cluster whose topology is like a chain, for which it would have too many rounds.
       if (const auto index = ByCost("hierarchical", purpose, first_node_); index.ok()) add(*index);
     }
   }
@@ -200,7 +200,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm, collective));
     const bool is_cycle = structures_[index].kind == schedule::PlanKind::kCirculant;
-    // Longer blocks, and alltoallv, always go pairwise.
+    // An alltoall sends long blocks directly between all pairs.
     if (collective == Collective::kAlltoall && is_cycle && algorithm == "bruck" &&
         !MayPassOn(structures_[index], size_class)) {
       return Named("pairwise", collective, size_class);
@@ -221,7 +221,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
       RETURN_IF_ERROR(CheckCarries(structures_[index], collective));
       RETURN_IF_ERROR(check(index));
       found.push_back(index);
-      if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // it has no root
+      if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // the same for every root
     }
   }
   return found;

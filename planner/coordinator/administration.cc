@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of administrators.
+// Serves the requests of administrators.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -14,7 +14,7 @@
 namespace copse::coordinator {
 namespace {
 
-// The daemons' own time-out may be this late.
+// Time for a daemon to report its own time-out of a measurement before the planner gives up.
 constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<NodeInfo> Coordinator::Impl::FindNode(const std::string& name) co
 
 absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draining) {
   const auto it = nodes_.find(name);
-  // A node that has not come back since a restart counts as known if it is draining.
+  // Draining can also be ended for a node that has not come back since the planner's restart.
   const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
   if (!is_known) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
   RETURN_IF_ERROR(store_->SaveDraining(name, draining));
@@ -291,7 +291,7 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
       for (Rank rank{0}; rank.value() < layout.shape.size(); ++rank) {
         const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
         const auto at = progress.find({team_id, rank});
-        // A call that waits for plans has been reached by its joined ranks only: every other rank is missing.
+        // Only ranks that have joined a call that waits for plans have reached it: every other rank is missing.
         const bool behind =
             waits_for != Family::kCommon || (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
         if (behind) merged.missing.insert(rank);

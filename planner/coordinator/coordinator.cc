@@ -16,8 +16,8 @@ namespace copse::coordinator {
 
 namespace {
 
-// Deadlines missed by more than kStall were missed because the process was stopped: messages that arrived in time get
-// kForgiven to be read, once.
+// A deadline that is missed by more than kStall shows that the process was stopped. Messages that arrived in time are
+// then given kForgiven to be read, once.
 constexpr absl::Duration kStall = absl::Milliseconds(500);
 constexpr absl::Duration kForgiven = absl::Seconds(1);
 
@@ -43,15 +43,15 @@ absl::Status Coordinator::Impl::Start() {
     team.record = std::move(record);
     team.members.resize(team.node_count());
     NoteDerivedTeam(team.record.layout);
-    // Only adopted plans have no labels; they may have been recorded before they were verified.
+    // Only an adopted team has no labels; its plans may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {
       VerifyLater(id);
     } else {
       IndexPlans(id, team);
     }
   }
-  // The newest team determines which daemon has a name. Another daemon of that name may be alive as well: its neighbors
-  // know.
+  // The newest team determines which daemon has a name. An older daemon of that name may be alive as well, and stays a
+  // member of its teams.
   for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
     for (uint32_t i = 0; i < it->second.node_count(); ++i) {
       Node& node = NodeOfMember(it->second, i);
@@ -157,7 +157,7 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
       message);
 }
 
-// --- The public face ---
+// --- Coordinator, which forwards to Impl ---
 
 Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
                          CoordinatorOptions options)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's implementation. coordinator.cc has sessions, nodes.cc the state of nodes, registration.cc the
-// decisions at a daemon's return, teams.cc formation, epochs and ends of teams, silence.cc which node is cut off,
-// derived_teams.cc the differences of derived teams, plans.cc the index of plans, administration.cc the rest.
+// Declares the coordinator's implementation. coordinator.cc has sessions, nodes.cc the state of nodes, registration.cc
+// registrations and what follows for the daemon's teams, teams.cc formation, epochs and ends of teams, silence.cc the
+// judgment of silent nodes, derived_teams.cc the differences of derived teams, plans.cc the index of plans,
+// administration.cc the requests of administrators.
 #ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 #define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 
@@ -25,7 +26,7 @@
 
 namespace copse::coordinator {
 
-// Limit of remembered ended teams: a daemon that missed the end may come back with one.
+// Limit of the ended teams that are remembered, since a daemon that missed an end may report the team again.
 inline constexpr size_t kEndedTeamsMax = 65536;
 
 // Limit of remembered joins per session.
@@ -69,43 +70,44 @@ class Coordinator::Impl {
     std::string from;  // the peer's address
     std::string node;  // empty: not registered
     TimerId register_timer;
-    // Joins received and not aborted; the newest kRequestsMax. A daemon repeats its joins once it is Registered,
-    // including those sent just before.
+    // Requests of the joins that were received and not aborted; at most kRequestsMax, the lowest are dropped. A daemon
+    // repeats its joins when it receives Registered, including those that it has just sent.
     std::set<uint64_t> requests;
   };
 
-  // Node is one start of one daemon: the one that has the name. Daemons that had the name before may still be members
-  // of teams; they are away.
+  // A Node is the daemon (one incarnation) that has the name at present. Daemons that had the name before may still be
+  // members of teams; they are away.
   struct Node {
     schedule::NodeAnnouncement announcement;
     SessionId session = 0;         // 0: no stream
-    std::string from;              // the address of its last stream
-    bool has_registered = false;   // with this coordinator
-    bool all_is_recorded = false;  // the store has every decision that the daemon may know
-    bool stopping = false;         // it takes no new teams, and ends
+    std::string from;              // the peer's address of its last stream
+    bool has_registered = false;   // true once it has registered with this coordinator
+    bool all_is_recorded = false;  // true if the store has every decision that the daemon may know
+    bool stopping = false;         // true if the daemon takes no new teams, and ends
     absl::Time away_since;
-    absl::Time lost_at = absl::InfinitePast();  // when other daemons reported it gone
+    absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
     std::set<TeamId> teams;                     // teams that have this incarnation as a member
 
-    // Other daemons may notice before its stream ends. A report from long before that concerned another event.
+    // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.
     bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
   };
 
-  // Member is a node of a team. In the end every member has left or is gone, and the team ends.
+  // A Member is a node of a team. The team ends when every member has left or is gone.
   struct Member {
     bool left = false;   // all its ranks have destroyed the team
-    bool gone = false;   // restarted, stopped or removed: it will not come back
-    bool known = false;  // `committed` and `prepared` are the daemon's report to this coordinator
+    bool gone = false;   // restarted, stopped or removed, so it will not come back
+    bool known = false;  // true if the daemon has reported `committed` and `prepared` to this coordinator
     EpochId committed{0};
-    // An epoch pending until the others are back: one of them may know that it was decided. 0: none.
+    // The epoch that the daemon has prepared, undecided here until the others are back: one of them may know that it
+    // was decided. 0: none.
     EpochId prepared{0};
   };
 
-  // Change is an epoch that was prepared and is not decided.
+  // A Change is an epoch that the members prepare and that is not decided.
   struct Change {
     EpochId epoch{0};
     std::vector<std::string> plans;
-    std::vector<Join> joins;                             // first epoch: by rank
+    std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
     std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
     TimerId timer;
     std::function<void(const absl::Status&)> done;  // may be null
@@ -115,10 +117,10 @@ class Coordinator::Impl {
     TeamRecord record;  // epoch 0: nothing decided yet
     std::vector<Member> members;
     std::optional<Change> change;
-    std::function<void(const absl::Status&)> settled;  // for the decided epoch; may be null
-    absl::Time nameless_since;                         // when another daemon last took the name of a member
-    std::vector<PlanId> plan_ids;                      // in the index
-    size_t verified = 0;                               // number of an adopted team's plans that have passed
+    std::function<void(const absl::Status&)> settled;  // Change::done of the decided epoch; may be null
+    absl::Time nameless_since;                         // last time at which another daemon took a member's name
+    std::vector<PlanId> plan_ids;                      // the team's plans in teams_of_plans_
+    size_t verified = 0;                               // number of an adopted team's plans that are verified
     bool is_verified = true;                           // false: its plans are not verified yet
 
     TeamId id() const { return record.layout.id; }
@@ -126,73 +128,72 @@ class Coordinator::Impl {
     uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
   };
 
-  // Undecided is a daemon's report of a team that it has prepared and does not run yet.
+  // An Undecided is a daemon's report of a team that it has prepared and does not run yet.
   struct Undecided {
     schedule::RunningTeam running;
     absl::Time since;
   };
 
-  // A DerivedTeam is one that a daemon has requested. It lives as long as its team.
+  // A DerivedTeam is the state of a derived team that a daemon has requested. It exists as long as the parent team.
   struct DerivedTeam {
     TeamId id{0};                 // 0: neither existing nor being formed
-    uint64_t failed = 0;          // number of attempts
-    schedule::FailureReport why;  // of the last one
+    uint64_t failed = 0;          // number of failed attempts
+    schedule::FailureReport why;  // reason of the last failed attempt
     std::vector<Join> waiting;    // joins pending while nodes are away
     TimerId timer;                // retries the formation
   };
   using DerivedTeamKey = std::pair<TeamId, Family>;
 
-  // Returns whether the team is stored. Sub-teams are not: they are many, and short-lived.
+  // Returns whether the team is stored. Sub-teams are not, since they are many and short-lived.
   static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
 
   // --- coordinator.cc: sessions ---
   void ProtocolError(SessionId session, const std::string& what);
   Node* NodeOf(SessionId session);
 
-  // For a registered session.
-  void StreamEnded(SessionId session);                    // of a registered session
-  Node& NodeOfMember(const Team& team, uint32_t member);  // away if it is new
-  void NodeAway(Node& node);                              // it has no stream
+  void StreamEnded(SessionId session);                    // requires a registered session
+  Node& NodeOfMember(const Team& team, uint32_t member);  // adds a node that is away if the name is unknown
+  void NodeAway(Node& node);                              // called when the node has no stream any more
   // Handles the end of a daemon: ends its membership in its teams, and breaks the teams that it had not left.
   void NodeGone(Node& node, const schedule::FailureReport& why);
   void OnStopping(SessionId session, const schedule::Stopping& message);
-  // Handles a daemon's report that another one, to which the planner has no stream either, is gone.
+  // Records that other daemons report this one as gone. Does nothing if another incarnation has the name.
   void NoteLost(const std::string& name, Incarnation incarnation);
-  // Schedules the collection of records of members that are away. It repeats as long as there are any.
+  // Schedules Collect, which drops old records of nodes that are away, and repeats as long as there are any.
   void CollectLater();
   void Collect();
-  // Returns whether all members are away for forget_records. The record is then dropped without notice: if a daemon
-  // comes back with the team, the team is adopted.
+  // Returns whether all members have been away for forget_records. The record is then dropped without notice: if a
+  // daemon comes back with the team, the team is adopted.
   bool IsAbandoned(const Team& team) const;
-  bool MayComeBack(const Team& team) const;  // whether a member is away
+  bool MayComeBack(const Team& team) const;  // returns whether a member is away
   void DropRecord(TeamId id);
-  const Node* LiveNode(const schedule::TeamNode& member) const;  // connected, with that incarnation; or null
+  const Node* LiveNode(const schedule::TeamNode& member) const;  // null unless that incarnation is connected
   void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);
 
   // --- registration.cc ---
   void OnRegister(SessionId session, const schedule::Register& message);
   std::optional<schedule::FailureReport> RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const;
-  // Returns whether the newer daemon of a name succeeds the older: it runs on the same machine, so the older has ended.
+  // Returns whether the newer daemon of a name is the older one's successor on the same machine: the older has ended.
   static bool Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older);
   // Returns a connected node that runs a team with this disconnected one, or null.
   const Node* HearerOf(const Node& node) const;
   enum class Standing {
-    kWelcome,    // known, or to be adopted
+    kWelcome,    // the team is known, undecided, or to be adopted
     kForgotten,  // the team has ended for this node
-    kUnfit       // it is not as a team can be, or its id is another team's: it is left alone
+    kUnfit       // the report is not consistent, or the id is another team's: it is ignored
   };
   Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
   void TakeUp(Node& node, const schedule::RunningTeam& running);
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
-  // Adopts the daemon's last epoch if the store was lost or is older than the team.
+  // Adopts the epoch that a daemon runs and that the store does not have, since it was lost or is older than the team.
   void CatchUp(Team& team, const schedule::RunningTeam& running);
-  // Aborts prepared epochs that no member runs, once all members are back: they were never decided.
+  // Aborts prepared epochs that no member runs, once all members have reported: these epochs were never decided.
   void SettlePrepared(Team& team);
-  // Breaks a team some of whose nodes wait for an epoch that no other member can report any more.
+  // Breaks the team if members wait for the Commit of an epoch whose labels neither planner nor other members have.
   void BreakIfUntold(Team& team);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
-  // Settles teams that daemons have prepared, and that the store would not have if they were decided: the daemons that
-  // run them notify their neighbors, and, once they come back, the planner.
+  // Settles teams in undecided_ once all their daemons are connected, or after forget_records: a team that a daemon
+  // runs continues on all, another one is aborted. The store cannot decide: it would not have these teams.
   void SettleUndecided();
   // Returns whether all daemons that might run a team are connected, or will not come back.
   bool AllAreHeard(const schedule::TeamLayout& layout) const;
@@ -215,7 +216,8 @@ class Coordinator::Impl {
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
   void StartFirstEpoch(schedule::TeamLayout layout, Change change);
   void StartChange(Team& team, Change change);
-  // May end the team. `again`: the obstacle is transient, so the daemons request a forming derived team again.
+  // Aborts the change, which ends a team that has no other epoch. If `again`, the obstacle is transient, and such a
+  // team may be requested again without a failure.
   void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
   void Decide(Team& team);
   void SendCommit(Team& team, uint32_t member);
@@ -225,13 +227,13 @@ class Coordinator::Impl {
   void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);
-  bool MaybeEnd(Team& team);  // true: the team has ended
+  bool MaybeEnd(Team& team);  // returns true if the team has ended; `team` is then invalid
   void Forget(TeamId id, bool has_ended = true);
   static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
   Team* TeamOf(TeamId id);
   absl::Status SaveIfDurable(const Team& team);
-  void NoteMachines(TeamRecord& record) const;  // records the connected members' machines
-  // New ids, and joins with them, are held back: daemons that know of a higher term may not have come back yet.
+  void NoteMachines(TeamRecord& record) const;  // records the machines of connected members
+  // Returns whether formations are held back, since daemons that know a higher term may not have come back yet.
   bool settles() const { return clock_->Now() < settled_at_; }
   void HearTerm(uint64_t term, bool by_us);
 
@@ -243,7 +245,7 @@ class Coordinator::Impl {
   // --- plans.cc ---
   void IndexPlans(TeamId id, Team& team);
   void ForgetPlans(Team& team);
-  // Verifies the plans that a daemon reports for a team, one plan at a time, each in a turn of its own.
+  // Verifies the plans that a daemon reports for a team, one plan at each timer, so that other work runs in between.
   void VerifyLater(TeamId id);
   void VerifyNext(TeamId id);
 
@@ -253,13 +255,12 @@ class Coordinator::Impl {
   void FormDerivedTeam(const DerivedTeamKey& key);
   absl::StatusOr<schedule::TeamLayout> DerivedTeamLayout(const schedule::TeamLayout& parent, const DerivedTeamKey& key);
   void FailDerivedTeam(const DerivedTeamKey& key, const schedule::FailureReport& why);
-  // Handles the abort of a derived team's first epoch.
+  // Counts the abort of a derived team's first epoch as a failed attempt, unless `again`.
   void DerivedTeamAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
-  void NoteDerivedTeam(const schedule::TeamLayout& layout);  // it exists: from the store, or adopted
+  void NoteDerivedTeam(const schedule::TeamLayout& layout);  // records a derived team that was stored or adopted
   void DropDerivedTeamJoins(SessionId session);
-  void ForgetDerivedTeams(
-      const schedule::TeamLayout& layout);  // for a team that is forgotten, or a derived team that is
-  // Breaks a team together with its derived teams.
+  void ForgetDerivedTeams(const schedule::TeamLayout& layout);  // called when this team, or derived team, is forgotten
+  // Breaks the derived teams of a team that broke, or the parent of a derived team that broke.
   void BreakLinked(const schedule::TeamLayout& layout, const schedule::FailureReport& why, const Node* reporter);
   std::vector<TeamId> DerivedTeamsOf(TeamId team) const;
 
@@ -286,7 +287,7 @@ class Coordinator::Impl {
   void OnTraceReply(Node& node, const schedule::TraceReply& message);
   void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
   void OnStatusReply(Node& node, const schedule::StatusReply& message);
-  void NodeSilent(const std::string& node);  // the node will not answer any more
+  void NodeSilent(const std::string& node);  // ends the queries that wait for a node without stream
   void FinishQuery(uint64_t query);
   NodeInfo InfoOf(const Node& node) const;
   TeamInfo InfoOf(const Team& team) const;
@@ -305,8 +306,8 @@ class Coordinator::Impl {
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
-  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by their team
-  std::set<TeamId> ended_;                                        // ended here; the newest kEndedTeamsMax
+  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;                  // by parent team and collective class
+  std::set<TeamId> ended_;                                        // ended or aborted; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;
@@ -314,7 +315,7 @@ class Coordinator::Impl {
   uint64_t next_query_ = 1;
   bool collects_ = false;
   std::map<PlanId, TeamId> teams_of_plans_;
-  std::optional<IdSource> ids_;  // since Start
+  std::optional<IdSource> ids_;  // set by Start
   absl::Time started_;
   absl::Time settled_at_ = absl::InfinitePast();
   absl::Time forgiven_until_ = absl::InfinitePast();

@@ -4,8 +4,8 @@
 // them. They form, switch epochs and end by the rules of teams (teams.cc); this file has the differences.
 //
 // All nodes must agree on which attempts failed, since each failed attempt fails one call of every rank. So attempts
-// are numbered: a node prepares none that it has counted as failed, and a coordinator that knows of fewer than a daemon
-// adopts the daemon's count.
+// are numbered: a node does not prepare an attempt that it has counted as failed, and a coordinator that knows of fewer
+// failed attempts than a daemon adopts the daemon's count.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,13 +21,12 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Interval until the formation of a derived team is retried while a node is not connected. The attempt waits for that
-// node.
+// Interval between attempts to form a derived team while a node is not connected, or ids are held back.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace
 
-// Returns nothing if the team's daemons may send this join.
+// Returns the reason for which the join is refused, or nullopt if the parent team's daemon may send it.
 std::optional<FailureReport> Coordinator::Impl::DerivedTeamRefusal(const Join& join) {
   const schedule::JoinTeam& message = join.message;
   const Team* team = TeamOf(message.parent);
@@ -67,7 +66,7 @@ void Coordinator::Impl::OnDerivedTeamJoin(Join join) {
   DerivedTeam& derived = derived_teams_[key];
   if (derived.id != TeamId{0}) {
     Team& team = teams_.at(derived.id);
-    // The derived team is already formed: its Commit is on the way.
+    // If the derived team is decided, the Commit that was sent answers this join.
     if (team.record.epoch == EpochId{0}) team.change->joins.push_back(std::move(join));
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ids of teams and plans: a planner's term, and the counters within it.
+// Issues the ids of teams and plans, which consist of a planner's term and a counter within the term.
 #ifndef COPSE_PLANNER_COORDINATOR_ID_SOURCE_H_
 #define COPSE_PLANNER_COORDINATOR_ID_SOURCE_H_
 
@@ -18,7 +18,7 @@ namespace copse::coordinator {
 inline constexpr uint64_t kIdsPerTerm = 1'000'000;
 // Ids stay below 2^53, which every JSON reader accepts as a number.
 inline constexpr uint64_t kTermMax = (uint64_t{1} << 53) / kIdsPerTerm - 1;
-// Higher terms are rejected: no number of restarts leads there, and they would leave no room for ids.
+// Higher terms that a daemon reports are ignored: no number of restarts leads there, and no room for ids would be left.
 inline constexpr uint64_t kTermBelievedMax = kTermMax / 2;
 
 template <typename Id>
@@ -26,24 +26,24 @@ constexpr uint64_t TermOf(Id id) {
   return id.value() / kIdsPerTerm;
 }
 
-// An IdSource never issues an id twice, nor one that another planner of the cluster has issued: every start has a term
-// of its own, which is recorded before an id of it is issued, and daemons report the terms that they know, so that a
-// planner whose store was lost continues above them. Thread-compatible.
+// An IdSource never issues an id twice, nor one that another planner of the cluster has issued: every start of a
+// planner has another term, which is recorded before its first id is issued, and daemons report the terms that they
+// know, so that a planner whose store was lost continues above them. Thread-compatible.
 class IdSource {
  public:
-  // `*store` must outlive it. `stored` is the term in the store; 0: none.
+  // `*store` must outlive this object. `stored` is the term in the store; 0: none.
   IdSource(Store* store, uint64_t stored);
 
-  // Handles a daemon's report that it knows `term`; `by_us`: this planner may have been its source. Returns true if a
-  // planner unknown to this store was ahead, and a new term has begun.
+  // Handles a daemon's report that it knows `term`, which it may have received from this planner if `by_us`. Returns
+  // true if the term shows that a planner with another store was ahead; a new term has then begun.
   bool Hear(uint64_t term, bool by_us);
 
-  // Errors: those of the store; RESOURCE_EXHAUSTED: no term is left.
+  // Errors: INTERNAL if the store cannot record the term; RESOURCE_EXHAUSTED if no term is left.
   absl::StatusOr<TeamId> NextTeam();
   absl::StatusOr<PlanId> NextPlan();
 
   uint64_t term() const { return term_; }
-  // Returns whether the store has every decision that a daemon with knowledge of `term` can know.
+  // Returns whether the store has every decision that a daemon that knows `term` can know. `by_us` is as in Hear.
   bool IsRecorded(uint64_t term, bool by_us) const { return term <= stored_ || (by_us && terms_.count(term) != 0); }
 
  private:
@@ -53,7 +53,7 @@ class IdSource {
 
   Store* const store_;
   const uint64_t stored_;
-  std::set<uint64_t> terms_;  // terms of this planner
+  std::set<uint64_t> terms_;  // all terms of this planner since its start
   uint64_t term_ = 0;
   bool saved_ = false;
   uint64_t teams_ = 0, plans_ = 0;  // issued in this term

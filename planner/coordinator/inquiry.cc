@@ -26,7 +26,7 @@ void Inquiry::Withdraw(Incarnation from, Incarnation about) {
   ForgetUnused();
 }
 
-// Returns all dead links that are connected with this one.
+// Returns the dead links that are connected with this one, itself included.
 Inquiry::Unexplained Inquiry::Connected(const DaemonPair& link) const {
   Unexplained all, connected;
   for (const auto& [pair, unused] : links_) {
@@ -66,7 +66,8 @@ std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link, const std::funct
     verdicts.push_back({pair, lost, std::move(it->second.teams), it->second.silent});
     links_.erase(it);
   };
-  // Lost daemons are found one after the other: a link that one of them explains is no evidence against its other end.
+  // Lost daemons are found one after the other: a link that a lost daemon explains is no evidence against its other
+  // end.
   for (bool more = true; more;) {
     more = false;
     for (auto& entry : open) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds out which nodes are cut off, from the nodes' reports about silent neighbors.
+// Judges which nodes are cut off, by the nodes' reports about silent neighbors.
 #ifndef COPSE_PLANNER_COORDINATOR_INQUIRY_H_
 #define COPSE_PLANNER_COORDINATOR_INQUIRY_H_
 
@@ -17,36 +17,37 @@
 
 namespace copse::coordinator {
 
-// DaemonPair is two daemons, the lower incarnation first.
+// A DaemonPair is two daemons, the lower incarnation first.
 using DaemonPair = std::pair<Incarnation, Incarnation>;
 DaemonPair PairOf(Incarnation a, Incarnation b);
 
-// LinkVerdict is the decision about two neighbors whose link is dead.
+// A LinkVerdict is the decision about two neighbors whose link is dead.
 struct LinkVerdict {
   DaemonPair link;
-  std::optional<Incarnation> lost;  // empty: either end may be lost
+  std::optional<Incarnation> lost;  // the end that is cut off; nullopt: undecided
   std::set<TeamId> teams;           // teams that have this link
   absl::Duration silent;            // the longest silence reported
 };
 
 // An Inquiry gathers reports and judges them. A dead link looks the same from both ends, and the node that is cut off
-// may be the first to complain; so the daemon is lost that explains most of the dead links:
+// may report first. So the daemon that explains most of the dead links is judged as lost:
 //
 //   - a daemon that receives from another neighbor is not cut off;
-//   - of two ends that may be cut off, it is the one with more dead links; if they have equally many, the one that sent
-//     no report though it could have; else the two cannot be distinguished.
+//   - if both ends of a link may be cut off, the one with more dead links is; if they have equally many, the one that
+//     sent no report although it could have; otherwise the two cannot be distinguished.
 //
-// Connected links are judged together; other incidents do not wait for them. Deterministic, thread-compatible.
+// Links that are connected by common daemons are judged together, independently of others. Deterministic,
+// thread-compatible.
 class Inquiry {
  public:
   // Records that `from` receives nothing from `about`, but does receive from `living` other neighbors. Returns true if
   // this is the first report of the link.
   bool Accuse(Incarnation from, Incarnation about, uint32_t living, std::set<TeamId> teams, absl::Duration silent);
-  // Withdraws the report: `from` receives from `about` again, or is no longer its neighbor.
+  // Withdraws the report of `from`, which receives from `about` again or is no longer its neighbor.
   void Withdraw(Incarnation from, Incarnation about);
 
-  // Returns, by link, verdicts on the link and on all links connected with it, and forgets these links. Empty if no
-  // report of the link is left. `can_speak` returns whether a daemon's report would have arrived.
+  // Returns verdicts on the link and on all links connected with it, sorted by link, and forgets these links. Empty if
+  // no report of the link is left. `can_speak` returns whether a report of this daemon would have arrived.
   std::vector<LinkVerdict> Judge(const DaemonPair& link, const std::function<bool(Incarnation)>& can_speak);
 
   bool empty() const { return links_.empty(); }

@@ -29,7 +29,7 @@ std::vector<Join> JoinsOf(const std::map<Rank, Join>& joins) {
 schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why) {
   if (why.failure == Failure::kNone) why.failure = Failure::kMemberLost;
   why.text = absl::StrCat("rank ", join.message.rank.value(), " on node ", join.node, " went away: ", why.text);
-  if (!why.node.empty()) return why;  // the join knows its cause already
+  if (!why.node.empty()) return why;  // `why` has its cause already
   why.node = join.node;
   why.rank = join.message.rank;
   return why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins of teams that are not complete yet.
+// Gathers the joins of teams that are not complete yet.
 #ifndef COPSE_PLANNER_COORDINATOR_JOIN_TABLE_H_
 #define COPSE_PLANNER_COORDINATOR_JOIN_TABLE_H_
 
@@ -16,7 +16,7 @@
 
 namespace copse::coordinator {
 
-// Join is the request of one process to become a rank.
+// A Join is the request of one process to become a rank.
 struct Join {
   uint64_t session = 0;
   std::string node;
@@ -27,11 +27,11 @@ struct Join {
 struct Gathered {
   enum class State { kWaiting, kComplete, kFailed };
   State state = State::kWaiting;
-  std::vector<Join> joins;      // complete: one per rank, ascending. Failed: all that end. Waiting: none
-  schedule::FailureReport why;  // if failed
+  std::vector<Join> joins;      // complete: by rank; failed: all joins that fail; waiting: none
+  schedule::FailureReport why;  // the reason, if failed
 };
 
-// Forming is a formation that waits for ranks.
+// Forming describes a formation that waits for ranks, or for Release.
 struct Forming {
   schedule::TeamIdentity identity;
   TeamId parent{0};
@@ -40,33 +40,37 @@ struct Forming {
   std::vector<Rank> missing;
 };
 
-// Returns the reason for the other ranks' failure when a process does not join after all.
+// Returns the failure of the other ranks of a formation from which `join` is withdrawn because of `why`.
 schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
 
-// Formats "2,5-6"; "..." replaces what exceeds about 60 characters.
+// Formats ascending ranks as "2,5-6". After about 60 characters, "..." stands for the others.
 std::string RankList(const std::vector<Rank>& ranks);
 
-// A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all, at once: the
-// team could not be formed, and it is unknown which member erred. Thread-compatible.
+// A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all immediately,
+// since the team could not be formed, and it is unknown which member erred. Thread-compatible.
 class JoinTable {
  public:
   explicit JoinTable(uint32_t team_size_max, uint32_t formations_max)
       : team_size_max_(team_size_max), formations_max_(formations_max) {}
 
-  // Fails: rank not below size, size 0 or above the limit, sizes that differ, a rank claimed twice, too many
-  // formations. A repeated join, from the same session with the same request, changes nothing.
+  // Adds a join, and returns its formation if that is now complete. The formation fails if a rank is not below the
+  // size, the size is 0 or above the limit, sizes differ, a rank is claimed twice, or there are too many formations.
+  // The caller must drop a join that a daemon repeats, since it would claim its rank twice. `timeout` counts from the
+  // formation's first join.
   Gathered Add(Join join, absl::Time now, absl::Duration timeout);
-  // Refuses an impossible join: it and all others of its formation fail.
+  // Refuses a join: it fails with all others of its formation.
   Gathered Refuse(Join join, schedule::FailureReport why);
-  // Fails the join's formation for all other members too. Returns Waiting if there is no such join.
+  // Fails the join with all others of its formation. Returns kWaiting if there is no such join.
   Gathered Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why);
-  // Drops the joins of a session that ended; their formations stay pending until it returns.
+  // Drops the joins of a session that ended. Formations with other joins stay until their deadline, since the daemon
+  // may come back and repeat its joins.
   void Drop(uint64_t session);
-  // From now on complete formations wait until Release returns them.
+  // Makes complete formations wait until Release returns them.
   void Hold() { holds_ = true; }
   std::vector<Gathered> Release();
-  // Returns formations that timed out: "3 of 8 ranks missing after 30 s: 2,5-6 (team='x' of user 0)".
+  // Removes and returns the incomplete formations whose time-out has passed; they fail with the missing ranks.
   std::vector<Gathered> TakeLate(absl::Time now);
+  // Returns the earliest deadline of an incomplete formation, or InfiniteFuture if there is none.
   absl::Time NextDeadline() const;
 
   std::vector<Forming> List() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of nodes: which have a stream, which are away, and which are gone.
+// Keeps the state of nodes: which ones have a stream, are away, or are gone.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -135,7 +135,7 @@ bool Coordinator::Impl::MayComeBack(const Team& team) const {
 
 bool Coordinator::Impl::IsAbandoned(const Team& team) const {
   const absl::Time since = clock_->Now() - options_.forget_records;
-  // A planner restarted since then does not know when they went away.
+  // A planner that started later than that does not know for how long members were away before.
   if (started_ > since) return false;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     if (team.members[i].left || team.members[i].gone) continue;

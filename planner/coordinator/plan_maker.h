@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's source of plans.
+// Defines the interface by which the coordinator gets plans.
 #ifndef COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 
@@ -16,12 +16,12 @@
 namespace copse::coordinator {
 
 struct PlanOptions {
-  std::string algorithm = {};  // forced, "knomial-4"; empty: the planner's choice
-  // Only plans of this collective are forced; unset: plans of all collectives.
+  std::string algorithm = {};  // the forced algorithm, as "knomial-4"; empty: the planner's choice
+  // The collective whose plans are forced; nullopt: those of all collectives.
   std::optional<Collective> collective = std::nullopt;
 };
 
-// PlanExplanation is a plan in words, as a Graphviz graph, and as JSON, with the chain of nodes on its critical path.
+// A PlanExplanation is a plan in words, as a Graphviz graph, and as JSON, with the nodes of its critical path in order.
 struct PlanExplanation {
   std::string text;
   std::string dot;
@@ -29,15 +29,16 @@ struct PlanExplanation {
   std::vector<std::string> critical_path;  // node names
 };
 
-// PlanMaker is called by the coordinator's thread only. The plans it makes are verified; their ids are not set.
+// A PlanMaker makes and explains plans. Only the coordinator's thread calls it. Its plans are verified; their ids are
+// not set.
 class PlanMaker {
  public:
   virtual ~PlanMaker() = default;
-  // Errors are sent to the team's members: one line that names the thing and its limit.
+  // The message of an error is sent to the team's members, so it is one line that names the thing and its limit.
   virtual absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                                 const PlanOptions& options) = 0;
   virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
-  // Returns the critical path without the rest of an explanation, which costs a comparison of all candidates.
+  // Returns the critical path alone. Implementations may avoid the comparison of all candidates that Explain makes.
   virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                                 const schedule::Plan& plan) {
     absl::StatusOr<PlanExplanation> explanation = Explain(layout, plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The index of plans, and the verification of plans that daemons report.
+// Indexes plans by id, and verifies plans that daemons report.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ namespace {
 // Pause between two verified plans, during which other work runs.
 constexpr absl::Duration kVerifyNext = absl::Milliseconds(1);
 
-// Applies schedule::VerifyPlan to an encoded plan, and checks that its algorithm's name can be shown.
+// Applies schedule::VerifyPlan to an encoded plan, and checks that the algorithm's name is printable.
 absl::Status CheckPlan(const std::string& encoded, const schedule::TeamShape& shape) {
   ASSIGN_OR_RETURN(const schedule::Plan plan, schedule::DecodePlan(encoded));
   if (!std::all_of(plan.algorithm.begin(), plan.algorithm.end(), absl::ascii_isgraph)) {
@@ -47,7 +47,7 @@ void Coordinator::Impl::VerifyLater(TeamId id) {
   Team& team = teams_.at(id);
   ForgetPlans(team);
   team.verified = 0;
-  if (!std::exchange(team.is_verified, false)) return;  // VerifyNext is due
+  if (!std::exchange(team.is_verified, false)) return;  // a timer for VerifyNext is set
   timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
 }
 
@@ -62,7 +62,7 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
       timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
       return;
     }
-    // Its daemons still run it, each with plans that it has verified itself.
+    // The team continues, since each daemon has verified the plans that it runs. They are only not displayed.
     COPSE_LOG(kWarning, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
     record.plans.clear();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A daemon's registration: whether it is accepted, and the fate of the teams that it still has.
+// Handles a daemon's registration: decides whether it is accepted, and reconciles the teams that the daemon still has.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -26,7 +26,7 @@ constexpr absl::Duration kSaveAgain = absl::Seconds(1);
 // A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
 // connect (they retry at least every 5 s) and to report the terms that they know.
 constexpr absl::Duration kSettle = absl::Seconds(6);
-// A lost store may have numbered epochs that no daemon knows any more.
+// Epoch numbers that are skipped after a store was lost: it may have issued them, although no daemon knows them.
 constexpr uint32_t kLostEpochs = 1024;
 
 bool IsNodeName(const std::string& name) {
@@ -35,7 +35,8 @@ bool IsNodeName(const std::string& name) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// Daemons of proto 4 do not report terms, but have teams.
+// Returns the highest term that the daemon knows. Daemons of proto 4 report none, but the ids of their teams have
+// terms.
 uint64_t HighestTerm(const schedule::Register& message) {
   uint64_t term = message.term;
   for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout.id));
@@ -77,7 +78,8 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
   };
   if (holder.session != 0) return refusal("which is connected");
   if (Replaces(node, holder.announcement) || holder.is_lost()) return std::nullopt;
-  // That its neighbors do not report it may also mean that it has left its teams, which this planner never knew.
+  // A daemon that is away this long loses its name. It may have left its teams unknown to this planner, so that no
+  // neighbor would ever report its end.
   if (clock_->Now() - holder.away_since >= options_.forget_records) return std::nullopt;
   if (const Node* hearer = HearerOf(holder)) {
     return refusal(absl::StrCat("which is away, but heard by node ", hearer->announcement.name));
@@ -129,14 +131,14 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
                      FailureCause::kNodeRestarted, announcement.name});
     } else {
       COPSE_LOG(kWarning, "node ", announcement.name, ": another daemon has this name now ", which);
-      // The older daemon may be alive, and run its teams; it is away.
+      // The older daemon may still run, with its teams; it counts as away.
       for (const TeamId id : std::exchange(old.teams, {})) teams_.at(id).nameless_since = clock_->Now();
       CollectLater();
     }
   }
   Node& node = nodes_[announcement.name];
   if (node.announcement.incarnation != announcement.incarnation) {
-    // This daemon may have had the name before, and teams.
+    // This daemon may have had the name before, and be a member of teams.
     for (const auto& [id, team] : teams_) {
       if (MemberIndex(team, announcement).has_value()) node.teams.insert(id);
     }
@@ -179,7 +181,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
     }
   }
   sink_->Send(session, registered);
-  // Daemons of proto 4 ignore that field of Registered.
+  // Daemons of proto 4 ignore Registered::draining.
   if (registered.draining) sink_->Send(session, schedule::Drain{true});
   for (const schedule::RunningTeam& running : message.teams) {
     if (welcome.erase(running.layout.id) != 0) TakeUp(node, running);
@@ -214,10 +216,10 @@ Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::Runnin
     if (!same) return Standing::kUnfit;
     const std::optional<uint32_t> member = MemberIndex(it->second, node);
     if (!member.has_value()) return Standing::kUnfit;
-    const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // else: see TakeUp
+    const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // TakeUp aborts epoch 0
     return is_over ? Standing::kForgotten : Standing::kWelcome;
   }
-  if (running.epoch == EpochId{0}) return Standing::kWelcome;  // it has nothing to forget: see TakeUp
+  if (running.epoch == EpochId{0}) return Standing::kWelcome;  // undecided: TakeUp handles it
   if (ended_.count(layout.id) != 0) return Standing::kForgotten;
   const bool is_member = std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const schedule::TeamNode& member) {
     return member.name == node.name && member.incarnation == node.incarnation;
@@ -236,10 +238,10 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
         Failure::kMemberLost,
         absl::StrCat("team ", id.value(), " was not decided before the connection to the planner was lost"),
         FailureCause::kNoPlanner};
-    if (known.has_value()) why = team->record.why;  // decided, and broken since: this node was given up
+    if (known.has_value()) why = team->record.why;  // decided, and broken since this node was gone
     const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
-    // For these teams the store knows whether they were decided.
+    // The store would have these teams if they had been decided.
     const bool is_recorded = TermOf(id) == ids_->term() || ended_.count(id) != 0 ||
                              (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
     if (team != nullptr || is_recorded) return SendTo(who, abort);
@@ -275,7 +277,7 @@ void Coordinator::Impl::SettleUndecided() {
     for (const auto& [name, said] : daemons) {
       Team* team = TeamOf(id);
       const auto node = nodes_.find(name);
-      if (node == nodes_.end() || node->second.session == 0) continue;  // it reports again when it is back
+      if (node == nodes_.end() || node->second.session == 0) continue;  // it will report again when it is back
       if (team != nullptr) {
         const std::optional<uint32_t> member = MemberIndex(*team, node->second.announcement);
         if (!member.has_value()) continue;
@@ -315,7 +317,7 @@ void Coordinator::Impl::BreakIfUntold(Team& team) {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
     if (member.left || member.gone) continue;
-    if (!member.known || member.committed == team.record.epoch) return;  // it has, or may have, the epoch
+    if (!member.known || member.committed == team.record.epoch) return;  // the member has, or may have, the epoch
     waits = &team.record.layout.nodes[i].name;
   }
   if (waits == nullptr) return;
@@ -369,7 +371,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {
     if (running.prepared_epoch != record.epoch) return Break(team, fault("without the epoch that is recorded"));
-    // If the labels are lost, its neighbors have theirs, and send the Commit.
+    // If the planner lost the labels, the member's neighbors have them, and send the Commit.
     if (member < record.outgoing.size()) SendCommit(team, member);
   } else if (running.prepared_epoch != EpochId{0}) {
     if (all_is_recorded) {
@@ -393,8 +395,8 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   CheckSettled(team);
 }
 
-// The team may run on other nodes, and no coordinator may adopt it from them later. So the abort is recorded before the
-// daemon is notified; until that succeeds, it is retried.
+// Aborts a team that may run on other nodes, from which no coordinator may adopt it later. So the abort is recorded
+// before the daemon is notified; recording is retried until it succeeds.
 void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
   const absl::Status saved = ended_.count(abort.team) != 0 ? absl::OkStatus() : store_->SaveAborted(abort.team);
   if (saved.ok()) {
@@ -407,7 +409,7 @@ void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedu
   });
 }
 
-// Adopts a team that runs and that the planner lost, from the daemon's report.
+// Adopts a running team that the planner's store does not have, from the report of daemon `by`.
 void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::string& by) {
   const TeamId id = running.layout.id;
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout.identity),
@@ -427,21 +429,21 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];
     Node& node = NodeOfMember(team, i);
-    // Another daemon has the member's name. The team's neighbors know whether the member is lost.
+    // If another daemon has the member's name, the other members' daemons will report whether the member is lost.
     if (node.announcement.incarnation != member.incarnation) {
       team.nameless_since = clock_->Now();
       CollectLater();
       continue;
     }
     node.teams.insert(id);
-    // The daemon has registered since this coordinator started, without this team.
+    // A daemon that has registered here without this team has left it.
     const auto undecided = undecided_.find(id);
     const bool has_prepared = undecided != undecided_.end() && undecided->second.count(member.name) != 0;
     if (node.session != 0 && member.name != by && !has_prepared) team.members[i].left = true;
   }
 }
 
-// Handles a daemon that is back and has not listed a team that it is a member of.
+// Handles a member that has registered again without listing the team: it has left the team.
 void Coordinator::Impl::NotListed(Team& team, uint32_t member) {
   const Member& state = team.members[member];
   if (state.left) return;

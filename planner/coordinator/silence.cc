@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports of nodes about silent neighbors; this file decides which node is cut off.
+// Handles reports of nodes about silent neighbors, and breaks the teams of nodes that are cut off.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// A daemon requests patience until the others have reported; this bounds it.
+// Limit of the time for which a daemon's report makes the planner wait for reports of others.
 constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace
@@ -67,7 +67,7 @@ void Coordinator::Impl::BreakBySilence(Team& team, const LinkVerdict& verdict) {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Incarnation daemon = layout.nodes[i].incarnation;
     if (daemon != verdict.link.first && daemon != verdict.link.second) continue;
-    if (team.members[i].left) return;  // it has left, so its silence is expected
+    if (team.members[i].left) return;  // the member has left, so silence is expected
     if (verdict.lost.has_value() && daemon != *verdict.lost) continue;
     if (verdict.lost.has_value()) lost = i;
     std::vector<Rank> ranks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state that the coordinator keeps across a restart of the planner.
+// Defines the state that the coordinator keeps across a restart of the planner.
 #ifndef COPSE_PLANNER_COORDINATOR_STORE_H_
 #define COPSE_PLANNER_COORDINATOR_STORE_H_
 
@@ -17,9 +17,9 @@
 
 namespace copse::coordinator {
 
-// TeamRecord is a team as decided: it is written when its first epoch is decided, replaced at every switch, and removed
-// when the team has ended. The labels belong to `epoch`: with them a planner that restarted between record and Commit
-// sends that Commit again.
+// A TeamRecord is a team as decided: it is written when the first epoch is decided, replaced at every switch, and
+// removed when the team has ended. The labels belong to `epoch`: a planner that restarted between record and Commit
+// needs them to send that Commit again.
 struct TeamRecord {
   schedule::TeamLayout layout;
   EpochId epoch{0};  // the last decided epoch
@@ -28,10 +28,11 @@ struct TeamRecord {
   EpochId prepared{0};
   CallSeq first_call{0};           // first call of `epoch`
   std::vector<std::string> plans;  // encoded
-  // By node index: the labels to use towards its neighbors. Empty if the planner never knew them (adopted team).
+  // By node index: the labels that the node uses towards its neighbors. Empty if the planner never knew them: the team
+  // was adopted.
   std::vector<std::vector<schedule::EdgeLabel>> outgoing;
   bool broken = false;
-  schedule::FailureReport why;  // if broken
+  schedule::FailureReport why;  // the reason, if broken
   // By node index: NodeAnnouncement::machine, or empty. After a restart it distinguishes a daemon's successor from an
   // unrelated daemon.
   std::vector<std::string> machines;
@@ -42,14 +43,14 @@ inline constexpr size_t kAbortedMax = 4096;
 struct Snapshot {
   std::map<TeamId, TeamRecord> teams;
   std::set<std::string> draining;  // node names
-  // Sub-teams that were forming when the planner died, and that a daemon was then ordered to abort: other daemons may
-  // have committed them, and must not keep them. Rare; the newest kAbortedMax are kept.
+  // Teams that were forming when a planner ended, and that a daemon was then ordered to abort: other daemons may have
+  // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
   uint64_t term = 0;  // term of the last planner that used this store; 0: none
 };
 
-// A Store keeps a Snapshot. When a Save or Remove returns OK the change survives a crash of planner and machine; when
-// it fails, nothing has changed. Called by the coordinator's thread only.
+// A Store keeps a Snapshot. When a Save or Remove returns OK, the change survives a crash of planner and machine; when
+// the call fails, nothing has changed. Only the coordinator's thread calls it.
 class Store {
  public:
   virtual ~Store() = default;
@@ -61,7 +62,8 @@ class Store {
   virtual absl::Status SaveAborted(TeamId team) = 0;
 };
 
-// MemoryStore survives the coordinator, not the process: for the simulator, tests, and a planner without `state`.
+// A MemoryStore survives the coordinator, not the process. It serves the simulator, tests, and a planner without
+// `state`.
 class MemoryStore : public Store {
  public:
   absl::StatusOr<Snapshot> Load() override { return snapshot_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams: how they form, switch epochs, break and end.
+// Forms teams, switches their epochs, breaks and ends them.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,10 +21,10 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Interval between attempts at a switch that is blocked. A team is formed, or switched, within milliseconds.
+// Interval between attempts at a switch that is blocked, since a team is formed, or switched, within milliseconds.
 constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 
-// Returns "" if the labels are valid.
+// Returns what is wrong with the labels that node index `self` has issued, or "" if they are valid.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
   for (const schedule::EdgeLabel& label : labels) {
@@ -37,9 +37,9 @@ std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_
   return "";
 }
 
-// Returns whether `from` ever sends to `to`.
+// Returns whether `from` sends to `to` in any call of the plan. They are neighbors.
 bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
-  if (plan.kind != schedule::PlanKind::kExchange) return true;  // at least credits flow both ways
+  if (plan.kind != schedule::PlanKind::kExchange) return true;  // at least credit is sent in both directions
   return std::any_of(plan.steps[from].begin(), plan.steps[from].end(),
                      [&](const schedule::ExchangeStep& step) { return step.send_to == to; });
 }
@@ -324,7 +324,8 @@ void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& m
   Team* team = TeamOf(message.team);
   if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
     const auto said = it->second.find(node.announcement.name);
-    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {  // its neighbors' report
+    // The daemon has received the Commit from its neighbors.
+    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {
       said->second.running.epoch = message.epoch;
       said->second.running.prepared_epoch = EpochId{0};
     }
@@ -349,7 +350,7 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
     return;                                                                            // the answer is pending
-  if (member.has_value() && message.epoch == team->members[*member].prepared) return;  // likewise
+  if (member.has_value() && message.epoch == team->members[*member].prepared) return;  // pending, see SettlePrepared
   if (member.has_value() && message.epoch == team->record.epoch && team->record.outgoing.empty()) return;
   if (member.has_value() && message.epoch == team->record.epoch && *member < team->record.outgoing.size()) {
     SendCommit(*team, *member);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that run at a given time, ordered by time and then by insertion.
+// Defines a queue of functions that run at a given time.
 #ifndef COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
 #define COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
 
@@ -22,6 +22,7 @@ struct TimerId {
   }
 };
 
+// A TimerQueue runs functions in the order of their times, and of insertion for equal times. Thread-compatible.
 class TimerQueue {
  public:
   TimerId Set(absl::Time time, std::function<void()> function) {
@@ -39,6 +40,7 @@ class TimerQueue {
       function();
     }
   }
+  // Returns the time of the next timer, or InfiniteFuture if there is none.
   absl::Time Next() const { return timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first.time; }
 
  private:

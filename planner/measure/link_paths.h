@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The links of a topology by number, and the links between two nodes.
+// Numbers the links of a topology, and lists the links between two nodes.
 #ifndef COPSE_PLANNER_MEASURE_LINK_PATHS_H_
 #define COPSE_PLANNER_MEASURE_LINK_PATHS_H_
 
@@ -12,8 +12,8 @@
 
 namespace copse::measure {
 
-// LinkPaths numbers a link by its lower end: link s is above switch s, link `switches + n` above node n. The root's is
-// never on a path. `*tree` must outlive it.
+// LinkPaths numbers a link by its lower end: link s is above switch s, link `switches + n` above node n. The number of
+// the root switch stands for no link. `*tree` must outlive this object.
 class LinkPaths {
  public:
   explicit LinkPaths(const topology::Topology* tree) : tree_(tree) {}
@@ -21,7 +21,7 @@ class LinkPaths {
   uint32_t link_count() const { return OfNode(static_cast<uint32_t>(tree_->nodes().size())); }
   uint32_t OfNode(uint32_t node) const { return static_cast<uint32_t>(tree_->switches().size()) + node; }
 
-  // Replaces *links. Cost: O(depth).
+  // Sets `*links` to the links between the pair's nodes, in no particular order. Cost: O(depth).
   void Between(const NodePair& pair, std::vector<uint32_t>* links) const {
     links->clear();
     links->push_back(OfNode(pair.a));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements of daemons between two nodes, the input of the solvers.
+// Defines the measurements between two nodes, from which a topology is computed.
 #ifndef COPSE_PLANNER_MEASURE_MEASUREMENT_H_
 #define COPSE_PLANNER_MEASURE_MEASUREMENT_H_
 
@@ -8,7 +8,7 @@
 
 namespace copse::measure {
 
-// NodePair is two different nodes, by index.
+// A NodePair is two different nodes, by index.
 struct NodePair {
   uint32_t a = 0;
   uint32_t b = 0;
@@ -17,8 +17,8 @@ struct NodePair {
 
 struct PairMeasurement {
   NodePair pair;
-  int64_t latency_ns = 0;             // one way, the wire's share: without overheads and wakes
-  int64_t latency_spread_ns = 0;      // spread of this pair's measurements
+  int64_t latency_ns = 0;             // one way, without overheads and wakes
+  int64_t latency_spread_ns = 0;      // median minus minimum of this pair's latencies
   int64_t bandwidth_bytes_per_s = 0;  // 0: not measured
 };
 

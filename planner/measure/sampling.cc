@@ -10,7 +10,7 @@
 namespace copse::measure {
 namespace {
 
-// Standing is the node that represents a branch.
+// A Standing is the node that represents a branch; nullopt: the branch has no participating node.
 using Standing = std::optional<uint32_t>;
 
 // Adds the pairs around each switch; with `backwards`, the last of its nodes and branches come first.
@@ -18,11 +18,11 @@ void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bo
               std::set<NodePair>* chosen) {
   const std::vector<topology::Switch>& switches = tree.switches();
   const size_t count = switches.size();
-  std::vector<uint32_t> order(count);  // lower switches come after higher ones
+  std::vector<uint32_t> order(count);  // switches by depth, the root first
   for (uint32_t s = 0; s < count; ++s) order[s] = s;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return tree.DepthOf(a) < tree.DepthOf(b); });
 
-  // By switch: its nodes, and the representative of each child.
+  // By switch: its nodes and the representative of each child; and the node that represents all of these.
   std::vector<std::vector<uint32_t>> branches(count);
   std::vector<Standing> below(count);
   for (uint32_t n = 0; n < tree.nodes().size(); ++n) {
@@ -64,7 +64,7 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
   std::set<NodePair> chosen;
   for (const bool backwards : {false, true}) AddPairs(tree, nodes, backwards, &chosen);
 
-  // Pairs that cover new links come first: a measurement that is cut short has covered most links.
+  // Pairs that cover new links come first, so that measurements which end early have covered most links.
   const LinkPaths paths(&tree);
   std::vector<bool> covered(paths.link_count());
   std::vector<NodePair> first, later;
@@ -84,7 +84,7 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
 
 std::vector<NodePair> AllPairs(const std::vector<uint32_t>& nodes) {
   std::vector<std::optional<uint32_t>> ring(nodes.begin(), nodes.end());
-  if (ring.size() % 2 != 0) ring.push_back(std::nullopt);  // the node paired with the gap pauses
+  if (ring.size() % 2 != 0) ring.push_back(std::nullopt);  // the node paired with it has no pair in the round
   std::vector<NodePair> pairs;
   for (size_t round = 0; round + 1 < ring.size(); ++round) {
     for (size_t i = 0; i < ring.size() / 2; ++i) {

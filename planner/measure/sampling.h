@@ -13,19 +13,21 @@
 
 namespace copse::measure {
 
-// Selects pairs around each switch, where one node represents each of its branches (its nodes, the switches below, all
-// that is above); a branch has the same representative wherever it is seen from below, and the nearest node represents
-// the part above. The first representative is measured against all others, and the second against the third. These
-// distances determine the switch's distance to each of them, and with it every link that any measurements between these
-// nodes could determine. The selection is made twice, with different representatives where possible: a value that is
-// determined twice reveals errors, and suffers less from them.
+// Selects pairs around each switch. The branches of a switch are its nodes, the switches below, and the rest of the
+// tree above; one node represents each branch. A branch below has the same representative at all switches above, and a
+// near node represents the rest of the tree. The first representative is paired with all others, and the second with
+// the third. These distances determine the switch's distance to each of them, and so every link that any measurements
+// between these nodes can determine. The selection is made twice, with different representatives where possible, since
+// a value that is determined twice reveals errors, and is less affected by them.
 //
 // Input:   `nodes[i]` is true for each participating node index.
-// Output:  pairs, each once, a < b; those that cover links not yet covered first. Fewer than 4 * (nodes + switches).
+// Output:  pairs, each once, a < b; first those that cover links which no earlier one covers. Fewer than 4 * (nodes +
+//          switches).
 // Cost:    O((nodes + switches) * depth).
 std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vector<bool>& nodes);
 
-// Returns all pairs of the nodes, in rounds of pairs that share no node (the circle method of round-robin tournaments).
+// Returns all pairs of the nodes, a < b, in rounds of pairs that share no node, which can be measured concurrently (the
+// circle method of round-robin tournaments).
 std::vector<NodePair> AllPairs(const std::vector<uint32_t>& nodes);
 
 }  // namespace copse::measure

@@ -12,17 +12,18 @@
 namespace copse::measure {
 namespace {
 
-// Minimum share that a level adds to the paths across it.
+// Least latency of a link between switches, as a share of the shortest path across it.
 constexpr double kGapShare = 0.05;
-// Or this share, if it is so many times the fit error of the tree with all levels: then the measurements agree on it.
+// This share suffices if the latency is also kSureGapMisses times the fit error of the tree before any switches are
+// merged, since the measurements then agree on the link.
 constexpr double kSureGapShare = 0.01;
 constexpr double kSureGapMisses = 8;
-// Any tree of fewer nodes fits any measurements.
+// The fit error is used from this many nodes on, since a tree of fewer nodes fits nearly any measurements.
 constexpr uint32_t kSureNodesMin = 6;
-// Minimum multiple of the spread of one pair's measurements.
+// Least latency of a link between switches, as a multiple of the median spread of the pairs' measurements.
 constexpr double kGapSpreads = 2;
 
-// GraphLink belongs to an unrooted tree: vertices below `leaves` are nodes, the others switches.
+// A GraphLink belongs to an unrooted tree, whose vertices below the number of nodes are nodes, the others switches.
 struct GraphLink {
   uint32_t to = 0;
   double latency_ns = 0;
@@ -34,7 +35,7 @@ void Connect(uint32_t a, uint32_t b, double latency_ns, Graph* graph) {
   (*graph)[b].push_back({a, latency_ns});
 }
 
-// Joins neighbors. `distance` is symmetric, by node.
+// Returns the tree by the neighbor-joining method. `distance` is symmetric, by node.
 Graph JoinNeighbours(std::vector<std::vector<double>> distance) {
   const auto leaves = static_cast<uint32_t>(distance.size());
   Graph graph(leaves);
@@ -105,7 +106,7 @@ class SwitchSearch {
   }
 
  private:
-  // Marks the nodes at b's side of the link between a and b.
+  // Returns by node whether it is at b's side of the link between a and b.
   std::vector<bool> Side(uint32_t a, uint32_t b) const {
     std::vector<bool> side(leaves_);
     std::vector<std::pair<uint32_t, uint32_t>> stack = {{b, a}};
@@ -120,7 +121,7 @@ class SwitchSearch {
     return side;
   }
 
-  // Returns the graph's fit error: root mean square over the degrees of freedom.
+  // Returns the graph's fit error, the root mean square over the degrees of freedom; infinity for too few nodes.
   double Miss() const {
     if (leaves_ < kSureNodesMin) return INFINITY;
     double squares = 0;
@@ -144,7 +145,8 @@ class SwitchSearch {
     return shortest;
   }
 
-  // Merges the two switches whose link falls shortest of the required minimum. Returns false if every link is a level.
+  // Merges the two switches whose link is the smallest share of the required latency. Returns false if no link is below
+  // it.
   bool MergeLeast() {
     double least = 1;
     uint32_t keep = 0, drop = 0;
@@ -310,7 +312,7 @@ absl::StatusOr<topology::Topology> FindTree(absl::Span<const std::string> nodes,
 }
 
 std::vector<uint32_t> Landmarks(const topology::Topology& tree) {
-  std::vector<std::pair<uint32_t, uint32_t>> first;  // by the switch's place in a walk
+  std::vector<std::pair<uint32_t, uint32_t>> first;  // (place of a switch in preorder, the switch's first node)
   std::set<uint32_t> seen;
   for (uint32_t n = 0; n < tree.nodes().size(); ++n) {
     const uint32_t parent = tree.nodes()[n].parent;

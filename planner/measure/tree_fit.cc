@@ -12,13 +12,13 @@
 namespace copse::measure {
 namespace {
 
-// Floor of a measurement's error, even if it repeats well: a share of its value, and a clock's grain.
+// Least error of a latency, even if its spread is 0: a share of the value, and the resolution of clocks.
 constexpr double kTrustShare = 0.01;
 constexpr double kTrustNs = 1'000;
-// Rates that differ by less count as equal.
+// Bandwidths that differ by less than this share count as equal.
 constexpr double kRateTie = 0.15;
 constexpr size_t kStepsMax = 4'000;
-// A residual of so many medians counts as large.
+// Multiple of the median residual from which a residual counts as large.
 constexpr double kUsual = 1.5;
 constexpr int kRobustRounds = 10;
 constexpr int kFixRoundsMax = 20;
@@ -64,7 +64,8 @@ class Fitter {
   TreeFit Fit() {
     FindChains();
     SolveLatencies();
-    // Disturbances only lengthen a measurement: those that are too long for the others' fit get less weight.
+    // Disturbances only lengthen a latency, so measurements that are too long for the fit of the others get less
+    // weight.
     for (int round = 0; round < kRobustRounds && DoubtLong(); ++round) SolveLatencies();
     SpreadLatencies();
     BoundRates();
@@ -106,7 +107,7 @@ class Fitter {
     }
   }
 
-  // Returns the negative gradient at chain `c`, which is positive if it should be longer.
+  // Returns the negative gradient at chain `c`, which is positive if the chain's latency should be longer.
   double Pull(uint32_t c) const {
     double pull = 0;
     for (const uint32_t r : rows_of_[chains_[c].front()]) pull += rows_[r].weight * rows_[r].residual_ns;
@@ -118,7 +119,7 @@ class Fitter {
     return weights;
   }
 
-  // Solves the normal equations by conjugate gradients with Jacobi's preconditioner; fixed chains stay.
+  // Solves the normal equations by conjugate gradients with Jacobi's preconditioner; values of fixed chains stay.
   void Descend(const std::vector<std::vector<uint32_t>>& chains_of, const std::vector<bool>& fixed,
                std::vector<double>* value) {
     const size_t count = chains_.size();
@@ -150,7 +151,7 @@ class Fitter {
     }
   }
 
-  // Runs coordinate descent, in which chains fixed at zero may grow again.
+  // Runs coordinate descent, in which chains that were fixed at zero may grow again.
   void Polish(std::vector<double>* value) {
     for (int round = 0; round < kRoundsMax; ++round) {
       double moved = 0;
@@ -170,7 +171,7 @@ class Fitter {
     for (uint32_t c = 0; c < chains_.size(); ++c) {
       for (const uint32_t r : rows_of_[chains_[c].front()]) chains_of[r].push_back(c);
     }
-    // The start is an even share of the measurements, not the old figures, which may belong to another cluster.
+    // The start is an even share of the measurements, not the tree's figures, which may be far from the truth.
     for (uint32_t c = 0; c < chains_.size(); ++c) {
       double least = INFINITY;
       for (const uint32_t r : rows_of_[chains_[c].front()]) {
@@ -182,7 +183,7 @@ class Fitter {
       rows_[r].residual_ns = rows_[r].latency_ns;
       for (const uint32_t c : chains_of[r]) rows_[r].residual_ns -= value[c];
     }
-    // Chains that come out below zero are fixed at zero, and the others are solved again.
+    // Chains with a negative solution are fixed at zero, and the others are solved again.
     std::vector<bool> fixed(chains_.size());
     for (int round = 0; round < kFixRoundsMax; ++round) {
       Descend(chains_of, fixed, &value);
@@ -200,7 +201,8 @@ class Fitter {
     chains_of_ = std::move(chains_of);
   }
 
-  // Weighs rows again, by Cauchy's rule, by how much longer they are than fitted. Returns false if no row is doubtful.
+  // Sets the weights of rows by Cauchy's rule: the longer a row is than fitted, the less it weighs. Returns false if no
+  // row is much longer, or if there are too few rows to judge.
   bool DoubtLong() {
     if (rows_.size() <= chains_.size()) return false;
     std::vector<double> sizes;
@@ -235,14 +237,14 @@ class Fitter {
         fits_[link].latency_ns = std::llround(value_[c] * share);
       }
     }
-    // A chain may end at a switch where fewer than three measured branches meet, and pairs may be unmeasured: the
-    // remaining freedom appears as directions in which no residual changes.
+    // Single chains may still be undetermined, if a chain ends at a switch where fewer than three measured branches
+    // meet, or if pairs are unmeasured.
     FindFreeLinks(chains_of_);
   }
 
-  // Marks chains whose latency is not unique: another choice would give the same measured sums. It uses Gauss-Jordan
-  // elimination of the incidence of pairs and chains, for clusters of moderate size; for larger ones the sampling's own
-  // argument holds (sampling.h).
+  // Marks chains whose latency is not unique, since another choice gives the same sums on all measured paths. Uses
+  // Gauss-Jordan elimination of the incidence of pairs and chains, and therefore does nothing for more than
+  // kEliminatedMax chains, whose pairs SampleTree has selected such that they determine all that can be (sampling.h).
   void FindFreeLinks(const std::vector<std::vector<uint32_t>>& chains_of) {
     constexpr size_t kEliminatedMax = 600;
     const size_t columns = chains_.size();
@@ -272,7 +274,7 @@ class Fitter {
       basis.push_back(std::move(row));
       pivots.push_back(pivot);
     }
-    // A pivot is determined if its row has no other entry.
+    // The chain of a pivot is determined if the pivot's row has no other entry.
     std::vector<bool> determined(columns);
     for (size_t b = 0; b < basis.size(); ++b) {
       bool alone = true;
@@ -361,8 +363,8 @@ absl::StatusOr<std::vector<NodePair>> DoubtfulRates(const topology::Topology& tr
   RETURN_IF_ERROR(CheckMeasurements(tree, measurements));
   const LinkPaths paths(&tree);
   struct LinkRates {
-    size_t witness = 0;             // the fastest measurement
-    int64_t fastest = 0, next = 0;  // rates
+    size_t witness = 0;             // index of the fastest measurement across the link
+    int64_t fastest = 0, next = 0;  // the two highest bandwidths across the link
   };
   std::vector<LinkRates> links(paths.link_count());
   std::vector<uint32_t> crossed;

@@ -12,7 +12,7 @@
 namespace copse::planner {
 namespace {
 
-// Limit for all nodes' blocks together: the range of BlockCosts, with a margin.
+// Limit of the bytes of all nodes' blocks together: the range of BlockCosts, with a margin.
 constexpr uint64_t kAllBytesMax = uint64_t{1} << 32;
 
 uint32_t MostRanksOfANode(const schedule::TeamShape& shape) {
@@ -57,8 +57,8 @@ int64_t PairwisePrice(absl::Span<const uint32_t> cycle, const BlockCosts& costs)
   return longest;
 }
 
-// Each node occurs at every position of some owner's tree: over a distance it sends for the positions whose parent edge
-// has that distance.
+// Every block has the tree of its owner, and each node is at every position of one of these trees. So over a distance
+// it sends once for each position whose edge to the parent has that distance.
 int64_t RotatedPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const absl::Span<const uint32_t> cycle = schedule::CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());

@@ -13,25 +13,28 @@
 
 namespace copse::planner {
 
-// Returns when the last rank has its result, all posting at 0: without segments, contention for links or cores. A node
-// counts as one block of all its ranks, sized for the node with the most ranks.
+// Returns the time at which the last rank has its result if all post at 0, without segments and without contention for
+// links and cores. The blocks of a node's ranks are one block, sized for the node with the most ranks. The formulas
+// are:
 //
-// - trees: gather, scatter, allgather by algorithms/block_tree.h; reduce_scatter as a reduce of all blocks, then a
-//   scatter; a scan as an allgather;
-// - rings of allgather and reduce_scatter: n - 1 steps of one block, each as long as the most expensive link's; of a
-//   scan: the sum over the links;
-// - bruck and doubling: a step per distance, of min(distance, n - distance) blocks or of one message, as long as its
-//   most expensive pair's;
-// - bruck of an alltoall: a step per distance, of all blocks that it forwards, as long as its most expensive pair's;
+// - trees: gather, scatter and allgather as in algorithms/trees/block_tree.h; a reduce_scatter is a reduce of all
+//   blocks, then a scatter; a scan is an allgather;
+// - rings: for allgather and reduce_scatter n - 1 steps of one block, each as long as over the most expensive link; for
+//   scans the sum over the links;
+// - bruck of an allgather, and doubling of a scan: a step for each distance, of min(distance, n - distance) blocks or
+//   of one message, as long as for the most expensive pair;
+// - bruck of an alltoall: a step for each distance, of all blocks that a node forwards, as long as for the most
+//   expensive pair;
+// - rotated-binomial: for each distance the greatest latency, and as many of the most expensive sends as a node makes;
 // - pairwise: a node's sends to all others one after the other, for the slowest node.
 //
 // Input:   a verified plan of a collective of a class (Family) other than kCommon; arguments.count follows
 //          CallArguments.
-// Units:   ns, bytes.      Errors: INVALID_ARGUMENT from BlockCosts. Messages beyond its range count as the longest in
-//          it.
+// Units:   ns, bytes.      Errors: INVALID_ARGUMENT from BlockCosts. Blocks beyond the range of BlockCosts count as the
+//          longest within it.
 // Cost:    O(nodes * distances * depth).
 // Source:  ours, with the costs of section 3.1 of the MGO paper; steps are counted as in the sources of
-//          algorithms/circulant.h.
+//          algorithms/exchanges/circulant.h.
 absl::StatusOr<int64_t> BlockPriceNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                      const TeamCosts& costs, const CallArguments& arguments);
 

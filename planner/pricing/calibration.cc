@@ -14,17 +14,17 @@ namespace {
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;
 
-constexpr double kStep = 0.02;  // step of a logarithm, for differences: times are whole nanoseconds, with kinks
+constexpr double kStep = 0.02;  // of a logarithm, for derivatives: predictions are whole nanoseconds, with kinks
 constexpr double kDampingFirst = 1e-2;
 constexpr double kDampingMax = 1e6;
 constexpr uint32_t kIterationsMax = 60;
-// A value is expected within this factor of its start, up or down.
+// Standard deviation that is assumed for log(value / start) before any observation: a factor of 4, up or down.
 const double kPriorWidth = std::log(4.0);
-// Error of a measurement, or of the model; larger residuals than twice that count less.
+// Usual relative error of a measurement or of the model. Residuals beyond kHuber times this have less weight.
 constexpr double kNoiseShare = 0.1;
-constexpr double kGainMin = 1e-4;  // share of the sum of squares below which an iteration is the last
+constexpr double kGainMin = 1e-4;  // relative decrease of the sum below which an iteration is the last
 
-// ParameterSlot locates a parameter, and has its limits.
+// A ParameterSlot names a parameter, locates it in ClusterCosts, and has its upper limit.
 struct ParameterSlot {
   const char* name;
   int64_t* (*in)(ClusterCosts&);
@@ -47,7 +47,7 @@ const ParameterSlot kSlots[] = {
      topology::kBandwidthBytesPerSecondMax},
 };
 
-// Solves a * x = b for a symmetric positive definite a. Returns false if it is not.
+// Solves a * x = b for a symmetric `a`. Returns false if `a` is not positive definite.
 bool Solve(Matrix a, Vector b, Vector* x) {
   const size_t n = b.size();
   for (size_t j = 0; j < n; ++j) {  // Cholesky, in the lower half of a
@@ -71,7 +71,8 @@ bool Solve(Matrix a, Vector b, Vector* x) {
   return true;
 }
 
-// Problem has the sum that the fit minimizes, and its terms. A point holds log(value / start) for each free parameter.
+// A Problem computes the sum that the fit minimizes, and its derivatives. A point holds log(value / start) for each
+// free parameter.
 class Problem {
  public:
   Problem(absl::Span<const Observation> observations, const ClusterCosts& start)
@@ -104,7 +105,7 @@ class Problem {
     return residuals;
   }
 
-  // Applies Huber's loss.
+  // Returns the sum at a point: Huber's loss of the residuals, and the squared distances from the start.
   double SumAt(const Vector& point, const Vector& residuals) const {
     double sum = 0;
     for (const double r : residuals) {
@@ -171,7 +172,7 @@ absl::Status CheckInput(absl::Span<const Observation> observations) {
   return absl::OkStatus();
 }
 
-// Describes the parameters by the posterior's covariance, the inverse of the precision.
+// Describes the free parameters by the posterior's covariance, the inverse of `precision`.
 std::vector<FittedParameter> Describe(const Problem& problem, const Matrix& precision, ClusterCosts start,
                                       ClusterCosts fitted) {
   const size_t n = problem.free().size();
@@ -179,7 +180,7 @@ std::vector<FittedParameter> Describe(const Problem& problem, const Matrix& prec
   for (size_t p = 0; p < n; ++p) {
     Vector unit(n, 0);
     unit[p] = 1;
-    if (!Solve(precision, unit, &covariance[p])) covariance[p] = std::move(unit);  // the prior makes it definite
+    if (!Solve(precision, unit, &covariance[p])) covariance[p] = std::move(unit);  // never: the prior is definite
   }
   std::vector<FittedParameter> result;
   for (size_t p = 0; p < n; ++p) {
@@ -205,7 +206,7 @@ double Median(Vector values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Fits from one start, with its spin_ns.
+// Fits from `start`, whose spin_ns stays as it is.
 absl::StatusOr<Calibration> Fit(const Problem& problem, const ClusterCosts& start) {
   Calibration result;
   Vector point(problem.free().size(), 0);

@@ -26,7 +26,7 @@ absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule:
     roots.push_back(FarthestFrom(empty, 0));
     roots.push_back(FarthestFrom(empty, roots[0]));
   }
-  // Each segment's time is rounded down by less than 1 ns, and its first byte travels with the head.
+  // For each segment, 1 byte, which arrives with the head, and 1 ns, since times are rounded down, are not counted.
   const uint64_t bytes = arguments.collective == Collective::kBarrier ? 0 : arguments.bytes();
   const uint64_t streamed = bytes - std::min<uint64_t>(bytes, schedule::kSegmentsMax) + 1;
   const int64_t work =

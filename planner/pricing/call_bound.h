@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lower bound for every plan of a call.
+// Computes a lower bound for the price of every plan of a call.
 #ifndef COPSE_PLANNER_PRICING_CALL_BOUND_H_
 #define COPSE_PLANNER_PRICING_CALL_BOUND_H_
 
@@ -13,17 +13,17 @@
 
 namespace copse::planner {
 
-// Returns a time, in ns, below which the cost model (cost_model.h) prices no plan for the call, when all ranks post at
-// 0:
+// Returns a time, in ns, below which the cost model (cost_model.h) prices no plan for a call of a common collective in
+// which all ranks post at 0. It is the sum of:
 //
-// - a rank posts, a daemon wakes and takes the post, and a rank takes up its result;
-// - between them, the greater of two: the data from the root (a reduce: to the root; without a root: between the nodes
-//   that are farthest apart) travels no faster than LowerBoundNs (algorithms/lower_bound.h) for empty messages;
-//   and all bytes must pass the slowest link to each node, and the work for them, regardless of segmentation.
+// - the ends: a rank posts, a daemon wakes and takes the post, and a rank takes up its result;
+// - the greater of two: LowerBoundNs (algorithms/lower_bound.h) of an empty message from the root (for a reduce to the
+//   root, without a root between nodes that are far apart); and for each node an empty message and the time in which
+//   all bytes pass the slowest link to it, or the daemon's work for them if that takes longer, however they are cut.
 //
-// It leaves out costs that depend on chance: wakes of daemons that may be busy already, and waiting for cores.
+// It leaves out costs that not every plan has: wakes of daemons that may be busy already, and waits for cores.
 //
-// Errors: INVALID_ARGUMENT from MessageCosts (message_costs.h).        Cost: O(n log n + n * depth).
+// Errors: INVALID_ARGUMENT from EmptyMessageCosts.        Cost: O(n log n + n * depth).
 absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule::TeamShape& shape,
                                          const CallArguments& arguments);
 

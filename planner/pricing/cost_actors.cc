@@ -80,7 +80,7 @@ void CostActors::AddItem(uint32_t node, const CostItem& item) {
   cores_.MakeRunnable(node, item.ready_ns);
 }
 
-// Runs one item of a daemon, or one turn of a rank. Returns the time at which it ends.
+// Runs one item of a daemon, or a rank's post or pick-up. Returns the time at which it ends.
 int64_t CostActors::Turn(uint32_t actor, int64_t now_ns) {
   Actor& self = actors_[actor];
   now_ns_ = now_ns;

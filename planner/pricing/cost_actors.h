@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons and ranks of a call, as run by the cost model: they take turns on the cores of their hosts.
+// Runs the daemons and ranks of a call in the cost model: they share the cores of their hosts.
 #ifndef COPSE_PLANNER_PRICING_COST_ACTORS_H_
 #define COPSE_PLANNER_PRICING_COST_ACTORS_H_
 
@@ -17,43 +17,47 @@
 
 namespace copse::planner {
 
-// CostItem is a daemon's next work. Ranks have no items: they post first and pick up their result second.
+// A CostItem is work in a daemon's queue: a rank's post, a packet, or credit. Ranks have no queue: they post first and
+// pick up their result second.
 struct CostItem {
   enum class Kind : uint8_t { kRank, kPacket, kCredit };
   int64_t ready_ns;
-  uint32_t cause;   // span
-  uint32_t peer;    // node, or local index of a rank
-  uint32_t packet;  // the work's number
+  uint32_t cause;   // span that made the item ready
+  uint32_t peer;    // kRank: local index of the rank; else the sender's node
+  uint32_t packet;  // kPacket: the CostWork's number of the packet
   Kind kind;
 };
 
 struct CostEvent {
-  // Kind is the type of an event. The CostWork defines kHop, kArrived and kCredit, and the meaning of their numbers.
+  // kDone: an actor ends its turn on a core. kTurn: a rank is ready for one. The CostWork defines the others, and what
+  // their numbers mean.
   enum class Kind : uint8_t { kDone, kTurn, kHop, kArrived, kCredit };
   Kind kind;
   uint32_t who;    // kDone: actor; kTurn: rank
-  uint32_t where;  // kTurn: span
+  uint32_t where;  // kTurn: the span that made the rank ready
 };
 
-// CostWork is the work of the daemons, and the network between them.
+// CostWork is the interface by which CostActors runs the work of the daemons, and the network between them.
 class CostWork {
  public:
   virtual ~CostWork() = default;
-  // Runs the daemon's turn for the item, and reports its durations by CostActors::Work.
+  // Does the daemon's work for the item, and reports each duration by CostActors::Work.
   virtual void RunDaemon(uint32_t node, const CostItem& item) = 0;
+  // Handles an event of the kinds kHop, kArrived and kCredit at its time.
   virtual void OnNetwork(int64_t time_ns, const CostEvent& event) = 0;
 };
 
-// CostActors numbers actors 0..nodes-1 for the daemons, nodes..nodes+ranks-1 for the ranks.
+// CostActors runs one call's actors on the cores of their hosts, in order of time. Actors 0..nodes-1 are the daemons,
+// actors nodes..nodes+ranks-1 the ranks.
 //
-// Calls: Run once; the others from within the work's calls.
+// Run is called once. The CostWork calls the other functions from its own, except for those of "After Run".
 class CostActors final : private sim::Worker {
  public:
-  // The arguments must outlive this object. `post_ns` is that of PriceOptions.
+  // The arguments must outlive this object. `*post_ns` is PriceOptions::post_ns.
   CostActors(const schedule::ShapeIndex* shape, const TeamCosts* costs, const std::vector<int64_t>* post_ns,
              CostTrace* trace, CostWork* work);
 
-  // Runs until no event is left. OUT_OF_RANGE beyond kPredictionNsMax; or the error passed to Fail.
+  // Runs until no event is left. Errors: OUT_OF_RANGE if a time exceeds kPredictionNsMax; the error passed to Fail.
   absl::Status Run();
   void Fail(absl::Status why) { failure_ = std::move(why); }
   bool failed() const { return !failure_.ok(); }
@@ -61,17 +65,17 @@ class CostActors final : private sim::Worker {
   void Push(int64_t time_ns, CostEvent::Kind kind, uint32_t who, uint32_t where = 0);
   void AddItem(uint32_t node, const CostItem& item);
 
-  // --- In a turn ---
+  // --- In RunDaemon ---
   int64_t now_ns() const { return now_ns_; }
-  uint32_t now_span() const { return now_span_; }  // predecessor of the turn's next span
-  // Adds a span to the current actor's turn, after its previous ones.
+  uint32_t now_span() const { return now_span_; }  // the span that Work added last, or the cause of the first one
+  // Adds work of `duration_ns` to the running actor, after its earlier work.
   void Work(uint32_t actor, Doing doing, uint32_t peer, int64_t duration_ns) {
     const int64_t start_ns = now_ns_;
     now_ns_ += duration_ns;
     now_span_ = trace_.Add(actor, doing, peer, start_ns, now_ns_, now_span_);
     actors_[actor].last_span = now_span_;
   }
-  // Notifies the rank now that its results are ready.
+  // Makes the rank pick up its result from now_ns() on.
   void NotifyRank(uint32_t rank) { Push(now_ns_, CostEvent::Kind::kTurn, rank, now_span_); }
 
   // --- After Run ---
@@ -85,10 +89,10 @@ class CostActors final : private sim::Worker {
     uint32_t next = kNoItem;  // in its actor's queue
   };
   struct Actor {
-    uint32_t first_item = kNoItem, last_item = kNoItem;  // in items_: a queue
+    uint32_t first_item = kNoItem, last_item = kNoItem;  // the actor's queue, as indices into items_
     uint32_t host = 0;
     uint32_t last_span = kNoSpan;
-    // For ranks only.
+    // The following members are for ranks only.
     int64_t ready_ns = 0;
     uint32_t cause = kNoSpan;
     bool posted = false;

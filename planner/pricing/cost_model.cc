@@ -21,15 +21,16 @@ namespace {
 
 using schedule::Step;
 
-// The engine packs messages to one node by Outbox::kBatchBytesMax (offload_emu/outbox.h), and packet.h.
+// The engine packs messages to one node into frames of up to Outbox::kBatchBytesMax (offload_emu/outbox.h); packet.h
+// has the headers.
 constexpr uint64_t kFrameBytes = 16 * 1024;
 constexpr uint64_t kFrameHeaderBytes = 32;
 constexpr uint64_t kRecordBytes = 40;
-constexpr uint32_t kSent = 0xffffffff;  // in place of a message's receiver
+constexpr uint32_t kSent = 0xffffffff;  // replaces the receiver of a message that was sent
 
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
 
-// Simulation runs one call: the daemons' work in their turns, and the messages between them.
+// A Simulation runs one call: the daemons' work, and the messages between them.
 class Simulation final : public CostWork {
  public:
   Simulation(const schedule::ShapeIndex& shape, const TeamCosts& costs, const PriceOptions& options, CostCall* call)
@@ -49,7 +50,7 @@ class Simulation final : public CostWork {
   void OnNetwork(int64_t time_ns, const CostEvent& event) override;
 
  private:
-  // SegmentMessage is the data of a segment's sequence that one node sends to another.
+  // A SegmentMessage is the data that one SendTo of a segment's sequence sends to another node.
   struct SegmentMessage {
     uint32_t to, segment;
     uint16_t phase;
@@ -82,7 +83,8 @@ class Simulation final : public CostWork {
   // --- A daemon's output ---
   // Sends the messages from `begin` on, which all go to the same node, as one packet.
   void Send(uint32_t node, uint32_t begin);
-  // Runs when nothing is ready any more: flushes the engine's outboxes, and the credits and notifications of its owner.
+  // Sends what the daemon has collected in a call of blocks: data, credit, and notifications of ranks. Called when
+  // nothing is ready any more.
   void Flush(uint32_t node);
   void Hop(int64_t time_ns, uint32_t packet, uint32_t place);
 
@@ -99,10 +101,10 @@ class Simulation final : public CostWork {
   std::vector<SegmentMessage> messages_;
   std::vector<sim::Hop> hops_;
   std::vector<uint32_t> results_left_;  // by rank: segments still awaited
-  // State of the node whose turn it is, in a call of blocks, kept until nothing is ready any more.
+  // Output of the node that is running, in a call of blocks, collected until nothing is ready any more.
   std::vector<SegmentMessage> outbox_;
-  std::vector<uint32_t> credits_;  // nodes
-  std::vector<uint32_t> told_;     // ranks
+  std::vector<uint32_t> credits_;  // nodes to which credit is sent
+  std::vector<uint32_t> told_;     // ranks that are notified
   bool chunks_may_start_ = false;
 };
 
@@ -145,7 +147,7 @@ void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
   }
   if (!call_.has_blocks()) return;
   Flush(node);
-  // Chunks that have ended allow others to begin, which may end at once.
+  // Chunks that have ended allow others to begin, which may end immediately.
   while (std::exchange(chunks_may_start_, false)) {
     StartChunks(node);
     Flush(node);
@@ -220,7 +222,7 @@ void Simulation::StartCall(uint32_t node) {
   for (uint32_t s = 0; s < call_.segment_count(); ++s) Advance(node, s);
 }
 
-// Starts as many chunks as the window allows. All ranks of the node have arrived.
+// Starts as many chunks as the window allows. Called once the daemon has taken the posts of all ranks of the node.
 void Simulation::StartChunks(uint32_t node) {
   const CostCall::Node& state = call_.node(node);
   while (const auto chunk = call_.StartChunk(node)) {
@@ -321,7 +323,7 @@ void Simulation::Send(uint32_t node, uint32_t begin) {
   }
   costs_.AppendHops(node, to, &hops_);
   packets_[packet].hops_end = static_cast<uint32_t>(hops_.size());
-  Hop(now_ns, packet, packets_[packet].hops_begin);  // at once: no other packet uses the node's uplink
+  Hop(now_ns, packet, packets_[packet].hops_begin);  // needs no event: only this node's packets use its uplink
 }
 
 void Simulation::Flush(uint32_t node) {
@@ -353,7 +355,7 @@ void Simulation::Flush(uint32_t node) {
   for (const uint32_t rank : std::exchange(told_, {})) actors_.NotifyRank(rank);
 }
 
-// Handles the packet's head at the hop `place`.
+// Handles the arrival of the packet's head at hops_[place].
 void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
   const Packet& item = packets_[packet];
   const sim::Hop& hop = hops_[place];

@@ -13,7 +13,7 @@
 
 namespace copse::planner {
 
-// cost_trace.cc names them in this order.
+// Doing is the kind of a span. kDoings in cost_trace.cc has the names in this order.
 enum class Doing : uint8_t {
   kPost,
   kPickUp,
@@ -49,9 +49,9 @@ class CostTrace {
     return on_ ? Add(from, Doing::kTransfer, to, spans_[sent].end, end, sent) : kNoSpan;
   }
 
-  // Returns the path from cause to effect, up to span `last`.
+  // Returns the path from cause to effect that ends with span `last`; empty for kNoSpan.
   std::vector<PathStep> PathTo(uint32_t last) const;
-  // Returns the steps by start, without transfers and steps of zero duration.
+  // Returns the actors' steps in order of their start, without those of zero duration.
   std::vector<PathStep> Timeline() const;
 
  private:

@@ -8,7 +8,7 @@
 namespace copse::planner {
 namespace {
 
-// Returns the team's nodes, then the switches above them by slot.
+// Returns a tree whose vertices are the team's nodes, then the switches above them by slot.
 CostTree TreeOf(const TeamCosts& costs) {
   const topology::Topology& topology = costs.topology();
   const uint32_t n = costs.node_count();

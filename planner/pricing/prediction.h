@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost model's result, and the constants that it assumes.
+// Defines the cost model's result, and constants that the model assumes.
 #ifndef COPSE_PLANNER_PRICING_PREDICTION_H_
 #define COPSE_PLANNER_PRICING_PREDICTION_H_
 
@@ -13,20 +13,20 @@
 
 namespace copse::planner {
 
-// Limit of predicted times; longer ones are refused.
+// Limit of predicted times in ns; longer ones are refused.
 inline constexpr int64_t kPredictionNsMax = int64_t{1} << 60;
 // Limit of segments for which a block collective is priced.
 inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
-// Window of concurrent calls of a team's port at a node: the default of teams.
+// Calls of a team's port that may be in flight at a node: the default window of teams.
 inline constexpr uint32_t kTeamWindow = 8;
-// Cost of each run of a copy list for the daemon, which makes the list when it arms the call. Ours; see
-// docs/reference/cost-model.md.
+// Cost of each run of a copy list for the daemon, which makes the list when it arms the call
+// (docs/reference/cost-model.md).
 inline constexpr int64_t kCopyRunNs = 15;
 
-// PathStep is one step of the critical path.
+// A PathStep is one step of the critical path or of the timeline.
 struct PathStep {
   NodeIndex node{0};
-  std::optional<Rank> rank;  // if the rank itself was busy, not its node's daemon
+  std::optional<Rank> rank;  // the rank that was busy; nullopt: the node's daemon
   // "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer", "deliver to
   // rank 3".
   std::string what;
@@ -37,9 +37,10 @@ struct PathStep {
 };
 
 struct Prediction {
-  std::vector<int64_t> completion_ns;  // by rank: when it has its result, or may continue
-  int64_t total_ns = 0;                // that of the slowest rank
-  // From a posting rank to the slowest (the lowest of them), in order. A gap between two steps is a wait for a core.
+  std::vector<int64_t> completion_ns;  // by rank: the time at which it has its result, or may continue
+  int64_t total_ns = 0;                // completion time of the slowest rank
+  // Steps from a rank's post, or from credit that a node receives, to the slowest rank's completion (the lowest of
+  // these ranks), in order; empty if not requested. A gap between two steps is a wait for a core.
   std::vector<PathStep> critical_path;
   std::vector<PathStep> timeline;  // all actors' steps, by start, if requested
 };

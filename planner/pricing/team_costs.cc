@@ -37,7 +37,7 @@ absl::StatusOr<TeamCosts> TeamCosts::Create(absl::Span<const std::string> node_n
     result.place_.push_back(*place);
     for (uint32_t s = node.parent; s != topology::kNoParent; s = topology.switches()[s].parent) {
       const uint32_t slot = result.switch_slot_count();
-      if (!result.switch_slots_.emplace(s, slot).second) break;  // all switches above it have slots
+      if (!result.switch_slots_.emplace(s, slot).second) break;  // all switches above this one have slots
     }
   }
   return result;

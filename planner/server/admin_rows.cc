@@ -17,7 +17,7 @@ namespace {
 // Rates are stored in bytes a second, and shown in bits.
 constexpr double kBitsPerByte = 8;
 
-// Limit for the host list of the nodes that share a change.
+// Limit in bytes of the host list of the nodes that share a change.
 constexpr size_t kHostlistBytesMax = size_t{1} << 20;
 
 }  // namespace

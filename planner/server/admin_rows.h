@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversion of the coordinator's state to rows of the admin service's messages.
+// Converts the planner's state to rows of the admin service's messages.
 #ifndef COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 #define COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 
@@ -20,14 +20,16 @@ namespace copse::planner {
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
 void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row);
-// Fills everything except the node's name and incarnation.
+// Fills all fields except the node's name and incarnation.
 void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
 // Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);
+// `layout` is the team's, or null if the team is unknown; then no nodes are named.
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row);
+// `before` is the known tree that was probed, or nullopt if the tree was found.
 void FillProbe(const ProbeReport& report, const std::optional<topology::Topology>& before,
                v1::ProbeTopologyReply* reply);
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
@@ -35,7 +37,7 @@ void FillTopology(const topology::Topology& topology, const std::vector<coordina
 void FillChanges(const std::vector<topology::TopologyChange>& changes,
                  google::protobuf::RepeatedPtrField<v1::TopologyChange>* rows);
 void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row);
-// Fills everything except changes and notes.
+// Fills all fields except changes and notes.
 void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply);
 // Adds notes on nodes that have registered but are not in the topology, and on nodes of the topology that have not.
 void AddRegistrationNotes(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,

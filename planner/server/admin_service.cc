@@ -37,7 +37,7 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
 constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 
-// `plan list` has critical paths for teams of up to so many nodes; `plan show` always has them.
+// Largest plans, in nodes, for which `plan list` has critical paths; `plan show` always has them.
 constexpr uint32_t kListedPathNodesMax = 16;
 
 // Returns whether the layout is that of the team, or of a derived team of it.
@@ -53,15 +53,15 @@ void AddSilent(const coordinator::StatusAnswer& answer, Reply* reply) {
   for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
 }
 
-// Returns the topology of the source, which must have one.
+// Returns the topology that the source names, or FAILED_PRECONDITION if there is none.
 absl::StatusOr<SourcedTopology> ReadTopology(const v1::TopologySource& source, const TopologyHistory& history) {
   ASSIGN_OR_RETURN(SourcedTopology read, ReadSource(source, history));
   if (read.topology.has_value()) return read;
   return absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read.source, ")"));
 }
 
-// AdminCalls has a method for each call, which returns at once; the rest runs on the planner's thread, which alone
-// accesses the data.
+// AdminCalls has a method for each RPC. gRPC's threads call these, and they return immediately; the work runs on the
+// planner's thread, which alone accesses the data.
 class AdminCalls final : public AdminService, public v1::AdminService::CallbackService {
  public:
   using Context = grpc::CallbackServerContext;
@@ -427,8 +427,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
  private:
   using Done = std::function<void(const absl::Status&)>;
 
-  // Call is one RPC. Reactions run on gRPC's threads; the planner's thread deletes the call, after all tasks posted for
-  // it.
+  // A Call is one RPC. Its reactions run on gRPC's threads; the planner's thread deletes it after all tasks that were
+  // posted for it.
   class Call final : public Reactor {
    public:
     Call(AdminCalls* calls, std::function<void()> on_cancel) : calls_(calls), on_cancel_(std::move(on_cancel)) {}
@@ -448,8 +448,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     const std::function<void()> on_cancel_;
   };
 
-  // Authorizes, then runs `work` on the planner's thread, which returns an error, or calls its argument once, when the
-  // reply is filled. If the caller disconnects before that, `on_cancel` is called on the planner's thread.
+  // Authorizes the caller, then runs `work` on the planner's thread. `work` returns an error, or calls its argument
+  // once, when the reply is filled. If the caller disconnects before that, `on_cancel` is called on the planner's
+  // thread.
   Reactor* Serve(Context* context, const char* method, std::function<absl::Status(const Done&)> work,
                  std::function<void()> on_cancel = nullptr) {
     auto* const reactor = new Call(this, std::move(on_cancel));
@@ -459,7 +460,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       reactor->Finish(rpc::ToGrpc(allowed));
       return reactor;
     }
-    // Request and reply live until Finish.
+    // Request and reply exist until Finish.
     queue_->Post([this, reactor, work = std::move(work)] {
       if (stopped_) return reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
       open_.insert(reactor);
@@ -479,7 +480,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
-  // Counts the calls in flight by team; calls of derived teams count for their parents, too.
+  // Returns the number of calls in flight by team; calls of derived teams count for their parents, too.
   std::map<TeamId, uint32_t> CountCalls(const coordinator::StatusAnswer& answer) const {
     std::map<TeamId, uint32_t> calls;
     for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
@@ -533,7 +534,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return absl::OkStatus();
   }
 
-  // Reads the options of a probe. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
+  // Reads the options of a probe. Errors: INVALID_ARGUMENT for a value that is not valid, NOT_FOUND for an unknown
+  // node, UNAVAILABLE for a node without a stream, FAILED_PRECONDITION if a known tree is wanted and there is none.
   absl::StatusOr<ProbeOptions> ReadProbe(const v1::ProbeTopologyRequest& request) const {
     ProbeOptions options;
     if (request.seconds() != 0) {
@@ -577,10 +579,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
   const rpc::Authorizer* const authorizer_;
-  std::set<Call*> open_;  // not yet answered
+  std::set<Call*> open_;  // calls without a reply
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
-  std::vector<Done> stoppers_;            // calls pending until it ends
+  std::vector<Done> stoppers_;            // StopProbe calls that wait for its end
   bool stopped_ = false;
 };
 

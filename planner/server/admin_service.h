@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gRPC service for administrators.
+// Defines the gRPC service for administrators.
 #ifndef COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 #define COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 
@@ -18,17 +18,17 @@ class Service;
 
 namespace copse::planner {
 
-// AdminService passes each call to the planner's thread, which answers it, maybe later, when daemons have answered. It
+// An AdminService passes each call to the planner's thread, which replies immediately or when daemons have replied. It
 // must outlive the gRPC server.
 class AdminService {
  public:
   virtual ~AdminService() = default;
   virtual grpc::Service* service() = 0;
-  // Called on the planner's thread when the planner stops: pending calls, and all later ones, end UNAVAILABLE.
+  // Ends pending calls, and all later ones, as UNAVAILABLE. Called on the planner's thread when the planner stops.
   virtual void Stop() = 0;
 };
 
-// All pointers must outlive the service.
+// The objects behind the pointers must outlive the service.
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
                                                const rpc::Authorizer* authorizer);

@@ -29,7 +29,7 @@ bool AnyDrains(const std::vector<std::string>& names, const std::set<std::string
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return draining.count(name) != 0; });
 }
 
-// Returns the nodes of the path; consecutive steps on one node appear once.
+// Returns the names of the path's nodes in order; consecutive steps on one node appear once.
 std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::vector<std::string>& names) {
   std::vector<std::string> nodes;
   for (const PathStep& step : path) {
@@ -39,7 +39,7 @@ std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::v
   return nodes;
 }
 
-// Makes a key from the members, the places of their ranks, and the options.
+// Returns the key of a cached plan set: collective class, options, members, and the node of each rank.
 std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
   std::string key = absl::StrCat(AbslView(FamilyName(layout.identity.family)), "|", options.algorithm, "|",
                                  options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
@@ -48,7 +48,7 @@ std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOpt
   return key;
 }
 
-// Limit of a timeline's steps in JSON; a text line per rank is bounded by its width.
+// Limit of a timeline's steps in JSON, in all ranks together.
 constexpr size_t kTimelineStepsMax = 20'000;
 
 nlohmann::json TimelineJson(const Explanation& explanation, const schedule::TeamShape& shape,
@@ -242,7 +242,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
       std::vector<schedule::Plan> plans,
       Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names, layout.identity.family));
   if (!AnyDrains(names, model_.draining)) return plans;
-  // Predicted times are not weighted.
+  // Plans were chosen with weighted costs, but their predicted times are without the weights.
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *plain, plain->costs()));
   for (schedule::Plan& plan : plans) {
@@ -277,7 +277,7 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   const CallArguments arguments = TypicalCall(plan);
-  // The current rules may be impossible for the team; then there is no comparison.
+  // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with.
   const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
@@ -297,7 +297,7 @@ absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const sc
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
   const CallArguments arguments = TypicalCall(plan);
-  // A price by formula has no path.
+  // A price by formula has no path, and none is computed for derived teams.
   if (schedule::IsDerivedTeam(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
     return std::vector<std::string>();
   }

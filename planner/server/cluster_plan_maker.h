@@ -27,12 +27,13 @@ struct ClusterModel {
   // Without a topology, all nodes are on one switch.
   std::optional<topology::Topology> topology;
   Rules rules;
-  // Nodes that the topology does not name all run on this machine and share its cores. 0: every node is its own
+  // Number of cores of this machine, on which all nodes run that the topology does not name. 0: every node is another
   // machine.
   uint32_t shared_cores = 0;
-  // By name: cores of nodes that are their own machines, used where the topology has none.
+  // Number of cores by node name, as daemons report it. Used if shared_cores is 0 and the topology has neither cores
+  // nor a host for the node.
   std::map<std::string, uint32_t> announced_cores = {};
-  // Nodes that are being drained: plans give them as little work as possible (kDrainingWeight).
+  // Names of nodes that are being drained: plans give them as little work as possible (kDrainingWeight).
   std::set<std::string> draining = {};
 };
 
@@ -40,19 +41,19 @@ struct ClusterModel {
 // for which no other node waits.
 inline constexpr int64_t kDrainingWeight = 8;
 
-// Returns `model`'s topology with `names` added to it, from which plans for these nodes are made. A node that it does
-// not name is added to its root switch, with default costs.
+// Returns the topology from which plans for the nodes `names` are made: the model's, with each node that it does not
+// name added to the root switch with default costs. Errors: those of Topology::Create.
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names);
 
-// ClusterTopologies caches the last result of ClusterTopology, which is a copy of the cluster. Teams whose nodes the
-// topology names, the usual case, all have the same result. Single-threaded.
+// ClusterTopologies caches the last result of ClusterTopology, which is a copy of the whole topology. It is the same
+// for all teams whose nodes the topology names, which is the usual case. Thread-compatible.
 class ClusterTopologies {
  public:
-  // Shared keeps the topology alive for plans in progress when a later call makes another.
+  // Shared ownership keeps the topology for callers that still use it when a later call makes another one.
   using Shared = std::shared_ptr<const topology::Topology>;
 
-  // Returns ClusterTopology's result; the model must not change until Forget is called. `added`, if not null, gets the
-  // names that the model's topology does not contain.
+  // Returns ClusterTopology's result. After a change of the model, Forget must be called first. The names that the
+  // model's topology does not contain are appended to `*added`, unless it is null.
   absl::StatusOr<Shared> With(const ClusterModel& model, const std::vector<std::string>& names,
                               std::vector<std::string>* added = nullptr);
   void Forget() { kept_ = nullptr; }
@@ -62,13 +63,13 @@ class ClusterTopologies {
   Shared kept_;
 };
 
-// Limits of cached plan sets, and of neighbors in all of them together: teams of the same members are planned once.
+// Limits of the cached plan sets, and of the sum of neighbors (and steps) in all of them.
 inline constexpr size_t kKeptPlanSetsMax = 64;
 inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
 
-// ClusterPlanMaker caches plans until topology, rules, cores or draining nodes change, so that teams with the same
-// members, in the same order, are planned once. The first time that a node is not in the topology is logged.
-// Thread-compatible: the planner's thread only.
+// A ClusterPlanMaker caches plans until topology, rules, cores or draining nodes change, so that teams with the same
+// members in the same order are planned once. A node that is not in the topology is logged once. Thread-compatible:
+// only the planner's thread calls it.
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
@@ -87,13 +88,13 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
     topologies_.Forget();
     kept_.clear();
   }
-  // Sets whether the node is being drained. Returns true if that changed.
+  // Sets whether the node is being drained. Returns whether this is a change.
   bool SetDraining(const std::string& node, bool draining) {
     const bool is_new = draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
     if (is_new) kept_.clear();
     return is_new;
   }
-  // Returns the number of plan sets that were made, not found in the cache.
+  // Returns how often plans were made because the cache did not have them.
   uint64_t sets_made() const { return sets_made_; }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
@@ -106,8 +107,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                         const schedule::Plan& plan) override;
 
-  // Returns the largest speed-up of any call by new plans over `plans`, as predicted; 1: none. Draining nodes have the
-  // weight that they have while plans are made. Errors: those of MakePlans; a plan that can no longer be priced.
+  // Returns the largest predicted speed-up of any plan's typical call by new plans over `plans`; 1: none. Draining
+  // nodes have the same weight as while plans are made. Errors: those of MakePlans and PredictedNs.
   absl::StatusOr<double> GainOfReplanning(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
 
   // Returns whether new plans would differ from `plans`, apart from ids and predictions. Errors: those of MakePlans.
@@ -117,7 +118,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<ClusterTopologies::Shared> TopologyWith(const std::vector<std::string>& names);
 
  private:
-  // Returns TopologyWith's result with slow draining nodes.
+  // Returns TopologyWith's result, with the overheads of draining nodes multiplied by kDrainingWeight.
   absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
   struct Kept {
@@ -132,7 +133,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
   ClusterModel model_;
   ClusterTopologies topologies_;
-  std::set<std::string> unknown_;  // already logged
+  std::set<std::string> unknown_;  // nodes that were logged as missing in the topology
   std::list<Kept> kept_;           // most recently used first
   uint64_t sets_made_ = 0;
 };

@@ -16,7 +16,7 @@
 
 namespace copse::planner {
 
-// Stream is one daemon's stream. Reactions run on gRPC's threads; gRPC holds it (`self_`) until OnDone, the service
+// A Stream is one daemon's stream. Its reactions run on gRPC's threads. `self_` keeps it until OnDone, and the service
 // until it is closed.
 class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
@@ -42,7 +42,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
 
-  // Ends the stream after the messages written before have left.
+  // Ends the stream after the messages that were written before have been sent.
   void Close(const grpc::Status& status) {
     MutexLock lock(&mutex_);
     if (closing_) return;
@@ -56,7 +56,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
       End(grpc::Status::OK);
       return;
     }
-    // A newer daemon may send this message, and does not depend on it: it knows our version by then.
+    // An unknown message is a newer daemon's, which does not depend on it, since it knows this planner's version.
     if (incoming_.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
       queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
       return StartRead(&incoming_);
@@ -92,7 +92,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
   }
 
  private:
-  // Handles the loss of the daemon, or of an invalid message.
+  // Ends the session and the stream after the daemon was lost or has sent an invalid message.
   void End(const grpc::Status& status) {
     queue_->Post([this, keep = self_] {
       if (service_->streams_.erase(session_) > 0) service_->events_->OnDisconnected(session_);
@@ -114,7 +114,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
 
 namespace {
 
-// RefusedStream is a stream that is refused before it begins.
+// A RefusedStream is refused before it begins.
 class RefusedStream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
@@ -145,7 +145,7 @@ void DaemonService::Close(coordinator::SessionId session, const std::string& why
 
 void DaemonService::NoteUnknown(coordinator::SessionId session) {
   ++unknown_;
-  // Logs the first, and then at growing intervals.
+  // Logs the first such message, and then each time their number has doubled.
   if ((unknown_ & (unknown_ - 1)) != 0) return;
   COPSE_LOG(kWarning, "session ", session, ": a message of unknown kind is ignored (ignored=", unknown_, ")");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons' streams: gRPC on one side, the coordinator's sessions on the other.
+// Connects the daemons' gRPC streams to the coordinator's sessions.
 #ifndef COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 #define COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 
@@ -27,8 +27,8 @@ class StreamEvents {
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };
 
-// gRPC calls Attach on its threads; everything else runs on the planner's thread. `*queue`, `*events` and `*authorizer`
-// must outlive it, and it must outlive the gRPC server.
+// The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
+// the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
 class DaemonService final : public v1::DaemonService::CallbackService, public coordinator::SessionSink {
  public:
   DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
@@ -38,7 +38,8 @@ class DaemonService final : public v1::DaemonService::CallbackService, public co
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
   void Close(coordinator::SessionId session, const std::string& why) override;
-  // Ends all streams, and those that begin from now on: daemons reconnect later. `*events` receives nothing more.
+  // Ends all streams with `why`, and those that begin from now on; daemons reconnect later. `*events` is not called any
+  // more.
   void CloseAll(const absl::Status& why);
 
  private:
@@ -51,8 +52,8 @@ class DaemonService final : public v1::DaemonService::CallbackService, public co
   const rpc::Authorizer* const authorizer_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
-  absl::Status closed_;   // the reason for refusing streams
-  uint64_t unknown_ = 0;  // messages of an unknown kind
+  absl::Status closed_;   // the reason for refusing streams; OK: they are accepted
+  uint64_t unknown_ = 0;  // number of messages of an unknown kind
 };
 
 }  // namespace copse::planner

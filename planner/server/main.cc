@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-planner: knows the cluster, makes plans, serves administrators.
+// Runs copse-planner, which forms teams, makes their plans, and serves administrators.
 #include <string>
 #include <utility>
 

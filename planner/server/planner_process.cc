@@ -30,7 +30,7 @@ namespace {
 
 // Grace period for pending calls when the planner stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
-// A longer delay of the queue is logged, at this interval.
+// A delay of the queue of at least kBehindMax is logged, at most every kComplainEvery.
 constexpr absl::Duration kBehindMax = absl::Seconds(10);
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 // Ends the signal thread; only this process sends it.
@@ -43,8 +43,8 @@ sigset_t Signals() {
   return set;
 }
 
-// CrashingStore lets tests make a planner die at the worst moment: after a decision was recorded and before any daemon
-// was notified. An environment variable enables it, so that no configuration file can.
+// A CrashingStore ends the process at the worst moment, for tests: after a team's switch was recorded and before any
+// daemon was notified. An environment variable enables it, so that no configuration file can.
 class CrashingStore : public coordinator::Store {
  public:
   explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
@@ -67,7 +67,7 @@ class CrashingStore : public coordinator::Store {
   std::map<TeamId, EpochId> epochs_;
 };
 
-// Replaces the file atomically: a reader never sees half of it.
+// Replaces the file atomically, so that a reader never sees an incomplete one.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string temporary = absl::StrCat(path, ".new");
   FILE* file = fopen(temporary.c_str(), "we");
@@ -111,7 +111,8 @@ absl::Status PlannerProcess::OpenStore() {
 
 absl::Status PlannerProcess::Open() {
   RETURN_IF_ERROR(OpenStore());
-  // The join token belongs to daemons; it is checked in Register, where a refusal can be reported. Roles come with TLS.
+  // The authorizer needs no token: the join token is for daemons, and is checked at Register, where a refusal can be
+  // reported.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
@@ -166,10 +167,10 @@ PlannerProcess::~PlannerProcess() {
     signals_.join();
   }
   if (server_ == nullptr) return;
-  // Every pending query gets an answer. Calls that arrive while the server shuts down are answered here, too.
+  // Every pending call gets a reply, as do calls that arrive while the server shuts down.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
   admin_service_->Stop();
-  // Only this thread accesses `down`, since RunUntil runs the task; its order pairs with nothing.
+  // Only this thread accesses `down`, since RunUntil runs the task; no memory order is needed.
   std::atomic<bool> down = false;
   std::thread shutdown([this, &down] {
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
@@ -184,7 +185,7 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   coordinator_->OnMessage(session, message);
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
-  // A refused daemon is not the node of that name and incarnation.
+  // If the daemon was refused, the node of that name has another incarnation or is not connected.
   const auto node = coordinator_->Node(registers->node.name);
   if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-planner: coordinator, store and services, connected and driven by one thread.
+// Runs the planner's process: connects coordinator, store and services, which one thread drives.
 #ifndef COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 #define COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 
@@ -26,23 +26,25 @@ namespace copse::planner {
 
 struct PlannerStart {
   Settings settings;
-  // Loaded again at SIGHUP, and compared.
+  // The configuration as loaded. At SIGHUP it is loaded again from `sources`, and compared.
   config::Config config;
   config::Sources sources;
   std::string port_file;                         // receives HOST:PORT once the planner listens; empty: none
   coordinator::PlanMaker* plan_maker = nullptr;  // set by tests; null: plans for the cluster's topology
 };
 
-// Blocks SIGTERM, SIGINT and SIGHUP; called before any other thread starts.
+// Blocks the signals that PlannerProcess waits for. Must be called before any other thread starts, which inherits this.
 void BlockSignals();
 
+// A PlannerProcess is a planner that listens. The thread that calls Run also runs the coordinator and all tasks.
 class PlannerProcess : public StreamEvents {
  public:
-  // Errors name the key: INVALID_ARGUMENT for an invalid value; others may be transient.
+  // Opens the store and listens. Errors name the configuration's key: INVALID_ARGUMENT for an invalid value; others may
+  // be transient.
   static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
   ~PlannerProcess() override;
 
-  // Runs until SIGTERM or SIGINT. Teams continue without the planner.
+  // Runs until SIGTERM or SIGINT. Teams continue without a planner.
   void Run();
 
   void OnConnected(coordinator::SessionId session, const std::string& from) override {
@@ -56,7 +58,7 @@ class PlannerProcess : public StreamEvents {
   absl::Status Open();
   absl::Status OpenStore();
   absl::Status Listen();
-  void WaitForSignals();  // runs in its own thread
+  void WaitForSignals();  // runs in thread signals_
   void Reload();
 
   PlannerStart start_;
@@ -64,7 +66,7 @@ class PlannerProcess : public StreamEvents {
   ServiceManager service_manager_;
   TaskQueue queue_{&clock_};
   std::unique_ptr<coordinator::Store> store_;
-  std::unique_ptr<TopologyStore> memory_topologies_;  // without `state`
+  std::unique_ptr<TopologyStore> memory_topologies_;  // null if there is a `state` file
   TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
   ClusterPlanMaker plan_maker_;
   std::unique_ptr<rpc::Authorizer> authorizer_;

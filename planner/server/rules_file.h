@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser of the rules file. docs/reference/rules.md describes it, planner/server/rules.schema.json is its schema.
+// Parses the rules file. docs/reference/rules.md describes the file, planner/server/rules.schema.json is its schema.
 #ifndef COPSE_PLANNER_SERVER_RULES_FILE_H_
 #define COPSE_PLANNER_SERVER_RULES_FILE_H_
 
@@ -19,8 +19,9 @@ inline constexpr int kRulesVersion = 1;
 //       - {collective: bcast, bytes_min: 1024, ranks_max: 64, algorithm: knomial-4, segment_bytes: 4096}
 //
 // Output:  rules in the order of the file, none of which contradicts another; source "FILE:LINE".
-// Errors:  INVALID_ARGUMENT "FILE:LINE: what: why (thing=value)": unknown or missing key, not a number, an error of
-//          CheckRule, more than kRulesMax rules, or two rules that contradict each other, with both.
+// Errors:  INVALID_ARGUMENT "FILE:LINE: what: why (thing=value)" for invalid YAML, an unknown, missing or repeated key,
+//          a value that is no number, an error of CheckRule, more than kRulesMax rules, and two rules that contradict
+//          each other (both are named). An empty file has no rules.
 absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename);
 
 }  // namespace copse::planner

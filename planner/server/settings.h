@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-planner's configuration: its keys, and the settings that they define together.
+// Defines the keys of copse-planner's configuration, and the settings that are read from it.
 #ifndef COPSE_PLANNER_SERVER_SETTINGS_H_
 #define COPSE_PLANNER_SERVER_SETTINGS_H_
 
@@ -24,14 +24,15 @@ struct LiveSettings {
 
 struct Settings {
   std::string listen;
-  std::string state;  // empty: kept in memory only
+  std::string state;  // path of the SQLite file; empty: state is kept in memory only
   bool insecure = false;
   absl::Duration node_timeout;
   LiveSettings live;
 };
 
 config::Config NewConfig();
-// Errors name key, value and limit; errors in topology and rules name file and line.
+// Returns the settings, with the content of the topology, rules and token files that the configuration names. Errors
+// name key, value and limit; errors in topology and rules name file and line.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 
 // Checks that the files that the planner will write (its state, its log) are writable. Errors name the key.

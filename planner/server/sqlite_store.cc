@@ -22,7 +22,7 @@ using coordinator::Snapshot;
 using coordinator::TeamRecord;
 
 constexpr int kSchemaVersion = 1;
-// The id in the file's header identifies the file to the store and to file(1).
+// The id in the file's header, by which the store and file(1) recognize the file.
 constexpr int kApplicationId = 0x43505345;  // "CPSE"
 
 std::string Serialize(const TeamRecord& record) {
@@ -43,7 +43,7 @@ std::string Serialize(const TeamRecord& record) {
   return stored.SerializeAsString();
 }
 
-// Parses the message of type T that a stored field must hold.
+// Returns the message of a stored field, or INVALID_ARGUMENT if it is not a valid T.
 template <typename T>
 absl::StatusOr<T> Get(const v1::ToDaemon& proto) {
   ASSIGN_OR_RETURN(schedule::ToDaemon message, rpc::FromProto(proto));
@@ -79,7 +79,7 @@ absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
 
 }  // namespace
 
-// Database is the connection, with the few kinds of statement that the store needs.
+// A Database is the connection to the file, with the few kinds of statement that the store needs.
 class SqliteStore::Database {
  public:
   explicit Database(std::string path) : path_(std::move(path)) {}
@@ -90,7 +90,7 @@ class SqliteStore::Database {
                         nullptr) != SQLITE_OK) {
       return absl::UnavailableError(absl::StrCat("state: cannot open (state=", path_, "): ", sqlite3_errmsg(handle_)));
     }
-    // The exclusive lock lasts for our whole life; the first statement that writes takes it.
+    // The exclusive lock is held until the connection is closed; the first statement that writes takes it.
     RETURN_IF_ERROR(Run("PRAGMA locking_mode=EXCLUSIVE"));
     RETURN_IF_ERROR(Run("PRAGMA journal_mode=WAL"));
     RETURN_IF_ERROR(Run("PRAGMA synchronous=FULL"));
@@ -113,7 +113,7 @@ class SqliteStore::Database {
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA application_id=", kApplicationId)));
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
     }
-    // This table is newer than the schema's number: planners that do not know it ignore it.
+    // These two tables were added without a new schema number, since older planners can ignore them.
     RETURN_IF_ERROR(
         Run("CREATE TABLE IF NOT EXISTS topology (version INTEGER PRIMARY KEY, applied_ns INTEGER NOT NULL, "
             "from_file INTEGER NOT NULL, source BLOB NOT NULL, text BLOB NOT NULL)"));
@@ -121,7 +121,7 @@ class SqliteStore::Database {
     return Run("COMMIT");
   }
 
-  // Value is a parameter of a statement.
+  // A Value is a parameter of a statement.
   using Value = std::variant<int64_t, std::string>;
 
   absl::Status Run(const std::string& sql, const std::vector<Value>& values = {}) {
@@ -148,7 +148,7 @@ class SqliteStore::Database {
     return code == SQLITE_DONE ? absl::OkStatus() : Error(code);
   }
 
-  // Runs all statements or none.
+  // Runs the statements in one transaction: all of them or none.
   absl::Status RunTogether(const std::vector<std::pair<std::string, std::vector<Value>>>& statements) {
     RETURN_IF_ERROR(Run("BEGIN"));
     absl::Status status;

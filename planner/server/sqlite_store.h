@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner's state in an SQLite file.
+// Stores the planner's state in an SQLite file.
 #ifndef COPSE_PLANNER_SERVER_SQLITE_STORE_H_
 #define COPSE_PLANNER_SERVER_SQLITE_STORE_H_
 
@@ -15,14 +15,14 @@
 
 namespace copse::planner {
 
-// A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the
-// disk when it returns (journal in WAL mode, synchronous FULL). A team's record that cannot be read does not prevent
-// the others from being loaded: it is moved to a table of its own and named in the log. Thread-compatible: the
-// planner's thread only.
+// A SqliteStore holds an exclusive lock on its file until it is destroyed, so a second planner on the same file is
+// refused. Every save is on the disk when the call returns (journal in WAL mode, synchronous FULL). A team's record
+// that cannot be read does not prevent the others from being loaded: it is moved to another table and logged.
+// Thread-compatible: only the planner's thread calls it.
 class SqliteStore : public coordinator::Store, public TopologyStore {
  public:
-  // Opens the file, or creates it. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers are
-  // named), or in use. UNAVAILABLE: it cannot be opened or written.
+  // Opens the file, or creates it. Errors: FAILED_PRECONDITION if it is not a state file, damaged, of another schema,
+  // or in use; UNAVAILABLE if it cannot be opened or written.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
   ~SqliteStore() override;
 

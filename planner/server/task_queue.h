@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queue by which gRPC's threads reach the planner's one thread.
+// Defines the queue by which gRPC's threads pass tasks to the planner's one thread.
 #ifndef COPSE_PLANNER_SERVER_TASK_QUEUE_H_
 #define COPSE_PLANNER_SERVER_TASK_QUEUE_H_
 
@@ -14,19 +14,21 @@
 
 namespace copse::planner {
 
-// A turn begins no task later than this, so that timers and the watchdog run, too.
+// RunUntil begins no further task after this time, so that timers and the watchdog run, too.
 inline constexpr absl::Duration kTurnMax = absl::Milliseconds(20);
 
-// TaskQueue runs tasks in the order in which they were posted. Post may be called from any thread; the rest from the
-// planner's thread. `*clock` must outlive it.
+// A TaskQueue runs tasks in the order in which they were posted. Any thread may call Post; only the planner's thread
+// calls the other functions. `*clock` must outlive this object.
 class TaskQueue {
  public:
   explicit TaskQueue(const Clock* clock) : clock_(clock) {}
 
   void Post(std::function<void()> task);
-  // Runs one turn: the posted tasks, for kTurnMax; waits until `deadline` if there are none.
+  // Runs posted tasks until there are none or kTurnMax has passed. If there are none at first, waits for one until
+  // `deadline`, but at most a second, and may then return without having run any.
   void RunUntil(absl::Time deadline);
-  // Returns when the oldest pending task was posted: all earlier ones have run. InfiniteFuture: none is pending.
+  // Returns the time at which the oldest pending task was posted; all tasks posted before have run. InfiniteFuture: no
+  // task is pending.
   absl::Time Oldest() const;
   size_t size() const;
 

@@ -69,7 +69,7 @@ absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& top
     const auto newest_file =
         std::find_if(versions_.rbegin(), versions_.rend(), [](const TopologyVersion& v) { return v.from_file; });
     const auto oldest = versions_.begin() + (newest_file == versions_.rend() - 1 ? 1 : 0);
-    // A version that stays in the store is removed another time.
+    // A version that cannot be removed stays until the next version is stored.
     if (const absl::Status removed = store_->RemoveTopology(oldest->version); !removed.ok()) {
       COPSE_LOG(kWarning, "topology: ", removed.message());
       break;
@@ -142,7 +142,7 @@ void TopologyHistory::ApplyRules(Rules rules) {
   Switch(ReadyTeams(concerned), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
 }
 
-// A team that cannot be judged is left to ReplanTeam.
+// Returns true also for a team that cannot be judged: ReplanTeam then reports the error.
 bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
   const auto info = coordinator_->Team(team);
   if (gain_min == 1 || !info.ok()) return true;
@@ -154,10 +154,10 @@ bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
   return !gain.ok() || *gain >= gain_min;
 }
 
-// Replanning is the queue of teams to be switched to new plans.
+// A Replanning is the state of Switch: the teams that are to be switched, and the outcome so far.
 struct TopologyHistory::Replanning {
-  std::vector<TeamId> waiting;  // the last comes next
-  size_t running = 0;
+  std::vector<TeamId> waiting;  // the last one is switched next
+  size_t running = 0;           // switches in progress
   TopologyOutcome outcome;
   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done;
 };
@@ -194,7 +194,7 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
   std::reverse(replanning->waiting.begin(), replanning->waiting.end());
   replanning->outcome = std::move(outcome);
   replanning->done = std::move(done);
-  // Making plans for a large team takes a while, so the queue's other tasks run in between: heartbeats, joins.
+  // Plans for a large team take long to make, so the queue's other tasks (messages of daemons, calls) run in between.
   auto next = std::make_shared<std::function<void()>>();
   *next = [this, replanning, gain_min, weak = std::weak_ptr(next)] {
     if (replanning->waiting.empty()) {

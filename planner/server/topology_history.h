@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The versions of the topology, the one in force, and the switch from one to another.
+// Keeps the versions of the topology, and switches teams to new plans when another version comes into force.
 #ifndef COPSE_PLANNER_SERVER_TOPOLOGY_HISTORY_H_
 #define COPSE_PLANNER_SERVER_TOPOLOGY_HISTORY_H_
 
@@ -25,76 +25,81 @@
 
 namespace copse::planner {
 
-// Limit of stored versions. The newest one of the configuration's file is kept longer, since the file is compared to
-// it.
+// Limit of stored versions; the oldest are removed, except the newest one that came from the configuration's file,
+// since the file is compared with it.
 inline constexpr size_t kTopologyVersionsMax = 64;
 
-// A gain with the meaning: switch whenever new plans differ, regardless of their speed.
+// Value of `gain_min` by which a team is switched whenever new plans differ, regardless of their speed.
 inline constexpr double kReplanIfOthers = 0;
-// For measured topologies, whose figures always differ: a team is switched to new plans if these speed up some call by
-// this factor, as predicted.
+// Least predicted speed-up of some call for which a team is switched to new plans after a measurement, whose figures
+// always differ from the previous ones, or at the drain of a node.
 inline constexpr double kReplanGainMin = 1.1;
-// How long a blocked switch is retried: a node is away, or another switch is under way.
+// Time for which a switch is retried while it is blocked, since a node is away or another switch is in progress.
 inline constexpr absl::Duration kReplanPatience = absl::Seconds(15);
 
-// TopologyOutcome is the result of applying a topology.
+// A TopologyOutcome is the result of applying a topology. Teams that gain too little are in neither list.
 struct TopologyOutcome {
-  uint64_t version = 0;  // in force now; 0: none ever was
-  bool changed = false;  // false: the same was in force, and nothing was done
+  uint64_t version = 0;  // version in force now; 0: none ever was
+  bool changed = false;  // false: an equal topology was in force, and nothing was done
   std::vector<TeamId> replanned;
-  std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they continue with their plans
+  std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // teams that keep their plans, with the reason
 };
 
-// A TopologyHistory follows one rule: the newest version is in force. An import is a version, and the configuration's
-// file becomes one whenever its content differs from its last version; so an import outlives reloads and restarts until
-// the file changes, or another import is made.
+// A TopologyHistory follows one rule: the newest version is in force. Each import makes a version, and so does the
+// configuration's file whenever its content differs from the last version that it made. So an import stays in force
+// over reloads and restarts until the file changes, or another import is made.
 //
-// Calls: Start, then any. Single-threaded: the planner's thread. All pointers must outlive it.
+// Start is called first. Thread-compatible: only the planner's thread calls it. The objects behind the pointers must
+// outlive this one, and its tasks in the queue.
 class TopologyHistory {
  public:
   TopologyHistory(TopologyStore* store, ClusterPlanMaker* plan_maker, coordinator::Coordinator* coordinator,
                   TaskQueue* queue)
       : store_(store), plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
 
-  // Loads the versions, applies the rule of ApplyFile to the configuration's file, and puts the newest readable version
-  // into force. No team is replanned: none is connected.
+  // Loads the versions, stores the configuration's file as a version if it has changed (nullopt: there is no file), and
+  // puts the newest readable version into force. No team is replanned, since no node is connected yet. Errors: those of
+  // the store.
   absl::Status Start(const std::string& path, const std::optional<topology::Topology>& topology);
 
-  // Handles the configuration's file at a reload; nothing: there is none.
+  // Handles the configuration's file at a reload (nullopt: there is none): if it has changed, it is stored and put into
+  // force, and affected teams are switched later. Errors: those of the store; then nothing has changed.
   absl::Status ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology);
 
-  // Puts `topology` into force from now on: it is stored with the date and `source` ("import yaml cluster.yaml", "probe
-  // 12 nodes"), plans are made from it, and affected teams are switched to new plans, one after the other. `done` is
-  // called once, maybe before this returns: with an error, and nothing has changed, if it cannot be stored; else when
-  // the last of those teams runs its new epoch, or keeps the old one. Only teams that gain `gain_min` (see
-  // kReplanGainMin) are switched; 1: all.
+  // Puts `topology` into force, unless an equal one is: it is stored with the date and `source` ("import yaml
+  // cluster.yaml"), plans are made from it, and affected teams are switched to new plans. `done` is called once, maybe
+  // before this returns: with an error, and nothing has changed, if the topology cannot be stored; otherwise when each
+  // of those teams runs its new epoch, or keeps the old one. Only teams whose predicted gain is at least `gain_min` are
+  // switched; 1: all.
   void Apply(topology::Topology topology, const std::string& source,
              std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min = 1);
 
-  // Puts rules into force. Teams whose rules have changed are switched, if that changes their plans.
+  // Puts rules into force. Teams for which rules have changed are switched if their plans would differ.
   void ApplyRules(Rules rules);
 
   // Handles the start or end of a node's drain: its teams are switched to new plans if they gain kReplanGainMin.
   void ReplanTeamsOf(const std::string& node);
 
-  // The newest version is the last.
+  // Returns the versions in ascending order; the last one is in force.
   const std::vector<TopologyVersion>& versions() const { return versions_; }
   uint64_t newest_version() const { return versions_.empty() ? 0 : versions_.back().version; }  // 0: none ever was
   const std::optional<topology::Topology>& in_force() const { return plan_maker_->topology(); }
-  // Errors: NOT_FOUND: the version never was or is no longer kept. FAILED_PRECONDITION: it cannot be read.
+  // Returns the topology of a version; nullopt: all nodes were on one switch. Errors: NOT_FOUND if there is no such
+  // version or it is no longer kept; FAILED_PRECONDITION if it cannot be read.
   absl::StatusOr<std::optional<topology::Topology>> Version(uint64_t version) const;
 
  private:
   struct Replanning;
 
-  // Returns whether the configuration's file equals its last version.
+  // Returns whether the configuration's file equals the last version that came from it.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
-  // Returns the ready teams for which `concerned` holds. Sub-teams are switched with their parents; a team that is
-  // forming gets its plans later.
+  // Returns the ready teams for which `concerned` returns true, without sub-teams, which cannot be switched. A team
+  // that is forming is not switched either.
   std::vector<TeamId> ReadyTeams(const std::function<bool(const coordinator::TeamInfo&)>& concerned) const;
   std::vector<schedule::Plan> PlansOf(TeamId team) const;
-  // Switches teams one after the other; `done` gets `outcome`, completed with their results.
+  // Switches the teams that gain `gain_min`. Their plans are made one team after the other. `done` is called with
+  // `outcome`, completed with the teams' results.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
               std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
   bool IsWorthSwitching(TeamId team, double gain_min) const;

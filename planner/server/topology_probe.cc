@@ -16,10 +16,10 @@ namespace {
 using measure::NodePair;
 using measure::PairMeasurement;
 
-// A wait no longer than a daemon's default spin ends without sleep; every longer wait ends with a wake.
+// The daemons' default spin. A wait of at most this time ends without a sleep; every longer wait ends with a wake.
 constexpr int64_t kSpinNs = 200'000;
 constexpr size_t kPairsAtOnceMax = 4;
-// Pairs whose latencies alone are measured may share links, but not nodes.
+// Nodes for each pair that is measured concurrently, unless ProbeOptions sets the number of pairs.
 constexpr size_t kNodesPerPair = 8;
 
 int64_t Median(std::vector<int64_t> values) {
@@ -49,7 +49,7 @@ void TopologyProbe::Start() {
     for (const topology::Node& node : tree_->nodes()) names_.push_back(node.name);
     return MeasureLinks();
   }
-  // The chosen nodes are spread evenly over the list: adjacent entries are likely to be near each other.
+  // The chosen nodes are spread evenly over the list, since adjacent entries are likely to be near each other.
   const size_t count = options_.nodes.size();
   const size_t standing = std::min<size_t>(count, measure::kAllPairsNodesMax);
   std::set<size_t> chosen;
@@ -92,7 +92,7 @@ void TopologyProbe::Queue(std::vector<NodePair> pairs) {
   StartMore();
 }
 
-// Rates are measured without concurrent measurements on the same links and nodes.
+// Returns whether the pair shares no node with a measurement in flight and, when bandwidths are measured, no link.
 bool TopologyProbe::MayStart(const NodePair& pair) const {
   for (const NodePair& other : running_) {
     const bool shares_a = phase_ != Phase::kRest && (other.a == pair.b || other.b == pair.a);
@@ -112,7 +112,7 @@ bool TopologyProbe::MayStart(const NodePair& pair) const {
 }
 
 void TopologyProbe::StartMore() {
-  if (starting_ || reported_) return;  // the caller up the stack, or none, continues
+  if (starting_ || reported_) return;  // reentered from Measure: the outer call continues
   starting_ = true;
   bool any = true;
   while (any && !reported_) {
@@ -154,7 +154,7 @@ void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::Mea
   if (!reply.ok()) {
     result.status = reply.status();
     COPSE_LOG(kInfo, "probe: ", reply.status().message());
-    // The front of the queue comes last.
+    // The front of the queue is measured last.
     if (!out_of_time_ && phase_ != Phase::kTwice && again_.insert(pair).second) queue_.insert(queue_.begin(), pair);
   } else {
     const auto [a, b] = NamesOf(pair);
@@ -212,7 +212,7 @@ void TopologyProbe::PhaseOver() {
   }
 }
 
-// Finds a tree of the nodes that were all measured against each other.
+// Finds the tree of the nodes that were all measured to each other; the others are left out.
 void TopologyProbe::FindTree() {
   std::set<uint32_t> left;
   for (uint32_t n = 0; n < names_.size(); ++n) left.insert(n);
@@ -265,7 +265,7 @@ void TopologyProbe::FindTree() {
   for (const uint32_t landmark : measure::Landmarks(*tree_)) {
     for (uint32_t i = 0; i < rest_.size(); ++i) pairs.push_back({i, landmark});
   }
-  // The results of the nodes that represent the rest are kept apart.
+  // results_ now has pairs of rest_, so the results so far are kept apart.
   kept_ = std::exchange(results_, {});
   Queue(std::move(pairs));
 }
@@ -284,7 +284,7 @@ void TopologyProbe::AttachRest() {
     if (seen.count(i) == 0)
       notes_.push_back(absl::StrCat("node ", rest_[i], " is left out: not measured to any other"));
   }
-  // The pairs are renumbered by the places of their nodes in the larger tree.
+  // The pairs are renumbered by the indices of their nodes in the larger tree.
   std::map<NodePair, Result> results = std::exchange(kept_, {});
   for (auto& [pair, result] : results_) {
     const auto node = attached->FindNode(rest_[pair.a]);
@@ -338,7 +338,7 @@ void TopologyProbe::Report() {
     const auto send = send_ns_.find(node.name);
     ProbedNode row{.name = node.name, .measured = send != send_ns_.end()};
     if (row.measured) {
-      // 0 would mean: equal to the send overhead.
+      // At least 1, since a receive overhead of 0 means that it equals the send overhead.
       node.overhead_ns = std::max<int64_t>(1, Median(send->second));
       node.receive_overhead_ns = std::max<int64_t>(1, Median(receive_ns_[node.name]));
     }

@@ -20,13 +20,13 @@
 namespace copse::planner {
 namespace {
 
-// Limit of switch levels with a latency of their own.
+// Limit of the levels for which a request may give latencies.
 constexpr size_t kLatenciesMax = topology::kDepthMax + 1;
 
 absl::StatusOr<int64_t> ReadRate(const char* what, const std::string& text) {
   const absl::StatusOr<double> rate = ParseBandwidth(text);
   if (!rate.ok()) return absl::InvalidArgumentError(absl::StrCat(what, ": ", rate.status().message()));
-  // The comparison is written so that any value that is not a number of B/s in range fails.
+  // The comparison is written such that NaN fails, too.
   if (!(*rate >= 1 && *rate <= static_cast<double>(topology::kBandwidthBytesPerSecondMax))) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": out of range (", what, "=", rpc::ToUtf8(text, 64),
                                                    ", limit=1-", topology::kBandwidthBytesPerSecondMax, "B/s)"));

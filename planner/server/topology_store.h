@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storage for the topologies that were in force.
+// Defines the storage for the topologies that were put into force.
 #ifndef COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
 #define COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
 
@@ -19,21 +19,21 @@ struct TopologyVersion {
   uint64_t version = 0;  // from 1
   absl::Time applied;
   std::string source;      // origin: "file /etc/copse/topology.yaml", "import slurm topology.conf"
-  bool from_file = false;  // the configuration's own file
-  std::string text;        // a topology file; empty: no topology, all nodes on one switch
+  bool from_file = false;  // true: from the file that the configuration names
+  std::string text;        // content of a topology file; empty: no topology, all nodes on one switch
 };
 
-// TopologyStore: when a call returns OK its change survives a crash of planner and machine; when it fails, nothing has
-// changed. It is called by the planner's thread only.
+// A TopologyStore keeps TopologyVersions by number. When a call returns OK, its change survives a crash of planner and
+// machine; when the call fails, nothing has changed. Only the planner's thread calls it.
 class TopologyStore {
  public:
   virtual ~TopologyStore() = default;
-  virtual absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() = 0;  // ascending
+  virtual absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() = 0;  // in ascending order
   virtual absl::Status SaveTopology(const TopologyVersion& version) = 0;
   virtual absl::Status RemoveTopology(uint64_t version) = 0;
 };
 
-// MemoryTopologyStore survives a reload, not the process: for a planner without `state`, and tests.
+// A MemoryTopologyStore survives a reload, not the process. It serves a planner without `state`, and tests.
 class MemoryTopologyStore : public TopologyStore {
  public:
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generated clusters, for benchmarks, simulations and tests.
+// Generates clusters for benchmarks, simulations and tests.
 #ifndef COPSE_PLANNER_TOPOLOGY_GENERATE_H_
 #define COPSE_PLANNER_TOPOLOGY_GENERATE_H_
 
@@ -29,7 +29,7 @@ namespace copse::topology {
 //         | far away                                 |                   | site U(0.2, 2) ms, 1 Gbit/s;
 //         |                                          |                   | the far one U(20, 60) ms, 10 Mbit/s
 //
-// "mgo" resembles table 1 of the MGO paper, whose own generator is not published.
+// "mgo" resembles table 1 of the MGO paper, whose generator is not published.
 //
 // Errors: INVALID_ARGUMENT for another kind, no nodes, or more than kNodeCountMax.          Cost: O(nodes).
 absl::StatusOr<Topology> GenerateTopology(std::string_view kind, uint32_t nodes, uint64_t seed);

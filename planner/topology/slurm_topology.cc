@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kBlocksRoot[] = "core";
 
-// Returns the excerpt of the file's text for an error.
+// Returns `text` as an error quotes it: long text is cut.
 std::string Shown(std::string_view text) {
   constexpr size_t kShownMax = 64;
   return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
@@ -40,7 +40,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// SlurmLine is a switch or a block with the fields of its line.
+// A SlurmLine is a switch or a block with the fields of its line.
 struct SlurmLine {
   int number = 0;  // from 1
   std::string name;
@@ -69,7 +69,7 @@ class SlurmParser {
   }
 
   absl::Status ReadLines(std::string_view text);
-  // Reads `text`, which has no comment and may have been continued over several lines; the first is `number`.
+  // Reads `text`, which has no comment and may be joined from several lines; the first one is `number`.
   absl::Status ReadLine(int number, std::string_view text);
   absl::StatusOr<Fields> ReadFields(int number, std::string_view text) const;
   absl::Status ReadEntry(int number, const Fields& fields, const std::string& kind);
@@ -188,7 +188,7 @@ absl::Status SlurmParser::ReadLine(int number, std::string_view text) {
 
 absl::Status SlurmParser::ReadLines(std::string_view text) {
   int number = 0;
-  std::string going_on;  // lines that end in a backslash
+  std::string going_on;  // joined lines that end in a backslash
   int first = 0;
   while (!text.empty()) {
     ++number;
@@ -219,7 +219,7 @@ int LineOf(const YAML::Node& node) { return std::max(node.Mark().line, 0) + 1; }
 absl::Status SlurmParser::ReadYamlEntry(const YAML::Node& entry, bool is_block) {
   const std::string kind = is_block ? "block" : "switch";
   if (!entry.IsMap()) return Error(LineOf(entry), kind, ": must be a map of keys and values");
-  // The keys are those of topology.conf.
+  // Keys of topology.yaml, and those of topology.conf with the same meaning, in lower case.
   const std::map<std::string, std::string> names = {
       {"switch", "switchname"}, {"children", "switches"}, {"nodes", "nodes"}, {"block", "blockname"}};
   Fields fields;
@@ -313,7 +313,7 @@ absl::Status SlurmParser::ConnectSwitches() {
   return absl::OkStatus();
 }
 
-// Adds our root where the file has no single one and the figures name one.
+// Adds a root above blocks, and above several switches without a parent if the figures name a root.
 void SlurmParser::AddRoot() {
   const auto is_root = [](const Switch& item) { return item.parent == kNoParent; };
   const bool blocks = blocks_.value_or(false);
@@ -326,7 +326,8 @@ void SlurmParser::AddRoot() {
   lines_.push_back({.number = 1, .name = switches_.back().name});
 }
 
-// Finds levels as defined by Slurm, and with them the latencies. Leaves come first, so the remainder is a cycle.
+// Finds the levels as defined by Slurm, and by them the latencies. A switch is visited after all switches below it, so
+// those that are never visited are on cycles.
 absl::Status SlurmParser::FindLevels() {
   level_.assign(switches_.size(), 0);
   std::vector<uint32_t> children(switches_.size(), 0), ready;
@@ -368,7 +369,7 @@ bool SlurmParser::IsBelow(uint32_t below, uint32_t above) const {
 }
 
 absl::Status SlurmParser::ConnectNodes() {
-  // Goes from the lowest level up: a node that is named again by a higher switch stays where it is.
+  // Switches are visited by ascending level, so that a node which a higher switch names again stays at the lowest one.
   std::vector<uint32_t> order(switches_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return level_[a] < level_[b]; });

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slurm's description of a network: topology.conf, and what `scontrol show topology` prints, to Topology and back.
+// Converts Slurm's descriptions of a network to Topology and back: topology.conf, and the output of `scontrol show
+// topology`:
 //
 //   SwitchName=rack1 LinkSpeed=10 Nodes=n[1-4]
 //   SwitchName=core Switches=rack[1-2]
 //
-// or, in topology/block, lines of BlockName and Nodes; and newer Slurms' topology.yaml:
+// or, in topology/block, lines with BlockName and Nodes; and topology.yaml of newer versions of Slurm:
 //
 //   - topology: main
 //     tree: {switches: [{switch: core, children: "rack[1-2]"}, {switch: rack1, nodes: "n[1-4]"}, ...]}
@@ -26,41 +27,41 @@
 
 namespace copse::topology {
 
-// SlurmFigures are the links' figures for a text that has none but LinkSpeed. They are ours, and a first guess:
-// `copsectl topo probe` measures.
+// SlurmFigures are the figures of nodes and links that Slurm's text does not have: it has only LinkSpeed. The defaults
+// are a first guess; `copsectl topo probe` measures.
 struct SlurmFigures {
-  // Rate of LinkSpeed=1; the same as Slurm's default.
+  // Bandwidth of LinkSpeed=1.
   int64_t link_speed_bytes_per_s = 125'000'000;
-  // Rate of nodes' links; 0: the LinkSpeed of their switch.
+  // Bandwidth of nodes' links; 0: the LinkSpeed of their switch.
   int64_t node_bandwidth_bytes_per_s = 0;
   // Latencies of nodes' links, then of the uplinks of switches of level 0, 1 and so on; the last applies to higher
   // levels. A switch with only nodes has level 0, others are one above the highest switch below them.
   std::vector<int64_t> latency_ns = {500, 1'000};
   int64_t overhead_ns = FlatCosts().overhead_ns;
-  // If not empty: switches without a parent, when there are several, get a new parent of this name.
+  // Name of a new root above the switches without a parent, if there are several; empty: that is an error.
   std::string root;
 };
 
-// Parses the text. A switch's LinkSpeed belongs to its link upwards, since all figures of Copse belong to a link's
-// lower end. A node hangs on the lowest switch that names it, since `scontrol` lists at each switch all nodes below.
-// Blocks are switches below a root named SlurmFigures::root, or "core".
+// Parses the text. A switch's LinkSpeed is that of the link to its parent, since a topology has a link's figures at the
+// lower end. A node is on the lowest switch that names it, since `scontrol` lists all nodes below a switch. Blocks are
+// switches below a root named SlurmFigures::root, or "core".
 //
 // Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for all errors. Host lists that are too
 //          long are refused before they are expanded.
-// Cost:    O(text + names in its host lists), the names at most kSlurmListingsMax * nodes_max.
+// Cost:    O(text + names in host lists), of which at most kSlurmListingsMax * nodes_max are accepted.
 absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_view filename,
                                             const SlurmFigures& figures = {}, const ParseOptions& options = {});
 
-// Returns whether a text is a topology.yaml of Slurm: a list, unlike our own topology files.
+// Returns whether a text is a topology.yaml of Slurm: a list, which a topology file of Copse is not.
 bool IsSlurmYaml(std::string_view text);
 
-// Limit of names in a text, as a multiple of the limit of nodes.
+// Limit of the node names in all host lists of a text, as a multiple of the limit of nodes.
 inline constexpr uint32_t kSlurmListingsMax = 16;
 
-// Writes a topology.conf that parses to the same tree. It has no latencies, overheads, cores and hosts, and only the
-// bandwidths of switches' links, as the nearest whole multiple (at least 1) of `link_speed_bytes_per_s`. A switch of
-// Slurm has either nodes or switches below, so where one has both, its nodes get a leaf switch of their own,
-// "NAME-nodes"; there, and at a root with nodes, LinkSpeed is the fastest node's.
+// Writes a topology.conf with the topology's tree. It has no latencies, overheads, cores and hosts, and only the
+// bandwidths of switches' links, as the nearest whole multiple (at least 1) of `link_speed_bytes_per_s`, which must be
+// positive. A switch of Slurm has either nodes or switches below; where one has both, its nodes are moved to an added
+// leaf switch, "NAME-nodes". There, and at a root with nodes, LinkSpeed is the fastest node's.
 std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_bytes_per_s);
 
 }  // namespace copse::topology

@@ -6,7 +6,7 @@
 
 namespace copse::topology {
 
-// Returns the time, in ns, by which the tail of a message follows its head: floor((bytes - 1) * 10^9 / bandwidth); 0
+// Returns the time in ns by which the tail of a message follows its head, floor((bytes - 1) * 10^9 / bandwidth), or 0
 // for at most one byte. Requires bytes <= 2^33 and bandwidth > 0.
 inline int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
   if (bytes <= 1) return 0;

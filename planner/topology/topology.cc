@@ -32,8 +32,8 @@ std::optional<std::string> NodeFigureDefect(const Node& node) {
   return LinkDefect(who, node.latency_ns, node.bandwidth_bytes_per_s);
 }
 
-// Computes the depth of every switch by following parents with memoization; a cycle, or a tree that is too deep, is a
-// defect.
+// Computes the depth of every switch by following parents with memoization. Returns a defect for a cycle, and for a
+// tree that is too deep.
 std::optional<Defect> FindDepths(const std::vector<Switch>& switches, std::vector<uint32_t>& depth) {
   constexpr uint32_t kUnknown = 0xffffffff, kOnPath = 0xfffffffe;
   depth.assign(switches.size(), kUnknown);

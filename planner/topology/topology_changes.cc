@@ -50,13 +50,13 @@ std::string ValueOf(const Figures& figures, std::string_view wanted) {
   return kNone;
 }
 
-// Changes collects changes; consecutive ones that differ in their names only become one.
+// Changes collects changes; a change that equals one of the last few except for the name is merged with that one.
 class Changes {
  public:
   void Add(const char* kind, const char* thing, const std::string& name, const std::string& key,
            const std::string& before, const std::string& after) {
     TopologyChange change{.kind = kind, .thing = thing, .names = {}, .key = key, .before = before, .after = after};
-    // A node may change in several ways, so its changes alternate: the last few are compared.
+    // Several figures of each node may change, so that equal changes are not adjacent: the last few are compared.
     constexpr size_t kLookBack = 8;
     for (size_t i = changes_.size(); i-- > 0 && i + kLookBack >= changes_.size();) {
       if (changes_[i] != change) continue;

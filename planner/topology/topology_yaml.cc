@@ -26,7 +26,7 @@
 namespace copse::topology {
 namespace {
 
-// Returns the excerpt of the file's text for an error.
+// Returns `text` as an error quotes it: long text is cut.
 std::string Shown(std::string_view text) {
   constexpr size_t kShownMax = 64;
   return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
@@ -36,7 +36,7 @@ bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
 }
 
-// Returns an upper bound of the length of the names in a host list, whether it is well-formed or not.
+// Returns an upper bound of the length of the names in a host list, which need not be well-formed.
 size_t LongestName(std::string_view hostlist) {
   size_t longest = 0, name = 0, number = 0, number_longest = 0;
   bool inside = false;
@@ -69,7 +69,7 @@ class TopologyParser {
 
   absl::StatusOr<Topology> Parse(const YAML::Node& document);
 
-  // Makes an error of one line from any text of the file.
+  // Returns INVALID_ARGUMENT with a message of one line; `text` may quote any content of the file.
   absl::Status ErrorAt(int line, std::string text) const {
     for (char& c : text) {
       if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
@@ -86,7 +86,7 @@ class TopologyParser {
     return ErrorAt(LineOf(node), absl::StrCat(parts...));
   }
 
-  // Returns the entries of a map; a key that is not in `known`, or appears twice, is an error.
+  // Returns the entries of a map, or an error for a key that is not in `known` or appears twice.
   absl::StatusOr<Fields> ReadFields(const YAML::Node& node, const std::string& what,
                                     const std::vector<std::string>& known) const;
   absl::StatusOr<std::string> ReadText(const YAML::Node& node, const std::string& what) const;
@@ -95,7 +95,7 @@ class TopologyParser {
   absl::StatusOr<int64_t> ReadBandwidth(const YAML::Node& node, const std::string& what) const;
   absl::Status ReadCosts(const YAML::Node& node);
   absl::StatusOr<uint32_t> ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const;
-  // Overwrites the figures that `fields` has.
+  // Sets the figures of `node` that are in `fields`.
   absl::Status ReadFigures(const Fields& fields, const std::string& what, Node& node) const;
 
   absl::Status ReadVersion(const Fields& fields, const YAML::Node& document) const;
@@ -109,7 +109,7 @@ class TopologyParser {
   Node defaults_ = MakeNode("", 0);  // figures of nodes, and of links
   CostParameters costs_;
   std::vector<Switch> switches_;
-  std::vector<std::pair<std::string, YAML::Node>> parents_;  // by switch: the parent's name, empty for none
+  std::vector<std::pair<std::string, YAML::Node>> parents_;  // by switch: name of the parent (or empty), its place
   std::vector<int> switch_lines_;
   absl::flat_hash_map<std::string, uint32_t> switch_by_name_;
   std::vector<Node> nodes_;
@@ -349,7 +349,7 @@ absl::StatusOr<Topology> TopologyParser::Parse(const YAML::Node& document) {
   return Topology::Create(std::move(switches_), std::move(nodes_), costs_);
 }
 
-// DocumentSkipper ignores a document.
+// A DocumentSkipper ignores the events of a document.
 class DocumentSkipper : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -363,7 +363,8 @@ class DocumentSkipper : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Counts documents: 0, 1, or 2 for more. YAML::LoadAll is unsuitable: it never ends on "{a: 1}\n,".
+// Returns the number of documents: 0, 1, or 2 for more than one. YAML::LoadAll cannot be used: it never ends on
+// "{a: 1}\n,".
 int CountDocuments(std::string_view text) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The topology file: text to Topology and back. docs/reference has the format for users:
+// Converts topology files to Topology and back. docs/reference/topology.md describes the format for users:
 //
 //   version: 1
 //   defaults: {overhead: 2us, latency: 1us, bandwidth: 10Gbit}
@@ -10,10 +10,10 @@
 //   nodes:
 //     - {name: "n[1-4]", switch: rack1, overhead: 5us, latency: 20us, bandwidth: 10Gbit}
 //
-// A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
-// and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
-// "-", "_" and ".". A section `fabric` is skipped: it tells testbed/fabric how to emulate the cluster. Costs that are
-// equal at all nodes may be given under `costs`, by the names of cost_parameters.h:
+// A link's figures are given at its lower end. A node may also have `receive_overhead` (by default equal to
+// `overhead`), `cores`, and `host` (nodes of one host share its cores); all but `host` may have defaults. Names consist
+// of letters, digits, "-", "_" and ".". A section `fabric` is skipped: testbed/fabric emulates the cluster by it. Costs
+// that are equal at all nodes may be given under `costs`, by the names of cost_parameters.h:
 //
 //   costs: {wake_ns: 5000, takeover_ns: 2000}
 #ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
@@ -37,7 +37,7 @@ struct ParseOptions {
   uint32_t nodes_max = kNodeCountMax;
 };
 
-// Figures that neither an entry nor `defaults` gives are those of FlatCosts, and of CostParameters.
+// Parses a topology file. Figures that neither an entry nor `defaults` gives are those of FlatCosts and CostParameters.
 //
 // Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for all errors. Nothing else, and no
 //          exceptions. Node lists that are too long are refused before they are expanded.
@@ -45,7 +45,7 @@ struct ParseOptions {
 absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
                                            const ParseOptions& options = {});
 
-// Writes a file that parses to an equal topology, if the format allows all names.
+// Returns a file that parses to an equal topology, if the format allows all names.
 std::string FormatTopologyYaml(const Topology& topology);
 
 }  // namespace copse::topology
