@@ -22,13 +22,13 @@ class CoreWatch {
   static constexpr int64_t kPauseMinNs = 500'000'000;
   static constexpr int64_t kPauseMaxNs = 10'000'000'000;
 
-  // Whether the caller may spin now.
+  // Returns whether the caller may spin now.
   bool MaySpin(int64_t now_ns) const { return now_ns >= paused_until_ns_; }
 
   // Records a yield of `took_ns` that has just ended. Returns true if the caller must stop spinning.
   bool OnYielded(int64_t now_ns, int64_t took_ns) {
     if (took_ns < kYieldLongNs) return false;
-    // The time since the last pause is longer than it, so this long yield has another cause.
+    // The last pause ended longer ago than it lasted, so this long yield has another cause.
     if (now_ns - paused_until_ns_ > pause_ns_) pause_ns_ = 0;
     pause_ns_ = std::clamp(2 * pause_ns_, kPauseMinNs, kPauseMaxNs);
     paused_until_ns_ = now_ns + pause_ns_;
