@@ -38,7 +38,8 @@ struct EpochParts {
 // aborted, only calls below S + W start, where S is the number of calls that had started when it was prepared, and W
 // the window. So all nodes can begin the epoch with the same call. Thread-compatible.
 //
-// Invariant: the first calls of committed epochs never descend; an epoch with a later one only ends its calls.
+// Invariant: the first calls of committed epochs never descend. A call begins in the newest epoch whose first call is
+// not above its number, except the later chunks of a long call, which run in the epoch of the first one.
 class EpochSwitch {
  public:
   explicit EpochSwitch(const EpochParts& parts) : parts_(parts) {}
@@ -81,7 +82,7 @@ class EpochSwitch {
   EpochPort& PortFor(CallSeq sequence) const;
   // Returns null if the call has not begun here, or is not kept any more.
   const CallRecord* Find(CallSeq sequence) const;
-  // Closes all ports but the newest whose calls are over, and releases their edges.
+  // Closes ports whose calls are all over, except the newest, in their order, and releases their edges.
   void Retire();
   // Closes all ports and releases their edges, since the team is broken.
   void Clear();

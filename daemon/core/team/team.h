@@ -75,14 +75,15 @@ class Team : private TeamBreaker {
   bool HasCallInFlight(Rank rank) const { return calls_.HasCallInFlight(members_.LocalIndex(rank)); }
 
   // --- The end ---
-  // Ends every call in flight and all later ones with `why`, and sends the break to all neighbors except `from`. Calls
-  // after the first have no effect.
+  // Ends every call in flight and all later ones with `why`, and sends the break to all neighbors except `from`. Does
+  // nothing if the team is broken already.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from);
   void Break(const schedule::FailureReport& why) override { Break(why, std::nullopt); }
   // Breaks the team if the lost daemon is another node of it that has not left. `why` has the reason, to which the team
   // adds the node's name and ranks.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
-  // Breaks the team if `by`, which has given up this node, is such a node: this node's daemon did not run for `silent`.
+  // Breaks the team if the daemon `by` is another node of it that has not left: `by` has given up this node, whose
+  // daemon did not run for `silent`.
   void OnSelfLost(Incarnation by, absl::Duration silent);
 
   // --- Neighbors ---

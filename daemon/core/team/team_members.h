@@ -43,7 +43,7 @@ class TeamMembers {
   bool HasClients() const;
   void RemoveClient(Rank rank) { clients_[LocalIndex(rank)].reset(); }
   // Records that a rank here, whose client was removed, leaves after `calls` calls. Returns the message for the
-  // neighbors, if it adds to the ones before: a rank with fewer calls has left, or all have.
+  // neighbors, unless an earlier one is enough: it is not if the rank has fewer calls, or is the last one to leave.
   std::optional<LeftMessage> Leave(Rank rank, CallSeq calls);
   // Returns the last such message, which a new neighbor needs; null: none.
   const LeftMessage* OwnDeparture() const;
