@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds ranks whose calls differ, also by collective class, and which would wait for each other forever.
+// Finds mismatched calls of ranks, also of different collective classes, which would wait for each other forever.
 #ifndef COPSE_DAEMON_CORE_CALL_ORDER_H_
 #define COPSE_DAEMON_CORE_CALL_ORDER_H_
 

@@ -29,7 +29,7 @@ struct Client : public emu::PortSink {
   ClientSink* sink = nullptr;
   emu::PortId port;
   std::map<uint32_t, Membership> memberships;  // by handle
-  uint32_t outstanding = 0;                    // posts without their event
+  uint32_t outstanding = 0;                    // number of posts that have no event yet
 
   // Returns null for an unknown handle.
   const Membership* FindMembership(uint32_t handle) const;

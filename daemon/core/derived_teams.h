@@ -34,12 +34,12 @@ class DerivedTeams {
       : parts_(parts), teams_(teams), formations_(formations) {}
 
   // A rank of `team`, which is not broken, calls a collective whose class is not the common one. `post` was validated;
-  // it gets exactly one event. While the planner is away, calls wait without a limit in time, as for a late rank. The
-  // event is kNoResource if `pending_max` calls of the rank wait already.
+  // it gets exactly one event, unless the rank leaves before: kNoResource if `pending_max` calls of the rank wait
+  // already. While the planner is away, calls wait without a limit in time, as for a late rank.
   void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
   // Returns whether Post would not refuse another call of the rank for lack of room.
   bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
-  // Returns whether any call waits for a derived team to be formed: one of this rank, or of any rank.
+  // Return whether a call waits for a derived team to be formed: of this team and rank, or any at this node.
   bool HasCallWaiting(TeamId team, Rank rank) const;
   bool HasCallWaiting() const;
 

@@ -57,8 +57,8 @@ class PlannerSession {
   PlannerLink* const link_;
   State state_ = State::kAway;
   absl::Time lost_;        // end of the last registration, or the daemon's start
-  uint64_t term_ = 0;      // the highest one received
-  uint64_t features_ = 0;  // the planner's: bits by Feature
+  uint64_t term_ = 0;      // highest term received from a planner
+  uint64_t features_ = 0;  // features of the planner; bit n: Feature n
   // Allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };

@@ -59,7 +59,7 @@ class TeamRegistry {
   void On(const schedule::EndTeam& m);
 
   // --- Ranks of this node ---
-  // `post` was validated. It gets exactly one event.
+  // `post` was validated. It gets exactly one event, unless the rank leaves before.
   void Post(const Membership& membership, CallPost&& post);
   // Returns whether the rank has a call in flight, or waiting to start, in the team or in a derived team of it.
   bool HasCallInFlight(const Team& team, Rank rank) const;
