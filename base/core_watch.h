@@ -13,7 +13,8 @@ namespace copse {
 // little to do: spinning costs nothing then, and spares both sides a wake-up. A yield as long as a time slice found a
 // thread that computes; besides, the kernel charges the yielding thread a slice, so that it stays behind after its
 // next wake-up too (measured: 4 ms per call beside computing processes instead of 0.3). So a long yield forbids
-// spinning for a pause, which doubles with each long yield that follows soon after, up to a negligible share of time.
+// spinning for a pause, which doubles with each long yield that follows soon after: so long yields take a negligible
+// share of the time.
 //
 // Times are nanoseconds of one monotonic clock. Thread-compatible.
 class CoreWatch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps codes of absl::Status to the failures that clients see. No other code does.
+// Maps codes of absl::Status to the failures that clients see.
 #ifndef COPSE_BASE_FAILURE_OF_H_
 #define COPSE_BASE_FAILURE_OF_H_
 

@@ -14,8 +14,8 @@ namespace copse {
 // Blocks of at least this size have a mapping of their own. Smaller blocks would waste most of a huge page.
 inline constexpr size_t kLargeBlockBytes = size_t{4} << 20;
 
-// MapLargeBlock maps a block, for which it asks the kernel for huge pages; UnmapLargeBlock unmaps a block of this
-// `bytes`, which must be greater than 0. Dies if there is no memory. Thread-safe.
+// MapLargeBlock maps a block, for which it asks the kernel for huge pages; UnmapLargeBlock unmaps it. `bytes` is the
+// requested size, greater than 0 and the same for both. Dies if there is no memory. Thread-safe.
 void* MapLargeBlock(size_t bytes);
 void UnmapLargeBlock(void* block, size_t bytes);
 

@@ -30,10 +30,10 @@ inline bool AnyMemoryLost() { return lost_memory_internal::lost_mappings.load(st
 // number of mappings, so check AnyMemoryLost first. Async-signal-safe.
 bool IsMemoryLost(const void* address, uint64_t bytes);
 
-// A TrackedMemory is a mapping whose faults affect only its owner. Once a page of it is lost, reads of that page give
-// zeros, and writes are not seen by other processes. So results computed from the mapping are invalid: check lost()
-// after the access, not only before. Movable. Faults may come on any thread; the handler takes no lock and allocates
-// nothing.
+// A TrackedMemory is a mapping whose faults affect only its owner. A page of it that is lost becomes a private page of
+// zeros, whose content other processes neither see nor change. So results computed from the mapping are invalid: check
+// lost() after the access, not only before. Movable. Faults may come on any thread; the handler takes no lock and
+// allocates nothing.
 class TrackedMemory {
  public:
   TrackedMemory() = default;
