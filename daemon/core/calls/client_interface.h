@@ -74,7 +74,8 @@ class ClientSink {
   virtual void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) = 0;
   virtual void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) = 0;
   virtual void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) = 0;
-  virtual void OnClosing(const std::string& why) = 0;  // the daemon drains
+  // The daemon accepts no new teams from now on: `why`.
+  virtual void OnClosing(const std::string& why) = 0;
 };
 
 struct TeamRequest {

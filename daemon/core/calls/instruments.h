@@ -45,7 +45,8 @@ class CallLatencies {
 // sets them. Thread-compatible.
 class Instruments {
  public:
-  // `trace_records`: number of records that the trace keeps; 0: no trace. `*clock` must outlive this object.
+  // `trace_records`: number of records that the trace keeps, rounded up to a power of two and at most
+  // TraceRing::kRecordsMax; 0: no trace. `*clock` must outlive this object.
   Instruments(const Clock* clock, uint32_t trace_records);
 
   CallLatencies& latencies() { return latencies_; }
