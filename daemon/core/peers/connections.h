@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the connections between daemons, which close by agreement.
+// Keeps the connections between daemons, and closes those that neither side uses, by agreement.
 #ifndef COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 #define COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 
@@ -84,7 +84,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   emu::TransportSink* sink_ = nullptr;  // set during Progress
   std::map<Incarnation, Connection> connections_;
   uint64_t next_number_ = 1;
-  size_t held_ = 0;  // connections in kHeld
+  size_t held_ = 0;  // number of connections in kHeld
 };
 
 }  // namespace copse::daemon

@@ -79,7 +79,7 @@ class PairMeters {
     absl::Time deadline;
     std::vector<int64_t> send_ns;     // cost of each ping or pong sent here
     std::vector<int64_t> receive_ns;  // cost of each ping or pong received here
-    // The active side.
+    // State of the active side.
     Phase phase = Phase::kPings;
     std::vector<absl::Time> pinged;  // by number
     uint32_t pongs = 0;
@@ -102,7 +102,7 @@ class PairMeters {
     int64_t last_ack_ns = 0;
     Round result;                                       // set when the drain begins
     absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
-    // The passive side.
+    // State of the passive side.
     uint64_t received = 0, acked = 0;  // bytes
     absl::Time received_at, acked_at = absl::InfinitePast();
   };
