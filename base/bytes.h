@@ -14,7 +14,7 @@
 
 namespace copse {
 
-// Appends unsigned integers and texts to a string.
+// A ByteWriter appends unsigned integers and texts to a string.
 class ByteWriter {
  public:
   template <typename T>
@@ -33,8 +33,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what a ByteWriter wrote, from untrusted bytes. After the first short read every value is 0 or empty and ok()
-// is false for good, so a caller may check once at the end.
+// A ByteReader reads what a ByteWriter wrote, from untrusted bytes, which must outlive it. After the first failed read,
+// every value is 0 or empty and ok() stays false, so a caller may check once at the end.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -53,6 +53,7 @@ class ByteReader {
     rest_.remove_prefix(sizeof(T));
     return value;
   }
+  // Reads a text of PutText. Fails if it is longer than `bytes_max`.
   std::string GetText(uint32_t bytes_max) {
     const auto bytes = Get<uint32_t>();
     if (bytes > bytes_max || bytes > rest_.size()) {
@@ -63,8 +64,8 @@ class ByteReader {
     rest_.remove_prefix(bytes);
     return text;
   }
-  // Reads a count of items of at least `item_bytes` each: 0 if the rest cannot hold them, so nothing large is
-  // allocated for it.
+  // Reads a 32-bit count of items of at least `item_bytes` > 0 bytes each. Fails if the rest cannot hold them, so that
+  // callers may allocate memory for the count.
   uint32_t GetCount(size_t item_bytes) {
     const auto count = Get<uint32_t>();
     if (count > rest_.size() / item_bytes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of our own invariants: a failed one is a bug of ours and ends the program.
+// Checks invariants of our own code: a failed check is a bug of ours and ends the program.
 //
-// Never check what a peer, a file or a user supplied: that is an absl::Status. CHECK* are always
-// on; DCHECK is for what would cost too much in a release build, and its condition is compiled but
-// not evaluated there.
+// Never check what a peer, a file or a user supplied: return an absl::Status for errors in it. CHECK* are always on;
+// DCHECK is for checks that would cost too much in a release build (NDEBUG), where its condition is compiled but not
+// evaluated.
 
 #ifndef COPSE_BASE_CHECK_H_
 #define COPSE_BASE_CHECK_H_
@@ -50,7 +50,7 @@ namespace copse::check_internal {
 
 [[noreturn]] void Fail(const char* file, int line, const char* condition, const std::string& values);
 
-// Types whose comparison the standard defines by value, whatever their signs.
+// True for the types that std::cmp_equal and the like compare by value, whatever their signs.
 template <typename T>
 inline constexpr bool kPlainInteger =
     std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&

@@ -13,7 +13,8 @@ namespace copse {
 // little to do: spinning costs nothing then, and spares both sides a wake-up. A yield as long as a time slice found a
 // thread that computes; besides, the kernel charges the yielding thread a slice, so that it stays behind after its
 // next wake-up too (measured: 4 ms per call beside computing processes instead of 0.3). So a long yield forbids
-// spinning for a pause, which doubles with each long yield that follows soon after, up to a negligible share of time.
+// spinning for a pause, which doubles with each long yield that follows soon after: so long yields take a negligible
+// share of the time.
 //
 // Times are nanoseconds of one monotonic clock. Thread-compatible.
 class CoreWatch {
@@ -22,13 +23,13 @@ class CoreWatch {
   static constexpr int64_t kPauseMinNs = 500'000'000;
   static constexpr int64_t kPauseMaxNs = 10'000'000'000;
 
-  // Whether the caller may spin now.
+  // Returns whether the caller may spin now.
   bool MaySpin(int64_t now_ns) const { return now_ns >= paused_until_ns_; }
 
   // Records a yield of `took_ns` that has just ended. Returns true if the caller must stop spinning.
   bool OnYielded(int64_t now_ns, int64_t took_ns) {
     if (took_ns < kYieldLongNs) return false;
-    // The time since the last pause is longer than it, so this long yield has another cause.
+    // The last pause ended longer ago than it lasted, so this long yield has another cause.
     if (now_ns - paused_until_ns_ > pause_ns_) pause_ns_ = 0;
     pause_ns_ = std::clamp(2 * pause_ns_, kPauseMinNs, kPauseMaxNs);
     paused_until_ns_ = now_ns + pause_ns_;

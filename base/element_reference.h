@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The results that operations on elements must give, one element at a time and as plainly as can be: tests check
-// results against it. The daemon's arithmetic shares none of it. Rules: offload_emu/alu.h.
+// Computes the results that operations on elements must give, one element at a time and in the simplest way. Tests and
+// copse-perftest check results against it; the daemon's arithmetic shares no code with it. offload_emu/alu.h has the
+// rules.
 #ifndef COPSE_BASE_ELEMENT_REFERENCE_H_
 #define COPSE_BASE_ELEMENT_REFERENCE_H_
 
@@ -17,8 +18,8 @@
 
 namespace copse {
 
-// A floating-point number of 16 bits by IEEE's rules: the least exponent is for subnormal numbers, the greatest for
-// infinity and NaN.
+// A ShortFloat is a floating-point number of 16 bits by IEEE's rules: the least exponent is for subnormal numbers, the
+// greatest for infinity and NaN.
 template <int kExponentBits, int kFractionBits>
 struct ShortFloat {
   static_assert(1 + kExponentBits + kFractionBits == 16);
@@ -28,7 +29,7 @@ struct ShortFloat {
   uint16_t bits = 0;
 
   ShortFloat() = default;
-  // Rounds to nearest, ties to even. NaN becomes the quiet one without sign.
+  // Rounds to nearest, ties to even. Any NaN becomes the quiet NaN without a sign.
   explicit ShortFloat(double value) {
     if (std::isnan(value)) {
       bits = kInfinity | (1 << (kFractionBits - 1));
@@ -43,7 +44,7 @@ struct ShortFloat {
       bits = sign | kInfinity;
       return;
     }
-    // The unit is the last place; 2^kFractionBits units, or more, carry into the exponent.
+    // `units` counts in units of the last place; from 2^kFractionBits on, they carry into the exponent.
     const double units = std::nearbyint(std::ldexp(magnitude, kFractionBits + kBias - biased));
     bits = static_cast<uint16_t>(sign | (((biased - 1) << kFractionBits) + static_cast<int>(units)));
   }
@@ -60,7 +61,7 @@ struct ShortFloat {
 using Half = ShortFloat<5, 10>;
 using Bfloat16 = ShortFloat<8, 7>;
 
-// One of MPI's pairs of a value and an index.
+// A ValueAndIndex is one of MPI's pairs of a value and an index.
 template <typename Value>
 struct ValueAndIndex {
   Value value = 0;
@@ -76,7 +77,7 @@ inline constexpr bool kIsPair = false;
 template <typename Value>
 inline constexpr bool kIsPair<ValueAndIndex<Value>> = true;
 
-// Calls body(T{}) with the C++ type of `type`.
+// Returns body(T{}), where T is the C++ type of `type`; uint8_t for other numbers than the enumerators'.
 template <typename Body>
 auto WithElementType(ElementType type, const Body& body) {
   switch (type) {
@@ -123,7 +124,7 @@ auto WithElementType(ElementType type, const Body& body) {
   return body(uint8_t{});
 }
 
-// Reads and writes memory at any alignment. Padding is written as zeros.
+// PutElement and GetElement access memory at any alignment. Padding is written as zeros.
 template <typename T>
 void PutElement(const T& element, void* to) {
   if constexpr (kIsPair<T>) {
@@ -142,7 +143,7 @@ T GetElement(const void* from) {
   return element;
 }
 
-// Computes a op b. Precondition: IsDefined(op, the type); else the result is a.
+// Returns a op b. Requires that IsDefined(op, type) for the type of the elements.
 template <typename T>
 T CombineElements(ElementOp op, T a, T b);
 
@@ -150,7 +151,7 @@ namespace element_reference {
 
 template <typename T>
 T OfIntegers(ElementOp op, T a, T b) {
-  // Unsigned and wide, so that nothing overflows; cut to the type at the end.
+  // Sums and products are unsigned, in which overflow is defined, and are truncated to the type at the end.
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
     case ElementOp::kSum:
@@ -209,7 +210,7 @@ T OfFloating(ElementOp op, T a, T b) {
 template <typename T>
 T OfShortFloats(ElementOp op, T a, T b) {
   const auto x = static_cast<double>(a), y = static_cast<double>(b);
-  // Selecting operations leave bits unchanged.
+  // Minimum and maximum return one of the operands, with its bits unchanged.
   if (op == ElementOp::kMin || op == ElementOp::kMax) {
     if (std::isnan(x)) return a;
     if (std::isnan(y)) return b;

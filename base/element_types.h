@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of elements and operations on them, by number, shared by client, daemon and engine.
+// Defines the types of elements, and the operations on them, that client, daemon and engine share.
 #ifndef COPSE_BASE_ELEMENT_TYPES_H_
 #define COPSE_BASE_ELEMENT_TYPES_H_
 
@@ -10,7 +10,7 @@
 
 namespace copse {
 
-// The numbers go over the wire (copse_op_t) and into packets' hashes: never renumber.
+// The values are sent between processes (copse_op_t) and are part of packets' hashes: never renumber.
 enum class ElementOp : uint8_t {
   kSum = 0,
   kProd,
@@ -30,9 +30,9 @@ inline constexpr std::string_view kElementOpNames[] = {"sum",  "prod", "min", "m
                                                        "lxor", "band", "bor", "bxor", "minloc", "maxloc"};
 static_assert(std::size(kElementOpNames) == kElementOpCount);
 
-// The numbers go over the wire, too (copse_datatype_t). Pairs are a value and its index, an int32, laid out like a C
-// struct of the two, and like MPI's types of these names where long has 64 bits. long double and its pair are left
-// out: they differ by processor.
+// The values are sent, too (copse_datatype_t). A pair is a value and its index, an int32, laid out like a C struct of
+// the two, and like MPI's type of this name where long has 64 bits. There is no long double, alone or in a pair, since
+// it differs by processor.
 enum class ElementType : uint8_t {
   kInt8 = 0,
   kInt16,
@@ -61,7 +61,7 @@ enum class ElementKind : uint8_t { kInteger, kFloating, kComplex, kByte, kPair }
 
 struct ElementTraits {
   std::string_view name;
-  uint32_t bytes;  // C's padding included
+  uint32_t bytes;  // with C's padding
   ElementKind kind;
 };
 inline constexpr ElementTraits kElementTypes[] = {
@@ -89,7 +89,7 @@ inline constexpr ElementTraits kElementTypes[] = {
 static_assert(std::size(kElementTypes) == kElementTypeCount);
 inline constexpr uint32_t kElementBytesMax = 16;
 
-// Returns "unknown" and 0 for unknown numbers.
+// Return "unknown", or 0 bytes, for other numbers than the enumerators'.
 constexpr std::string_view ElementOpName(ElementOp op) {
   return static_cast<int>(op) < kElementOpCount ? kElementOpNames[static_cast<int>(op)] : "unknown";
 }
@@ -100,8 +100,8 @@ constexpr uint32_t ElementBytes(ElementType type) {
   return static_cast<int>(type) < kElementTypeCount ? kElementTypes[static_cast<int>(type)].bytes : 0;
 }
 
-// Whether an operation is defined on a type, by number: MPI's table, extended by logical operations on floating
-// point.
+// Returns whether an operation is defined on a type. This is MPI's table, extended by logical operations on
+// floating-point types.
 //
 //              integer  floating  complex  byte  pair
 //   sum, prod     x        x         x
@@ -110,7 +110,7 @@ constexpr uint32_t ElementBytes(ElementType type) {
 //   bitwise       x                          x
 //   min-, maxloc                                   x
 //
-// False for unknown numbers.
+// Returns false for other numbers than the enumerators'.
 constexpr bool IsDefined(ElementOp op, ElementType type) {
   if (static_cast<int>(op) >= kElementOpCount || static_cast<int>(type) >= kElementTypeCount) return false;
   const ElementKind kind = kElementTypes[static_cast<int>(type)].kind;

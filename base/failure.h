@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reasons why a call, a team or its formation failed, in the numbers that planner, daemons, libcopse and the MPI
-// library share. C++ without any library, as it is loaded into users' processes. The values are part of the
+// Defines the reasons why a call, a team or its formation failed, in the numbers that planner, daemons, libcopse and
+// the MPI library share. It needs no library, since it is loaded into users' processes. The values are part of the
 // protocols: never renumber.
 #ifndef COPSE_BASE_FAILURE_H_
 #define COPSE_BASE_FAILURE_H_
@@ -10,7 +10,7 @@
 
 namespace copse {
 
-// The code of a failure, on which a program acts. The values are those of copse_status_t, negated.
+// A Failure is the code of a failure, on which a program acts. The values are those of copse_status_t, negated.
 enum class Failure : uint8_t {
   kNone = 0,
   kInvalidArgument = 1,
@@ -28,21 +28,21 @@ enum class Failure : uint8_t {
 };
 inline constexpr int kFailureCount = 13;
 
-// The cause of a failure. The values are those of copse_cause_t.
+// A FailureCause says more exactly than the code why something failed. The values are those of copse_cause_t.
 enum class FailureCause : uint8_t {
   kUnknown = 0,
   kProcessDied = 1,       // a member's process ended without leaving its team
-  kMemberLeft = 2,        // a member left the team, and others called on
+  kMemberLeft = 2,        // a member left the team, and others made further calls
   kNodeRestarted = 3,     // the node's daemon has a new incarnation
   kConnectionLost = 4,    // the connection to the node was reset or refused
   kNodeSilent = 5,        // no message from the node for `limit` milliseconds
-  kNodeRemoved = 6,       // by an administrator
-  kTeamBroken = 7,        // by an administrator
+  kNodeRemoved = 6,       // an administrator removed the node
+  kTeamBroken = 7,        // an administrator broke the team
   kNodeDraining = 8,      // the node takes no new teams, or its daemon ends
   kBadArgument = 9,       // an argument that can never be right
   kRanksDiffer = 10,      // ranks gave arguments that do not fit each other
-  kNotFormedInTime = 11,  // ranks or nodes missing after `limit` milliseconds
-  kCallerTimeOut = 12,    // the caller's own limit, in milliseconds
+  kNotFormedInTime = 11,  // ranks or nodes were missing after `limit` milliseconds
+  kCallerTimeOut = 12,    // the caller's own limit of `limit` milliseconds has passed
   kQuota = 13,            // more than `limit` of something; 0: the limit is not a number
   kNoPlanner = 14,        // the node's daemon has no planner at the moment
   kCanceledByCaller = 15,
@@ -57,12 +57,12 @@ inline constexpr int kFailureCauseCount = 22;
 
 inline constexpr uint32_t kFailureNodeBytes = 128;
 
-// The facts beside code and text, as they pass between a daemon and its clients. All zero: none known.
+// FailureFacts are the facts beside code and text, as a daemon sends them to its clients. All zero: none is known.
 struct FailureFacts {
   uint8_t cause = 0;  // FailureCause; a reader maps an unknown one to kUnknown
   uint8_t has_rank = 0;
   uint8_t reserved[2] = {};
-  uint32_t rank = 0;                  // in the team, if has_rank: the rank that caused it
+  uint32_t rank = 0;                  // if has_rank: the rank in the team that caused the failure
   uint64_t limit = 0;                 // milliseconds for a time, else the bound of the exceeded amount; 0: none
   char node[kFailureNodeBytes] = {};  // the node of the failure, NUL-terminated; empty: no single node
 };
@@ -100,7 +100,7 @@ constexpr FailureCause UsualCause(Failure failure) {
   return FailureCause::kUnknown;
 }
 
-// Returns one word, such as "process-died", for people and JSON.
+// Returns one word, such as "process-died", for messages and JSON; "unknown" for other numbers than FailureCause's.
 constexpr const char* FailureCauseName(FailureCause cause) {
   constexpr const char* kNames[kFailureCauseCount] = {
       "unknown",         "process-died",  "member-left",  "node-restarted",

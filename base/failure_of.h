@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one map from absl::Status to the failures that clients see.
+// Maps codes of absl::Status to the failures that clients see.
 #ifndef COPSE_BASE_FAILURE_OF_H_
 #define COPSE_BASE_FAILURE_OF_H_
 
@@ -9,7 +9,8 @@
 
 namespace copse {
 
-// FAILED_PRECONDITION comes from CheckVersion (base/version.h). Codes that are never returned to a client are faults.
+// Returns the failure for a code. FAILED_PRECONDITION gives kVersion, since it comes from CheckVersion
+// (base/version.h). Codes that are never returned to a client give kInternal.
 constexpr Failure FailureOf(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:

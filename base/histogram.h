@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A histogram of durations in nanoseconds, in fixed memory.
+// Defines a histogram of durations in nanoseconds that needs a fixed amount of memory.
 #ifndef COPSE_BASE_HISTOGRAM_H_
 #define COPSE_BASE_HISTOGRAM_H_
 
@@ -12,19 +12,19 @@
 
 namespace copse {
 
-// A Histogram counts values in buckets that are log-linear: each octave (a power of two up to the next) is split into
-// kBucketsPerOctave equal ones, and values below kBucketsPerOctave have a bucket each. So a percentile is off by less
-// than an eighth of itself, at 1 ns as at 1 h. Counts, sum and extremes are exact.
+// A Histogram counts values in log-linear buckets: each octave (from a power of two to the next) is split into
+// kBucketsPerOctave buckets of equal width, and values below kBucketsPerOctave have a bucket each. So the error of a
+// percentile is less than an eighth of it, at 1 ns as at 1 h. Counts, sum and extremes are exact.
 //
-// About 2.6 KB, whatever is recorded; Record costs a few ns and allocates nothing. Thread-compatible.
+// It takes about 2.6 KB, whatever is recorded; Record costs a few ns and allocates nothing. Thread-compatible.
 class Histogram {
  public:
   static constexpr int kOctaveBits = 3;
   static constexpr uint32_t kBucketsPerOctave = 1u << kOctaveBits;
-  // An hour in nanoseconds. A longer value counts as this in buckets and percentiles, and as itself in sum and max.
+  // An hour in nanoseconds. A longer value counts as this one in the buckets, and as itself in sum() and max().
   static constexpr uint64_t kValueMax = uint64_t{3600} * 1'000'000'000;
 
-  // Returns the bucket of a value, and the least and greatest value of a bucket.
+  // Return the bucket of a value, and the least and the greatest value of a bucket.
   static constexpr uint32_t BucketOf(uint64_t value) {
     if (value > kValueMax) value = kValueMax;
     if (value < kBucketsPerOctave) return static_cast<uint32_t>(value);
@@ -57,14 +57,15 @@ class Histogram {
   double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
   uint64_t bucket(uint32_t index) const { return buckets_[index]; }
 
-  // Returns a value such that at least the share `p` (0 to 1) of all values is not above it: the highest of the
-  // bucket in which that value lies, but never above max(). 0 if nothing was recorded.
+  // Returns a value such that at least the share `p` (0 to 1) of all values is not above it: the greatest value of the
+  // bucket that reaches this share, limited to [min(), max()]; of the last bucket, max(). 0 if nothing was recorded.
   uint64_t Percentile(double p) const;
 
   // --- Decoding: Restore each bucket, then RestoreTotals ---
   // INVALID_ARGUMENT if there is no such bucket.
   absl::Status Restore(uint32_t bucket, uint64_t count);
-  // INVALID_ARGUMENT if the extremes do not lie in the outermost buckets that were restored.
+  // INVALID_ARGUMENT if the extremes do not lie in the outermost buckets that were restored. Ignores the arguments if
+  // none was.
   absl::Status RestoreTotals(uint64_t sum, uint64_t min, uint64_t max);
 
  private:

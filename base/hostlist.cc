@@ -20,8 +20,8 @@
 namespace copse {
 namespace {
 
-// Longer numbers are refused (expansion) or left as text (compression), so that values fit into 64
-// bits.
+// Limit of a number's digits, so that values fit into 64 bits. Expansion refuses longer numbers; compression takes the
+// digits before these as text.
 constexpr size_t kDigitsMax = 18;
 
 // A name with more brackets is refused: expansion recurses once for each.
@@ -47,7 +47,7 @@ struct NumberRange {
   size_t width;
 };
 
-// A part of a name: fixed text, or one of the numbers in the ranges.
+// A NamePart is a part of a name: fixed text, or one of the numbers in the ranges.
 struct NamePart {
   std::string text;
   std::vector<NumberRange> ranges;
@@ -57,7 +57,7 @@ uint64_t SaturatingAdd(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UIN
 
 uint64_t SaturatingMultiply(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
 
-// Reads one list from left to right.
+// A HostlistParser reads one list from left to right.
 class HostlistParser {
  public:
   HostlistParser(std::string_view text, uint64_t hosts_max) : text_(text), hosts_max_(hosts_max) {}
@@ -125,7 +125,7 @@ class HostlistParser {
     return absl::OkStatus();
   }
 
-  // Parses from behind "[" up to and including "]".
+  // Parses the ranges after the "[" at position `bracket`, up to and including "]".
   absl::Status ParseRanges(size_t bracket, std::vector<NumberRange>* ranges) {
     while (true) {
       NumberRange range;
@@ -167,7 +167,7 @@ class HostlistParser {
     return Error(position_, absl::StrCat("expected a number, not '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
-  // `begin` is the position where the name starts.
+  // Appends the hosts of the name that starts at position `begin`, after it has checked their lengths and number.
   absl::Status AppendHosts(size_t begin, const std::vector<NamePart>& pieces) {
     uint64_t count = 1;
     size_t bytes = 0;
@@ -220,7 +220,7 @@ class HostlistParser {
   std::vector<std::string> hosts_;
 };
 
-// A host name, split into the text up to the trailing number, and that number.
+// A SplitHost is a host name, split into the text before its trailing number, and that number.
 struct SplitHost {
   std::string_view prefix;
   std::string_view digits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors for tables of many megabytes that are read at random.
+// Defines vectors for tables of many megabytes that are read in random order.
 #ifndef COPSE_BASE_HUGE_PAGES_H_
 #define COPSE_BASE_HUGE_PAGES_H_
 
@@ -14,14 +14,15 @@ namespace copse {
 // Blocks of at least this size have a mapping of their own. Smaller blocks would waste most of a huge page.
 inline constexpr size_t kLargeBlockBytes = size_t{4} << 20;
 
-// Maps a block for which the kernel is asked for huge pages, and unmaps it. `bytes` is the requested size, greater
-// than 0. Dies if there is no memory.
+// MapLargeBlock maps a block, for which it asks the kernel for huge pages; UnmapLargeBlock unmaps it. `bytes` is the
+// requested size, greater than 0 and the same for both. Dies if there is no memory. Thread-safe.
 void* MapLargeBlock(size_t bytes);
 void UnmapLargeBlock(void* block, size_t bytes);
 
-// An allocator for such tables. In a table that is much larger than the reach of the processor's TLB, each access costs
-// a walk through page tables on top of the memory itself: huge pages avoid most walks. Without them the table is only
-// slower. For plain values only: leak checkers do not search mappings for pointers.
+// A HugePageAllocator is an allocator for such tables. In a table that is much larger than the reach of the processor's
+// TLB, each access costs a walk through the page tables on top of the memory access: huge pages avoid most walks.
+// Without huge pages the table is only slower. It is for plain values, since leak checkers do not search mappings for
+// pointers.
 template <typename T>
 class HugePageAllocator {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strong integer types: an index of one kind does not convert to an index of another, or to int.
+// Defines strong integer types: an index of one kind does not convert to an index of another kind, or to int.
 
 #ifndef COPSE_BASE_IDS_H_
 #define COPSE_BASE_IDS_H_
@@ -14,8 +14,8 @@
 
 namespace copse {
 
-// A StrongInt is a T with a meaning, named by Tag. It can be compared, incremented, hashed and printed, but there is
-// no arithmetic: take value() for that, and for absl::StrCat. Default is 0.
+// A StrongInt is a T with a meaning, which Tag names. It can be compared, incremented, hashed and printed, but there is
+// no arithmetic: use value() for that, and for absl::StrCat. The default is 0.
 template <typename Tag, typename T>
 class StrongInt {
  public:
@@ -45,18 +45,18 @@ class StrongInt {
   T value_ = 0;
 };
 
-// A member's index in its team.
+// A Rank is a member's index in its team.
 using Rank = StrongInt<struct RankTag, uint32_t>;
-// A node's index within a team; several ranks may share it. It is not a node's identity, which is a name and an
-// incarnation.
+// A NodeIndex is a node's index within a team; several ranks may share it. It does not identify the node, which a name
+// and an incarnation do.
 using NodeIndex = StrongInt<struct NodeIndexTag, uint32_t>;
 using TeamId = StrongInt<struct TeamIdTag, uint64_t>;
 using PlanId = StrongInt<struct PlanIdTag, uint64_t>;
-// The version of a team's plans.
+// An EpochId is the version of a team's plans.
 using EpochId = StrongInt<struct EpochIdTag, uint32_t>;
-// Number of a call within its team, the same on all ranks.
+// A CallSeq is the number of a call within its team, the same on all ranks.
 using CallSeq = StrongInt<struct CallSeqTag, uint64_t>;
-// The number changes at every start of a daemon.
+// An Incarnation identifies one run of a daemon: every start has a new one.
 using Incarnation = StrongInt<struct IncarnationTag, uint64_t>;
 
 }  // namespace copse

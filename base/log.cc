@@ -38,7 +38,7 @@ void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // The disk is full or the pipe closed: the error cannot be reported anywhere.
+    if (written <= 0) return;  // the disk is full or the pipe closed: the error cannot be reported anywhere
     text.remove_prefix(static_cast<size_t>(written));
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log: one line per event, to standard error or a file.
+// Writes the log, one line per event, to standard error or a file.
 //
 //   COPSE_LOG(kWarning, "node ", name, " is silent for ", silence_ms, " ms");
 //   2026-01-31T12:00:00.123456Z WARNING copsed: node n3 is silent for 10000 ms
 //
-// All functions are thread-safe. A line is one write(2), so lines of several processes in one file
-// do not mix.
+// All functions are thread-safe. A line is one write(2), unless the kernel writes only a part of it, so lines of
+// several processes in one file do not mix.
 
 #ifndef COPSE_BASE_LOG_H_
 #define COPSE_BASE_LOG_H_
@@ -31,8 +31,9 @@ std::string_view LogLevelName(LogLevel level);
 void SetLogLevel(LogLevel level);
 bool LogEnabled(LogLevel level);
 
-// Appends to `path` from now on, which is created with mode 0640; an empty path means standard error, the default. A
-// call with the same path after the file was rotated reopens it. On an error the log stays where it was.
+// Appends to the file `path` from now on, which is created with mode 0640 if it is missing; an empty path means
+// standard error, the default. A call with the same path after the file was rotated reopens it. On an error, which has
+// the code for errno, the log is not moved.
 absl::Status OpenLogFile(const std::string& path);
 
 // Returns the line that the log writes, without its newline. Control characters in `text`, which may come from a

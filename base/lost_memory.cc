@@ -26,17 +26,17 @@ namespace {
 
 using lost_memory_internal::lost_mappings;
 
-// One tracked mapping, which the signal handler reads without a lock. Track stores `end` last (release), which pairs
-// with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first.
-// An `end` of 0 means that the slot is free.
+// A TrackedSlot describes one tracked mapping; the signal handler reads it without a lock. Track stores `end` last
+// (release), which pairs with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the
+// destructor clears `end` first. An `end` of 0 means that the slot is free.
 struct TrackedSlot {
   std::atomic<uintptr_t> begin;
   std::atomic<uintptr_t> end;
   std::atomic<bool> lost;
 };
 
-std::array<TrackedSlot, kTrackedMappingsMax> slots;  // accessed as far as they are used
-std::atomic<uint32_t> slots_used = 0;                // no slot from here on was ever taken
+std::array<TrackedSlot, kTrackedMappingsMax> slots;  // only those below slots_used are accessed
+std::atomic<uint32_t> slots_used = 0;                // number of slots that were ever taken
 uintptr_t page_bytes = 4096;
 struct sigaction earlier_action;
 
@@ -62,8 +62,8 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
   return false;
 }
 
-// Maps zeros over the lost granule around `address`, at most [begin, end). Async-signal-safe: mmap is one system
-// call.
+// Maps zeros over the lost granule around `address`, within [begin, end). Returns false if that failed.
+// Async-signal-safe: mmap is one system call.
 bool Replace(TrackedSlot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
@@ -101,7 +101,8 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
       earlier_action.sa_handler(signal);
     }
   } else if (!is_sent || earlier_action.sa_handler == SIG_DFL) {
-    // The access is repeated under the default action, which ends the process.
+    // The faulting access is repeated under the default action, which ends the process; a signal that was sent is
+    // raised again.
     struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     sigaction(signal, &none, nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locks for the few places with several threads: the log, base/lost_memory.cc, and the threads of gRPC and the queues
-// by which they post events to the single-threaded core.
+// Defines locks for the few places with several threads: the log, base/lost_memory.cc, the threads of gRPC, and the
+// queues by which these post events to the single-threaded core.
 //
 // absl::Mutex is not used: Debian's Abseil is built without sanitizers, so TSAN cannot see it lock and reports false
 // races. These are pthread locks, which it sees, with the annotations that clang's -Wthread-safety checks.
@@ -33,7 +33,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds `*mutex` from here to the end of the scope.
+// A MutexLock holds `*mutex` from its construction to the end of its scope.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->Lock(); }

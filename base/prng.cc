@@ -11,7 +11,7 @@
 namespace copse {
 
 Prng::Prng(uint64_t seed) {
-  // splitmix64 is a counter with this step, mixed.
+  // splitmix64 is a counter with this increment, whose values go through Mix64.
   for (uint64_t& word : state_) {
     seed += 0x9e3779b97f4a7c15;
     word = Mix64(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pseudo-random numbers that are the same on every platform for the same seed. Not for secrets.
+// Generates pseudo-random numbers, which are the same on every platform for the same seed. Not for secrets.
 
 #ifndef COPSE_BASE_PRNG_H_
 #define COPSE_BASE_PRNG_H_
@@ -9,9 +9,9 @@
 
 namespace copse {
 
-// xoshiro256** 1.0 (Blackman, Vigna 2018, public domain), its state filled from the seed by splitmix64 as its authors
-// recommend. Code that needs randomness takes a Prng; nothing seeds itself. Thread-compatible; copies produce the
-// same sequence.
+// A Prng is a xoshiro256** 1.0 generator (Blackman, Vigna 2018, public domain). Its state is filled from the seed by
+// splitmix64, as the authors recommend. Code that needs randomness takes a Prng; nothing seeds itself.
+// Thread-compatible; a copy produces the same sequence as the original.
 class Prng {
  public:
   explicit Prng(uint64_t seed);
@@ -19,10 +19,10 @@ class Prng {
   // Returns a number that is uniform over all 64-bit values.
   uint64_t Next();
 
-  // Returns a number that is uniform over [0, n), without bias; n > 0. Draws once, or rarely more often.
+  // Returns a number that is uniform over [0, n), without bias. Requires n > 0. Draws once, rarely more often.
   uint64_t Below(uint64_t n);
 
-  // Returns a number that is uniform over [0, 1), a multiple of 2^-53.
+  // Returns a multiple of 2^-53 that is uniform over [0, 1).
   double Unit();
 
   // Returns true with probability `p`: never if p <= 0, always if p >= 1. Always draws once.

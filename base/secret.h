@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparison of secrets in constant time.
+// Compares secrets in constant time.
 
 #ifndef COPSE_BASE_SECRET_H_
 #define COPSE_BASE_SECRET_H_
@@ -10,7 +10,7 @@
 
 namespace copse {
 
-// Whether the two are equal. The time depends on the lengths only, not on where the two differ.
+// Returns whether the two are equal. The time depends on the lengths only, not on where the two differ.
 inline bool SameSecret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile unsigned char difference = 0;

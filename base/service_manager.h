@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notifications to systemd, if it started the program (Type=notify, WatchdogSec=).
+// Sends notifications to systemd, if it has started the program (Type=notify, WatchdogSec=).
 #ifndef COPSE_BASE_SERVICE_MANAGER_H_
 #define COPSE_BASE_SERVICE_MANAGER_H_
 
@@ -10,7 +10,8 @@
 
 namespace copse {
 
-// Thread-compatible. Does nothing without NOTIFY_SOCKET.
+// A ServiceManager notifies systemd of the program's states, and serves its watchdog. It does nothing if the
+// environment has no NOTIFY_SOCKET. Thread-compatible.
 class ServiceManager {
  public:
   ServiceManager();
@@ -20,7 +21,8 @@ class ServiceManager {
   void Reloading();
   void Stopping(const std::string& status);
 
-  // Notifies the watchdog if it is time to. The loop calls it, so a stuck loop is restarted.
+  // Notifies the watchdog, three times in its period. The loop calls this, so systemd restarts a program whose loop is
+  // stuck.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_ping_; }
 

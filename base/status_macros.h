@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Early return of absl::Status errors.
+// Defines macros that return errors of absl::Status from the enclosing function.
 
 #ifndef COPSE_BASE_STATUS_MACROS_H_
 #define COPSE_BASE_STATUS_MACROS_H_
@@ -20,9 +20,8 @@
     if (ABSL_PREDICT_FALSE(!copse_status_.ok())) return copse_status_; \
   } while (false)
 
-// Evaluates `expr`, a StatusOr. Returns its status from the enclosing function unless it is OK;
-// else moves its value into `lhs`, which may declare a variable. Not usable as the only statement
-// of an `if` without braces.
+// Evaluates `expr`, a StatusOr. Returns its status from the enclosing function unless it is OK; else moves its value
+// into `lhs`, which may declare a variable. It cannot be the only statement of an `if` without braces.
 //
 //   ASSIGN_OR_RETURN(const Plan plan, Decode(bytes));
 #define ASSIGN_OR_RETURN(lhs, ...) COPSE_ASSIGN_OR_RETURN_(COPSE_CONCAT_(copse_statusor_, __LINE__), lhs, (__VA_ARGS__))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions between the two string views: Debian's Abseil is built with a string_view of its own, which does not
-// convert to or from std::string_view. Copse's interfaces take std::string_view; calls into Abseil use these.
+// Converts between the two types of string views: Debian's Abseil is built with a string_view of its own, which does
+// not convert to or from std::string_view. Copse's interfaces take std::string_view; calls into Abseil convert.
 
 #ifndef COPSE_BASE_STRING_VIEW_H_
 #define COPSE_BASE_STRING_VIEW_H_

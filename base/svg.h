@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures as SVG: the few shapes that plots and trees need.
+// Writes pictures as SVG, from the few shapes that plots and trees need.
 #ifndef COPSE_BASE_SVG_H_
 #define COPSE_BASE_SVG_H_
 
@@ -18,8 +18,8 @@ inline constexpr const char* kSvgRule = "#d0d7de";
 // Escapes `text` for XML, attributes included; control characters become '?'.
 std::string EscapeXml(std::string_view text);
 
-// An Svg collects shapes; later ones cover earlier ones. Lengths are pixels, x to the right and y down. Colors are
-// trusted, texts are not. Thread-compatible.
+// An Svg collects shapes; later ones cover earlier ones. Lengths are pixels; x grows to the right and y down. Texts are
+// escaped, colors are not. Thread-compatible.
 class Svg {
  public:
   enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
@@ -41,7 +41,7 @@ class Svg {
   void Circle(Point centre, double radius, std::string_view colour);
   void Polyline(const std::vector<Point>& points, std::string_view colour, double width = 2);
 
-  // Returns the whole file.
+  // Returns the content of the file.
   std::string Finish() &&;
 
  private:

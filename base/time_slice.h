@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The length of time that a thread keeps the processor while others want it, too.
+// Reads and sets a thread's time slice, for which it keeps the processor while other threads want it, too.
 #ifndef COPSE_BASE_TIME_SLICE_H_
 #define COPSE_BASE_TIME_SLICE_H_
 
@@ -21,7 +21,7 @@ inline constexpr uint64_t kShortSliceNs = 100'000;
 
 namespace internal {
 
-// The kernel's sched_attr, first version (sched_setattr(2)).
+// SchedulingAttributes is the first version of the kernel's sched_attr (sched_setattr(2)).
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = 0;
@@ -42,16 +42,16 @@ inline bool ReadScheduling(SchedulingAttributes* attributes) {
 
 }  // namespace internal
 
-// Returns the calling thread's slice, in ns. None if it has another policy than SCHED_OTHER, or the kernel does not
-// report it (before 6.12).
+// Returns the calling thread's slice, in ns; nothing if the thread has another policy than SCHED_OTHER, or the kernel
+// does not report the slice (before 6.12).
 inline std::optional<uint64_t> TimeSlice() {
   internal::SchedulingAttributes attributes;
   if (!internal::ReadScheduling(&attributes)) return std::nullopt;
   return attributes.runtime;
 }
 
-// Sets the slice of the calling thread, and of threads that it starts later; the kernel takes 0.1 to 100 ms. Returns
-// false, without effect, where TimeSlice() is none or a sandbox forbids it.
+// Sets the slice of the calling thread, and of threads that it starts later; the kernel accepts 0.1 to 100 ms. Returns
+// false, without effect, where TimeSlice() returns nothing or a sandbox forbids the system call.
 inline bool SetTimeSlice(uint64_t nanoseconds) {
   internal::SchedulingAttributes attributes;
   if (!internal::ReadScheduling(&attributes)) return false;

@@ -75,7 +75,8 @@ std::string NamesOf(const Unit (&units)[n]) {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// Splits `text` into number and unit, and returns the product. `optional_suffix` may follow the unit.
+// Splits `text` into number and unit, and returns their product. `optional_suffix` may follow the unit. `what` names
+// the amount in errors.
 template <size_t n>
 absl::StatusOr<long double> ParseAmount(const char* what, std::string_view text, const Unit (&units)[n],
                                         std::string_view optional_suffix = "") {

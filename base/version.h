@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copse's version, and the versions of the formats that its parts exchange.
+// Defines Copse's version, and the versions of the formats that its parts exchange.
 //
 // Each format's number rises by one at a change that an older reader would misread. Every side
 // accepts its own version and the ones next to it, so that a cluster can be upgraded piece by
@@ -20,7 +20,8 @@ inline constexpr char kVersion[] = "0.1.0";
 
 inline constexpr uint32_t kRingLayoutVersion = 1;
 inline constexpr uint32_t kPacketVersion = 1;
-// 2: TraceQuery, unknown to 1; 3: MeasureQuery; 4: teams of collective classes; 5: features, terms, machines, Stopping
+// Version 2 added TraceQuery; 3: MeasureQuery; 4: derived teams of collective classes; 5: features, terms, machines and
+// Stopping.
 inline constexpr uint32_t kProtoVersion = 5;
 inline constexpr uint32_t kPlanFormatVersion = 1;
 

@@ -28,7 +28,7 @@
 namespace copse::config {
 namespace {
 
-// A longer file cannot be a configuration of ours.
+// Limit of a configuration file's length, far beyond that of any valid one.
 constexpr size_t kFileBytesMax = 1 << 20;
 
 // Makes a one-line error, also for texts that hold line feeds or binary data.
@@ -38,7 +38,8 @@ absl::Status Error(std::string_view what, std::string_view things) {
       {{"\\\"", "\""}, {"\\'", "'"}}));
 }
 
-// Errors: NOT_FOUND names the file.
+// Returns the content of a file. NOT_FOUND: it cannot be opened or read. INVALID_ARGUMENT: it is longer than
+// kFileBytesMax. Errors name the file.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", path, ")"));
@@ -55,7 +56,8 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* word) { return absl::EqualsIgnoreCase(text, word); });
 }
 
-// Returns the number that orders texts of the type, durations in nanoseconds; nothing if `text` is not of the type.
+// Returns the number by which values of the type are compared with their limits (durations in nanoseconds, 0 for texts
+// and lists); nothing if `text` is no value of the type.
 std::optional<int64_t> NumberOf(Type type, const std::string& text) {
   int64_t value = 0;
   switch (type) {
@@ -97,7 +99,7 @@ std::string_view TypeText(Type type) {
   return "?";
 }
 
-// Quotes the text as YAML does for one scalar.
+// Returns the text as a YAML scalar, in quotes if necessary.
 std::string Quoted(const std::string& text) {
   static constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
   const bool plain = !text.empty() && text.find_first_not_of(kPlain) == std::string::npos &&
@@ -107,7 +109,7 @@ std::string Quoted(const std::string& text) {
                       "\"");
 }
 
-// Returns the sources' variables whose names begin with `prefix`.
+// Returns the environment variables of `sources` whose names begin with `prefix`.
 std::map<std::string, std::string> Variables(const Sources& sources, const std::string& prefix) {
   std::map<std::string, std::string> all;
   if (sources.environment.has_value()) {

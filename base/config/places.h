@@ -11,10 +11,11 @@
 
 namespace copse::config {
 
-// Checks that this process may create files in the folder of `path`. FAILED_PRECONDITION names key, path and folder.
+// Checks that this process may create files in the folder of `path`. FAILED_PRECONDITION names key, path and reason.
 absl::Status CheckFolder(std::string_view key, const std::string& path);
 
-// Checks that this process may write the file, or create it. An empty path is fine. Error: FAILED_PRECONDITION.
+// Checks that this process may write the file, or create it. Accepts an empty path. FAILED_PRECONDITION names key, path
+// and reason.
 absl::Status CheckWritable(std::string_view key, const std::string& path);
 
 }  // namespace copse::config

@@ -33,7 +33,8 @@ std::string HelpText(const ProgramDescription& description, const Config& config
   return out;
 }
 
-// Takes "--name VALUE" or "--name=VALUE" off argv. `*error` is set if the value is missing.
+// Returns the value if argv[*i] is the flag `name` ("--config"): the text after "=", or else the next argument, to
+// which `*i` then moves. Returns nothing for another flag. Sets `*error` if the value is missing.
 std::optional<std::string> TakeValue(const std::string& name, int argc, char** argv, int* i, std::string* error) {
   const std::string argument = argv[*i];
   if (absl::StartsWith(argument, name + "=")) return argument.substr(name.size() + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line that all configured programs share.
+// Handles the command line that all programs with a configuration share.
 
 #ifndef COPSE_BASE_CONFIG_START_H_
 #define COPSE_BASE_CONFIG_START_H_
@@ -16,7 +16,7 @@
 
 namespace copse::config {
 
-// The exit codes of every program.
+// The exit codes that all programs use.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
@@ -32,16 +32,16 @@ struct Flag {
 struct ProgramDescription {
   std::string summary;           // one or more lines for --help
   std::string default_file;      // "/etc/copse/copsed.yaml"
-  std::vector<Flag> flags = {};  // beside the common ones
-  // Checks how the keys fit together. Called once they are loaded, unless they are only printed; an error ends the
-  // program as Fail does. Null: nothing to check.
+  std::vector<Flag> flags = {};  // flags besides the common ones
+  // Checks that the values of the keys fit together. Start calls it after loading, unless --print-config is given
+  // without --check-config, and passes an error to Fail. Null: there is nothing to check.
   std::function<absl::Status(const Config&)> read = nullptr;
 };
 
 struct Started {
-  // Set: the program ends now with this code; all output has been written.
+  // If set, the program must end with this code; all output has been written.
   std::optional<int> exit_code;
-  std::map<std::string, std::string> flags;  // the given flags of ProgramDescription
+  std::map<std::string, std::string> flags;  // values of the given flags of ProgramDescription, by name
   Sources sources;                           // for reloading on SIGHUP
 };
 
@@ -50,9 +50,10 @@ struct Started {
 // the program's prefix that match no key.
 Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
 
-// Prints why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for an invalid text
-// (INVALID_ARGUMENT), which persists until it is changed; kExitFailed for errors that may pass, such as a file, an
-// interface or a port that is not there yet. The service manager restarts only after the latter.
+// Prints to standard error why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for
+// INVALID_ARGUMENT, since a wrong text in the configuration stays wrong until it is changed; kExitFailed for errors
+// that may pass, such as a file, an interface or a port that is not there yet. The service manager restarts the program
+// only after the latter.
 int Fail(const Config& config, const absl::Status& status);
 
 }  // namespace copse::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds calls of different collective classes that wait for each other.
+// Finds mismatched calls of ranks, also of different collective classes, which would wait for each other forever.
 #ifndef COPSE_DAEMON_CORE_CALL_ORDER_H_
 #define COPSE_DAEMON_CORE_CALL_ORDER_H_
 
@@ -19,20 +19,24 @@
 namespace copse::daemon {
 
 // CallOrder compares the calls that ranks have made in a team and its derived teams: those of this node's ranks at
-// once, those of neighbors' ranks when a call has waited for long. Thread-compatible; `*link` outlives it.
+// once, those of neighbors' ranks when a call has waited for long. Every `team` below is one that is not derived.
+// Thread-compatible; `*link` must outlive it.
 class CallOrder {
  public:
-  // `*node`, this one's name, outlives it.
+  // `*node`, the name of this node, must outlive this object.
   CallOrder(PeerLink* link, const std::string* node) : link_(link), node_(node) {}
 
-  // Records the rank's next call. Returns why the team must break if another rank here makes a call of another class
-  // instead; within a class the call itself finds the difference.
+  // Records the rank's next call. Returns why the team must break if the call of that number of another rank here has
+  // another collective class; within a class, the call itself finds the difference.
   std::optional<schedule::FailureReport> Note(const Team& team, Rank rank, const CallArguments& arguments);
-  // A call of `team`, which is no derived team, has waited for long: sends the calls of this node to the neighbors.
+  // A call has waited for long: sends the newest calls of this node to the neighbors.
   void AskNeighbours(const Team& team) const;
+  // Sends a CallsDifferMessage to the neighbor if one of its calls has other arguments here.
   void OnCalls(const Team& team, Incarnation from, const CallsMessage& message) const;
-  // Returns why the team must break if the neighbor's call is different.
+  // Returns why the team must break, if the neighbor's call has other arguments here; nothing if the call is not kept
+  // any more.
   std::optional<schedule::FailureReport> OnCallsDiffer(const CallsDifferMessage& message) const;
+  // Drops the history of a team that has ended here.
   void Forget(TeamId team) { histories_.erase(team); }
 
  private:
@@ -40,7 +44,7 @@ class CallOrder {
 
   PeerLink* const link_;
   const std::string* const node_;
-  std::map<TeamId, CallHistory> histories_;  // derived teams have none of their own
+  std::map<TeamId, CallHistory> histories_;  // each includes the calls of the derived teams
 };
 
 }  // namespace copse::daemon

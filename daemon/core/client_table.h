@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clients of a daemon: their processes, their ranks in teams, and their ports in the engine.
+// Holds the clients of a daemon: attached processes, with their ranks in teams and their ports in the engine.
 #ifndef COPSE_DAEMON_CORE_CLIENT_TABLE_H_
 #define COPSE_DAEMON_CORE_CLIENT_TABLE_H_
 
@@ -16,35 +16,39 @@
 
 namespace copse::daemon {
 
-// The team and rank behind a client's team handle.
+// A Membership is what a client's team handle stands for: a team, and the client's rank in it.
 struct Membership {
   TeamId team{0};
   Rank rank{0};
 };
 
-// One attached process. Its port carries its no-ops; its calls run on the ports of their teams.
+// A Client is one attached process. Its own port carries only no-ops; calls run on the ports of their teams.
 struct Client : public emu::PortSink {
   ClientId id = 0;
   ClientHello hello;
   ClientSink* sink = nullptr;
   emu::PortId port;
   std::map<uint32_t, Membership> memberships;  // by handle
-  uint32_t outstanding = 0;                    // posts without their event
+  uint32_t outstanding = 0;                    // number of posts that have no event yet
 
+  // Returns null for an unknown handle.
   const Membership* FindMembership(uint32_t handle) const;
+  // Passes the event of one outstanding post to the sink.
   void Notify(const ClientEvent& event);
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
 };
 
-// Owns the clients and their engine ports. `*engine` outlives it.
+// A ClientTable owns the clients and their engine ports. Thread-compatible; `*engine` must outlive it.
 class ClientTable {
  public:
   ClientTable(emu::Engine* engine, uint32_t clients_max) : engine_(engine), clients_max_(clients_max) {}
 
-  // RESOURCE_EXHAUSTED beyond `clients_max`; other errors are the engine's.
+  // Opens the client's port. RESOURCE_EXHAUSTED beyond `clients_max`; other errors are the engine's.
   absl::StatusOr<ClientId> Add(const ClientHello& hello, ClientSink* sink);
+  // Closes the client's port; does nothing if the client is gone.
   void Remove(ClientId id);
+  // Returns null if the client is gone.
   Client* Find(ClientId id);
   const Client* Find(ClientId id) const;
   // Does nothing for a client that is gone.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of a daemon's core.
+// Defines the options of a daemon's core.
 #ifndef COPSE_DAEMON_CORE_CORE_OPTIONS_H_
 #define COPSE_DAEMON_CORE_CORE_OPTIONS_H_
 
@@ -16,18 +16,20 @@ struct CoreOptions {
   schedule::NodeAnnouncement node;
   absl::Duration heartbeat = absl::Milliseconds(500);
   absl::Duration node_timeout = absl::Seconds(10);
-  absl::Duration stall_probe = absl::Seconds(1);  // a call older than this compares arguments with its neighbors
-  // After this time no member waits any more for its team to be formed.
+  // Age from which a call's arguments are compared with those of its neighbors, and period of further comparisons.
+  absl::Duration stall_probe = absl::Seconds(1);
+  // Longest time for which members on other nodes wait for a team to be formed.
   absl::Duration formation_timeout = absl::Seconds(30);
-  // New teams wait so long for a planner that is away: it may be restarting.
+  // Time for which requests for teams wait for a planner that is away, since it may be restarting.
   absl::Duration planner_patience = absl::Seconds(5);
-  // A prepared epoch older than this asks planner and neighbors for the decision.
+  // Age from which planner and neighbors are asked for the decision of a prepared epoch; at most node_timeout / 4 is
+  // used.
   absl::Duration decision_ask = absl::Seconds(2);
   uint32_t clients_max = 1024;
   uint32_t teams_max = 1024;
-  uint32_t pending_calls_max = 1024;  // calls of one rank that wait for their slots
+  uint32_t pending_calls_max = 1024;  // calls of one rank in a team that wait to start
   uint64_t memory_limit_bytes = 256u << 20;
-  Instruments* instruments = nullptr;  // null: calls are not measured; outlives the core
+  Instruments* instruments = nullptr;  // null: calls are not measured; must outlive the core
 };
 
 }  // namespace copse::daemon

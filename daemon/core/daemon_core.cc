@@ -18,7 +18,7 @@ using schedule::FailureReport;
 
 namespace {
 
-// Limit of copies and reductions in one turn of the loop, so that rings and timers are polled in between.
+// Limit in bytes of copies and reductions in one Progress, so that submission queues and timers are polled in between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
 }  // namespace
@@ -245,7 +245,7 @@ void DaemonCore::On(const schedule::Registered& m) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;
   }
-  // A planner of proto 4 sends Drain only to a drained node.
+  // Older planners never set `draining`; they send Drain after this message if the node is drained.
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
   if (is_stopping_) SayStopping(/*done=*/false);
   registry_.OnRegistered(m);
@@ -284,7 +284,7 @@ absl::Status DaemonCore::SendMessage(Incarnation peer, const PeerMessage& messag
 }
 
 void DaemonCore::SendToPeer(Incarnation peer, const PeerMessage& message) {
-  // Peers ignore a node once it has left, so its earlier messages must arrive first.
+  // Peers ignore a node's messages once it has left, so the last one must not overtake the node's data.
   const bool is_last = std::holds_alternative<LeftMessage>(message);
   const absl::Status sent =
       SendMessage(peer, message, is_last ? emu::ControlPlace::kBehind : emu::ControlPlace::kAhead);
@@ -314,9 +314,9 @@ bool DaemonCore::HandlePeers() {
 }
 
 void DaemonCore::OnConnectionLost(Incarnation peer) {
-  // The text for users; the log has the transport's.
+  // This text is for users; the log has the transport's reason.
   const std::string why = "its daemon's connection was reset";
-  // The end of a connection for measurements must not break a team that reaches the node over another path.
+  // A team may include the node without an edge to it, so the end of a mere measurement must not break the team.
   const bool guest = neighbours_.OnlyGuest(peer);
   meters_.OnPeerDown(peer, why);
   if (guest) return neighbours_.Lost(peer);

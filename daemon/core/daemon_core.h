@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's core: clients, teams, epochs and failures of one node, as a single-threaded state machine. It works on
-// shared memory (daemon/shm), the planner's stream (daemon/rpc) and a network (offload_emu's Transport) by interfaces;
-// the simulator implements them, too.
+// Defines the daemon's core, which handles clients, teams, epochs and failures of one node as a single-threaded state
+// machine. It reaches shared memory (daemon/shm), the planner's stream (daemon/rpc) and the network (offload_emu's
+// Transport) through interfaces, which the simulator implements, too.
 #ifndef COPSE_DAEMON_CORE_DAEMON_CORE_H_
 #define COPSE_DAEMON_CORE_DAEMON_CORE_H_
 
@@ -36,62 +36,77 @@
 
 namespace copse::daemon {
 
-// A DaemonCore owns the engine and the parts below, and passes messages and events between them. All calls come from
-// one thread. `*clock`, `*transport`, `*planner` and every ClientSink (until its Detach) outlive it.
+// A DaemonCore owns the engine, the clients, the connections and the teams, and passes messages and events between
+// them. All calls come from one thread. `*clock`, `*transport` and `*planner` must outlive it, a ClientSink its Detach.
 class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeterHost {
  public:
   DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options);
 
   // --- Planner ---
-  void OnPlannerUp();    // the stream is up: registers, with all running teams
-  void OnPlannerDown();  // running teams go on
+  // The stream is up: sends Register with the teams of this node.
+  void OnPlannerUp();
+  // The stream is down. Running teams continue without the planner.
+  void OnPlannerDown();
   void OnPlannerMessage(const schedule::ToDaemon& message);
-  bool registered() const { return planner_.registered(); }  // accepted by the planner since OnPlannerUp
-  const schedule::FailureReport& refusal() const { return planner_.refusal(); }  // why not, if it refused
+  // Returns whether the stream is up and the planner has accepted this daemon on it.
+  bool registered() const { return planner_.registered(); }
+  // Returns why the planner's latest answer to Register was a refusal; kNone: it was not.
+  const schedule::FailureReport& refusal() const { return planner_.refusal(); }
 
   // --- Clients ---
+  // Adds a client. RESOURCE_EXHAUSTED beyond CoreOptions::clients_max; other errors are the engine's.
   absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink) { return clients_.Add(hello, sink); }
-  // Ends the client. `died`: it ended with live teams, which break with `how` ("process 4711 was killed") in the text.
-  // On return the core holds no pointer into the client's memory.
+  // Removes the client, if it is attached: cancels its requests for teams, and its ranks leave their teams. A team
+  // breaks, with `how` ("process 4711 was killed") in the text, if `died` is set or the rank has a call in flight. On
+  // return the core holds no pointer into the client's memory.
   void Detach(ClientId client, bool died, const std::string& how);
+  // Requests a team for an attached client, which gets one OnTeamReady or OnTeamFailed, perhaps before this returns.
   void CreateTeam(ClientId client, const TeamRequest& request);
-  // The client's time-out for OnTeamReady is over.
+  // Drops a request whose time at the client is over, and notifies the planner. The client gets no event for it.
+  // Requests that have ended are ignored.
   void CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
     registry_.formations().Cancel(client, request, why);
   }
+  // Calls OnTeamDestroyed before it returns. Fails with kInvalidArgument, and changes nothing, if the handle is unknown
+  // or the rank has calls in flight in a team that is not broken.
   void DestroyTeam(ClientId client, uint64_t request, uint32_t handle);
-  // Every post, also an invalid one, gets exactly one OnEvent, unless the client is detached before.
+  // Every post of an attached client, also an invalid one, gets exactly one OnEvent, unless its rank leaves before.
   void Post(ClientId client, CallPost post);
+  // Posts a call that does nothing. OnEvent comes from Progress, or at once with kNoResource if the engine refuses it.
   void PostNop(ClientId client, uint64_t value);
-  // Number of posts that the completion queue still has room for; the caller reads no more entries of the submission
-  // queue.
+  // Returns the number of posts that the client's completion queue has room for; 0 for an unknown client. The caller
+  // must not take more entries from the submission queue.
   uint32_t PostRoom(ClientId client) const;
 
   // --- The loop ---
-  // Progresses network and engine, and runs timers that are due. Returns true if it did anything: then call it again
-  // soon.
+  // Progresses network and engine, and runs timers that are due. Returns true if it handled frames, operations or
+  // events; more of them may be ready then.
   bool Progress();
-  // The latest time for the next Progress.
+  // Returns the latest time for the next Progress, even if nothing arrives; InfiniteFuture if no timer runs.
   absl::Time NextDeadline() const;
-  // Dies if an invariant of the core or its engine does not hold. Tests and the simulator call it, while Progress has
+  // Dies if an invariant of the core or its engine does not hold. Tests and the simulator call it while Progress has
   // nothing to do; its cost grows with the number of teams and calls.
   void CheckInvariants() const;
 
   // --- Administration ---
-  void StartDrain(const std::string& why);  // accepts no new teams, and notifies the clients
-  // Notifies the planner that the daemon is about to end, or (`done`) that it ends now; again whenever the daemon
-  // registers until then.
+  // Accepts no new teams from now on, and calls OnClosing(why) of all clients. Only the first call counts.
+  void StartDrain(const std::string& why);
+  // Notifies the planner that the daemon is about to stop, or (`done`) that it stops now. The former is repeated
+  // whenever the planner accepts the daemon anew. Planners without Feature::kStopping are not notified.
   void SayStopping(bool done);
-  bool Idle() const { return registry_.Idle(); }  // no call in flight
+  // Returns whether no call is in flight or waits to start.
+  bool Idle() const { return registry_.Idle(); }
+  // Returns the state of this daemon; with `latencies`, also the histograms of its calls.
   schedule::DaemonStatus Status(bool latencies = false) const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
     options_.heartbeat = heartbeat;
     options_.node_timeout = node_timeout;
   }
-  void SetJoinToken(const std::string& token) { options_.node.join_token = token; }  // from the next Register on
+  // Takes effect with the next OnPlannerUp.
+  void SetJoinToken(const std::string& token) { options_.node.join_token = token; }
 
  private:
-  // --- emu::ControlSink: queues, for HandlePeers after the engine's turn ---
+  // --- emu::ControlSink: queues messages and losses, which HandlePeers handles after Engine::Progress ---
   void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
   void OnPeerHeard(Incarnation peer) override { neighbours_.OnReceived(peer, clock_->Now()); }
@@ -143,7 +158,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
     uint64_t heartbeats_sent = 0;
     uint64_t heartbeats_received = 0;
     uint64_t neighbours_lost = 0;
-    absl::Duration held;  // sum over teams whose calls waited for the decision of a switch
+    absl::Duration held;  // time in which calls waited for the decision of an epoch switch, summed over teams
   };
 
   const Clock* const clock_;
@@ -152,13 +167,13 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   Connections connections_;
   emu::Engine engine_;
   NeighbourTable neighbours_;
-  PairMeters meters_;         // ends before the connections that it releases
-  absl::Duration turn_cost_;  // duration of the engine's last turn, if a measurement runs
+  PairMeters meters_;         // destroyed before `neighbours_`, whose connections it releases
+  absl::Duration turn_cost_;  // duration of the last Engine::Progress while a measurement ran
   ClientTable clients_;
   DrainState drain_;
   TeamRegistry registry_;
   SilenceWatch silence_;
-  bool is_stopping_ = false;  // repeated to the planner at each registration
+  bool is_stopping_ = false;  // SayStopping was called
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
   Counters counters_;

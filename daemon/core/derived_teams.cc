@@ -133,7 +133,8 @@ FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
   if (layout.identity.nonce < derived.failed) return derived.why;
   if (layout.identity.nonce > derived.failed) {
     FailureReport why = prepare.last_failure;
-    if (why.failure == Failure::kNone) {  // an old planner does not send it, a restarted one does not know it
+    // An old planner does not send the failure, and a restarted one does not know it.
+    if (why.failure == Failure::kNone) {
       why = {Failure::kCanceled, absl::StrCat("team ", schedule::DescribeTeam(layout.identity),
                                               " could not be formed when other ranks came to this call")};
     }
@@ -209,7 +210,7 @@ void DerivedTeams::Dropped(const schedule::TeamLayout& layout) {
 // --- Queries, and events of the parent team ---
 
 std::vector<TeamId> DerivedTeams::Of(TeamId team) const {
-  // An attempt that has failed has no entry here any more, but may be in the table until its parent goes.
+  // `derived_` is not enough: the team of an attempt that Fail has counted may stay in the table until it is aborted.
   std::vector<TeamId> found;
   for (const auto& [id, derived] : *teams_) {
     if (schedule::IsDerivedTeam(derived->layout().identity) && derived->layout().parent == team) found.push_back(id);
@@ -227,7 +228,7 @@ void DerivedTeams::FailWaiting(TeamId team, const FailureReport& why) {
 
 void DerivedTeams::AppendStatus(schedule::DaemonStatus* status) const {
   for (const auto& [key, derived] : derived_) {
-    // All ranks make the same calls in the same order, so a call is known by its place among a rank's waiting ones.
+    // All ranks make the same calls in the same order, so a call's place in a rank's queue identifies it.
     std::vector<schedule::CallStatus> calls;
     for (const auto& [rank, state] : derived.members) {
       size_t place = 0;

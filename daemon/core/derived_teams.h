@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests the derived teams of this node's teams, one for each collective class but the common one, and keeps the
-// calls that wait for them to be formed.
+// Requests derived teams of this node's teams, one for each collective class except the common one, and keeps the calls
+// that wait for their formation.
 #ifndef COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 #define COPSE_DAEMON_CORE_DERIVED_TEAMS_H_
 
@@ -22,62 +22,69 @@
 
 namespace copse::daemon {
 
-// DerivedTeams keeps a call whose class has a derived team until that team is formed, and posts it there then. A failed
-// attempt to form one fails one call of every rank: the oldest that waits, or the rank's next one. All nodes count the
-// same attempts (docs/reference/control.md), so all ranks of a call get the same result.
+// DerivedTeams keeps the calls of a collective class until the derived team for the class is formed, and then posts
+// them there. A failed attempt to form it fails one call of every rank: the oldest that waits, or else the rank's next
+// one. All nodes count the attempts alike (docs/reference/control.md), so all ranks of a call get the same result.
 //
-// The derived teams themselves are Teams of the daemon. Thread-compatible.
+// The derived teams themselves are Teams in the TeamTable. Thread-compatible.
 class DerivedTeams {
  public:
-  // All three must outlive this object.
+  // All three pointers must outlive this object.
   DerivedTeams(const FormationParts* parts, const TeamTable* teams, Formations* formations)
       : parts_(parts), teams_(teams), formations_(formations) {}
 
-  // A rank of `team`, which is not broken, calls a collective of another class than the common one. `post` was
-  // validated. While the planner is away, calls wait for it as they would for a late rank.
+  // A rank of `team`, which is not broken, calls a collective whose class is not the common one. `post` was validated;
+  // it gets exactly one event, unless the rank leaves before: kNoResource if `pending_max` calls of the rank wait
+  // already. While the planner is away, calls wait without a limit in time, as for a late rank.
   void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
-  // Returns whether another call of the rank may wait.
+  // Returns whether Post would not refuse another call of the rank for lack of room.
   bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
+  // Return whether a call waits for a derived team to be formed: of this team and rank, or any at this node.
   bool HasCallWaiting(TeamId team, Rank rank) const;
   bool HasCallWaiting() const;
 
   // --- Formation ---
-  // The planner has accepted this daemon: repeats the joins that it has not answered.
+  // The planner has accepted this daemon: sends joins for all classes in which calls wait.
   void AskAgain();
+  // The stream to the planner is down, so no join that was sent is answered any more.
   void PlannerLost();
-  // Returns why the team of `prepare` cannot be prepared; kNone: it can.
+  // Returns why the team of `prepare` cannot be prepared; kNone: it can. Attempts that have failed elsewhere are
+  // counted here, too, and fail calls.
   schedule::FailureReport Check(const schedule::Prepare& prepare);
+  // Records that the checked team is prepared here.
   void Prepared(const Team& derived);
-  // The ranks of its team join it, and their calls begin.
+  // An epoch of the derived team is committed. With the first one, the parent's ranks here join it, and the calls that
+  // have waited are posted there.
   void Committed(Team* derived, uint32_t pending_max);
-  // A derived team was refused here, so the planner aborts it everywhere.
+  // This node has refused a derived team, so the attempt fails; the planner aborts it on all nodes.
   void Refused(const schedule::TeamLayout& layout, const schedule::FailureReport& why);
-  // The planner has refused a join. Returns false if the join is not for a derived team.
+  // The planner has refused a join, so the attempt fails. Returns false if the join is not for a derived team.
   bool JoinFailed(uint64_t request, const schedule::FailureReport& why);
-  // A prepared derived team was aborted; if calls wait for it, its join is sent again.
+  // A prepared derived team was aborted. If calls still wait for it, its join is sent again.
   void Dropped(const schedule::TeamLayout& layout);
 
   // --- Queries, and events of the parent team ---
-  // Returns the derived teams of `team` that are prepared or committed here.
+  // Returns the derived teams of `team` in the table, in the order of their ids.
   std::vector<TeamId> Of(TeamId team) const;
-  // The team is broken: fails the calls that wait.
+  // The team is broken: fails the calls that wait for its derived teams.
   void FailWaiting(TeamId team, const schedule::FailureReport& why);
-  // Adds the calls that wait, as far as this node knows them.
+  // Adds the waiting calls of this node's ranks.
   void AppendStatus(schedule::DaemonStatus* status) const;
-  // Drops the rank's calls that wait, without events.
+  // Drops the waiting calls of a rank that leaves the team, without events.
   void MemberLeft(TeamId team, Rank rank);
+  // Drops the state of a team that has ended here. No call of it waits.
   void Forget(TeamId team);
 
  private:
   struct RankState {
     std::list<CallPost> waiting;
-    uint64_t failed = 0;  // attempts whose failure the rank has received
+    uint64_t failed = 0;  // number of failed attempts that have failed a call of the rank
   };
   struct Derived {
     TeamId id{0};  // 0: not prepared
     bool committed = false;
-    uint64_t failed = 0;          // attempts
-    schedule::FailureReport why;  // the last attempt's failure
+    uint64_t failed = 0;          // number of failed attempts
+    schedule::FailureReport why;  // failure of the last failed attempt
     uint64_t request = 0;         // number of the unanswered join; 0: none
     std::map<Rank, RankState> members;
 
@@ -86,9 +93,13 @@ class DerivedTeams {
   using Key = std::pair<TeamId, Family>;
 
   static Key KeyOf(const schedule::TeamLayout& layout) { return {layout.parent, layout.identity.family}; }
+  // Sends the join if calls wait, the team is not prepared, no join is unanswered and the planner is there. Fails the
+  // waiting calls if the planner is too old for derived teams.
   void Ask(const Key& key, Derived* derived);
-  // Counts attempts as failed until there are `failed`.
+  // Raises the number of failed attempts to `failed`; each of them fails one call of every rank. Does nothing if it is
+  // not higher than before.
   void Fail(const Key& key, Derived* derived, uint64_t failed, const schedule::FailureReport& why);
+  // Sends the failure of a call to the rank's client, if it is still there.
   void Notify(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
 
   const FormationParts* const parts_;

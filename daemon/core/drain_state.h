@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a daemon accepts new teams.
+// Records whether a daemon accepts new teams, and why not.
 #ifndef COPSE_DAEMON_CORE_DRAIN_STATE_H_
 #define COPSE_DAEMON_CORE_DRAIN_STATE_H_
 
@@ -10,17 +10,18 @@
 
 namespace copse::daemon {
 
-// A daemon accepts no new teams while an administrator drains it, and none from the time it stops. Thread-compatible.
+// A DrainState is set while an administrator drains the daemon, and from the time at which the daemon begins to stop.
+// Thread-compatible.
 class DrainState {
  public:
-  // Why the daemon accepts no new teams; empty: it accepts them.
+  // Returns why the daemon accepts no new teams; empty: it accepts them.
   std::string_view reason() const {
     if (!stop_reason_.empty()) return stop_reason_;
     return drained_ ? "drained by the administrator" : "";
   }
-  // The administrator's decision. Returns true if the drain begins now.
+  // Records the administrator's decision. Returns true if a drain begins with it.
   bool SetDrained(bool drained) { return !std::exchange(drained_, drained) && drained; }
-  // The daemon stops. Returns true if that begins now.
+  // Records that the daemon stops. Returns true the first time; later reasons are ignored.
   bool Stop(const std::string& why) {
     if (!stop_reason_.empty()) return false;
     stop_reason_ = why;
@@ -29,7 +30,7 @@ class DrainState {
 
  private:
   bool drained_ = false;
-  std::string stop_reason_;  // empty: it does not stop
+  std::string stop_reason_;  // empty: the daemon does not stop
 };
 
 }  // namespace copse::daemon

@@ -12,7 +12,7 @@
 
 namespace copse::daemon {
 
-// Sets an entry of `*counters` for each counter of `stats`, under its name: "engine.frames.sent".
+// Sets an entry of `*counters` for each counter of `stats`, under a name such as "engine.frames.sent".
 void AppendCounters(const emu::EngineStats& stats, std::map<std::string, uint64_t>* counters);
 
 }  // namespace copse::daemon

@@ -114,7 +114,7 @@ std::set<uint64_t> Formations::PreparedJoins() const {
 }
 
 void Formations::OnRegistered() {
-  // Members on nodes that were registered sooner may wait for these.
+  // Members on nodes that registered earlier may wait for these joins.
   for (const Join& join : std::exchange(given_up_, {})) {
     if (parts_->clock->Now() - join.given_up < parts_->options->formation_timeout) {
       Refuse(join, parts_->planner->MissingReport(parts_->options->node.name));
@@ -203,7 +203,7 @@ FailureReport Formations::ParentBroken(const Join& join, const FailureReport& wh
   return broken;
 }
 
-// A planner that has lost the team could not give the members the reason.
+// A planner that has lost the parent team could not send its reason to the members, so each node fails its own joins.
 void Formations::FailJoinsOf(TeamId parent, const FailureReport& why) {
   const std::set<uint64_t> prepared = PreparedJoins();
   for (auto it = joins_.begin(); it != joins_.end();) {

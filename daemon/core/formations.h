@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of this node that wait for their teams to be formed.
+// Keeps the requests of this node's ranks for teams until the teams are formed.
 #ifndef COPSE_DAEMON_CORE_FORMATIONS_H_
 #define COPSE_DAEMON_CORE_FORMATIONS_H_
 
@@ -28,7 +28,7 @@
 
 namespace copse::daemon {
 
-// Parts of the daemon that Formations and DerivedTeams use. All outlive them.
+// FormationParts are the parts of the daemon that Formations and DerivedTeams use. All must outlive both.
 struct FormationParts {
   const Clock* clock = nullptr;
   const CoreOptions* options = nullptr;
@@ -36,49 +36,55 @@ struct FormationParts {
   ClientTable* clients = nullptr;
 };
 
-// Formations holds the joins of this node: a rank's request to join a team, from CreateTeam until the team is formed or
-// fails. The planner answers joins with Prepare for a team; its commit or abort ends them. Each join ends with one
-// OnTeamReady or OnTeamFailed, unless its client detaches before. Thread-compatible.
+// Formations holds the joins of this node: the requests of ranks to join a team, from CreateTeam until the team is
+// formed or fails. The planner answers joins with Prepare for a team, whose commit or abort ends them. Each join ends
+// with one OnTeamReady or OnTeamFailed, unless the client cancels it or detaches before. Thread-compatible.
 class Formations {
  public:
-  // `*parts` and `*teams` outlive it.
+  // `*parts` and `*teams` must outlive this object.
   Formations(const FormationParts* parts, const TeamTable* teams) : parts_(parts), teams_(teams) {}
 
   // --- Clients ---
-  // `drained`: why this node accepts no new teams; empty: it accepts them.
+  // Adds a join. If it is refused, the client gets OnTeamFailed before this returns. `drained`: reason why this node
+  // accepts no new teams; empty: it accepts them.
   void Create(Client* client, const TeamRequest& request, std::string_view drained);
+  // Drops the client's join of that number, if there is one, without an event, and notifies the planner: `why`.
   void Cancel(ClientId client, uint64_t request, const std::string& why);
-  // The client is gone; `how` says in what way.
+  // Drops all joins of a client that has ended. `how` it ended is part of the reason for the other members.
   void CancelAll(ClientId client, const std::string& how);
 
   // --- The planner ---
-  // Sends the join of a derived team, and returns the number that it was given.
+  // Sends the join of a derived team, which is not kept here. Returns the request number given to it, unique among all
+  // joins of this daemon.
   uint64_t SendJoin(schedule::JoinTeam join);
-  // The planner has accepted this daemon: sends the unanswered joins again.
+  // The planner has accepted this daemon: sends the joins that no prepared team answers again, and refuses those given
+  // up meanwhile, for which members on other nodes may still wait.
   void OnRegistered();
-  // Fails the joins if the planner has been away for too long.
+  // Fails the joins that no prepared team answers, if the planner has been away for CoreOptions::planner_patience.
   void FailWithoutPlanner();
   bool empty() const { return joins_.empty(); }
 
   // --- Teams that are formed ---
-  // NOT_FOUND: a process whose join the team answers is gone. INVALID_ARGUMENT: its rank is on another node.
+  // Checks the joins that the team answers. NOT_FOUND: a join is gone with its process, or was canceled.
+  // INVALID_ARGUMENT: a rank is not on this node.
   absl::Status Check(const schedule::Prepare& prepare, NodeIndex self) const;
+  // The checked team is being prepared: from now on its decision ends these joins.
   void Prepared(const schedule::Prepare& prepare) { forming_[prepare.layout.id] = prepare.requests; }
-  // The team was refused here.
+  // This node has refused the team after Prepared. Its joins stay, until the planner's Abort names them.
   void Refused(TeamId team) { forming_.erase(team); }
-  // Its first epoch is committed: its ranks join, and their clients are notified. Returns a rank whose client is gone,
-  // if there is one: the team must break.
+  // The team's first epoch is committed: its ranks join it, and their clients get OnTeamReady. Later commits of the
+  // team do nothing. Returns a rank whose client is gone, if there is one: then the team must break.
   std::optional<Rank> Committed(Team* team);
-  // The planner has refused a client's join.
+  // The planner has refused a client's join. Does nothing if the join is gone.
   void FailJoin(uint64_t request, const schedule::FailureReport& why);
-  // Sends these joins again, which the planner does not have any more.
+  // Sends the joins again that still wait, since the planner has dropped them.
   void SendAgain(const std::set<uint64_t>& requests);
-  // Returns the joins that an aborted team was to answer.
+  // Forgets an aborted team, and returns the joins that it was to answer.
   std::set<uint64_t> TakeJoinsOf(TeamId team);
-  // `parent` is broken: fails the joins of teams that its ranks create from it.
+  // `parent` is broken: fails the joins of teams that its ranks create from it, except those of prepared teams.
   void FailJoinsOf(TeamId parent, const schedule::FailureReport& why);
-  // A neighbor or the planner may break a team before its commit has come. Fails the joins of such teams, and returns
-  // the teams.
+  // A neighbor or the planner may break a team before its commit has arrived. Fails the joins of such teams, and
+  // returns the teams, which the caller removes.
   std::vector<TeamId> FailBroken();
   bool AnyForming() const { return !forming_.empty(); }
 
@@ -96,10 +102,12 @@ class Formations {
 
   void Fail(const Join& join, const schedule::FailureReport& why);
   void SendJoinOf(uint64_t request, const Join& join);
-  // Notifies the planner, so that the other members need not wait for the formation's time-out.
+  // Sends the join and its cancellation, so that the other members need not wait for the formation's time-out.
   void Refuse(const Join& join, schedule::FailureReport why);
-  void GiveUp(Join join);  // the planner is missing
-  // The joins of prepared teams, which are decided with their team; Register names it.
+  // Fails the join for lack of a planner, and keeps it for the planner's return.
+  void GiveUp(Join join);
+  // Returns the joins of prepared teams. They are decided with their team, which Register names, so they are neither
+  // repeated nor failed on their own.
   std::set<uint64_t> PreparedJoins() const;
   bool LacksPlanner() const {
     return parts_->planner->IsMissing(parts_->clock->Now(), parts_->options->planner_patience);
@@ -110,7 +118,8 @@ class Formations {
   const TeamTable* const teams_;
   std::map<uint64_t, Join> joins_;                                    // by request number
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins by the prepared team that answers them
-  std::vector<Join> given_up_;  // the planner, once it is back, notifies other nodes
+  // Joins that failed for lack of a planner. The planner is informed when it is back, for the members on other nodes.
+  std::vector<Join> given_up_;
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;
 };

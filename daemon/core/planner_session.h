@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a daemon's registration with its planner.
+// Tracks the state of a daemon's registration with its planner.
 #ifndef COPSE_DAEMON_CORE_PLANNER_SESSION_H_
 #define COPSE_DAEMON_CORE_PLANNER_SESSION_H_
 
@@ -13,36 +13,41 @@
 
 namespace copse::daemon {
 
-// The stream to the planner. Messages sent while it is down are dropped: Register repeats everything.
+// PlannerLink is the stream to the planner. It drops messages that are sent while it is down: Register repeats what the
+// planner needs.
 class PlannerLink {
  public:
   virtual ~PlannerLink() = default;
   virtual void Send(const schedule::FromDaemon& message) = 0;
 };
 
-// A PlannerSession follows the stream to the planner: away, asked to register this daemon, or registered.
-// Thread-compatible; `*link` outlives it.
+// A PlannerSession follows the stream to the planner: the stream is down, or Register was sent, or this daemon is
+// registered. Thread-compatible; `*link` must outlive it.
 class PlannerSession {
  public:
   PlannerSession(PlannerLink* link, absl::Time now) : link_(link), lost_(now) {}
 
-  // The stream is up: sends `message`, with the highest term known.
+  // The stream is up: sends `message`, with the highest term that a planner has sent.
   void Up(schedule::Register message);
+  // The stream is down.
   void Down(absl::Time now);
-  // The planner's answer to Up.
+  // Handles the planner's answer to Register: it has accepted or refused this daemon.
   void OnRegistered(const schedule::Registered& message);
 
   bool registered() const { return state_ == State::kRegistered; }
-  // Whether the daemon is registered with a planner that has the feature.
-  bool Has(schedule::Feature feature) const { return registered() && features_.contains(feature); }
-  // Why the planner has refused this daemon; kNone: it has not refused it.
+  // Returns whether the daemon is registered with a planner that has the feature.
+  bool Has(schedule::Feature feature) const {
+    return registered() && (features_ >> static_cast<uint32_t>(feature) & 1) != 0;
+  }
+  // Returns why the planner's latest answer was a refusal; kNone: it was not.
   const schedule::FailureReport& refusal() const;
-  // Whether the daemon has been without a planner for `patience`.
+  // Returns whether the daemon is not registered, and the stream of its last registration ended `patience` or longer
+  // ago (without one, the daemon started then).
   bool IsMissing(absl::Time now, absl::Duration patience) const { return !registered() && now - lost_ >= patience; }
   // Returns the failure of teams that need the planner while it is missing. `node`: this node's name.
   schedule::FailureReport MissingReport(const std::string& node) const;
 
-  // Drops the message while there is no stream.
+  // Drops the message while the stream is down.
   void Send(const schedule::FromDaemon& message) {
     if (state_ != State::kAway) link_->Send(message);
   }
@@ -52,9 +57,9 @@ class PlannerSession {
 
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;              // end of the last registration
-  uint64_t term_ = 0;            // the highest one received
-  schedule::Features features_;  // the planner's
+  absl::Time lost_;        // end of the stream of the last registration; before the first one, the start
+  uint64_t term_ = 0;      // highest term received from a planner
+  uint64_t features_ = 0;  // features of the planner; bit n: Feature n
   // Allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };

@@ -7,8 +7,8 @@
 namespace copse::daemon {
 namespace {
 
-// In heartbeats: the time until all neighbors of a silent node have noticed it (the last heartbeat may have reached one
-// and not the next, and daemons look twice a heartbeat), and the wait for the planner's verdict.
+// Both are numbers of heartbeats: the time until all neighbors of a silent node have noticed the silence (the last
+// heartbeat may have reached some of them only, and daemons check twice a heartbeat), and the wait for the verdict.
 constexpr int kOthersNotice = 2;
 constexpr int kVerdictWait = 4;
 
@@ -55,7 +55,7 @@ std::vector<Incarnation> SilenceWatch::Weigh(absl::Time now, const Timeouts& tim
 }
 
 void SilenceWatch::Accuse(Incarnation peer, absl::Time now, const Timeouts& timeouts) {
-  // A node from which nothing came for that long may be about to fall silent, too.
+  // A neighbor without a frame in this time may be silent as well, and is not counted as living.
   const absl::Duration lately = std::max(timeouts.node_timeout / 2, kOthersNotice * timeouts.heartbeat);
   schedule::NeighbourSilent message{.neighbour = peer, .living = neighbours_->ReceivedSince(now - lately)};
   message.silent_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeouts.node_timeout));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides about neighbors that are silent, and about this daemon's own silence.
+// Decides whether a silent neighbor is lost, or this daemon itself was silent.
 #ifndef COPSE_DAEMON_CORE_SILENCE_WATCH_H_
 #define COPSE_DAEMON_CORE_SILENCE_WATCH_H_
 
@@ -17,9 +17,9 @@
 
 namespace copse::daemon {
 
-// A cut link looks the same from both ends. So a SilenceWatch reports a silent neighbor to the planner, which receives
-// from both nodes; its verdict comes as BreakTeam. Without a verdict in time, the silent neighbor is lost.
-// Thread-compatible; all pointers outlive it.
+// A cut link looks the same from both ends. So a SilenceWatch reports a silent neighbor to the planner, which has the
+// reports of all nodes; its verdict comes as BreakTeam. The silent neighbor is lost without a verdict in time, or at
+// once if there is no planner that knows such reports. Thread-compatible; all pointers must outlive it.
 class SilenceWatch {
  public:
   struct Timeouts {
@@ -29,16 +29,17 @@ class SilenceWatch {
   SilenceWatch(NeighbourTable* neighbours, PlannerSession* planner, const TeamTable* teams)
       : neighbours_(neighbours), planner_(planner), teams_(teams) {}
 
-  // This daemon did nothing for `gap`, until `now`: that time is not the neighbors' silence.
+  // This daemon did not run for `gap`, until `now`. If that is more than half the time-out, it is not counted as
+  // silence of the neighbors.
   void OnGap(absl::Duration gap, absl::Time now, absl::Duration node_timeout) {
-    if (gap + gap > node_timeout) AllowFor(gap, now);  // each turn of the loop comes here
+    if (gap + gap > node_timeout) AllowFor(gap, now);
   }
-  // Neighbors close the connection to a daemon that is silent for too long, and then it is not they that are lost.
-  // Returns how long this daemon stood still if they may have done so lately; else zero.
+  // Neighbors close the connection to a daemon that was silent for too long: then this daemon is the one that is lost.
+  // Returns the length of its last pause if neighbors may have noticed that and closed only now; else zero.
   absl::Duration GivenUpAfter(absl::Time now, const Timeouts& timeouts) const;
 
   // Reports neighbors that have become silent to the planner, and calls `lose` for each one without a verdict in time.
-  // Returns those that are unused since the planner's verdict, which has broken their teams.
+  // Returns those reported before that no team uses any more, usually because the verdict has broken their teams.
   std::vector<Incarnation> Weigh(absl::Time now, const Timeouts& timeouts, absl::FunctionRef<void(Incarnation)> lose);
 
  private:
@@ -49,8 +50,8 @@ class SilenceWatch {
   PlannerSession* const planner_;
   const TeamTable* const teams_;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbors that await a verdict, with the time of the report
-  absl::Duration stood_still_;                 // length of the last pause that neighbors may have taken for a loss
-  absl::Time went_on_ = absl::InfinitePast();
+  absl::Duration stood_still_;                 // length of this daemon's last long pause
+  absl::Time went_on_ = absl::InfinitePast();  // end of that pause
 };
 
 }  // namespace copse::daemon

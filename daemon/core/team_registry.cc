@@ -24,7 +24,7 @@ using schedule::FailureReport;
 
 namespace {
 
-// The newest are kept. Each has a team's whole layout, and one Register carries all of them.
+// Limit of the farewells; the newest are kept. Each has a team's whole layout, and every Register carries all of them.
 constexpr size_t kFarewellsMax = 64;
 
 }  // namespace
@@ -106,7 +106,7 @@ void TeamRegistry::CheckInvariants() const {
   for (const auto& [id, team] : teams_) {
     team->CheckInvariants();
     const bool derived = schedule::IsDerivedTeam(team->layout().identity);
-    CHECK(!derived || teams_.ParentOf(*team) != nullptr);  // they go together
+    CHECK(!derived || teams_.ParentOf(*team) != nullptr);  // a team and its derived teams are removed together
     for (const Rank rank : team->members().ranks()) {
       const std::optional<ClientId> client = team->members().ClientOf(rank);
       CHECK(!client || parts_.clients->Find(*client) != nullptr);
@@ -124,7 +124,7 @@ void TeamRegistry::Leave(Team* team, Rank rank) {
   derived_.MemberLeft(team->id(), rank);
   for (const TeamId id : derived_.Of(team->id())) teams_.Find(id)->Leave(rank);
   if (!team->Leave(rank)) return;
-  // To the planner this is also the end of all derived teams here.
+  // For the planner, LeaveTeam is also the end of all derived teams at this node.
   SayLeft(*team);
   for (const TeamId id : derived_.Of(team->id())) teams_.Remove(id);
   derived_.Forget(team->id());
@@ -168,12 +168,12 @@ void TeamRegistry::OnFormed(Team* team) {
                absl::StrCat("rank ", gone->value(), " on node ", node_name(),
                             " lost: its process went away while the team was formed"),
                FailureCause::kProcessDied, node_name(), *gone});
-  // None of the ranks that are gone is a member yet, so one Leave is enough; the team ends if it has no other member.
+  // The ranks that are gone have not joined the team, so one Leave is enough; the team ends if no rank has joined.
   Leave(team, *gone);
 }
 
 void TeamRegistry::RemoveBrokenFormations() {
-  if (!formations_.AnyForming()) return;  // each turn of the loop comes here
+  if (!formations_.AnyForming()) return;  // the usual case in DaemonCore::Progress
   for (const TeamId id : formations_.FailBroken()) {
     SayLeft(*teams_.Find(id));
     teams_.Remove(id);
@@ -182,7 +182,7 @@ void TeamRegistry::RemoveBrokenFormations() {
 
 void TeamRegistry::On(const schedule::Prepare& m) {
   Team* team = teams_.Find(m.layout.id);
-  if (team == nullptr && m.epoch != EpochId{1}) {  // a switch that crossed the leave of the last rank
+  if (team == nullptr && m.epoch != EpochId{1}) {  // an epoch switch that was sent before LeaveTeam arrived
     return parts_.planner->Send(
         schedule::PrepareReply{.team = m.layout.id,
                                .epoch = m.epoch,
@@ -250,14 +250,14 @@ absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) 
   });
   if (self == layout.nodes.end()) return absl::InvalidArgumentError("team layout does not name this daemon");
   const NodeIndex index(static_cast<uint32_t>(self - layout.nodes.begin()));
-  // The members of a derived team are those of its parent.
+  // A derived team answers no joins of clients, since its members are those of its parent.
   if (!schedule::IsDerivedTeam(layout.identity)) RETURN_IF_ERROR(formations_.Check(m, index));
   return index;
 }
 
 void TeamRegistry::On(const schedule::Commit& m) {
   Team* team = teams_.Find(m.team);
-  if (team == nullptr || team->broken()) return;  // RemoveBrokenFormations notifies the ranks that wait for it
+  if (team == nullptr || team->broken()) return;  // RemoveBrokenFormations fails the joins of a broken new team
   const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
   if (!committed.ok()) {
     COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
@@ -284,7 +284,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
     const schedule::TeamLayout layout = team->layout();
     teams_.Remove(m.team);
     if (schedule::IsDerivedTeam(layout.identity)) derived_.Dropped(layout);
-    // A restarted planner aborts teams that it does not know without an answer to these ranks: they join again.
+    // A restarted planner aborts teams that it does not know, and names no joins: those of the team are sent again.
     again.merge(formations_.TakeJoinsOf(m.team));
   }
   formations_.SendAgain(again);
@@ -294,7 +294,7 @@ void TeamRegistry::On(const schedule::BreakTeam& m) {
   if (Team* team = teams_.Find(m.team)) team->Break(m.why);
 }
 
-// A team ends here when its last member here leaves.
+// Only forgets the farewell: a team that still has members here ends when the last of them leaves.
 void TeamRegistry::On(const schedule::EndTeam& m) {
   std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout.id == m.team; });
 }
@@ -314,7 +314,7 @@ void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   const bool was_ready = team->ready();
   const EpochId before = team->epoch();
   team->OnPeerMessage(from, message);
-  // A neighbor had the planner's decision; the planner may have lost it.
+  // The epoch was committed by a neighbor's answer; the planner may not know that its decision has arrived here.
   if (team->epoch() != before) parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
   if (!was_ready && team->ready()) OnFormed(team);
 }

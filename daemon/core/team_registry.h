@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of this node's teams: prepared and committed as the planner decides, used and left by their ranks, broken.
+// Manages the life of this node's teams: the planner's decisions prepare and commit them, ranks post calls and leave,
+// and failures break them.
 #ifndef COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
 #define COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
 
@@ -26,15 +27,15 @@
 
 namespace copse::daemon {
 
-// Parts of the daemon that a TeamRegistry uses. All outlive it.
+// RegistryParts are the parts of the daemon that a TeamRegistry uses. All must outlive it.
 struct RegistryParts : FormationParts {
   emu::Engine* engine = nullptr;
   TeamHost* host = nullptr;
   const DrainState* drain = nullptr;
 };
 
-// A TeamRegistry keeps a team and its derived teams together: they break together, and end when the last rank here
-// leaves. Thread-compatible.
+// A TeamRegistry owns the teams of this node. It keeps a team and its derived teams together: they break together, and
+// end when the last rank here leaves. Thread-compatible.
 class TeamRegistry {
  public:
   explicit TeamRegistry(const RegistryParts& parts);
@@ -46,9 +47,9 @@ class TeamRegistry {
   const DerivedTeams& derived_teams() const { return derived_; }
 
   // --- The planner ---
-  // The teams here, as Register has them.
+  // Returns the teams for Register: those in the table, and broken ones that all ranks here have left.
   std::vector<schedule::RunningTeam> RunningTeams() const;
-  // The planner has accepted this daemon.
+  // The planner has accepted this daemon: breaks the teams that it has ended meanwhile, and repeats the joins.
   void OnRegistered(const schedule::Registered& m);
   void OnPlannerDown() { derived_.PlannerLost(); }
   void On(const schedule::Prepare& m);
@@ -58,22 +59,26 @@ class TeamRegistry {
   void On(const schedule::EndTeam& m);
 
   // --- Ranks of this node ---
-  // `post` was validated. It gets exactly one event.
+  // `post` was validated. It gets exactly one event, unless the rank leaves before.
   void Post(const Membership& membership, CallPost&& post);
-  // Whether the rank has a call in flight in the team or in one of its derived teams.
+  // Returns whether the rank has a call in flight, or waiting to start, in the team or in a derived team of it.
   bool HasCallInFlight(const Team& team, Rank rank) const;
-  // The rank leaves the team and its derived teams, which end here with the last rank.
+  // The rank leaves the team, which is not a derived one, and its derived teams. If no rank is left here, they are all
+  // removed, and `*team` is gone.
   void Leave(Team* team, Rank rank);
-  bool Idle() const;  // no call in flight
+  // Returns whether no call of any team is in flight or waits to start.
+  bool Idle() const;
 
   // --- Neighbors ---
+  // Ignores messages about teams that are not here.
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
-  // A call of the team has waited for long: compares calls of all classes with its neighbors.
+  // A call of the team has waited for long: starts the comparison of calls of all collective classes with neighbors.
   void CompareCalls(const Team& team) const;
 
   // --- The end ---
+  // The team has just broken: notifies the planner, and breaks the parent or the derived teams, too.
   void OnBroken(TeamId id, const schedule::FailureReport& why);
-  // Removes teams that have broken before they were formed.
+  // Removes teams that broke before they were formed. Must not be called from within a function of a team.
   void RemoveBrokenFormations();
 
   void AppendStatus(schedule::DaemonStatus* status) const;
@@ -81,13 +86,18 @@ class TeamRegistry {
   void CheckInvariants() const;
 
  private:
-  Team* Add(const schedule::Prepare& m);  // null: it was refused, and the planner was notified
+  // Adds the team of a first Prepare. Returns null after it has refused the team and notified the planner.
+  Team* Add(const schedule::Prepare& m);
   void Refuse(const schedule::Prepare& m, schedule::FailureReport why);
-  // Returns this node's place in a new team, or why it cannot be in it. NOT_FOUND: a member of it is gone.
+  // Returns this node's index in a new team. NOT_FOUND: a rank's process is gone. INVALID_ARGUMENT: the layout is not
+  // valid.
   absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
-  // The team's first epoch is committed, by the planner's message or a neighbor's.
+  // An epoch of the team was committed, by the planner's message or a neighbor's. If it is the first one, the ranks
+  // here join the team.
   void OnFormed(Team* team);
-  static schedule::RunningTeam Describe(const Team& team);  // without its plans
+  // Returns the team as Register names it, without its plans.
+  static schedule::RunningTeam Describe(const Team& team);
+  // Notifies the planner that no rank here is left, and keeps a broken team among the farewells.
   void SayLeft(const Team& team);
   const std::string& node_name() const { return parts_.options->node.name; }
 
@@ -96,8 +106,8 @@ class TeamRegistry {
   Formations formations_;
   DerivedTeams derived_;
   CallOrder order_;
-  // Broken teams that all ranks here have left, until the planner ends them: messages on a stream that was cut are
-  // lost, and ranks elsewhere may wait for the planner's reason.
+  // Broken teams that all ranks here have left, until the planner ends them. Register repeats them, since messages on a
+  // stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
   std::vector<schedule::RunningTeam> farewells_;
 };
 

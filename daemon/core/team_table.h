@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teams of a daemon, derived ones among them.
+// Holds the teams of a daemon, including the derived ones.
 #ifndef COPSE_DAEMON_CORE_TEAM_TABLE_H_
 #define COPSE_DAEMON_CORE_TEAM_TABLE_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::daemon {
 
-// A TeamTable owns teams, and the list of those that have events of the engine to handle. Thread-compatible.
+// A TeamTable owns the teams, and the list of those that have engine events to handle. Thread-compatible.
 class TeamTable {
  public:
   using Teams = std::map<TeamId, std::unique_ptr<Team>>;
@@ -27,16 +27,16 @@ class TeamTable {
   Team* ParentOf(const Team& team) const {
     return schedule::IsDerivedTeam(team.layout().identity) ? Find(team.layout().parent) : nullptr;
   }
-  // The table has no team of this id.
+  // Requires that the table has no team with this id.
   Team* Add(std::unique_ptr<Team> team) {
     const TeamId id = team->id();
     return teams_.emplace(id, std::move(team)).first->second.get();
   }
   void Remove(TeamId id) { teams_.erase(id); }
 
-  // The list on which new teams are marked.
+  // Returns the list that a new team is constructed with.
   ReadyTeams* ready() { return &ready_; }
-  // Handles the events of all marked teams. Returns true if there were any.
+  // Handles the events of all marked teams. Returns true if any team was marked. Must not be called from a team's Pump.
   bool Pump() {
     return ready_.HandleAll([](Team* team) { team->Pump(); });
   }
@@ -47,7 +47,7 @@ class TeamTable {
   bool empty() const { return teams_.empty(); }
 
  private:
-  ReadyTeams ready_;  // outlives the teams, which mark themselves
+  ReadyTeams ready_;  // destroyed after the teams, which mark themselves on it
   Teams teams_;
 };
 

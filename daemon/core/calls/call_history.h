@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that the ranks of one node have made in a team and its derived teams.
+// Records the calls that the ranks of one node have made in a team and its derived teams.
 #ifndef COPSE_DAEMON_CORE_CALLS_CALL_HISTORY_H_
 #define COPSE_DAEMON_CORE_CALLS_CALL_HISTORY_H_
 
@@ -16,35 +16,39 @@
 
 namespace copse::daemon {
 
-// A team and its derived teams number their calls apart, so a rank in a gather and one in an alltoall could each wait
-// for ever in calls with the same number. All ranks make the calls of all classes in one order, which a CallHistory
-// numbers: different calls under one number are a mistake of the program. Thread-compatible.
+// A team and its derived teams number their calls separately, so a rank in a gather and one in an alltoall could each
+// wait forever in a call that the other makes later. But all ranks must make the calls of all collective classes in the
+// same order. A CallHistory numbers the calls in that order: different calls with one number are an error of the
+// program. Thread-compatible.
 class CallHistory {
  public:
-  // The newest calls that have begun are kept, so many.
+  // Number of the newest calls that are kept.
   static constexpr uint32_t kCallsMax = 64;
 
-  // Hashes of the arguments of consecutive calls; `first` is the first one's number.
+  // A Summary has the hashes of the arguments of consecutive calls, from call number `first` on.
   struct Summary {
     uint64_t first = 0;
     std::vector<uint16_t> hashes;
   };
 
-  // Records the rank's next call. Returns another rank's call of the same number if it is different.
+  // Records the rank's next call. Returns the call of that number which another rank here made first, if it is still
+  // kept and its arguments differ.
   std::optional<RankArguments> Note(Rank rank, const CallArguments& arguments);
-  // The number of the last call that Note recorded.
+  // Returns the number of the last call that Note recorded.
   uint64_t noted() const { return noted_; }
-  // Null: it has not begun, or is not kept any more.
+  // Returns null if no rank here has made the call, or if it is not kept any more.
   const RankArguments* Find(uint64_t number) const;
+  // Returns the hashes of all calls that are kept.
   Summary Summarize() const;
-  // Returns the number of the first of another node's calls that is different here.
+  // Compares another node's calls, from number `first` on, with those that are kept here. Returns the number of the
+  // first one with another hash.
   std::optional<uint64_t> FirstDifference(uint64_t first, absl::Span<const uint16_t> hashes) const;
 
  private:
-  std::vector<std::pair<Rank, uint64_t>> next_;  // by rank, ascending: the number of its next call
-  uint64_t begun_ = 0;                           // calls below this have begun
+  std::vector<std::pair<Rank, uint64_t>> next_;  // number of each rank's next call, ascending by rank
+  uint64_t begun_ = 0;                           // number of calls that at least one rank here has made
   uint64_t noted_ = 0;
-  std::vector<RankArguments> calls_;  // by number modulo kCallsMax; grows to that
+  std::vector<RankArguments> calls_;  // by number modulo kCallsMax; grows up to kCallsMax entries
 };
 
 }  // namespace copse::daemon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The record of a team's call at one node, kept while the call runs and for a while after.
+// Records the calls of a team at one node, while they run and for a while after.
 #ifndef COPSE_DAEMON_CORE_CALLS_CALL_RECORD_H_
 #define COPSE_DAEMON_CORE_CALLS_CALL_RECORD_H_
 
@@ -20,23 +20,25 @@ namespace copse::daemon {
 class LongCall;
 struct CallPost;
 
-// The arguments that one rank gave for a call.
+// RankArguments are the arguments that one rank gave for a call.
 struct RankArguments {
   Rank rank{0};
   CallArguments arguments;
 };
 
-// Returns the failure of call `call`, for which two ranks gave different arguments; the nodes are those of the ranks.
+// Returns the failure of call number `call`, for which rank `a` on `node_a` and rank `b` on `node_b` gave different
+// arguments.
 schedule::FailureReport MismatchReport(uint64_t call, const RankArguments& a, std::string_view node_a,
                                        const RankArguments& b, std::string_view node_b);
 
-// A call of a team at this node. Its arguments are those of the first rank here; all other ranks gave the same.
+// A CallRecord is one call of a team at this node, or one chunk of a long call. Its arguments are those of the first
+// rank here to join; other ranks join only with equal ones.
 struct CallRecord {
   enum class State : uint8_t { kInFlight, kOver };
   struct Member {
     enum class State : uint8_t { kAway, kPosted, kNotified };
     State state = State::kAway;
-    uint64_t value = 0;  // comes back in the rank's event
+    uint64_t value = 0;  // CallPost::value, returned in the rank's event
     absl::Time posted;
   };
 
@@ -44,32 +46,34 @@ struct CallRecord {
   bool node_done = false;
   bool failed = false;  // for at least one rank here
   CallSeq sequence{0};
-  uint32_t chunk = 0;  // index in the long call; 0 where there is none
+  uint32_t chunk = 0;  // index within the long call; 0 if there is none
   uint32_t ranks_posted = 0;
   uint32_t ranks_notified = 0;
-  RankArguments first;            // the first rank here
-  LongCall* long_call = nullptr;  // the call is a chunk of it; null: of none
+  RankArguments first;            // first rank here to join, and its arguments
+  LongCall* long_call = nullptr;  // call of which this is a chunk; null: none
   absl::Time started;
-  absl::Time probed;                       // time of the last comparison of arguments with the neighbors
+  absl::Time probed;                       // time of the last SendArguments to the neighbors; at first, the start
   absl::InlinedVector<Member, 1> members;  // by local index; mostly one
 
   const CallArguments& arguments() const { return first.arguments; }
-  // The call's number as the ranks have it: that of its first chunk.
+  // Returns the number that the ranks know for the call: that of its first chunk.
   CallSeq call() const { return CallSeq(sequence.value() - chunk); }
   bool waits_for(uint32_t local) const { return members[local].state == Member::State::kPosted; }
   bool all_posted() const { return ranks_posted == members.size(); }
   bool done() const { return node_done && ranks_notified == members.size(); }
 
+  // The rank joins the call; each rank may join once.
   void Post(uint32_t local, const CallPost& post);
+  // The rank, which has joined, receives its event.
   void Notified(uint32_t local, bool rank_failed);
-  // The times of the first and the last post here, in whatever order the ranks joined.
+  // Return the times of the first and the last post here, in whatever order the ranks joined. Require all_posted().
   absl::Time first_posted() const;
   absl::Time last_posted() const;
 };
 
-// CallRecords holds the calls of one epoch: those in flight, and each one that has ended until the number two windows
-// later takes its place. A neighbor is at most a window behind or ahead, so it asks about no older call. A record is
-// allocated at its first use and then reused. Thread-compatible.
+// CallRecords holds the calls of one epoch: those in flight, and each one that has ended until the call two windows
+// later takes its place. A neighbor is at most a window behind or ahead, so its messages concern no older call. A
+// record is allocated at its first use and then reused. Thread-compatible.
 //
 // Invariants: a record in flight is never replaced, since its number is less than a window behind the newest; Find
 // knows the last `2 * window` numbers only.
@@ -78,13 +82,16 @@ class CallRecords {
   // `window`: a power of two.
   CallRecords(uint32_t window, uint32_t local_ranks) : place_mask_(2 * window - 1), local_ranks_(local_ranks) {}
 
-  // Adds a call, which is in flight; Find(sequence) was null.
+  // Adds a call in flight, which no rank has joined. Requires that Find(sequence) is null.
   CallRecord* Begin(CallSeq sequence, uint32_t chunk, const RankArguments& first, LongCall* long_call, absl::Time now);
-  // Null: it has not begun, or is not kept any more.
+  // Returns null if the call has not begun here, or is not kept any more.
   CallRecord* Find(CallSeq sequence) const;
+  // Returns null also if the call has ended.
   CallRecord* FindInFlight(CallSeq sequence) const;
-  std::vector<CallRecord*> InFlight() const;  // by sequence
+  // Returns the calls in flight, ascending by number.
+  std::vector<CallRecord*> InFlight() const;
   bool HasCallInFlight() const { return in_flight_ > 0; }
+  // Ends a call in flight that is done(). Find still returns it.
   void End(CallRecord* record);
 
   // Dies if an invariant does not hold.

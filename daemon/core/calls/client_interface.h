@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls and events between a client and the daemon's core; shared memory or the simulator carries them.
+// Defines the calls and events that clients and the daemon's core exchange, through shared memory or the simulator.
 #ifndef COPSE_DAEMON_CORE_CALLS_CLIENT_INTERFACE_H_
 #define COPSE_DAEMON_CORE_CALLS_CLIENT_INTERFACE_H_
 
@@ -19,28 +19,29 @@ namespace copse::daemon {
 // Limit of an inline contribution, in bytes.
 inline constexpr uint32_t kInlineBytesMax = 64;
 
-// A client of this daemon: one attached process. Numbers are not reused.
+// A ClientId identifies a client of this daemon, which is one attached process. Numbers are not reused.
 using ClientId = uint64_t;
 
 struct ClientHello {
   uint32_t uid = 0;  // from the kernel
-  int64_t pid = 0;   // likewise
+  int64_t pid = 0;   // from the kernel
   std::string job;
   uint32_t eq_entries = 256;
   uint32_t dq_entries = 256;
 };
 
-// A call as one rank posts it, from the client's submission queue until the engine has it. It was copied out of the
-// client's memory and checked.
+// A CallPost is a call as one rank has posted it in the client's submission queue. It was copied out of the client's
+// memory and checked (collectives/call_check.h).
 struct CallPost {
   uint32_t team = 0;  // handle
   CallArguments arguments;
-  // The buffers: contribution and result. Either is null if it is unused or empty. They stay mapped until the event.
+  // The buffers of the contribution and the result. Either is null if it is unused or empty. They stay mapped until the
+  // event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
-  uint64_t send_bytes = 0;     // mapped at `send`; at least the message if the buffer is used
-  uint64_t receive_bytes = 0;  // mapped at `receive`, likewise
-  // If set, the contribution is the first `send_bytes` of `inline_data`, and `send` has no meaning.
+  uint64_t send_bytes = 0;     // bytes mapped at `send`: at least the message if the buffer is used
+  uint64_t receive_bytes = 0;  // bytes mapped at `receive`: at least the message if the buffer is used
+  // If set, the contribution is the first `send_bytes` bytes of `inline_data`, and `send` is ignored.
   bool send_is_inline = false;
   std::array<uint8_t, kInlineBytesMax> inline_data{};
   // The offset and size of each rank's block in `send` and `receive`, for buffers of blocks that are not all equal:
@@ -50,11 +51,11 @@ struct CallPost {
   // only the sizes matter. The lists are shared, since all chunks of the call use them.
   std::shared_ptr<const BlockList> send_blocks;
   std::shared_ptr<const BlockList> receive_blocks;
-  // The call begins only while at most so many of the rank's calls of this team, with it, are under way; 0: no limit.
-  // Such limits make a schedule: the first calls have the network, the next ones wait (Li et al., T-NBC: priorities).
-  // Later calls of the rank wait behind it. Calls of another collective class do not count.
+  // The call starts only when at most this many of the rank's calls in this team, including this one, are in flight;
+  // 0: no limit. Such limits give the network to the first calls, while the next ones wait (Li et al., T-NBC:
+  // priorities). Later calls of the rank wait behind it. Calls of another collective class are not counted.
   uint32_t under_way_max = 0;
-  uint64_t value = 0;  // comes back in the event
+  uint64_t value = 0;  // returned in the event
   absl::Time posted;   // set by the core when the team accepts the call
 };
 
@@ -64,7 +65,8 @@ struct ClientEvent {
   schedule::FailureReport failure;  // kNone: success
 };
 
-// Receives a client's events. The core calls it from within its own calls, on its thread; it must not call back.
+// A ClientSink receives a client's events. The core calls it from within its own functions, on its thread; a sink must
+// not call the core.
 class ClientSink {
  public:
   virtual ~ClientSink() = default;
@@ -72,11 +74,12 @@ class ClientSink {
   virtual void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) = 0;
   virtual void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) = 0;
   virtual void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) = 0;
-  virtual void OnClosing(const std::string& why) = 0;  // the daemon drains
+  // The daemon accepts no new teams from now on: `why`.
+  virtual void OnClosing(const std::string& why) = 0;
 };
 
 struct TeamRequest {
-  uint64_t request = 0;  // the client's own number
+  uint64_t request = 0;  // client's number for the request, repeated in the answer
   uint32_t parent = 0;   // handle; 0: none
   uint64_t nonce = 0;
   std::string name;

@@ -139,7 +139,7 @@ void Instruments::AppendCounters(std::map<std::string, uint64_t>* counters) cons
   for (size_t collective = 0; collective < ended_.size(); ++collective) {
     const std::string prefix =
         absl::StrCat("calls.", AbslView(CollectiveName(static_cast<Collective>(collective))), ".");
-    // Collectives that every program uses have a counter even at 0.
+    // The common collectives, which most programs use, have a counter even if it is 0.
     if (collective < kCommonCollectiveCount || ended_[collective][0] > 0) {
       (*counters)[prefix + "ok"] = ended_[collective][0];
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements of a daemon's calls: latencies, results, and the trace.
+// Measures a daemon's calls: latencies, results, and the trace.
 #ifndef COPSE_DAEMON_CORE_CALLS_INSTRUMENTS_H_
 #define COPSE_DAEMON_CORE_CALLS_INSTRUMENTS_H_
 
@@ -22,16 +22,18 @@
 
 namespace copse::daemon {
 
-// Histograms of latencies by collective, size class and part of a call. Those of a class, 8 KB, are allocated when its
-// first call ends; there are at most kCollectiveCount * kSizeClasses. Thread-compatible.
+// CallLatencies holds histograms of latencies by collective, size class and part of a call. The histograms of one class
+// of a collective, 8 KB, are allocated with its first value. Thread-compatible.
 class CallLatencies {
  public:
-  // Class 0: no bytes; class k: [2^(k-1), 2^k). The last class has all longer calls, too.
+  // Number of size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes, and the last class
+  // also all longer ones.
   static constexpr uint32_t kSizeClasses = 32;
   static uint32_t ClassOf(uint64_t bytes);
 
+  // A barrier counts as a call of no bytes, and a negative duration as 0.
   void Record(Collective collective, uint64_t bytes, schedule::CallPart part, absl::Duration took);
-  // Rows are ordered by collective, class and part. Parts without a value have none.
+  // Returns the histograms that have a value, ordered by collective, class and part.
   std::vector<schedule::LatencyStatus> Rows() const;
 
  private:
@@ -39,32 +41,35 @@ class CallLatencies {
   std::array<std::array<std::unique_ptr<Parts>, kSizeClasses>, kCollectiveCount> classes_;
 };
 
-// Instruments serve one core and outlive it. Nodes of the simulator have none unless a test sets them.
-// Thread-compatible.
+// Instruments measure the calls of one core, which they must outlive. Nodes of the simulator have none unless a test
+// sets them. Thread-compatible.
 class Instruments {
  public:
-  // `trace_records`: the ring's size; 0: no trace. `*clock` outlives it.
+  // `trace_records`: number of records that the trace keeps, rounded up to a power of two and at most
+  // TraceRing::kRecordsMax; 0: no trace. `*clock` must outlive this object.
   Instruments(const Clock* clock, uint32_t trace_records);
 
   CallLatencies& latencies() { return latencies_; }
   const CallLatencies& latencies() const { return latencies_; }
-  emu::TraceRing* trace() const { return trace_.get(); }  // null: off
+  // Returns null if there is no trace.
+  emu::TraceRing* trace() const { return trace_.get(); }
 
   // --- Events of a call ---
   void CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                   absl::Time now);
   void CallJoined(TeamId team, CallSeq sequence, bool first, bool last, const CallArguments& arguments);
-  // A rank was notified of the end; kNone: success.
+  // A rank is notified that its call has ended; kNone: with success.
   void CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                  schedule::Failure failure);
   void CallOver(TeamId team, CallSeq sequence);
   void EpochSwitched(TeamId team, EpochId epoch, CallSeq first_call);
   void TeamBroken(TeamId team, schedule::Failure failure);
   void ClientWoken(ClientId client);
-  // A post was refused before it had a number.
+  // A call ended with a failure before it had a number in a team.
   void PostRefused() { ++posts_refused_; }
 
-  // Adds calls.COLLECTIVE.ok, calls.COLLECTIVE.FAILURE for failures that occurred, calls.refused, clients.woken.
+  // Sets calls.COLLECTIVE.ok, for common collectives even if it is 0; calls.COLLECTIVE.FAILURE for failures that
+  // occurred; calls.refused; and clients.woken.
   void AppendCounters(std::map<std::string, uint64_t>* counters) const;
 
  private:
@@ -76,10 +81,11 @@ class Instruments {
   uint64_t clients_woken_ = 0;
 };
 
-// Answers `query`. `instruments` may be null: the trace is off.
+// Returns the reply to `query`, with as many records as it asks for, but at most kTracePieceRecordsMax. `instruments`
+// may be null: there is no trace.
 schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now);
 
-// Returns a name such as "member_lost".
+// Returns a name such as "member_lost"; "ok" for kNone, "unknown" for other numbers than Failure's.
 std::string_view FailureName(schedule::Failure failure);
 
 }  // namespace copse::daemon

@@ -17,11 +17,12 @@ namespace {
 
 // Time from a request to the next.
 constexpr absl::Duration kAskAgain = absl::Seconds(2);
-// A daemon that does not answer so many requests has lost its half, or is too old to know them.
+// A daemon that does not answer this many requests has lost its end of the connection, or is too old to know them.
 constexpr int kQuestionsMax = 5;
-// Limit for the peer's request at the side that waits for it: the peer may have no connection any more.
+// Time for which the side with the higher incarnation waits for a request before it sends one: the peer may have lost
+// its end of the connection.
 constexpr absl::Duration kUnasked = absl::Seconds(20);
-// Limit for which frames wait for a reply.
+// Longest time for which frames wait for a reply.
 constexpr absl::Duration kHoldMax = absl::Seconds(5);
 
 }  // namespace
@@ -148,7 +149,7 @@ void Connections::OnFrame(absl::Span<const uint8_t> frame) {
   if (!TakeMessage(frame)) sink_->OnFrame(frame);
 }
 
-// Requests and replies are control messages, which no sink takes at once.
+// Requests and replies need no check here: the engine takes no control frames in TakeFrame, so they come to OnFrame.
 bool Connections::TakeFrame(absl::Span<const uint8_t> frame) { return sink_->TakeFrame(frame); }
 
 bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
@@ -179,7 +180,7 @@ void Connections::OnAsk(Incarnation peer, const CloseRequestMessage& message) {
   Connection* const connection = &it->second;
   const bool agreed = connection->state == State::kIdle || connection->state == State::kAgreed;
   const bool said = SendMessage(peer, CloseReplyMessage{.number = message.number, .agreed = agreed});
-  // Not every network reports that the peer has closed its end while this one is open.
+  // Tick closes this end after a while, since not every network reports that the peer has closed its end.
   if (agreed && said) SetState(connection, State::kAgreed, clock_->Now() + kAskAgain);
 }
 
@@ -187,7 +188,7 @@ void Connections::OnAnswer(Incarnation peer, const CloseReplyMessage& message) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
   Connection* const connection = &it->second;
-  if (message.number != connection->number) return;  // a newer request is under way
+  if (message.number != connection->number) return;  // the reply to an older request
   const bool held = connection->state == State::kHeld;
   if (!held && connection->state != State::kAsked) return;
   if (!message.agreed) {
@@ -203,7 +204,7 @@ void Connections::OnPeerDown(Incarnation peer, const absl::Status& why) {
   const auto it = connections_.find(peer);
   if (it == connections_.end() || it->second.state == State::kUsed) return sink_->OnPeerDown(peer, why);
   if (it->second.state == State::kHeld) {
-    // The peer has agreed and closed. If it is dead, the new connection fails, too.
+    // The peer has probably agreed and closed. If it is lost instead, the new connection fails, too.
     const absl::Status connected = Reconnect(peer, &it->second);
     if (!connected.ok()) sink_->OnPeerDown(peer, connected);
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections between daemons, which close by agreement.
+// Keeps the connections between daemons, and closes those that neither side uses, by agreement.
 #ifndef COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 #define COPSE_DAEMON_CORE_PEERS_CONNECTIONS_H_
 
@@ -21,20 +21,23 @@ namespace copse::daemon {
 
 // Connections is the Transport between engine and network that closes connections which neither side uses.
 //
-// A close at one side is a reset at the other, and a reset is evidence of death. So one of the two daemons, the one
-// with the lower incarnation, sends a request before it closes (the other one only if it receives none for long), and
-// closes only if the peer does not use the connection either (docs/reference/packets.md). A daemon that has agreed and
-// needs the connection again connects anew; a daemon that has sent a request and needs it again holds its frames back
-// until the reply. Thread-compatible: only the core's thread calls it. `*clock` and `*network` outlive it.
+// A close at one side is a reset at the other, and a reset counts as the loss of the node. So one of the two daemons,
+// the one with the lower incarnation, sends a request before it closes (the other one only if it receives none for
+// long), and closes once the peer, which does not use the connection either, agrees, or does not answer several
+// requests (docs/reference/packets.md). A daemon that has agreed and needs the connection again connects anew; a daemon
+// that has sent a request and needs the connection again holds its frames back until the reply. Thread-compatible: only
+// the core's thread calls it. `*clock` and `*network` must outlive it.
 class Connections final : public emu::Transport, private emu::TransportSink {
  public:
   Connections(const Clock* clock, emu::Transport* network, Incarnation self)
       : clock_(clock), network_(network), self_(self) {}
 
-  // The engine does not use the connection any more, until Connect. It closes once the peer agrees.
+  // The connection is not used any more, until Connect. Starts the agreement about its end.
   void Release(Incarnation peer);
-  // Repeats requests, and gives up on them. The core calls it every few hundred milliseconds while `waiting`.
+  // Sends requests that are due, and closes connections whose wait is over. The core calls it every few hundred
+  // milliseconds while waiting().
   void Tick();
+  // Returns whether a connection waits for a time at which Tick must act.
   bool waiting() const;
   size_t size() const { return connections_.size(); }
 
@@ -48,17 +51,17 @@ class Connections final : public emu::Transport, private emu::TransportSink {
  private:
   enum class State : uint8_t {
     kUsed,
-    kIdle,    // unused: waits for the peer's request, or to send one
-    kAsked,   // waits for the reply
-    kHeld,    // waits for the reply, and is needed again: frames wait, too
-    kAgreed,  // the peer will close it, or has closed it
+    kIdle,    // unused: waits for the peer's request, or for the time to send one
+    kAsked,   // unused: waits for the reply to a request
+    kHeld,    // used again while the reply is outstanding: frames wait for it, too
+    kAgreed,  // unused: the peer may close it at any time, or has closed it
   };
   struct Connection {
     std::string worker_address;
     State state = State::kUsed;
-    uint64_t number = 0;                      // the last request's
-    int unanswered = 0;                       // requests
-    absl::Time due = absl::InfiniteFuture();  // for the next request, or the end of a wait
+    uint64_t number = 0;                      // number of the last request
+    int unanswered = 0;                       // number of requests since the last reply
+    absl::Time due = absl::InfiniteFuture();  // time at which Tick sends a request or ends the state
   };
 
   // --- emu::TransportSink ---
@@ -78,10 +81,10 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   const Clock* const clock_;
   emu::Transport* const network_;
   const Incarnation self_;
-  emu::TransportSink* sink_ = nullptr;  // during Progress
+  emu::TransportSink* sink_ = nullptr;  // set during Progress
   std::map<Incarnation, Connection> connections_;
   uint64_t next_number_ = 1;
-  size_t held_ = 0;  // connections in kHeld
+  size_t held_ = 0;  // number of connections in kHeld
 };
 
 }  // namespace copse::daemon

@@ -8,7 +8,7 @@
 namespace copse::daemon {
 namespace {
 
-// A connection without users is kept for so long: the last messages must leave, and teams come and go.
+// Time for which an unused connection is kept: the last messages must leave, and a new team may use it again.
 constexpr absl::Duration kLinger = absl::Seconds(2);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons that share an edge with this one: connections, heartbeats, silence.
+// Tracks the daemons that share an edge with this one: their connections, heartbeats and silence.
 #ifndef COPSE_DAEMON_CORE_PEERS_NEIGHBOURS_H_
 #define COPSE_DAEMON_CORE_PEERS_NEIGHBOURS_H_
 
@@ -17,34 +17,37 @@
 
 namespace copse::daemon {
 
-// A NeighbourTable connects to a neighbor on its first Acquire and disconnects a while after the last Release, so that
-// the last messages still leave. Thread-compatible; the core owns it. `*connections` outlives it.
+// A NeighbourTable connects to a neighbor on its first Acquire, and gives up the connection a while after the last
+// Release, so that the last messages still leave. Thread-compatible; the core owns it. `*connections` must outlive it.
 class NeighbourTable {
  public:
   explicit NeighbourTable(Connections* connections) : connections_(connections) {}
 
-  // Each Acquire is matched by one Release. An error is the transport's.
+  // Each Acquire that succeeds must be matched by one Release. Errors are the transport's.
   absl::Status Acquire(const schedule::TeamNode& node, absl::Time now);
   void Release(Incarnation peer, absl::Time now);
-  // Connects without heartbeats, and silence means nothing. Each AcquireGuest is matched by one ReleaseGuest.
+  // Connects for a measurement: a guest gets no heartbeats, and its silence is not reported. Each AcquireGuest that
+  // succeeds must be matched by one ReleaseGuest. Errors are the transport's.
   absl::Status AcquireGuest(const schedule::TeamNode& node, absl::Time now);
   void ReleaseGuest(Incarnation peer, absl::Time now);
-  // Whether the connection has guests only: its end is no evidence of a node's death.
+  // Returns whether the connection serves measurements only. Then its end does not count as the loss of the node.
   bool OnlyGuest(Incarnation peer) const;
-  // The connection is gone, or was declared lost: forgets the neighbor. Its Releases may still come.
+  // The neighbor is lost: disconnects at once, and forgets it. Later Releases of this neighbor are ignored.
   void Lost(Incarnation peer);
 
+  // A frame from the peer has arrived.
   void OnReceived(Incarnation peer, absl::Time now);
-  // This daemon stood still for `gap`: that time does not count as silence of any neighbor.
+  // This daemon did not run for `gap`, so that time does not count as silence of any neighbor.
   void AllowFor(absl::Duration gap);
-  // Returns the neighbors in use to which a heartbeat is due, and marks it as sent.
+  // Returns the neighbors in use to which a heartbeat is due, and records it as sent.
   std::vector<Incarnation> DueHeartbeats(absl::Time now, absl::Duration interval);
-  // Returns the neighbors in use that have been silent for `timeout`.
+  // Returns the neighbors in use that have been silent for at least `timeout`.
   std::vector<schedule::TeamNode> Silent(absl::Time now, absl::Duration timeout) const;
-  // Returns the number of neighbors in use of which something was received since `then`.
+  // Returns the number of neighbors in use from which a frame was received at `then` or later.
   uint32_t ReceivedSince(absl::Time then) const;
+  // Returns whether a team uses the connection.
   bool InUse(Incarnation peer) const;
-  // Releases connections that have been unused for a while.
+  // Gives up connections that have been unused for a while.
   void DropUnused(absl::Time now);
 
   size_t size() const { return neighbours_.size(); }
@@ -55,8 +58,8 @@ class NeighbourTable {
     uint32_t users = 0;
     uint32_t guests = 0;
     absl::Time last_received;
-    absl::Time sent;      // the last heartbeat
-    absl::Time released;  // the last Release, or ReleaseGuest
+    absl::Time sent;      // time of the last heartbeat
+    absl::Time released;  // time of the last Release or ReleaseGuest
   };
   Connections* connections_;
   std::map<Incarnation, Neighbour> neighbours_;

@@ -13,30 +13,31 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// The first pongs do not count: connections come up, and caches warm.
+// Number of first pongs that are not counted, since connections are being set up and caches are cold.
 constexpr uint32_t kWarmPongs = 2;
 constexpr uint32_t kPongsMin = 3;
-// A ping that arrives before the planner's query is ignored, so pings are repeated.
+// Time after which a ping is repeated: the peer ignores pings that arrive before the planner's query.
 constexpr absl::Duration kPingAgain = absl::Milliseconds(100);
-// A peer that has answered no ping by then will not answer.
+// Time after which a measurement without any pong fails.
 constexpr absl::Duration kNoPong = absl::Seconds(2);
 constexpr size_t kPingsMax = 10'000;
 
 constexpr uint64_t kWindowFirst = 32 * 1024;
 constexpr uint64_t kWindowMax = 16u << 20;
 constexpr int64_t kRoundNsMin = 5'000'000;
-// The rate grows while a round is faster than the best before by this factor.
+// The rate counts as growing while a round is faster than all rounds before by this factor.
 constexpr double kGrowth = 1.15;
 constexpr uint32_t kRoundsWithoutGrowth = 2;
-// A window of at least this size that takes so many round trips to pass lies in a queue for much of that time. A larger
-// one would overflow queues: a lost packet holds up all later ones, which then seem to arrive at once.
+// A window of at least kWindowFillsQueues bytes that needs kFullRoundTrips or more to pass waits in queues for much of
+// that time. A larger one could overflow queues: a lost packet delays all later ones, which then seem to arrive at
+// once.
 constexpr uint64_t kWindowFillsQueues = 512 * 1024;
 constexpr double kFullRoundTrips = 1.75;
-// A window that passes in fewer round trips waits nowhere, so the window limits the rate.
+// A window that passes in fewer round trips does not wait in queues, so the window limits the rate.
 constexpr double kUnfilledRoundTrips = 1.25;
 constexpr int64_t kSteadyNs = 40'000'000;
 constexpr size_t kSteadyRounds = 4;
-// Among fewer rounds, none can be taken for an outlier.
+// With fewer rounds, no outlier can be recognized, so all count.
 constexpr size_t kTrimmedRoundsMin = 3;
 constexpr int kFramesPerTurn = 16;
 constexpr uint64_t kAcksInWindow = 8;
@@ -92,7 +93,7 @@ bool PairMeters::Send(Meter* meter, const PeerMessage& message) {
 }
 
 void PairMeters::Ping(Meter* meter) {
-  if (meter->pinged.size() >= kPingsMax) return;  // without answers, the time-out ends it
+  if (meter->pinged.size() >= kPingsMax) return;  // if no further pongs come, the time-out ends the measurement
   const auto number = static_cast<uint32_t>(meter->pinged.size());
   const absl::Time before = host_->Now();
   meter->pinged.push_back(before);
@@ -153,7 +154,7 @@ void PairMeters::StartBulk(Meter* meter) {
   SendBulk(meter);
 }
 
-// At most kFramesPerTurn, so that rings and timers are looked at between.
+// Sends at most kFramesPerTurn frames, so that submission queues and timers are polled in between.
 bool PairMeters::SendBulk(Meter* meter) {
   const uint64_t limit = meter->query.bulk_bytes_max;
   bool any = false;
@@ -175,7 +176,7 @@ bool PairMeters::SendBulk(Meter* meter) {
 void PairMeters::OnBulk(Meter* meter, const MeterBulk& bulk) {
   meter->received += bulk.bytes;
   meter->received_at = host_->Now();
-  // Acknowledges often enough for the window; on slow links every frame.
+  // Acknowledges kAcksInWindow times per window, and at least every kAckAfter: on slow links, every frame.
   const bool soon = meter->received - meter->acked < bulk.ack_every && meter->received_at - meter->acked_at < kAckAfter;
   if (!soon || bulk.last) Acknowledge(meter);
 }
@@ -191,7 +192,7 @@ bool PairMeters::Acknowledge(Meter* meter) {
 
 void PairMeters::OnAck(Meter* meter, const MeterAck& ack) {
   if (meter->phase == Phase::kPings || ack.bytes <= meter->acknowledged || ack.bytes > meter->sent) return;
-  if (ack.at_ns < meter->last_ack_ns) return;  // the peer's clock does not go back, so this is no acknowledgment
+  if (ack.at_ns < meter->last_ack_ns) return;  // not valid: times of a peer's acknowledgments never decrease
   meter->acknowledged = ack.bytes;
   if (meter->phase == Phase::kDrain) {
     if (meter->acknowledged == meter->sent) Finish(meter->query.query, {});
@@ -231,7 +232,8 @@ void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns
     // The network may need a round to make use of a larger window.
     if (meter->rounds_without_growth == 0 && !full) meter->window = std::min(kWindowMax, 2 * meter->window);
     meter->round_rate = std::max(meter->round_rate, round.rate());
-    // The steady part begins with the round that has shown it; if bytes or time end before, with the last whole round.
+    // The steady part begins with the round that ends the growth. If bytes or time run out before, it is the last
+    // complete round.
     meter->steady.clear();
     meter->steady_bytes = meter->round_bytes;
     meter->steady_ns = meter->round_ns;
@@ -239,7 +241,8 @@ void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns
   meter->steady.push_back(round);
 }
 
-// Leaves out the slowest rounds, in which a node stalled, and the fastest, in which the delayed bytes arrived.
+// Returns the sum of the steady rounds, without the slowest, in which a node stalled, and the fastest, in which the
+// delayed bytes arrived.
 PairMeters::Round PairMeters::SteadyPart(const Meter& meter) {
   if (!meter.has_ack) return {};
   if (meter.steady.size() < kTrimmedRoundsMin) {
@@ -276,7 +279,7 @@ void PairMeters::Finish(uint64_t query, const FailureReport& why) {
   Meter& meter = entry.mapped();
   const Incarnation peer = meter.query.peer.incarnation;
   if (meter.query.active) {
-    // If the message is lost, the peer's own time-out ends the measurement there.
+    // If this message is lost, kSilence ends the measurement at the peer.
     (void)host_->SendToMeasured(peer, MeterEnd{.query = query});
     schedule::MeasureReply reply{.query = query, .why = why};
     reply.pings = static_cast<uint32_t>(meter.round_trips_ns.size());

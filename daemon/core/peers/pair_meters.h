@@ -54,12 +54,14 @@ class PairMeters {
   explicit PairMeters(PairMeterHost* host) : host_(host) {}
   ~PairMeters();
 
-  // The active side calls OnMeasured once, perhaps before Start returns.
+  // Starts a measurement; a query whose number is in use is ignored. The active side calls OnMeasured once, perhaps
+  // before Start returns.
   void Start(const schedule::MeasureQuery& query);
   // Handles a message of a measurement. `receive_cost` is the duration of the Engine::Progress call that received it.
   void OnMessage(Incarnation from, const MeterMessage& message, absl::Duration receive_cost);
+  // Ends the measurements with the peer; those of the active side fail with kMemberLost.
   void OnPeerDown(Incarnation peer, const std::string& why);
-  // Sends due messages and ends measurements that are over. Returns true if anything was sent.
+  // Sends due messages and ends measurements that are over. Returns true if it sent anything.
   bool Progress();
   absl::Time NextDeadline() const;
   bool empty() const { return meters_.empty(); }
@@ -69,15 +71,15 @@ class PairMeters {
   struct Round {
     uint64_t bytes = 0;
     int64_t ns = 0;
-    double rate() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns); }  // bytes a second
+    double rate() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns); }  // bytes per second
   };
   struct Meter {
     schedule::MeasureQuery query;
     absl::Time started;
     absl::Time deadline;
-    std::vector<int64_t> send_ns;     // cost of a ping or pong sent here
-    std::vector<int64_t> receive_ns;  // cost of one received here
-    // The active side.
+    std::vector<int64_t> send_ns;     // cost of each ping or pong sent here
+    std::vector<int64_t> receive_ns;  // cost of each ping or pong received here
+    // State of the active side.
     Phase phase = Phase::kPings;
     std::vector<absl::Time> pinged;  // by number
     uint32_t pongs = 0;
@@ -89,10 +91,10 @@ class PairMeters {
     uint32_t rounds_without_growth = 0;
     uint64_t sent = 0, acknowledged = 0;  // bytes
     bool exhausted = false;               // bulk_bytes_max has been sent
-    // The beginnings of the present round and of the steady part, by the peer's acknowledgments.
+    // The begin of the current round and of the steady part: acknowledged bytes, and time by the peer's clock.
     uint64_t round_bytes = 0;
     int64_t round_ns = 0;
-    double round_rate = 0;  // highest of the rounds so far, bytes a second
+    double round_rate = 0;  // highest rate of the rounds so far, bytes per second
     uint64_t steady_bytes = 0;
     int64_t steady_ns = 0;
     std::vector<Round> steady;
@@ -100,7 +102,7 @@ class PairMeters {
     int64_t last_ack_ns = 0;
     Round result;                                       // set when the drain begins
     absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
-    // The passive side.
+    // State of the passive side.
     uint64_t received = 0, acked = 0;  // bytes
     absl::Time received_at, acked_at = absl::InfinitePast();
   };
@@ -119,7 +121,9 @@ class PairMeters {
   static Round SteadyPart(const Meter& meter);
   void StartDrain(Meter* meter);
   void Finish(uint64_t query, const schedule::FailureReport& why);
-  bool Send(Meter* meter, const PeerMessage& message);  // false: it was not sent, and the meter may be gone
+  // Returns false if the message was not sent. Unless the network is only congested, the measurement ends then, and
+  // `*meter` is gone.
+  bool Send(Meter* meter, const PeerMessage& message);
 
   PairMeterHost* const host_;
   std::map<uint64_t, Meter> meters_;  // by query

@@ -14,13 +14,13 @@ namespace copse::daemon {
 namespace {
 
 constexpr uint32_t kTextBytesMax = 1024;
-constexpr uint32_t kNoRank = 0xffffffff;  // in place of a rank
-// A MeterBulk's filler pads it to kMeterBulkBytes; ahead of it come query, ack_every, last and the filler's length.
+constexpr uint32_t kNoRank = 0xffffffff;  // encodes a missing rank
+// A MeterBulk's filler pads the body to kMeterBulkBytes; before it come query, ack_every, last and the filler's length.
 constexpr uint32_t kFillerBytes = kMeterBulkBytes - (8 + 4 + 1 + 4);
 static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
 
-// A Writer appends fields to a body; a Reader takes them from one that nothing is known about. Both have the same
-// calls, so a message's Fields function says once what its body is.
+// A Writer appends fields to a body; a Reader extracts them from a body that may have any bytes. Both have the same
+// functions, so that one Fields function describes a message's body for both directions.
 class Writer {
  public:
   template <typename T>
@@ -80,7 +80,7 @@ class Reader {
     in_range_ &= number >= static_cast<uint8_t>(least) && number <= static_cast<uint8_t>(most);
     if (in_range_) value = static_cast<E>(number);
   }
-  // A newer daemon may send a value that this one does not know.
+  // A newer daemon may send a value that this one does not know; `value` then keeps its default.
   template <typename E>
   void EnumOrDefault(E& value, int count) {
     if (const auto number = in_.Get<uint8_t>(); number < count) value = static_cast<E>(number);
@@ -97,7 +97,7 @@ class Reader {
     in_range_ &= in_.Get<uint32_t>() == kFillerBytes;
     unread_ = kFillerBytes;
   }
-  // Returns whether the body was whole, and its values in range.
+  // Returns whether the body had exactly the fields, with values in range.
   bool ok() const { return in_.ok() && in_range_ && in_.left() == unread_; }
 
  private:
@@ -200,7 +200,7 @@ std::optional<PeerMessage> Decode(std::string_view body) {
   return reader.ok() ? std::optional<PeerMessage>(std::move(message)) : std::nullopt;
 }
 
-// Decoders by type, which is a message's place in PeerMessage, plus one.
+// Returns the decoders by type minus one: the types of messages follow their order in PeerMessage.
 template <size_t... i>
 constexpr auto DecodersOf(std::index_sequence<i...>) {
   return std::array{&Decode<std::variant_alternative_t<i, PeerMessage>>...};

@@ -39,7 +39,7 @@ enum class PeerMessageType : uint16_t {
 
 struct HeartbeatMessage {};
 
-// The team is broken. Each member sends it on along the team's edges.
+// BreakMessage says that the team is broken, and why. Each member forwards it along the team's edges.
 struct BreakMessage {
   TeamId team{0};
   schedule::FailureReport why;
@@ -74,7 +74,7 @@ struct EpochAnswerMessage {
   EpochId epoch{0};
   bool committed = false;
   CallSeq first_call{0};
-  uint32_t label = 0;  // the sender's, for the edge from the asker in this epoch; 0: no edge
+  uint32_t label = 0;  // issued by the sender for its edge with the asker in this epoch; 0: no edge
 };
 
 // --- Measurements between two daemons (pair_meters.h); `query` is the planner's number for one ---
@@ -84,9 +84,9 @@ struct MeterPing {
 };
 struct MeterPong {
   uint64_t query = 0;
-  uint32_t number = 0;     // the ping's
-  int64_t send_ns = 0;     // median cost of a pong sent, at the sender of this message
-  int64_t receive_ns = 0;  // median cost of a ping received there
+  uint32_t number = 0;     // number of the ping
+  int64_t send_ns = 0;     // median cost of sending a pong, at the sender of this message
+  int64_t receive_ns = 0;  // median cost of receiving a ping there
 };
 // The length of each MeterBulk in its frame, after the frame's header; a filler pads the message to it. `bytes` is this
 // length, and is not sent.
@@ -99,7 +99,7 @@ struct MeterBulk {
 };
 struct MeterAck {
   uint64_t query = 0;
-  uint64_t bytes = 0;  // received in all
+  uint64_t bytes = 0;  // number of bytes received so far
   int64_t at_ns = 0;   // time of the last byte since the receiver's measurement began, by its clock
 };
 struct MeterEnd {
@@ -140,7 +140,7 @@ using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessag
                                  CloseRequestMessage, CloseReplyMessage, CallsMessage, CallsDifferMessage>;
 // Returns the team that the message is about; 0: none.
 TeamId TeamOf(const PeerMessage& message);
-// Returns the message as one of a measurement, if it is one.
+// Returns the message if it belongs to a measurement; else nothing.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 
 // EncodedPeerMessage is the type and the body of a control frame.

@@ -103,7 +103,7 @@ void CallWindow::Start(uint32_t local, const CallPost& post, absl::Time now) {
   CallRecord* call = port.calls().Find(sequence);
   if (call == nullptr) call = port.Begin(sequence, {parts_.members->ranks()[local], post.arguments}, now);
   CheckLeavers();
-  // The break notified the ranks for which the call had begun; this rank had not posted it.
+  // If CheckLeavers broke the team, End has notified the ranks that had joined the call; this one had not.
   if (end_) return Notify(local, post.arguments, {.value = post.value, .sequence = sequence, .failure = *end_});
   ++rank.under_way;
   const absl::Status started = port.Start(call, local, post);
@@ -113,7 +113,7 @@ void CallWindow::Start(uint32_t local, const CallPost& post, absl::Time now) {
   if (!has_posted) Notify(local, post.arguments, {.value = post.value, .sequence = sequence, .failure = *end_});
 }
 
-// Breaks the team, since a rank here could not start the call: `why`.
+// Breaks the team, since EpochPort has refused the rank's part of the call with `why`, or the arguments differ.
 void CallWindow::RefuseStart(uint32_t local, const CallRecord& call, const CallPost& post, const absl::Status& why) {
   const TeamMembers& members = *parts_.members;
   if (!(call.arguments() == post.arguments)) {
@@ -184,7 +184,7 @@ void CallWindow::StartChunk(uint32_t local, absl::Time now) {
   if (run.call->complete() && progress.next == run.call->chunk_count()) EndPendingLong(local);
 }
 
-// All chunks of the rank's call have started.
+// Removes the rank's first pending call, of which all chunks have started, or no more will start.
 void CallWindow::EndPendingLong(uint32_t local) {
   ranks_[local].pending.pop_front();
   ranks_[local].long_call.reset();
@@ -205,7 +205,7 @@ void CallWindow::NotifyLong(LongCall* call, uint32_t local) {
   Notify(local, call->arguments(), event);
 }
 
-// The chunk's slot is free again.
+// Handles the end of a chunk at this node, whose slot is free again.
 void CallWindow::OnChunkOver(CallSeq first, uint64_t chunk) {
   const auto it = long_calls_.find(first);
   CHECK(it != long_calls_.end());
@@ -301,7 +301,7 @@ void CallWindow::End(const FailureReport& why) {
   }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
     RankCalls& rank = ranks_[local];
-    if (rank.long_call) EndPendingLong(local);  // it has begun
+    if (rank.long_call) EndPendingLong(local);  // the rank has joined it, and is notified below
     CallSeq sequence = rank.next;
     for (const CallPost& post : std::exchange(rank.pending, {})) {
       Notify(local, post.arguments, {.value = post.value, .sequence = sequence++, .failure = why});

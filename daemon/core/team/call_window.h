@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of a team's ranks at this node: posted, started in order, and ended.
+// Keeps the calls of a team's ranks at this node from their posts to their ends, and starts them in order.
 #ifndef COPSE_DAEMON_CORE_TEAM_CALL_WINDOW_H_
 #define COPSE_DAEMON_CORE_TEAM_CALL_WINDOW_H_
 
@@ -26,15 +26,15 @@
 
 namespace copse::daemon {
 
-// Breaks the team that a call belongs to.
+// A TeamBreaker breaks the team that a call belongs to.
 class TeamBreaker {
  public:
   virtual ~TeamBreaker() = default;
-  // Calls CallWindow::End, unless that was called before.
+  // Breaks the team, and calls CallWindow::End before it returns; does nothing if the team is broken.
   virtual void Break(const schedule::FailureReport& why) = 0;
 };
 
-// Parts of the team that the window uses. All outlive it.
+// CallParts are the parts of the team that a CallWindow uses. All must outlive it.
 struct CallParts {
   CallHost* host = nullptr;
   const TeamMembers* members = nullptr;
@@ -43,37 +43,42 @@ struct CallParts {
   TeamBreaker* breaker = nullptr;
 };
 
-// A CallWindow starts each rank's calls in order: a call starts at once, or when its slot is free, the call before it
-// has begun, and no epoch switch holds it back. A long call starts chunk by chunk, each with a number of its own. Every
-// post gets exactly one event, unless the rank leaves before. A rank is its local index here. Thread-compatible.
+// A CallWindow starts each rank's calls in order: a call starts as soon as the rank's calls before it have started, its
+// slot is free, its CallPost::under_way_max allows it, and no epoch switch holds it back. A long call starts chunk by
+// chunk, each with a number of its own. Every post gets exactly one event, unless the rank leaves before. Ranks are
+// named by local index. Thread-compatible.
 //
 // Order of calls: Post, Leave, StartPending and OnEvent in any order; End once, after which every post fails.
 class CallWindow {
  public:
   explicit CallWindow(const CallParts& parts);
 
-  // `post` was validated. Its event is kNoResource if `pending_max` calls of the rank wait already.
+  // `post` was validated. Its event is kNoResource if `pending_max` calls of the rank wait to start already.
   void Post(uint32_t local, CallPost&& post, uint32_t pending_max);
-  // Whether another call of the rank may wait.
+  // Returns whether Post would not refuse another call of the rank for lack of room.
   bool HasRoom(uint32_t local, uint32_t pending_max) const { return ranks_[local].pending.size() < pending_max; }
   // Starts the calls that may start, after epochs were committed or aborted, or calls have ended.
   void StartPending();
   // Handles a kRankDone or kNodeDone of `*port`.
   void OnEvent(EpochPort* port, const PortEvent& event);
-  // The rank has left: its calls get no more events.
+  // Drops the calls of a rank that leaves, which wait to start. Its calls in flight get no events either, since its
+  // client was removed from the members.
   void Leave(uint32_t local) { ranks_[local].pending.clear(); }
-  // The team is broken: ends all calls with `why`, but those that the engine has finished with success.
+  // The team is broken: ends all calls with `why`, except those that the engine has finished with success.
   void End(const schedule::FailureReport& why);
-  // Why the window has ended, if it has.
+  // Returns why the window has ended; nothing: it has not.
   const std::optional<schedule::FailureReport>& ended() const { return end_; }
 
   // --- Running calls ---
-  CallSeq next(uint32_t local) const { return ranks_[local].next; }  // the number of its next call, or chunk
-  // The rank that has started the most calls.
+  // Returns the number of the rank's next call or chunk.
+  CallSeq next(uint32_t local) const { return ranks_[local].next; }
+  // Returns the rank that has started the most calls and chunks.
   uint32_t Foremost() const;
+  // Returns the number of calls and chunks that any rank here has started.
   CallSeq Started() const { return next(Foremost()); }
-  // Whether a call waits for the decision of an epoch switch.
+  // Returns whether a call waits for the decision of an epoch switch.
   bool IsHeld() const;
+  // Return whether a call is in flight or waits to start: any rank's, or that of one rank.
   bool HasCallInFlight() const;
   bool HasCallInFlight(uint32_t local) const;
   void AppendStatus(schedule::DaemonStatus* status) const;
@@ -84,13 +89,13 @@ class CallWindow {
  private:
   struct RankCalls {
     CallSeq next{0};
-    // Calls that have not started; of the first one, some chunks may have. Not a deque, which has memory even when
-    // empty.
+    // Calls that wait to start; of the first one, some chunks may have started. A list, since an empty deque allocates
+    // memory.
     std::list<CallPost> pending;
-    std::optional<CallSeq> long_call;  // the first pending call's first chunk, once that has begun
-    uint32_t under_way = 0;            // calls that have begun and have no event yet
+    std::optional<CallSeq> long_call;  // number of the first pending call, if that is a long one and has begun
+    uint32_t under_way = 0;            // number of calls that have begun and have no event yet
   };
-  // A call of several chunks, and the port where all of them run.
+  // A LongRun is a long call in flight, and the port on which all its chunks run.
   struct LongRun {
     EpochPort* port = nullptr;
     std::unique_ptr<LongCall> call;
@@ -101,25 +106,26 @@ class CallWindow {
   void Start(uint32_t local, const CallPost& post, absl::Time now);
   // Starts the next chunk of the rank's first pending call, which leaves the list with its last chunk.
   void StartChunk(uint32_t local, absl::Time now);
-  // The rank joins that call. Returns false if it cannot, after it broke the team.
+  // The rank joins its first pending call, which is a long one. Returns false after it broke the team, if there is no
+  // plan, or the rank's arguments differ or have no counts.
   bool BeginLong(uint32_t local);
   void EndPendingLong(uint32_t local);
-  // A rank has started a new call: breaks the team if a rank that the call needs has left.
+  // Breaks the team if a call that was started here needs a rank that has left.
   void CheckLeavers();
   void RefuseStart(uint32_t local, const CallRecord& call, const CallPost& post, const absl::Status& why);
   void OnRankDone(EpochPort* port, CallRecord* call, uint32_t local, bool failed);
   void FinishIfDone(EpochPort* port, CallSeq sequence);
   void OnChunkOver(CallSeq first, uint64_t chunk);
-  // Notifies the rank if the call is over for it.
+  // Sends the rank's event if all its chunks are done and the nodes agree on the call.
   void NotifyLong(LongCall* call, uint32_t local);
   void EndLong(std::map<CallSeq, LongRun>::iterator it);
-  // Sends the event to the rank's client, if there is one, and counts the end.
+  // Sends the event to the rank's client, unless the rank has left, and counts the result.
   void Notify(uint32_t local, const CallArguments& arguments, const ClientEvent& event);
   schedule::FailureReport OperationFailed(CallSeq sequence, const CallArguments& arguments) const;
 
   const CallParts parts_;
   std::vector<RankCalls> ranks_;           // by local index
-  std::map<CallSeq, LongRun> long_calls_;  // in flight, by their first chunks
+  std::map<CallSeq, LongRun> long_calls_;  // in flight, by number of the first chunk
   std::optional<schedule::FailureReport> end_;
 };
 

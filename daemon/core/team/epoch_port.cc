@@ -64,7 +64,7 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   options.edges = static_cast<uint32_t>(edges_.nodes().size());
   const bool blocks =
       std::any_of(plans.begin(), plans.end(), [](const schedule::Plan& plan) { return HasBlocks(plan.collective); });
-  options.regions = window_ * (local_ranks_ * 2 + (blocks ? 1 : 0));  // the last ones are the daemon's own notes
+  options.regions = window_ * (local_ranks_ * 2 + (blocks ? 1 : 0));  // the last ones are for the daemon's metadata
   options.eq_entries = window_ * (local_ranks_ + 1);
   uint32_t sequences = 0;
   for (const schedule::Plan& plan : plans) {
@@ -254,7 +254,7 @@ bool EpochPort::FinishIfDone(CallRecord* call, absl::Time now) {
   return true;
 }
 
-// The ranks' memory may be unmapped from now on.
+// Unbinds the call's buffers, since the clients may unmap their memory from now on.
 void EpochPort::UnbindRanks(const CallRecord& call) {
   const uint32_t slot = SlotOf(call.sequence);
   for (uint32_t i = 0; i < 2 * local_ranks_; ++i) {

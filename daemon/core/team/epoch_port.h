@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One epoch of a team at this node: its plans, its port in the engine, and the calls that run there.
+// Runs the calls of one epoch of a team at this node, by the epoch's plans, on a port of the engine.
 #ifndef COPSE_DAEMON_CORE_TEAM_EPOCH_PORT_H_
 #define COPSE_DAEMON_CORE_TEAM_EPOCH_PORT_H_
 
@@ -31,26 +31,27 @@ namespace copse::daemon {
 class Team;
 using ReadyTeams = ReadyList<Team>;
 
-// An event at an EpochPort. They come in the order in which the engine reported them.
+// A PortEvent is an event at an EpochPort. Events are reported in the order in which they came from the engine.
 struct PortEvent {
   enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
   Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};     // number in the team (kMismatch: the call that the packet seems to mean)
+  CallSeq sequence{0};     // number of the call in the team; kMismatch: as the packet names it
   uint32_t local = 0;      // kRankDone: local index
   NodeIndex neighbour{0};  // kMismatch: the sender of the packet
   bool failed = false;
 };
 
-// An EpochPort gives the engine numbers from 0 (its epoch's first call) on, so packets of a new epoch may arrive before
-// the number of its first call in the team is known here. Every epoch has a port of its own: labels, counters, credits
-// and pools of two epochs never mix, and the old port closes when its last call is over.
+// An EpochPort numbers its calls for the engine from 0, the epoch's first call, so packets of a new epoch may arrive
+// before that call's number in the team is known here. Every epoch has a port of its own: labels, counters, credits and
+// eager buffers of two epochs never mix, and the old port closes when its last call is over.
 //
 // Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, then for each call Begin, Start for each rank, RankNotified
-// for each kRankDone that TakeEvents reports, and FinishIfDone. Thread-compatible; `*engine` and `*shape` outlive it.
+// for each kRankDone that TakeEvents reports, and FinishIfDone. Thread-compatible; `*engine` and `*shape` must outlive
+// it.
 class EpochPort : public emu::PortSink {
  public:
-  // Reserves everything that the plans can need; they were verified before. Errors name the resource. The port marks
-  // `*ready`, which outlives it, whenever TakeEvents would return something new.
+  // Reserves everything that the plans, which were verified before, can need. Errors name the resource. The port marks
+  // `*ready`, which must outlive it, whenever TakeEvents would return something new.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::vector<schedule::Plan> plans,
@@ -68,35 +69,37 @@ class EpochPort : public emu::PortSink {
 
   // --- Calls ---
   const CallRecords& calls() const { return calls_; }
-  CallRecords TakeCalls() { return std::move(calls_); }  // the port ends next
-  // Whether call `sequence` has its slot, or a free one.
+  // Moves the records out. The port must be destroyed next.
+  CallRecords TakeCalls() { return std::move(calls_); }
+  // Returns whether call `sequence` is in the window, so that its slot is free or its own.
   bool HasSlot(CallSeq sequence) const { return Relative(sequence) < engine_->Finished(*port_).value() + window_; }
-  // The first rank here starts a call that has a slot. The call is chunk `chunk` of `*long_call`, which outlives it,
-  // unless that is null.
+  // Adds the record of a call that has a slot, for its first rank here. Unless `long_call` is null, the call is chunk
+  // `chunk` of `*long_call`, which must outlive it.
   CallRecord* Begin(CallSeq sequence, const RankArguments& first, absl::Time now, LongCall* long_call = nullptr,
                     uint32_t chunk = 0) {
     return calls_.Begin(sequence, chunk, first, long_call, now);
   }
-  // Local rank `local` takes part in the call. FAILED_PRECONDITION: its arguments differ from the first rank's, and
-  // nothing was started. Other errors are the engine's.
+  // Local rank `local` takes part in the call. UNIMPLEMENTED: no plan fits. FAILED_PRECONDITION: the rank's arguments
+  // differ from those of the first rank. In both cases nothing was started. After other errors, which are those of the
+  // engine and of the plan's expansion, the rank may have joined.
   absl::Status Start(CallRecord* call, uint32_t local, const CallPost& post);
-  // Call `sequence`, which is in the window, runs at another port: frees its slot here.
+  // Frees the slot of call `sequence`, which is in the window here, but runs at another port.
   void Skip(CallSeq sequence);
-  // Moves the events since the last TakeEvents, which Start and the engine's Progress produced, to `*events`. The
-  // memory of
-  // `*events` is reused in turn.
+  // Replaces the content of `*events` by the events since the last TakeEvents, which Start and Engine::Progress have
+  // produced. The port reuses the former memory of `*events`.
   void TakeEvents(std::vector<PortEvent>* events);
-  // Rank `local` of the call was notified, `now`.
+  // Rank `local`, which has joined the call, receives its event at time `now`.
   void RankNotified(CallRecord* call, uint32_t local, absl::Time now, bool failed);
-  // Ends the call if its node part and all its ranks are done. Returns true if it did.
+  // Ends the call if the node's part is done and all ranks here were notified: frees its slot, and unbinds the ranks'
+  // buffers. Returns true if it did.
   bool FinishIfDone(CallRecord* call, absl::Time now);
-  // All calls of the team below this number are over here.
+  // Returns the number below which all calls of this epoch are over here.
   CallSeq FinishedBelow() const;
-  // Number of long calls that began here. Their later chunks run here, too, so the port stays.
+  // Returns the number of long calls in flight that began here. All their chunks run here, so the port must stay.
   uint32_t long_calls() const { return long_calls_; }
   void LongCallBegun() { ++long_calls_; }
   void LongCallOver() { --long_calls_; }
-  // Neighbors in the call's plan.
+  // Returns the neighbors in the call's plan; none if no plan fits.
   std::vector<NodeIndex> NeighboursOfCall(const CallRecord& call) const;
 
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
@@ -114,15 +117,15 @@ class EpochPort : public emu::PortSink {
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) & (window_ - 1)); }
   schedule::PortMap MapFor(const CallRecord& call) const;
-  // Values of the engine's events of the call.
+  // Return the values of the call's kEvent descriptors.
   uint64_t NodeEvent(const CallRecord& call) const;
   uint64_t RankEvent(const CallRecord& call, uint32_t local) const;
-  // Arguments for the lowering: the call's, or its chunk's.
+  // Returns the arguments for the lowering: those of the call, or of its chunk.
   static CallArguments ArgumentsOf(const CallRecord& call);
   absl::StatusOr<schedule::Sequences> SequencesOf(const CallRecord& call, const schedule::Plan& plan) {
     return expansions_.SequencesOf(plan, call.arguments(), call.chunk);
   }
-  // Arms the node's part and the ranks', once all ranks here have posted.
+  // Arms the node's part and the ranks' parts of a block collective. Requires that all ranks here have joined.
   absl::Status ArmBlocks(CallRecord* call, const schedule::Plan& plan);
   absl::Status ArmNode(const CallRecord& call, const schedule::Plan& plan);
   absl::Status BindRank(const CallRecord& call, uint32_t local, const CallPost& post);
@@ -136,7 +139,7 @@ class EpochPort : public emu::PortSink {
   const TeamId team_;
   const uint32_t window_;
   const uint32_t local_ranks_;
-  const uint32_t ranks_;  // of the team
+  const uint32_t ranks_;  // number of ranks in the team
   PlanExpansions expansions_;
   PortEdges edges_;
   std::optional<emu::PortId> port_;  // set once it is open

@@ -54,7 +54,7 @@ absl::Status EpochSwitch::Commit(EpochId epoch, CallSeq first_call, CallSeq star
         "team ", parts_.members->id().value(), ": commit of an epoch that is not prepared (epoch=", epoch.value(),
         ", prepared=", prepared_epoch().value(), ")"));
   }
-  // A call that has begun here would belong to both epochs, and calls below the first epoch's would never begin.
+  // A call that has started here would belong to both epochs, and calls before the first epoch would never start.
   const CallSeq least = epochs_.empty() ? CallSeq(0) : std::max(started, epochs_.back()->first_call());
   if (first_call < least || (epochs_.empty() && first_call != least)) {
     return absl::InvalidArgumentError(absl::StrCat("team ", parts_.members->id().value(), ": epoch ", epoch.value(),
@@ -110,7 +110,7 @@ EpochAnswerMessage EpochSwitch::Answer(const EpochAskMessage& message, NodeIndex
 
 std::optional<CallSeq> EpochSwitch::OnAnswer(const EpochAnswerMessage& message, NodeIndex from) {
   if (!prepared_ || prepared_epoch() != message.epoch) return std::nullopt;
-  // A label without an edge here is ignored; the planner sends the right one.
+  // A label without an edge here is not valid. It is ignored, since the planner's Commit has the right ones.
   if (message.label != 0) prepared_->port->SetRemoteLabel(from, message.label).IgnoreError();
   if (message.committed) prepared_->decided = message.first_call;
   return prepared_->port->edges().HasAllRemoteLabels() ? prepared_->decided : std::nullopt;
@@ -134,7 +134,7 @@ const CallRecord* EpochSwitch::Find(CallSeq sequence) const {
 void EpochSwitch::Retire() {
   while (epochs_.size() > 1 && epochs_[0]->FinishedBelow() >= epochs_[1]->first_call() &&
          epochs_[0]->long_calls() == 0) {
-    // All its calls are over here, so every neighbor has sent its packets for them, and needs no more credit.
+    // The epoch's calls are over here, so every neighbor has sent its packets for them, and needs no more credit.
     parts_.edges->Release(epochs_[0]->edges().nodes());
     retired_ = std::make_unique<const CallRecords>(epochs_[0]->TakeCalls());
     epochs_.erase(epochs_.begin());

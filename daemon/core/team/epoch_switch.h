@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epochs of a team at this node: the committed ones, the prepared one, and the call with which each begins
+// Keeps the epochs of a team at this node: the committed ones, the prepared one, and the call with which each begins
 // (docs/decisions/two-phase-epoch-switch.md).
 #ifndef COPSE_DAEMON_CORE_TEAM_EPOCH_SWITCH_H_
 #define COPSE_DAEMON_CORE_TEAM_EPOCH_SWITCH_H_
@@ -25,7 +25,7 @@
 
 namespace copse::daemon {
 
-// Parts of the team that the switch uses. All outlive it.
+// EpochParts are the parts of the team that an EpochSwitch uses. All must outlive it.
 struct EpochParts {
   emu::Engine* engine = nullptr;
   const TeamMembers* members = nullptr;
@@ -34,11 +34,12 @@ struct EpochParts {
   Instruments* instruments = nullptr;  // null: none
 };
 
-// An EpochSwitch owns the ports of the team's epochs. At most one epoch is prepared at a time; until it is committed or
-// aborted no call of the running one starts beyond `S + W`, S being the calls started when it was prepared, so that all
-// nodes can begin it with the same call. Thread-compatible.
+// An EpochSwitch owns the ports of the team's epochs. At most one epoch is prepared at a time. Until it is committed or
+// aborted, only calls below S + W start, where S is the number of calls that had started when it was prepared, and W
+// the window. So all nodes can begin the epoch with the same call. Thread-compatible.
 //
-// Invariant: the first calls of committed epochs ascend; all epochs but the last only end calls that they have begun.
+// Invariant: the first calls of committed epochs never descend. A call begins in the newest epoch whose first call is
+// not above its number, except the later chunks of a long call, which run in the epoch of the first one.
 class EpochSwitch {
  public:
   explicit EpochSwitch(const EpochParts& parts) : parts_(parts) {}
@@ -47,40 +48,43 @@ class EpochSwitch {
   EpochId epoch() const { return epochs_.empty() ? EpochId(0) : epochs_.back()->epoch(); }
   EpochId prepared_epoch() const { return prepared_ ? prepared_->port->epoch() : EpochId(0); }
   const std::vector<std::unique_ptr<EpochPort>>& ports() const { return epochs_; }
-  // Encoded plans of the newest committed epoch.
+  // Returns the encoded plans of the newest committed epoch; without one, none.
   std::vector<std::string> EncodedPlans() const;
 
   // --- The planner's decisions ---
-  // Verifies the plans and reserves their resources. `started`: number of calls that some rank here has started. For
-  // the epoch that is prepared already, it repeats the reply.
+  // Verifies the plans and reserves their resources, in place of an epoch that was prepared before. The reply says why
+  // if the epoch is refused. `started`: number of calls that any rank here has started. If this epoch is prepared
+  // already, only returns the reply again.
   schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans, CallSeq started,
                                  absl::Time now);
-  // FAILED_PRECONDITION: it is not prepared. INVALID_ARGUMENT: a label from a node that is no neighbor, or a first call
-  // that has begun, or that is not 0 in the first epoch.
+  // Makes the prepared epoch the newest committed one; a repetition does nothing. FAILED_PRECONDITION: the epoch is not
+  // prepared. INVALID_ARGUMENT: a label from a node that is no neighbor, a first call that has already started here, or
+  // one other than 0 in the first epoch.
   absl::Status Commit(EpochId epoch, CallSeq first_call, CallSeq started,
                       const std::vector<schedule::EdgeLabel>& outgoing);
-  // Returns true if that epoch was prepared.
+  // Drops the prepared epoch. Returns false if it is not this one.
   bool Abort(EpochId epoch);
 
   // --- The neighbors' answers, when the planner's message is missing ---
-  // Returns the nodes to ask about the prepared epoch, if `age` has passed since it was prepared or they were asked
-  // last; else nothing. Each of them has the label that it issued for this node, and perhaps the decision.
+  // Returns the nodes to ask about the prepared epoch, if `age` has passed since it was prepared or they were last
+  // asked; else nothing. Each of them knows the label that it issued for this node, and perhaps the decision.
   std::optional<std::vector<uint32_t>> TakeNodesToAsk(absl::Time now, absl::Duration age);
+  // Returns what this node knows of the epoch that a neighbor has asked about.
   EpochAnswerMessage Answer(const EpochAskMessage& message, NodeIndex asker) const;
-  // Returns the first call once a neighbor has said that the epoch is committed and all labels are known: Commit is
-  // next.
+  // Records a neighbor's answer about the prepared epoch. Once a neighbor has the commit and all labels are known,
+  // returns the epoch's first call, for Commit; until then nothing.
   std::optional<CallSeq> OnAnswer(const EpochAnswerMessage& message, NodeIndex from);
 
   // --- Calls ---
-  // Whether the prepared epoch holds the call back.
+  // Returns whether the call must not start before the prepared epoch is decided.
   bool Holds(CallSeq sequence) const { return prepared_ && sequence >= prepared_->hold_from; }
   // Returns the port where a call of this number begins. Requires ready().
   EpochPort& PortFor(CallSeq sequence) const;
-  // Null: the call has not begun here, or is not kept any more.
+  // Returns null if the call has not begun here, or is not kept any more.
   const CallRecord* Find(CallSeq sequence) const;
-  // Ends the epochs whose calls are over.
+  // Closes ports whose calls are all over, except the newest, in their order, and releases their edges.
   void Retire();
-  // The team is broken.
+  // Closes all ports and releases their edges, since the team is broken.
   void Clear();
 
   // Dies if an invariant does not hold.
@@ -89,15 +93,15 @@ class EpochSwitch {
  private:
   struct Prepared {
     std::unique_ptr<EpochPort> port;
-    absl::Time asked;                // time of the last question, or of Prepare
-    CallSeq hold_from{0};            // calls of the running epoch from this one on do not start
-    std::optional<CallSeq> decided;  // the first call, from a neighbor, while labels are missing
+    absl::Time asked;                // time of the last question to the neighbors, or of Prepare
+    CallSeq hold_from{0};            // first call that must not start before the decision
+    std::optional<CallSeq> decided;  // the epoch's first call, known from a neighbor, while labels are missing
   };
 
   const EpochParts parts_;
   std::vector<std::unique_ptr<EpochPort>> epochs_;  // committed
   std::optional<Prepared> prepared_;
-  std::unique_ptr<const CallRecords> retired_;  // calls of the epoch that ended last
+  std::unique_ptr<const CallRecords> retired_;  // calls of the epoch that was retired last
 };
 
 }  // namespace copse::daemon

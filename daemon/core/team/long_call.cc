@@ -189,7 +189,7 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     return sequences;
   }
   if (view.has_notes && index == 0) {
-    // The metadata: the bytes that each node gets from here, and the longest stream of all.
+    // The metadata for each node gives the bytes that it gets from here, and the most bytes that any node gets.
     const uint32_t n = shape_->node_count();
     std::vector<schedule::PairNote> notes(n);
     uint64_t sent_max = 0;

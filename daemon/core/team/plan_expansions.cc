@@ -38,8 +38,8 @@ absl::StatusOr<const schedule::NodeSequence*> PlanExpansions::Expand(const sched
   const uint32_t root = HasRoot(arguments.collective) ? arguments.root : rotation;
   const auto it = cache.find(root);
   if (it != cache.end()) return it->second.get();
-  // Sequences do not depend on the size within the class, but Expand checks it; the last chunk of a call may be
-  // shorter.
+  // Sequences do not depend on the size within the plan's class. Expand refuses sizes beyond the class, such as that of
+  // a whole long call, so the chunks of a long call use ExpandAs.
   const schedule::NodeView view = schedule::ViewOf(*shape_, plan, self_, arguments, rotation);
   auto sequence = std::make_unique<schedule::NodeSequence>();
   if (LongCall::Needed(arguments)) {

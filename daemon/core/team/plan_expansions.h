@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of one epoch at one node, and the sequences that they expand to.
+// Keeps the plans of one epoch at one node, and the sequences that they expand to.
 #ifndef COPSE_DAEMON_CORE_TEAM_PLAN_EXPANSIONS_H_
 #define COPSE_DAEMON_CORE_TEAM_PLAN_EXPANSIONS_H_
 
@@ -20,38 +20,40 @@
 
 namespace copse::daemon {
 
-// PlanExpansions caches what a plan's first call computes for later ones. An idle epoch has memory for its plans only.
-// Thread-compatible; `*shape` outlives it.
+// PlanExpansions caches what a plan's first call computes, for later calls. An idle epoch has memory only for its
+// plans. Thread-compatible; `*shape` must outlive it.
 class PlanExpansions {
  public:
-  // Limit of expansions kept for a plan. A program that rotates the root through a larger team recomputes them.
+  // Limit of the roots for which a plan's expansions are kept. A program that rotates the root through a larger team
+  // recomputes them.
   static constexpr size_t kExpansionsMax = 64;
 
   PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans);
 
   const std::vector<schedule::Plan>& plans() const { return plans_; }
-  // Returns the plan that a call uses; null: there is none for this size.
+  // Returns the plan that a call uses; null if no plan is for its collective and size.
   const schedule::Plan* PlanFor(const CallArguments& arguments) const;
-  // `plan` is one of plans(), here and below.
+  // Returns the plan's index, which is made at the first call. `plan` must be one of plans().
   const PlanIndex& IndexOf(const schedule::Plan& plan);
   // Returns the node's sequences for all segments of a call, or of its chunk number `chunk`, as LowerNode takes them.
-  // They are valid until the next call of any PlanExpansions on this thread.
+  // They are valid until the next SequencesOf of any PlanExpansions on this thread. `plan` must be one of plans().
+  // Errors are those of schedule::Expand.
   absl::StatusOr<schedule::Sequences> SequencesOf(const schedule::Plan& plan, const CallArguments& arguments,
                                                   uint64_t chunk);
-  // Number of expansions that are kept.
+  // Returns the number of expansions that are kept.
   size_t size() const;
 
  private:
   struct Prepared {
     explicit Prepared(const schedule::Plan& plan) : index(plan) {}
     schedule::TreeIndex index;
-    // by root, or by rotation where there is no root
+    // Expansions by root, or by rotation for collectives without a root.
     std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
     std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
   };
 
   Prepared& PreparedOf(const schedule::Plan& plan);
-  // `rotation`: as schedule::ViewOf.
+  // Returns the cached expansion, after making it if necessary. `rotation` is that of schedule::ViewOf.
   absl::StatusOr<const schedule::NodeSequence*> Expand(const schedule::Plan& plan, const CallArguments& arguments,
                                                        uint32_t rotation);
 

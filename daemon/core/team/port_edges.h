@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edges of one port in the engine: their nodes, and the labels of both ends.
+// Keeps the edges of one port of the engine: their nodes, and the labels of both ends.
 #ifndef COPSE_DAEMON_CORE_TEAM_PORT_EDGES_H_
 #define COPSE_DAEMON_CORE_TEAM_PORT_EDGES_H_
 
@@ -19,7 +19,7 @@
 namespace copse::daemon {
 
 // PortEdges are the edges to all nodes with which any of a port's plans exchanges packets. Thread-compatible; `*engine`
-// outlives it.
+// must outlive this object.
 class PortEdges {
  public:
   PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self);
@@ -27,25 +27,29 @@ class PortEdges {
   // Adds the edges to the open port, once. RESOURCE_EXHAUSTED: the engine has no memory for their eager buffers.
   absl::Status Open(emu::PortId port, const schedule::TeamLayout& layout);
 
-  // Nodes ascend; edges, and eager buffers of a slot, are parallel to them.
+  // Return the nodes, ascending, and the edges and the eager buffers of a slot in the nodes' order.
   const std::vector<uint32_t>& nodes() const { return nodes_; }
   const std::vector<uint32_t>& edges() const { return edges_; }
   absl::Span<const emu::RegionIndex> CellsOf(uint32_t slot) const;
+  // Returns nothing for an unknown edge.
   std::optional<NodeIndex> NodeOfEdge(uint32_t edge) const;
 
-  // The labels that this node has issued; 0: there is no edge to that node.
+  // Return the labels that this node has issued: of all edges, or of the edge to `node` (0: there is none).
   std::vector<schedule::EdgeLabel> IncomingLabels() const;
   uint32_t LabelFor(NodeIndex node) const;
-  // The label that `node` has issued. INVALID_ARGUMENT: there is no edge to it.
+  // Sets the label that `node` has issued, after which the engine may send. INVALID_ARGUMENT: there is no edge to the
+  // node. Other errors are the engine's.
   absl::Status SetRemoteLabel(emu::PortId port, NodeIndex node, uint32_t label);
+  // Returns whether SetRemoteLabel has succeeded for all edges.
   bool HasAllRemoteLabels() const;
 
  private:
+  // Returns the node's index in `nodes_`, if there is an edge to it.
   std::optional<size_t> PlaceOf(NodeIndex node) const;
 
   struct Labels {
-    uint32_t local = 0;         // issued here
-    bool remote_known = false;  // the other node's was set
+    uint32_t local = 0;         // label issued here
+    bool remote_known = false;  // the other node's label was set
   };
 
   emu::Engine* const engine_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list of the items that have work, so that idle ones cost nothing.
+// Lists the items that have work, so that idle ones cost nothing.
 #ifndef COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
 #define COPSE_DAEMON_CORE_TEAM_READY_LIST_H_
 
@@ -11,9 +11,9 @@
 
 namespace copse::daemon {
 
-// A ReadyList has each item once that was marked since it was handled last, in the order of the first marks. An item
-// has one Entry, which may end at any time, also while the list is handled. A mark costs O(1). Thread-compatible; the
-// list outlives its entries, and an item its entry.
+// A ReadyList holds each item that was marked since it was last handled, once, in the order of the first marks. An item
+// has one Entry, which may be destroyed at any time, also while the list is handled. A mark costs O(1).
+// Thread-compatible; the list must outlive its entries, and an item its entry.
 template <typename Item>
 class ReadyList {
  public:
@@ -42,8 +42,9 @@ class ReadyList {
   ReadyList(const ReadyList&) = delete;
   ReadyList& operator=(const ReadyList&) = delete;
 
-  // Calls `handle(item)` for each marked item, and for those that are marked meanwhile; an item that marks itself while
-  // it is handled is not handled again. Must not be called from `handle`. Returns true if there was any item.
+  // Calls `handle(item)` for each marked item, and for those that are marked meanwhile. Marks of the item that is being
+  // handled have no effect, so `handle` must finish its work. Must not be called from `handle`. Returns true if there
+  // was any item.
   template <typename Handle>
   bool HandleAll(const Handle& handle) {
     if (entries_.empty()) return false;
@@ -56,7 +57,7 @@ class ReadyList {
   }
 
  private:
-  std::vector<Entry*> entries_;  // null: the entry has ended
+  std::vector<Entry*> entries_;  // null: the entry was destroyed
 };
 
 }  // namespace copse::daemon

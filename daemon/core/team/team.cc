@@ -84,7 +84,7 @@ void Team::CheckLeavers() {
 // --- Calls ---
 
 bool Team::Pump() {
-  thread_local std::vector<PortEvent> taken;  // all teams of a thread share its memory
+  thread_local std::vector<PortEvent> taken;  // shared by all teams of a thread, so that idle ones need no memory
   bool any = false;
   // The start of a pending call may produce further events, so this loops until there are none.
   for (bool more = true; more && !broken();) {

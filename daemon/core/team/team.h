@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One team at this node: its members here, its epochs, its calls, and its end.
+// Defines a team at one node: its members there, its epochs, its calls, and its end.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_H_
 
@@ -27,13 +27,13 @@
 
 namespace copse::daemon {
 
-// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. It is forming
-// until an epoch is committed, then ready, and at the end broken(): every call fails with that report. Its parts do the
-// work; the team connects them, and exchanges messages with its neighbors.
-// Thread-compatible; `*engine` and `*host` outlive it.
+// A Team exists from its first Prepare until all its members here have left, or its formation is aborted. It is forming
+// until an epoch is committed, then ready(). If it becomes broken(), every call fails with that report. Its parts do
+// the work; the team connects them, and exchanges messages with its neighbors.
+// Thread-compatible; `*engine` and `*host` must outlive it.
 class Team : private TeamBreaker {
  public:
-  // The team is on `*ready`, which outlives it, while Pump has work.
+  // The team marks itself on `*ready`, which must outlive it, when Pump has work.
   Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready);
 
   const schedule::TeamLayout& layout() const { return members_.layout(); }
@@ -49,25 +49,25 @@ class Team : private TeamBreaker {
   schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans);
   absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
   void Abort(EpochId epoch);
-  // Asks the neighbors for the decision if a prepared epoch has waited for `age`. Returns true if the planner should be
-  // asked, too; of a first epoch it sends the decision by itself.
+  // Asks the neighbors for the decision if a prepared epoch has waited for `age` since Prepare or the last question.
+  // Returns true if the planner should be asked, too; the decision on a first epoch it sends without being asked.
   bool AskForDecision(absl::Duration age);
 
   // --- Members ---
   void Join(Rank rank, ClientId client) { members_.Join(rank, client); }
-  // The member destroys the team; its calls in flight get no more events. A call that others begin without it breaks
-  // the team. Returns true if no member is left here.
+  // The member leaves; its calls in flight get no more events. A call that other ranks start after this one's last call
+  // breaks the team. Returns true if no member is left here.
   bool Leave(Rank rank);
 
   // --- Calls ---
-  // `post` was validated. It gets exactly one event.
+  // `post` was validated. It gets exactly one event, unless the rank leaves before.
   void Post(Rank rank, CallPost&& post, uint32_t pending_max) {
     calls_.Post(members_.LocalIndex(rank), std::move(post), pending_max);
   }
   // Handles the engine's events since the last Pump. Returns true if there were any.
   bool Pump();
-  // Compares the arguments of calls older than `age` with the neighbors, at most once in `age`. Returns true if there
-  // were any.
+  // Sends the arguments of calls that have waited for `age`, since their start or the last time, to the neighbors,
+  // which compare them. Returns true if there were any.
   bool ProbeStalled(absl::Duration age);
   bool IsHeld() const { return calls_.IsHeld(); }
   bool HasRoom(Rank rank, uint32_t pending_max) const { return calls_.HasRoom(members_.LocalIndex(rank), pending_max); }
@@ -75,20 +75,22 @@ class Team : private TeamBreaker {
   bool HasCallInFlight(Rank rank) const { return calls_.HasCallInFlight(members_.LocalIndex(rank)); }
 
   // --- The end ---
-  // Ends every call in flight and all later ones with `why`, and sends the break to all neighbors but `from`. Only the
-  // first break counts.
+  // Ends every call in flight and all later ones with `why`, and sends the break to all neighbors except `from`. Does
+  // nothing if the team is broken already.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from);
   void Break(const schedule::FailureReport& why) override { Break(why, std::nullopt); }
-  // Breaks the team if the lost daemon is one of its nodes. `why` says what happened to the node; Team adds the node's
-  // name and ranks.
+  // Breaks the team if the lost daemon is another node of it that has not left. `why` has the reason, to which the team
+  // adds the node's name and ranks.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
-  // This node's daemon stood still for `silent`, and `by` takes it for lost.
+  // Breaks the team if the daemon `by` is another node of it that has not left: `by` has given up this node, whose
+  // daemon did not run for `silent`.
   void OnSelfLost(Incarnation by, absl::Duration silent);
 
   // --- Neighbors ---
-  // Ignores messages of nodes that are no members.
+  // Ignores messages from nodes that are not in the team.
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
-  bool HasEdgeTo(Incarnation incarnation) const;  // heartbeats go along edges
+  // Returns whether the node is a neighbor in a committed epoch. Heartbeats are sent to neighbors only.
+  bool HasEdgeTo(Incarnation incarnation) const;
   std::vector<Incarnation> Neighbours() const { return edges_.Neighbours(); }
 
   void AppendStatus(schedule::DaemonStatus* status) const { calls_.AppendStatus(status); }
@@ -102,14 +104,14 @@ class Team : private TeamBreaker {
   void On(NodeIndex from, const EpochAskMessage& message);
   void On(NodeIndex from, const EpochAnswerMessage& message);
   template <typename Other>
-  void On(NodeIndex, const Other&) {}  // not a message of a team
+  void On(NodeIndex, const Other&) {}  // other messages do not concern a team
 
   void OnMismatch(const PortEvent& event);
   void SendArguments(NodeIndex node, const CallRecord& call);
   void CheckLeavers();
 
   TeamHost* const host_;
-  ReadyTeams::Entry ready_;  // outlives the ports, which mark it
+  ReadyTeams::Entry ready_;  // destroyed after the ports in `epochs_`, which mark it
   TeamMembers members_;
   TeamEdges edges_;
   EpochSwitch epochs_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The neighbors of a team at this node: the nodes to which its committed epochs have edges.
+// Keeps the neighbors of a team at this node, which are the nodes to which its committed epochs have edges.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_EDGES_H_
 
@@ -17,8 +17,8 @@
 
 namespace copse::daemon {
 
-// TeamEdges keeps the connections that the team's epochs use, and sends along them. Thread-compatible; `*link` and
-// `*members` outlive it.
+// TeamEdges keeps the connections that the team's epochs use, and sends messages on them. Thread-compatible; `*link`
+// and `*members` must outlive it.
 class TeamEdges {
  public:
   TeamEdges(PeerLink* link, const TeamMembers* members) : link_(link), members_(members) {}
@@ -26,11 +26,12 @@ class TeamEdges {
   TeamEdges& operator=(const TeamEdges&) = delete;
   ~TeamEdges();
 
-  // An epoch with edges to `nodes` uses them until Release. Leaves out nodes that have left or cannot be reached:
-  // others detect their silence. A node that becomes a neighbor is notified of the ranks here that have left.
+  // Connects to `nodes`, which an epoch uses until Release. Leaves out nodes that have left, and those without a
+  // connection, whose silence other nodes detect. Sends a LeftMessage to new neighbors if ranks here have left.
   void Acquire(absl::Span<const uint32_t> nodes);
+  // Ends an epoch's use of `nodes`; those without a connection are ignored.
   void Release(absl::Span<const uint32_t> nodes);
-  // The node sends no heartbeats for this team any more, so its silence is not its death: releases it for all epochs.
+  // Releases the node for all epochs: it has left and sends no heartbeats any more, so its silence means no loss.
   void Drop(NodeIndex node);
 
   bool Has(NodeIndex node) const { return users_.contains(node.value()); }

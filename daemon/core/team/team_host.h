@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon as its teams use it.
+// Defines the interfaces through which teams use their daemon.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_HOST_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_HOST_H_
 
@@ -14,30 +14,34 @@
 
 namespace copse::daemon {
 
-// Connections to other daemons, and messages on them.
+// A PeerLink keeps connections to other daemons, and sends messages on them.
 class PeerLink {
  public:
   virtual ~PeerLink() = default;
+  // Drops the message if it cannot be sent.
   virtual void SendToPeer(Incarnation peer, const PeerMessage& message) = 0;
-  // Each AcquireNeighbour that succeeds is matched by one ReleaseNeighbour.
+  // Each AcquireNeighbour that succeeds must be matched by one ReleaseNeighbour. Errors are the transport's.
   virtual absl::Status AcquireNeighbour(const schedule::TeamNode& node) = 0;
   virtual void ReleaseNeighbour(Incarnation peer) = 0;
 };
 
-// Time, clients and instruments.
+// A CallHost gives access to time, clients and instruments.
 class CallHost {
  public:
   virtual ~CallHost() = default;
   virtual absl::Time Now() const = 0;
-  // The time at which the present events of the engine were taken. It costs no read of the clock.
+  // Returns the end of the last Engine::Progress, which has produced the current events, without a read of the clock.
   virtual absl::Time EventTime() const = 0;
-  virtual Instruments* instruments() const = 0;  // null: none
+  // Returns null if nothing is measured.
+  virtual Instruments* instruments() const = 0;
+  // Does nothing if the client is gone.
   virtual void Notify(ClientId client, const ClientEvent& event) = 0;
 };
 
+// A TeamHost is the daemon as a whole team uses it.
 class TeamHost : public PeerLink, public CallHost {
  public:
-  // Called once for a team, after its clients were notified.
+  // Called once for each team that breaks, after its clients were notified. The team must not be deleted within.
   virtual void OnTeamBroken(TeamId team, const schedule::FailureReport& why) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of a team: its nodes and ranks, the clients of its ranks here, and the ranks that have left it.
+// Keeps the members of a team: its nodes and ranks, the clients of its ranks here, and the ranks that have left it.
 #ifndef COPSE_DAEMON_CORE_TEAM_TEAM_MEMBERS_H_
 #define COPSE_DAEMON_CORE_TEAM_TEAM_MEMBERS_H_
 
@@ -19,8 +19,8 @@
 
 namespace copse::daemon {
 
-// TeamMembers has a team's layout, and the ranks that have left since. Ranks of this node have local indices, in the
-// layout's order. Thread-compatible.
+// TeamMembers holds a team's layout, and the ranks that have left since. Ranks of this node have local indices, which
+// ascend with the rank. Thread-compatible.
 class TeamMembers {
  public:
   TeamMembers(schedule::TeamLayout layout, NodeIndex self);
@@ -30,33 +30,36 @@ class TeamMembers {
   NodeIndex self() const { return self_; }
   const schedule::ShapeIndex& shape() const { return shape_; }
   const schedule::TeamNode& node(uint32_t index) const { return layout_.nodes[index]; }
-  const std::string& node_name() const { return layout_.nodes[self_.value()].name; }  // of this node
+  // Returns this node's name.
+  const std::string& node_name() const { return layout_.nodes[self_.value()].name; }
 
   // --- Ranks of this node ---
   absl::Span<const Rank> ranks() const { return shape_.RanksOf(self_); }  // by local index
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void Join(Rank rank, ClientId client) { clients_[LocalIndex(rank)] = client; }
-  // Nothing: the rank has not joined, has left, or is on another node.
+  // Returns nothing if the rank has not joined, has left, or is not on this node.
   std::optional<ClientId> ClientOf(Rank rank) const;
   std::optional<ClientId> ClientAt(uint32_t local) const { return clients_[local]; }
   bool HasClients() const;
-  // The rank's client is gone.
   void RemoveClient(Rank rank) { clients_[LocalIndex(rank)].reset(); }
-  // A rank here leaves after `calls` calls. Returns the message for the neighbors, unless an earlier one says as much.
+  // Records that a rank here, whose client was removed, leaves after `calls` calls. Returns the message for the
+  // neighbors, unless an earlier one is enough: it is not if the rank has fewer calls, or is the last one to leave.
   std::optional<LeftMessage> Leave(Rank rank, CallSeq calls);
-  // The message that a new neighbor has missed; null: none.
+  // Returns the last such message, which a new neighbor needs; null: none.
   const LeftMessage* OwnDeparture() const;
 
   // --- Nodes ---
+  // Returns nothing if the daemon is not in the team.
   std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
-  // Returns the node if it is not this one and has not left.
+  // Returns the daemon's node if it is in the team, is not this one, and still has members.
   std::optional<NodeIndex> OtherMember(Incarnation incarnation) const;
-  // Returns "rank 3 on node n2" or "ranks 2-3 on node n2".
+  // Returns a text such as "rank 3 on node n2" or "ranks 2-3 on node n2".
   std::string DescribeNode(NodeIndex node) const;
   void OnLeft(NodeIndex node, const LeftMessage& message) { left_[node.value()] = message; }
-  bool HasLeft(uint32_t node) const;  // all its ranks have left
+  // Returns whether all ranks of the node have left.
+  bool HasLeft(uint32_t node) const;
 
-  // The nodes, also this one, with ranks that have left, and the last message about them.
+  // Returns the last LeftMessage of each node with ranks that have left, including this one, by node.
   const std::map<uint32_t, LeftMessage>& departures() const { return left_; }
 
  private:
