@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversion of one MPI collective call to a call of a Copse team, with its buffers packed where they are not
-// contiguous.
+// Converts one MPI collective call to a call of a Copse team, and packs its buffers where they are not contiguous.
 #ifndef COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 #define COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 
@@ -33,9 +32,9 @@ struct ElementRun {
 
 // OffloadOptions holds the settings of the process that an Offload reads.
 struct OffloadOptions {
-  MPI_Comm own = MPI_COMM_NULL;  // any of this process alone, for packing
-  uint64_t message_bytes_max = 0;
-  bool chooses_path = false;  // blocking calls may go to MPI if that is faster
+  MPI_Comm own = MPI_COMM_NULL;    // a communicator of this process alone, for packing
+  uint64_t message_bytes_max = 0;  // limit of a call's longest buffer
+  bool chooses_path = false;       // blocking calls may go to MPI if that is faster
 };
 
 // An Offload holds the arguments of one collective call, packs send buffers of non-contiguous datatypes into staging
@@ -102,7 +101,9 @@ class Offload {
     return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();
   }
 
+  // Makes the request of the call. Errors are those of copse_collective_init.
   copse_status_t Init(copse_team_t* team);
+  // Packs the buffers to be sent. Errors: COPSE_ERR_INVALID_ARGUMENT if MPI fails.
   copse_status_t Pack();
   copse_status_t Post() { return Call().Post(); }
   copse_status_t Test() { return Call().Test(); }
