@@ -68,6 +68,7 @@ namespace copse::mpi {
   CALLED(Type_size_x)                \
   CALLED(Win_call_errhandler)
 
+// An MpiApi holds the addresses of the program's MPI functions.
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;
   COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_POINTER)

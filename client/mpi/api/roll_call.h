@@ -10,7 +10,7 @@ namespace copse::mpi {
 
 // A RollCall says whether all ranks have the library, and on the rank that prints the message also which do not.
 struct RollCall {
-  bool is_complete = true;  // all ranks have the library
+  bool is_complete = true;  // all ranks have the library; equal on all ranks that have it
   bool speaks = false;      // this is the first rank that has it, which prints the message
   int absent = 0;           // number of ranks without it; set if `speaks`
   int first_absent = 0;     // the first of them; set if `speaks`
