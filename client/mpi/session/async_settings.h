@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of asynchronous completion from the environment (COPSE_TNBC, COPSE_TNBC_*): whether calls complete
+// Reads the settings of asynchronous completion from the environment (COPSE_TNBC, COPSE_TNBC_*): whether calls complete
 // asynchronously, how memory is protected, in which order fragments arrive, and where traces are written.
 #ifndef COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
 #define COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
