@@ -94,7 +94,7 @@ class Offload {
   // Returns whether the call may be fragmented: daemons alone make the result, so that a call on each fragment of the
   // buffers makes that fragment of the result. Not if outlives_call().
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
-  // has_plain_result returns whether nothing has to be unpacked; has_plain_buffers, whether the buffers in `args` are
+  // has_plain_result returns whether no data has to be unpacked; has_plain_buffers, whether the buffers in `args` are
   // the program's own and nothing is reduced in this process.
   bool has_plain_result() const { return unpackings_.empty(); }
   bool has_plain_buffers() const {

@@ -6,7 +6,8 @@
 
 namespace copse::mpi {
 
-// A Reason says why a call went to the program's MPI. All reasons but kBadArguments are equal on all ranks of a call.
+// A Reason says why a call did not go to Copse. All reasons but kFailedBefore and kBadArguments are equal on all ranks
+// of a call.
 enum class Reason : uint8_t {
   kNone,       // the call went to Copse
   kNoLibrary,  // not all ranks of the job have this library
@@ -21,7 +22,7 @@ enum class Reason : uint8_t {
   kUserOperation,  // an operation of the program, and the call is too long or not blocking
   kType,           // Copse does not have the operation on the type
   kTooLong,
-  kFailedBefore,  // an earlier call has failed after it had returned
+  kFailedBefore,  // the call fails, as an earlier one has failed after it had returned, or on this rank alone
   kBadArguments,  // MPI reports the error
   kCount
 };
