@@ -185,6 +185,7 @@ template <typename... Arguments>
 inline constexpr bool kMakesRequest =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, MPI_Request*>;
 
+// OfMessage makes the entry of a function with the given buffers, for which it waits. `Owner` reports lost data.
 template <Entry kEntry, auto kFunction, typename Owner, typename... Buffers>
 struct OfMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
@@ -241,6 +242,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
     return (Mpi().*kFunction)(arguments...);
   }
 };
+// Shielded makes the entry of a function that waits for all memory, and whose internal MPI calls are not the program's.
 template <auto kFunction>
 struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -252,6 +254,7 @@ struct Shielded<kFunction> {
   }
 };
 
+// PassedOn makes the entry of a function without buffers.
 template <auto kFunction>
 struct PassedOn;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
