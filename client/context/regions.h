@@ -13,6 +13,7 @@
 
 namespace copse::client {
 
+// A Region is shared memory that the daemon was asked to register.
 struct Region {
   Mapping mapping;
   uint32_t id = 0;  // 0: the daemon has refused to register the memory
