@@ -156,6 +156,7 @@ inline void DestroyRequest(copse_request_t* request) {
 
 }  // namespace internal
 
+// A Context is this process's connection to the daemon of its node (copse_context_t).
 class Context : public internal::UniqueHandle<copse_context_t, internal::DestroyContext> {
  public:
   Context() : Context(nullptr) {}
@@ -179,6 +180,7 @@ class Context : public internal::UniqueHandle<copse_context_t, internal::Destroy
   }
 };
 
+// A Request is a persistent request of one collective (copse_request_t). Its destructor cancels a round in progress.
 class Request : public internal::UniqueHandle<copse_request_t, internal::DestroyRequest> {
  public:
   using UniqueHandle::UniqueHandle;
@@ -201,6 +203,7 @@ class Request : public internal::UniqueHandle<copse_request_t, internal::Destroy
   void cancel() { Check(copse_cancel(get())); }
 };
 
+// A Team is an ordered set of ranks (copse_team_t). Its destructor leaves the team.
 class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> {
  public:
   Team() = default;
