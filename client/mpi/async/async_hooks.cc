@@ -39,7 +39,8 @@ std::atomic<bool> the_program_has_threads{false};
 }
 
 // Called before a thread is started. A thread that may not call MPI cannot let it make progress while it waits for
-// data, and nor can a thread that waits for such a thread. So the first thread waits here for all data that is pending.
+// data, and nor can a thread that waits for such a thread. So the thread that starts the first one waits here for all
+// pending data.
 void BeforeThread() {
   if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI or of this library
   // Relaxed: the exchange only selects the thread that waits, and publishes no data.

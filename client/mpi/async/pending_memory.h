@@ -17,7 +17,7 @@
 namespace copse::mpi {
 
 // Memory of a call that has failed asynchronously is lost until the failure is reported to the program: it stays
-// pending, although no data will arrive. The Await functions below wait until the memory is not pending or lost, and
+// pending, although no data will arrive. The Await functions below wait until no memory but lost memory is pending, and
 // return whether none of it is lost.
 
 // Sets and returns the guard that protects memory; null, the default: no call completes asynchronously. Set once.

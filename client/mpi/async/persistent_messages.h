@@ -14,7 +14,7 @@ namespace copse::mpi {
 // thread-safe, as each request is used by one thread at a time.
 
 void RememberMessage(MPI_Request request, const void* buffer, int64_t count, MPI_Datatype type, MPI_Comm comm);
-// Forgets a request that is freed.
+// Drops the record of a request that the program frees.
 void ForgetMessage(MPI_Request request);
 // Waits for the buffer of a request. Returns false if its data is lost; sets *comm to the request's communicator.
 // Returns true for a request that was not recorded.

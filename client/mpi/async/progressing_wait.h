@@ -27,7 +27,8 @@ class ProgressingWait {
   }
 
   // Posts a call, and waits for room if calls in flight have to end before. Queued requests of the team are posted
-  // first, without a limit of time, since the order of calls has to be kept. `*call` has Post, as Offload does.
+  // first, since the order of calls has to be kept; the time limit of these requests ends that wait, not this call's.
+  // `*call` has Post, as Offload does.
   template <typename Call>
   copse_status_t Post(copse_team_t* team, Call* call) {
     while (TheRequests()->HasAny() && TheRequests()->HasQueued(team)) session_->progress.Turn();

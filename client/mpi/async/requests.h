@@ -85,7 +85,7 @@ class Requests {
   // Returns whether calls of the team wait for room. A new call of the team must not be posted before them.
   bool HasQueued(copse_team_t* team);
 
-  // Returns the call of a request; null if the request is MPI's or was completed.
+  // Returns the call of a request; null if the request is MPI's, or that of a non-blocking call that is over.
   std::shared_ptr<CollectiveRequest> Find(MPI_Request request);
   // Returns whether the call was started and has not been completed.
   bool IsActive(const CollectiveRequest& call);
