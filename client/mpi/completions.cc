@@ -122,7 +122,7 @@ class CompletingCall {
 
 constexpr auto kSame = [](int i) { return i; };
 
-// Reports that the program may not do this with a request of this library.
+// Reports that `function` is not allowed on a request of this library. Returns MPI_ERR_REQUEST if the handler returns.
 int Refuse(const char* function, const CollectiveRequest& call, const char* why) {
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
@@ -254,7 +254,7 @@ int Startall(int count, MPI_Request requests[]) {
       if (const int error = FailIfLost(ours, requests[i]); error != MPI_SUCCESS) return error;
     }
   }
-  NoteRequest();  // functions that make persistent requests are not all intercepted
+  NoteRequest();  // the functions that made these requests may not be intercepted
   const int result = PassOn(Mpi().Startall, count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;
   const InsideMpi inside;
