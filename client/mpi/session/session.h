@@ -21,7 +21,8 @@ namespace copse::mpi {
 // TeamFormationTimes records the cost and the failures of forming teams, which decide whether a team is worth forming,
 // and when forming is tried again after a failure. Thread-safe.
 struct TeamFormationTimes {
-  // The shortest time of forming a team, ns, which includes the least waiting for other ranks.
+  // The shortest time of forming a team so far, ns, which includes the least waiting for other ranks; at first an
+  // estimate.
   std::atomic<uint64_t> least_ns{5'000'000};
   // The time of the steady clock, ns, before which no team is formed, after a failure.
   std::atomic<uint64_t> none_before_ns{0};

@@ -25,8 +25,8 @@ struct FormedTeam {
 };
 
 // Forms a team. It is collective over the communicator, on which no other collective may be in progress. If any rank
-// fails, no rank has a team. Rank 0 then prints why, once per process, and its process starts no team for a time that
-// grows with the number of failures, since each attempt may take long.
+// fails, no rank has a team. Rank 0 then prints why, once per process. For a time that grows with the number of
+// failures, these processes form no team as rank 0, since each attempt may take long.
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi
