@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copse for C++ (11 and later): handles that free themselves, and failures as exceptions. Header only; link with
-// libcopse. copse.h explains what everything means; names here are its names.
+// This is the API of copse.h for C++11 and later, with handles that free themselves and failures as exceptions. It is
+// header-only; link with libcopse. Functions here have the names and the meaning of those in copse.h.
 //
 //     copse::Context context;
 //     copse::Team team(context, "world", rank, size);
@@ -11,8 +11,8 @@
 //     compute();
 //     request.wait();
 //
-// Handles move but do not copy. Destroy requests before their team, teams before their context: as for any C++ objects,
-// declare them in that order.
+// Handles can be moved and not copied. Requests are destroyed before their team, teams before their context, so declare
+// the context first, then teams, then requests.
 #ifndef COPSE_HPP_
 #define COPSE_HPP_
 
@@ -28,7 +28,7 @@
 
 namespace copse {
 
-// what() is copse_last_error() of the call that failed.
+// An Error is a failed call of copse.h; what() is its copse_last_error().
 class Error : public std::runtime_error {
  public:
   explicit Error(copse_status_t status) : std::runtime_error(copse_last_error()), status_(status) {}
@@ -42,9 +42,9 @@ inline void Check(copse_status_t status) {
   if (status < 0) throw Error(status);
 }
 
-// The copse_datatype_t of a C++ type.
+// Datatype<T>::value is the copse_datatype_t of a C++ type. Other types do not compile.
 template <typename T>
-struct Datatype;  // no such type in Copse
+struct Datatype;
 template <>
 struct Datatype<float> {
   static constexpr copse_datatype_t value = COPSE_DT_FLOAT;
@@ -105,7 +105,7 @@ struct Datatype<std::complex<double>> {
 
 namespace internal {
 
-// Owns a C handle; Destroy must not throw.
+// A UniqueHandle owns a C handle, or none. Destroy must not throw.
 template <typename T, void (*Destroy)(T*)>
 class UniqueHandle {
  public:
@@ -138,7 +138,8 @@ class UniqueHandle {
   T* handle_;
 };
 
-// For arguments that must not decide what T is: where the rank does not use a buffer, nullptr will do.
+// Given<T> is T, but an argument of that type takes no part in template argument deduction. So nullptr can be passed
+// for a buffer that the rank does not use.
 template <typename T>
 struct Identity {
   using type = T;
@@ -149,12 +150,13 @@ using Given = typename Identity<T>::type;
 inline void DestroyContext(copse_context_t* context) { copse_fini(context); }
 inline void DestroyTeam(copse_team_t* team) { copse_team_destroy(team); }
 inline void DestroyRequest(copse_request_t* request) {
-  copse_cancel(request);  // of no effect unless it is in progress
+  copse_cancel(request);  // has no effect unless the request is in progress
   copse_finalize(request);
 }
 
 }  // namespace internal
 
+// A Context is this process's connection to the daemon of its node (copse_context_t).
 class Context : public internal::UniqueHandle<copse_context_t, internal::DestroyContext> {
  public:
   Context() : Context(nullptr) {}
@@ -178,19 +180,20 @@ class Context : public internal::UniqueHandle<copse_context_t, internal::Destroy
   }
 };
 
+// A Request is a persistent request of one collective (copse_request_t). Its destructor cancels a round in progress.
 class Request : public internal::UniqueHandle<copse_request_t, internal::DestroyRequest> {
  public:
   using UniqueHandle::UniqueHandle;
 
   void post() { Check(copse_post(get())); }
-  // True when the round is complete; throws if it failed.
+  // Returns whether the round is complete; throws if it failed.
   bool test() {
     const copse_status_t status = copse_test(get());
     Check(status);
     return status == COPSE_OK;
   }
   void wait() { Check(copse_wait(get(), -1)); }
-  // False: not complete within `seconds`.
+  // Returns whether the round is complete within `seconds` (< 0: waits without limit); throws if it failed.
   bool wait_for(double seconds) {
     const copse_status_t status = copse_wait(get(), seconds);
     if (status == COPSE_ERR_TIMED_OUT || status == COPSE_INPROGRESS) return false;
@@ -200,6 +203,7 @@ class Request : public internal::UniqueHandle<copse_request_t, internal::Destroy
   void cancel() { Check(copse_cancel(get())); }
 };
 
+// A Team is an ordered set of ranks (copse_team_t). Its destructor leaves the team.
 class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> {
  public:
   Team() = default;
@@ -208,7 +212,8 @@ class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> 
   Team(Context& context, const std::string& name, uint32_t rank, uint32_t size)
       : UniqueHandle(Create(context, Params(name, rank, size))) {}
 
-  // Collective over this team. False (as a bool) for colour COPSE_UNDEFINED.
+  // These form sub-teams, collectively over this team. The result is empty (false as a bool) on ranks that are in no
+  // sub-team.
   Team split(int64_t color, int64_t key = 0) {
     copse_subteam_params_t params = {};
     params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_KEY;
@@ -230,7 +235,7 @@ class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> 
     return FromParent(params);
   }
 
-  // Else `subteam({1})` would mean `subteam(true)`.
+  // Without this overload, `subteam({1})` would call `subteam(true)`.
   Team subteam(std::initializer_list<uint32_t> ranks) { return subteam(std::vector<uint32_t>(ranks)); }
 
   uint32_t rank() const {
@@ -244,8 +249,8 @@ class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> 
     return size;
   }
 
-  // A buffer that this rank does not use, such as `recv` of a gather off its root, may be nullptr. In place, other than
-  // an allreduce, is for collective_init.
+  // Blocking calls. A buffer that this rank does not use, such as `recv` of a gather at other ranks than the root, may
+  // be nullptr. Calls in place, except allreduce, are made by collective_init.
   void barrier() { Check(copse_barrier(get())); }
   template <typename T>
   void bcast(T* buffer, uint64_t count, uint32_t root) {
@@ -300,8 +305,8 @@ class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> 
   void alltoall(const T* send, T* recv, uint64_t count) {
     Check(copse_alltoall(get(), send, recv, count, Datatype<T>::value));
   }
-  // Irregular ones, blocks one after another; for displacements there is collective_init. Counts are needed where
-  // copse.h says so.
+  // Blocks of these irregular collectives lie one after another; calls with displacements are made by collective_init.
+  // `counts` may be empty where copse.h says that they are not read.
   template <typename T>
   void gatherv(const T* send, uint64_t count, internal::Given<T*> recv, const std::vector<uint64_t>& counts,
                uint32_t root) {
@@ -323,7 +328,7 @@ class Team : public internal::UniqueHandle<copse_team_t, internal::DestroyTeam> 
                           Datatype<T>::value));
   }
 
-  // Requests, to be posted any number of times.
+  // These make persistent requests, which may be posted any number of times.
   Request collective_init(const copse_coll_args_t& args) {
     copse_request_t* request = nullptr;
     Check(copse_collective_init(get(), &args, &request));

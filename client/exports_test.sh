@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What libcopse.so.0 shows to the programs that load it. Argument: the library, then the header.
+# Checks the symbols that libcopse.so.0 exports and the libraries that it needs. Arguments: the library, the header.
 set -euo pipefail
 library=$1 header=$2
 failed=0
@@ -25,7 +25,7 @@ undefined=$(ldd -r "$library" | grep 'undefined symbol' || :)
 [ -z "$undefined" ] || fail "$undefined"
 ! grep -q 'TEXTREL' <<<"$dynamic" || fail "it has text relocations"
 
-# Loaded into users' processes: it never ends them, prints by itself or handles signals.
+# The library is loaded into users' processes, so it must not end them, print or handle signals.
 while read -r symbol; do
   [[ ! $symbol =~ ^(abort|exit|_exit|signal|sigaction|printf|puts|putchar|perror)@ ]] || fail "it uses $symbol"
 done < <(nm -D --undefined-only "$library" | awk '{print $2}')

@@ -72,7 +72,7 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
                           const std::string& place) {
   const uint32_t own = ring::kLayoutVersion;
   const bool compatible = reply.ring_version <= own + 1 && own <= reply.ring_version + 1;
-  // Only the beginning of the reply is the same in all versions.
+  // Only the beginning of the reply has the same layout in all versions, so the version is checked first.
   if (!compatible && (reply.status == COPSE_OK || reply.status == COPSE_ERR_VERSION)) {
     return Fail(COPSE_ERR_VERSION, "ring layouts are too far apart (library=%u, daemon=%u, socket=%s)", own,
                 reply.ring_version, place.c_str());
@@ -81,7 +81,7 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
     return FailWith(StatusFromWire(reply.status), reply.facts, "the daemon refused: %s (node=%s)",
                     TextOf(reply.text).c_str(), TextOf(reply.node).c_str());
   }
-  // An older daemon has no facts.
+  // An older daemon sends no facts.
   constexpr size_t kLeast = offsetof(attach::AttachReply, facts);
   if (answer.bytes < kLeast) {
     return Fail(COPSE_ERR_INTERNAL, "the daemon's attach reply is too short (bytes=%zu, expected=%zu)", answer.bytes,

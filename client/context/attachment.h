@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process's attachment to its daemon: the socket, and the daemon's attributes.
+// Attaches a process to its daemon, and holds the socket and the daemon's attributes.
 #ifndef COPSE_CLIENT_CONTEXT_ATTACHMENT_H_
 #define COPSE_CLIENT_CONTEXT_ATTACHMENT_H_
 
@@ -13,7 +13,8 @@
 
 namespace copse::client {
 
-// It is set once, before there are several threads; the channel is thread-safe.
+// An Attachment is written by Attach, before several threads use it, and by Close, after that. In between it is only
+// read; its channel is thread-safe.
 class Attachment {
  public:
   Attachment() = default;
@@ -21,7 +22,8 @@ class Attachment {
   Attachment& operator=(const Attachment&) = delete;
 
   // Reads the environment, connects and attaches. *port is the client's view of the memory that the daemon sent.
-  // Errors: INVALID_ARGUMENT; NO_DAEMON; VERSION with both numbers; the daemon's refusal.
+  // Errors: INVALID_ARGUMENT; NO_DAEMON; PERMISSION; TIMED_OUT; VERSION with both numbers; the status of a refusal;
+  // NO_MEMORY and INTERNAL of Port::Map.
   copse_status_t Attach(const copse_init_params_t& params, std::unique_ptr<Port>* port);
   // Closes the socket.
   void Close() { channel_.reset(); }
@@ -29,9 +31,9 @@ class Attachment {
   ControlChannel& channel() { return *channel_; }
   const copse_context_attr_t& attr() const { return attr_; }
   const char* node() const { return attr_.node; }
-  // COPSE_TIMEOUT; negative: none.
+  // Returns COPSE_TIMEOUT, in seconds; negative: none.
   double timeout_s() const { return timeout_s_; }
-  // The limit of the memory for copies; 0: the default.
+  // Returns the limit of the memory for copies (COPSE_COPIES_MIB), in bytes; 0: the default.
   uint64_t copies_bytes() const { return copies_bytes_; }
 
  private:

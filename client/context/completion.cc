@@ -16,8 +16,8 @@
 namespace copse::client {
 namespace {
 
-constexpr std::chrono::milliseconds kCheckInterval{50};  // how late a dead daemon may be noticed
-constexpr std::chrono::milliseconds kRetryInterval{1};   // of a post that found a full queue
+constexpr std::chrono::milliseconds kCheckInterval{50};  // longest time until a waiting thread detects a dead daemon
+constexpr std::chrono::milliseconds kRetryInterval{1};   // time between the attempts of a post without room
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void Completion::AwaitNews(std::unique_lock<std::mutex>& lock, Deadline until) {
   const uint64_t seen = port.events_seen();
   polling_ = true;
   lock.unlock();
-  // The thread gives the poller's role back however the wait ends.
+  // The thread may be canceled in Wait, and must take the lock and end the poller's role in that case, too.
   const OnExit give_back([&] {
     lock.lock();
     polling_ = false;
@@ -56,7 +56,7 @@ void Completion::AwaitNews(std::unique_lock<std::mutex>& lock, Deadline until) {
 
 void Completion::Progress() {
   if (queue_->Drain() > 0) {
-    // Release: pairs with ends(). A thread that sees the new count sees the rounds that have ended.
+    // Release: pairs with ends(). A thread that reads the new count also reads the states of the ended rounds.
     ends_.fetch_add(1, std::memory_order_release);
     news_.notify_all();
     DeregisterDropped();
@@ -73,7 +73,7 @@ void Completion::Progress() {
 void Completion::CheckDaemon() {
   next_check_ = Clock::now() + kCheckInterval;
   if (attachment_.channel().Poll() && !queue_->port().closed()) return;
-  queue_->Drain();  // events that it posted before
+  queue_->Drain();  // the daemon may have posted events before it ended
   const std::string why = attachment_.channel().closing_text();
   Die(COPSE_ERR_NO_DAEMON, why.empty() ? "the daemon went away" : "the daemon closed: " + why);
 }
@@ -146,8 +146,8 @@ copse_status_t Completion::PostRound(Lock& lock, const Member* team, const CallP
     const auto result =
         team == nullptr ? queue_->PostNop(round) : queue_->Post(plan, team->handle, round, team->running);
     if (result == CallQueue::PostResult::kPosted) return COPSE_OK;
-    // Calls that hold the data area may wait for other ranks, which wait for this call of another team: so this call
-    // gets a region, too, once it has waited. If the daemon refuses one, the call can only wait.
+    // Calls that occupy the data area may wait for other ranks, which may wait for this call of another team. To avoid
+    // that deadlock, a call that has waited gets a region, too. If the daemon refuses one, the call can only wait.
     const bool needs_bounce = result == CallQueue::PostResult::kBounceFull;
     bool added = false;
     if (needs_bounce || (result == CallQueue::PostResult::kDataFull && has_waited)) {
@@ -217,7 +217,7 @@ copse_status_t Completion::Call(const Member& member, const std::string& team, c
                                 Deadline deadline) {
   Lock lock(this);
   Round round;
-  // However a blocking call ends, no event may find its round on the stack afterwards.
+  // The round is on the stack, so no event may use it after the call has ended, also by an error or cancellation.
   const OnExit detach([&] {
     if (round.state == Round::State::kInProgress) queue_->Detach(&round);
   });

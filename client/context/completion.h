@@ -22,13 +22,15 @@
 
 namespace copse::client {
 
-// One lock guards calls, teams, requests and memory. One of the waiting threads, the poller, watches the completion
-// queue without the lock and takes the events for all; the others block on a condition variable, and one of them
-// becomes the poller when that has what it waited for. Thread-safe, between Start and Stop; functions that take a Lock
-// are called with it.
+// A Completion posts the calls of a context and waits for them. Its lock guards calls, teams, requests and memory. One
+// of the waiting threads, the poller, waits on the completion queue without the lock; the others block on a condition
+// variable. When the poller's wait ends it wakes them, and the next thread to wait becomes the poller. Each thread that
+// takes the lock or ends a wait handles the new events of all. Thread-safe between Start and Stop; functions with a
+// Lock parameter are called with the lock held.
 class Completion {
  public:
-  // Takes the lock, and all events that have come by then, so that a caller of the API sees the present state.
+  // A Lock holds the lock. Its constructor handles all events that have come, so that a caller of the API sees the
+  // current state.
   class Lock {
    public:
     explicit Lock(Completion* completion) : lock_(completion->mutex_) { completion->Progress(); }
@@ -38,7 +40,7 @@ class Completion {
     std::unique_lock<std::mutex> lock_;
   };
 
-  // A call's team; its numbers are guarded by the lock.
+  // A Member is the team of a call. *running is guarded by the lock.
   struct Member {
     uint32_t handle;    // in queue entries
     uint32_t* running;  // rounds in progress
@@ -49,65 +51,74 @@ class Completion {
   Completion& operator=(const Completion&) = delete;
 
   void Start(std::unique_ptr<Port> port);
-  // Ends all rounds as canceled. Returns the teams that have not been left yet.
+  // Ends all rounds as canceled. Returns the teams of LeaveLater that have not been left yet.
   std::vector<uint32_t> EndAll();
-  // Drops the queues, without a lock, also in a forked child.
+  // Destroys the queues and unmaps the port. Takes no lock, since it is also called in a forked child.
   void Stop() { queue_.reset(); }
 
-  // Posts, waiting until `patience` for room. Errors: NO_RESOURCE naming what stayed full; NO_DAEMON.
+  // Posts a round. If there is no room, waits for it until `patience`, without the lock. Errors: NO_RESOURCE, which
+  // names what stayed full; NO_DAEMON or INTERNAL if the context is dead; NO_MEMORY and TIMED_OUT of RegisterRegion.
   copse_status_t Post(Lock& lock, const Member& team, const CallPlan& plan, Round* round, Deadline patience);
-  // Returns the round's result; COPSE_ERR_TIMED_OUT if it is still in progress at the deadline.
+  // Blocks without the lock until the round is complete, and returns its result; COPSE_ERR_TIMED_OUT if it is still in
+  // progress at the deadline.
   copse_status_t Wait(Lock& lock, const char* what, const std::string& team, Round* round, Deadline deadline);
-  // Posts and waits, until the deadline.
+  // Makes a blocking call: posts it and waits for it until the deadline, at which it is canceled. Errors are those of
+  // Post and Wait. Ping does so with an entry that the daemon only acknowledges.
   copse_status_t Call(const Member& member, const std::string& team, const CallPlan& plan, Deadline deadline);
   copse_status_t Ping(Deadline deadline);
-  // Returns the result of a complete round, and sets the last error. An operation of the application runs now.
+  // Returns the result of a complete round, and sets the last error if it has failed. Runs the reduction of an
+  // operation of the application if it has succeeded, once per round.
   static copse_status_t Result(const char* what, const std::string& team, Round* round);
+  // Ends a round in progress with COPSE_ERR_CANCELED.
   void Cancel(Lock& /*lock*/, Round* round) { queue_->Detach(round); }
   // Returns the error of a context whose daemon is gone or corrupt, else COPSE_OK.
   copse_status_t CheckAlive(const Lock& /*lock*/) const { return CheckAlive(); }
 
-  // For threads that wait for any of many rounds: ends() counts the times that rounds have ended, and AwaitEnd blocks
-  // until there are more than `seen`, or the deadline. Acquire: pairs with the release of a round's end.
+  // These are for threads that wait for any of many rounds. ends() changes whenever rounds have ended; AwaitEnd blocks
+  // until it differs from `seen`, the context is dead, or the deadline. Acquire: pairs with the release in Progress and
+  // Die, so a thread that reads the new value also reads the ended rounds' states.
   uint64_t ends() const { return ends_.load(std::memory_order_acquire); }
   void AwaitEnd(uint64_t seen, Deadline deadline);
-  // Interrupts a concurrent AwaitEnd(); a thread that has not blocked yet may miss it.
+  // Changes ends() and wakes the threads blocked in AwaitEnd(). A poller that is about to block may miss the wake-up,
+  // and then returns after at most kCheckInterval.
   void InterruptAwaitEnd();
 
-  // The daemon keeps a team as long as calls are in flight, canceled ones too. Returns whether there are any; the team
-  // is then left when they have ended.
+  // Returns whether calls of the team, canceled ones included, are in flight; the team is then left when they have
+  // ended, since the daemon needs it until then.
   bool LeaveLater(const Lock& lock, uint32_t team);
 
-  // Calls in flight and the memory that they use.
+  // Returns the calls in flight and the memory that they use.
   CallQueue& queue(const Lock& /*lock*/) { return *queue_; }
-  // Deregisters regions that no call uses any more.
+  // Asks the daemon to deregister the regions that no call uses any more.
   void DeregisterDropped(const Lock& /*lock*/) { DeregisterDropped(); }
-  // The port, where the process counts its asynchronous completions for the daemon. Needs no lock.
+  // Returns the port, for the counters of asynchronous completions that the daemon reports. Needs no lock.
   Port& early_counts() { return queue_->port(); }
 
  private:
-  // Takes events, and checks now and then whether the daemon is alive.
+  // Handles new events, and checks every kCheckInterval whether the daemon is alive. Called with the lock, as are all
+  // private functions.
   void Progress();
   copse_status_t PostRound(Lock& lock, const Member* team, const CallPlan& plan, Round* round, Deadline patience);
   copse_status_t FailFull(CallQueue::PostResult result) const;
   copse_status_t CheckAlive() const;
-  // Waits for events until `until` or for about a slice, whichever is shorter.
+  // Blocks without the lock until there may be new events, but not beyond `until` or kCheckInterval.
   void AwaitNews(std::unique_lock<std::mutex>& lock, Deadline until);
   void CheckDaemon();
   void Die(copse_status_t status, const std::string& why);
   void DeregisterDropped();
   void LeaveTeams();
-  // Adds a bounce region for a call that copies `bytes`, without the lock meanwhile. *added is false if present regions
-  // have to become free first. Errors: NO_RESOURCE if the daemon refuses; NO_MEMORY.
+  // Adds a bounce region for a call that copies `bytes` bytes; releases the lock while it waits for the daemon. Sets
+  // *added to false, and succeeds, if the limit is reached until other calls end. Errors: NO_RESOURCE if the daemon
+  // refuses; NO_MEMORY; NO_DAEMON; TIMED_OUT.
   copse_status_t AddBounce(Lock& lock, uint64_t bytes, bool* added);
 
   Attachment& attachment_;
   std::atomic<uint64_t> ends_{0};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable news_;
-  bool polling_ = false;
+  bool polling_ = false;  // there is a poller
   std::unique_ptr<CallQueue> queue_;
-  std::vector<uint32_t> leaving_;  // teams, by handle
+  std::vector<uint32_t> leaving_;  // handles of teams that are left when their calls have ended
   Deadline next_check_{};
   struct Death {
     copse_status_t status = COPSE_OK;  // COPSE_OK: the context is alive

@@ -44,7 +44,7 @@ void copse_context::Detach() {
   }
   const std::vector<uint32_t> leaving = completion_.EndAll();
   teams.insert(teams.end(), leaving.begin(), leaving.end());
-  // The daemon must have left the teams before it sees the socket close, else it takes that for the process's death.
+  // The daemon must have left the teams before the socket is closed; otherwise it treats that as the process's death.
   const Deadline deadline = DeadlineAfter(kLeaveSeconds);
   for (const uint32_t team : teams) {
     ControlChannel::Answer answer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objects behind copse_context_t, copse_team_t and copse_request_t.
+// Defines the objects behind copse_context_t, copse_team_t and copse_request_t.
 #ifndef COPSE_CLIENT_CONTEXT_CONTEXT_H_
 #define COPSE_CLIENT_CONTEXT_CONTEXT_H_
 
@@ -19,7 +19,7 @@
 #include "client/port/arguments.h"
 #include "client/port/call_table.h"
 
-// A team, as this process's member sees it.
+// A copse_team is this process's membership of a team. Its plain fields are set before its handle is returned.
 struct copse_team final : copse::client::Handle {
   explicit copse_team(copse_context* owner) : Handle(Kind::kTeam), context(owner) {}
 
@@ -31,38 +31,40 @@ struct copse_team final : copse::client::Handle {
   uint64_t id = 0;      // cluster-wide
   // Guarded by the context's lock, Completion::Lock:
   uint32_t running = 0;   // rounds in progress
-  uint64_t subteams = 0;  // created from it so far; the same on all ranks
+  uint64_t subteams = 0;  // creations of sub-teams that were started; equal on all ranks
 
   copse::client::Completion::Member member() { return {handle, &running}; }
 };
 
-// A collective with its arguments, posted any number of times.
+// A copse_request is a collective with its arguments, which may be posted any number of times.
 struct copse_request final : copse::client::Handle {
   explicit copse_request(copse_context* owner) : Handle(Kind::kRequest), context(owner) {}
 
   copse_context* const context;
   // Guarded by the context's lock:
-  copse_team* team = nullptr;  // null once it was destroyed
+  copse_team* team = nullptr;  // null if the team was destroyed
   copse::client::CallPlan plan;
   copse::client::Round round;
 };
 
-// A process's use of its daemon: the parts, and the owner of its teams and requests. Thread-safe, between Attach and
-// Detach.
+// A copse_context is a process's attachment to its daemon with all its calls and memory, and owns its teams and
+// requests. Calls follow Attach, any others, Detach (or DropInChild in a forked child). Thread-safe between these.
 struct copse_context final : copse::client::Handle {
   using Lock = copse::client::Completion::Lock;
-  // Teams and requests; owned until they are taken out.
+  // Owned teams and requests, by address.
   using Handles = std::map<Handle*, std::unique_ptr<Handle>>;
 
   copse_context() : Handle(Kind::kContext) {}
 
+  // Errors are those of Attachment::Attach; the context can then only be destroyed.
   copse_status_t Attach(const copse_init_params_t& params);
-  // Gives up everything; only the handle is left.
+  // Ends all rounds as canceled, leaves all teams, destroys teams and requests, and closes the attachment. Waits for
+  // the daemon at most 10 s.
   void Detach();
-  // Notifies the daemon that this process makes no more calls, without waiting for an answer. The teams are destroyed,
-  // except those with calls in progress, which Detach leaves.
+  // Destroys all teams without rounds in progress, and notifies the daemon without waiting for an answer. Detach leaves
+  // the other teams.
   void LeaveAllTeams();
-  // In a forked child: closes and unmaps, takes no lock, sends nothing.
+  // Closes the socket and unmaps the memory in a forked child, without locks and messages.
   void DropInChild();
   bool forked() const { return fork_guard_.forked(); }
 
@@ -78,8 +80,9 @@ struct copse_context final : copse::client::Handle {
     auto node = handles_.extract(handle);
     return node.empty() ? nullptr : std::move(node.mapped());
   }
-  // Takes a team away from the handles and from its requests. Returns null if it was taken before. *left_later: its
-  // calls are in flight, and the team is left when they have ended; else the caller leaves it.
+  // Takes a team out of the handles and detaches its requests from it. Returns null if it was taken before. Sets
+  // *left_later if calls of the team are in flight (canceled ones): the team is left when they have ended. Otherwise
+  // the caller leaves it.
   std::unique_ptr<Handle> TakeTeam(const Lock& lock, copse_team* team, bool* left_later);
 
   uint64_t message_bytes_max() const { return attachment_.attr().message_bytes_max; }
@@ -95,7 +98,8 @@ struct copse_context final : copse::client::Handle {
 
 namespace copse::client {
 
-// Check a handle that a caller gave. Errors: INVALID_ARGUMENT if it is null, destroyed, or the parent process's.
+// Check a handle that the application passed. Errors: INVALID_ARGUMENT if it is null, destroyed, of another kind, or of
+// the parent of this forked process.
 copse_status_t Check(const copse_context_t* context);
 copse_status_t Check(const copse_team_t* team);
 copse_status_t Check(const copse_request_t* request);

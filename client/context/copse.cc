@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C API: each function checks its handles and pointers, and lets no exception out.
+// Implements the C API: each function checks its handles and pointers, and lets no exception out.
 
 #include "client/copse.h"
 
@@ -46,7 +46,7 @@ copse_status_t Api(const char* name, Body body) {
   }
 }
 
-// Does the same for a function on a handle, which is checked first.
+// Runs a function like Api, but checks the handle on which it works first.
 template <typename T, typename Body>
 copse_status_t ApiOn(const char* name, T* handle, Body body) {
   return Api(name, [&] {

@@ -8,8 +8,8 @@
 
 namespace copse::client {
 
-// The check is one load of a page that the kernel wipes in a forked child; where the kernel cannot do that, the process
-// id is compared. Thread-safe.
+// A ForkGuard remembers the process that made it. Its check is one load of a page that the kernel zeroes in a forked
+// child (MADV_WIPEONFORK); where the kernel cannot do that, process ids are compared. Thread-safe.
 class ForkGuard {
  public:
   ForkGuard();

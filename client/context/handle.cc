@@ -16,7 +16,7 @@ struct RetiredHandles {
   std::vector<std::unique_ptr<Handle>> abandoned;
 };
 
-// Never destroyed: threads may outlive static objects.
+// The table is never destroyed, since threads may outlive static objects.
 RetiredHandles& TheRetiredHandles() {
   static auto* handles = new RetiredHandles;
   return *handles;
@@ -37,7 +37,7 @@ void Handle::Retire(std::unique_ptr<Handle> handle) {
 
 void Handle::Abandon(std::unique_ptr<Handle> handle) {
   handle->kind_.store(Kind::kDestroyed, std::memory_order_release);  // pairs with Is
-  // No lock: it may have been held by another thread at the fork, and the child's only use of this is from here.
+  // No lock is taken: another thread of the parent may have held it at the fork. Retire does not use `abandoned`.
   TheRetiredHandles().abandoned.push_back(std::move(handle));
 }
 

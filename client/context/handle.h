@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of the objects behind the opaque pointers of copse.h, which detects wrong pointers.
+// Defines the base of the objects behind the opaque pointers of copse.h, which detects wrong pointers.
 #ifndef COPSE_CLIENT_CONTEXT_HANDLE_H_
 #define COPSE_CLIENT_CONTEXT_HANDLE_H_
 
@@ -10,8 +10,8 @@
 
 namespace copse::client {
 
-// A destroyed handle is kept, empty, until kRetiredMax later ones were destroyed, so that its use soon after, the usual
-// mistake, is an error and not a crash.
+// A Handle is the base of contexts, teams and requests. A destroyed one is kept in memory until kRetiredMax others have
+// been destroyed after it, so that using it soon afterwards, the usual mistake, is an error and not a crash.
 class Handle {
  public:
   enum class Kind : uint32_t {
@@ -30,8 +30,10 @@ class Handle {
   // Acquire: pairs with the release in Retire and Abandon.
   bool Is(Kind kind) const { return kind_.load(std::memory_order_acquire) == kind; }
 
+  // Marks a handle destroyed and keeps it, as the class comment says. Thread-safe.
   static void Retire(std::unique_ptr<Handle> handle);
-  // Marks it destroyed and keeps it for ever, since its locks cannot be destroyed in a forked child.
+  // Marks a handle destroyed and never frees it, since its locks cannot be destroyed in a forked child. Only for such a
+  // child: takes no lock.
   static void Abandon(std::unique_ptr<Handle> handle);
 
  private:

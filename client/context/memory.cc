@@ -15,7 +15,7 @@
 namespace copse::client {
 namespace {
 
-constexpr uint64_t kDataAreaBytesMax = 4096;  // longer buffers get a region of their own
+constexpr uint64_t kDataAreaBytesMax = 4096;  // longer buffers are regions
 
 }  // namespace
 
@@ -26,7 +26,7 @@ copse_status_t Memory::Allocate(uint64_t bytes, void** memory) {
   return status != COPSE_OK || has_room ? status : AllocateRegion(bytes, memory);
 }
 
-// Small buffers lie there, as long as half of the area is left for calls.
+// Allocates short buffers in the data area if half of the area remains for calls.
 copse_status_t Memory::AllocateInDataArea(uint64_t bytes, void** memory, bool* has_room) {
   const Completion::Lock lock(&completion_);
   if (const auto status = completion_.CheckAlive(lock); status != COPSE_OK) return status;
@@ -62,7 +62,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
   range.address = range.mapping.data();
   range.kind = region.id != 0 ? UserMemory::Kind::kRegion : UserMemory::Kind::kPlain;
   if (region.id == 0) {
-    // Copies are slower, but a quota, say, must not make a program fail.
+    // A refusal, by a quota, say, must not make the program fail; copies are only slower.
     Log(LogLevel::kWarning, "memory is copied, as the daemon does not register it: %s (bytes=%llu, node=%s)",
         region.why.c_str(), static_cast<unsigned long long>(range.bytes), attachment_.node());
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kRegisterSeconds = 10;
 
-// Returns a memfd that the daemon accepts, since its size cannot change any more.
+// Returns a memfd whose size is sealed, as the daemon requires; not valid if the system refuses.
 FileDescriptor SealedMemory(uint64_t bytes) {
   FileDescriptor memory(memfd_create("copse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.valid() || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||

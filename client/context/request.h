@@ -9,7 +9,8 @@
 
 namespace copse::client {
 
-// Errors are those of copse.h. Thread-safe.
+// These do the work of the functions of copse.h, with their errors, for handles that were checked. *request is set only
+// on success. Thread-safe.
 copse_status_t CreateRequest(copse_team_t* team, const copse_coll_args_t& args, copse_request_t** request);
 copse_status_t PostRequest(copse_request_t* request);
 copse_status_t TestRequest(copse_request_t* request);

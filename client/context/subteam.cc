@@ -40,8 +40,8 @@ copse_status_t RecordOfList(const uint32_t* ranks, uint32_t count, uint32_t rank
   return COPSE_OK;
 }
 
-// Exchanges all members' records by allreduce on the parent: each adds its own to zeros, as much at a time as fits a
-// call.
+// Exchanges all members' records by sums on the parent: each rank contributes its own record and zeros for all others.
+// Makes as many calls as the limit of a message's length requires.
 copse_status_t Exchange(copse_team_t* parent, const SubteamRecord& mine, std::vector<SubteamRecord>* all) {
   constexpr uint64_t kWords = sizeof(SubteamRecord) / sizeof(uint64_t);
   copse_context_t* context = parent->context;
@@ -128,7 +128,7 @@ copse_status_t CheckSameList(const std::vector<SubteamRecord>& records, const st
 
 copse_status_t CheckAllListed(const copse_subteam_params_t& params, const std::vector<uint32_t>& members) {
   if ((params.mask & COPSE_SUBTEAM_PARAM_FIELD_RANKS) == 0) return COPSE_OK;
-  // Members gave the same list, and come in its order.
+  // CheckSameList has passed, and MembersOf orders members by their places in the list.
   for (uint32_t i = 0; i < params.rank_count; ++i) {
     if (i < members.size() && members[i] == params.ranks[i]) continue;
     return Fail(COPSE_ERR_MISMATCH, "members gave different lists of ranks (rank=%u, members=%zu, rank_count=%u)",
@@ -164,7 +164,7 @@ copse_status_t CreateSubteam(copse_team_t* parent, const copse_subteam_params_t&
   spec.name = SubteamName(parent->name, number);
   spec.rank = static_cast<uint32_t>(std::find(members.begin(), members.end(), parent->rank) - members.begin());
   spec.size = static_cast<uint32_t>(members.size());
-  // Sub-teams of one creation differ by their first member, and the parent's id is used once in a cluster's life.
+  // Sub-teams of one creation differ in their first member, and a cluster never uses a team's id twice.
   spec.nonce = Mix64(Mix64(parent->id) ^ Mix64(number << 32 | members[0])) | 1;
   spec.parent = parent->handle;
   spec.timeout_s = (params.mask & COPSE_SUBTEAM_PARAM_FIELD_TIMEOUT) != 0 ? params.timeout : context->timeout_s();

@@ -20,7 +20,7 @@ namespace copse::client {
 namespace {
 
 constexpr double kDestroySeconds = 10;
-constexpr double kAnswerSeconds = 5;  // for the daemon's answer that a formation timed out
+constexpr double kAnswerSeconds = 5;  // longest wait for the daemon's answer after a formation's time-out
 constexpr uint64_t kTeamFields = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
                                  COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_OOB |
                                  COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
@@ -58,14 +58,14 @@ copse_status_t Allgather(const copse_oob_coll_t& oob, void* mine, void* all, siz
   while ((status = oob.req_test(request)) == COPSE_INPROGRESS) sched_yield();
   oob.req_free(request);
   if (status == COPSE_OK) return COPSE_OK;
-  // A callback may return anything, but a number that is no status must not look like success to a caller.
+  // A callback may return any number; one that is no status, or COPSE_INPROGRESS, must not look like success.
   return Fail(StatusFromWire(status), "the out-of-band allgather failed (status=%d)", static_cast<int>(status));
 }
 
 // An OobRecord is one member's contribution to the out-of-band allgather. Each member checks that all records have its
 // own team's name and size, and the rank of their place.
 struct OobRecord {
-  uint64_t nonce;  // rank 0's is used
+  uint64_t nonce;  // the one of rank 0 is used
   uint64_t name_hash;
   uint32_t rank;
   uint32_t size;
@@ -133,7 +133,8 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
   request.nonce = spec.nonce;
   request.timeout_s = std::max(spec.timeout_s, 0.0);
   memcpy(request.name, spec.name.data(), std::min(spec.name.size(), sizeof(request.name) - 1));
-  // The daemon ends a formation in time and knows which ranks are missing; the longer wait is for a stuck daemon.
+  // The daemon ends a formation at its time-out and reports which ranks are missing. The deadline here is later, and
+  // passes only if the daemon is stuck.
   const Deadline deadline = spec.timeout_s > 0 ? DeadlineAfter(spec.timeout_s + kAnswerSeconds) : kNever;
   ControlChannel::Answer answer;
   if (const auto status = context->attachment().channel().Ask(attach::MessageType::kTeamCreate, request,
@@ -181,7 +182,8 @@ copse_status_t DestroyTeam(copse_team_t* team) {
   }
   const attach::TeamDestroy destroy{{}, team->handle, 0};
   ControlChannel::Answer answer;
-  // Without an answer the team is gone all the same, with the daemon or with this process.
+  // Without an answer the handle is destroyed, too: the daemon leaves the team when this process detaches, at the
+  // latest.
   const auto status = context->attachment().channel().Ask(
       attach::MessageType::kTeamDestroy, destroy, attach::MessageType::kDone, DeadlineAfter(kDestroySeconds), &answer);
   if (status == COPSE_OK && answer.As<attach::Done>().status != COPSE_OK) {

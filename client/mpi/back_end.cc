@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// main of libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: what each of the program's MPI functions becomes.
-// Templates over the functions' types, which each MPI's header has, make the entries.
+// Defines the entries of libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so, to which the program's MPI functions lead.
+// Templates make them from the functions' types in the MPI's header.
 #include "client/mpi/api/back_end.h"
 
 #include <tuple>
@@ -64,10 +64,12 @@ int Finalize() {
   if (TheSession() != nullptr) StopAsyncCalls();
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
-  // Ranks that make one more call wait for this one, which MPI's own end may keep waiting for them.
+  // The daemon is notified first: a rank that wrongly makes one more call would wait for this rank, and this rank for
+  // that one in MPI_Finalize.
   if (context != nullptr) context->LeaveAllTeams();
   const int result = Mpi().Finalize();
-  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and no rank is to wait for that.
+  // The context is ended last: while other ranks poll in MPI_Finalize, the daemon may answer late, and they would wait
+  // for this rank.
   if (context != nullptr) {
     KeepAllocatedMemory(context);
     copse_fini(context);
@@ -75,7 +77,7 @@ int Finalize() {
   return result;
 }
 
-// A function's arguments but the last `kExtra`.
+// Returns a function's arguments as a Call, without the last `kExtra`.
 template <typename Call, size_t kExtra, typename... Arguments>
 Call CallOf(const Arguments&... arguments) {
   const auto all = std::tie(arguments...);
@@ -88,13 +90,13 @@ MPI_Request* RequestOf(const Arguments&... arguments) {
   return std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
 }
 
-// A collective, by mode; `kFunction` is a member of MpiApi.
+// Blocking, Nonblocking and Persistent make the entry of a collective in one mode; `kFunction` is a member of MpiApi.
 template <Entry kEntry, typename Call, auto kFunction>
 struct Blocking;
 template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct Blocking<kEntry, Call, kFunction> {
   static int Run(Arguments... arguments) {
-    // The preload has jumped here, so this is where the program goes on.
+    // The preload jumps here without a call, so the return address is in the program.
     return RunBlocking(kEntry, CallOf<Call, 0>(arguments...), __builtin_return_address(0),
                        [&] { return (Mpi().*kFunction)(arguments...); });
   }
@@ -110,7 +112,7 @@ struct Nonblocking<kEntry, Call, kFunction> {
   }
 };
 
-// Behind the call's own arguments: info, request.
+// The last two arguments are the info and the request.
 template <Entry kEntry, typename Call, auto kFunction>
 struct Persistent;
 template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -121,7 +123,7 @@ struct Persistent<kEntry, Call, kFunction> {
   }
 };
 
-// The object whose error handler reports that data of a call's buffer is lost: the argument at a place, or
+// These call the error handler of the object that reports lost data of a call's buffer: the argument at a place, or
 // MPI_COMM_WORLD.
 int CallHandler(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
 struct OfWorld {
@@ -139,7 +141,7 @@ struct OfFile {
   static int Report(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
 };
 
-// Returns what the program's call returns, if the handler lets it.
+// Reports that data of a call's buffer is lost. Returns the code of the program's call, if the error handler returns.
 template <typename Owner>
 int FailLost(Entry entry, const auto& all) {
   PrintLine("%s: %s", NameOf(entry), kLostData);
@@ -147,8 +149,9 @@ int FailLost(Entry entry, const auto& all) {
   return MPI_ERR_OTHER;
 }
 
-// A buffer, by places among the arguments: the buffer's, and those that determine its length. Await waits for the
-// buffer's pending data, and returns whether none of it is lost.
+// Counted, One and Sized describe a buffer by the places of the arguments with its address and its length. Covers
+// returns whether the argument at a place is the buffer. Await waits for the buffer's pending data, and returns whether
+// none of it is lost.
 template <size_t kBuffer, size_t kCount = kBuffer + 1, size_t kType = kBuffer + 2>
 struct Counted {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
@@ -166,7 +169,7 @@ struct Sized {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), std::get<kBytes>(all), MPI_BYTE); }
 };
-// A buffer whose place is not looked at: the call waits for all memory.
+// Anywhere stands for buffers that are not described: the call waits for all memory.
 struct Anywhere {
   static constexpr bool Covers(size_t) { return true; }
   static bool Await(const auto&) { return AwaitEverything(); }
@@ -177,11 +180,12 @@ constexpr bool IsMemory() {
   return std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>;
 }
 
-// A call that makes a request goes on after it has returned.
+// A function whose last argument is a request makes one, so its message may be in flight after it has returned.
 template <typename... Arguments>
 inline constexpr bool kMakesRequest =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, MPI_Request*>;
 
+// OfMessage makes the entry of a function with the given buffers, for which it waits. `Owner` reports lost data.
 template <Entry kEntry, auto kFunction, typename Owner, typename... Buffers>
 struct OfMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
@@ -206,7 +210,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
   }
 };
 
-// A message that MPI_Start starts: its communicator and its request are the last arguments.
+// OfStarted makes the entry of a persistent message, whose communicator and request are the last arguments.
 template <Entry kEntry, auto kFunction>
 struct OfStarted;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -221,7 +225,8 @@ struct OfStarted<kEntry, kFunction> {
   }
 };
 
-// MPI_File: MPI's own calls in it are not the program's, and may access any memory.
+// OfFileMessage makes the entry of a function of MPI_File. MPI's internal calls in it are not the program's, and may
+// access any memory.
 template <Entry kEntry, auto kFunction, size_t kBuffer>
 struct OfFileMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t kBuffer>
@@ -237,6 +242,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
     return (Mpi().*kFunction)(arguments...);
   }
 };
+// Shielded makes the entry of a function that waits for all memory, and whose internal MPI calls are not the program's.
 template <auto kFunction>
 struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -248,6 +254,7 @@ struct Shielded<kFunction> {
   }
 };
 
+// PassedOn makes the entry of a function without buffers.
 template <auto kFunction>
 struct PassedOn;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -258,7 +265,7 @@ struct PassedOn<kFunction> {
   }
 };
 
-// Counts the windows there are.
+// OfWindow makes the entry of a function that creates or frees a window, and counts windows.
 template <auto kFunction, int kChange>
 struct OfWindow;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), int kChange>

@@ -21,30 +21,31 @@
 namespace copse::mpi {
 namespace {
 
-// How long a rank looks again and again before it sleeps.
+// Time for which a rank polls before it blocks.
 constexpr double kSpinSeconds = 50e-6;
 
-// The requests that a completing call may find its own among; null: all are MPI's.
+// Returns the Requests if a completing call may have to handle requests of this library; null if all are MPI's.
 Requests* PossiblyOurs() {
   if (InsideMpi::IsNested()) return nullptr;
   Requests* const requests = TheRequests();
   return requests != nullptr && requests->HasAny() ? requests : nullptr;
 }
 
-// Calls a function of MPI's with the program's arguments.
+// Calls a function of MPI with the program's arguments.
 template <typename Function, typename... Arguments>
 int PassOn(Function* function, Arguments... arguments) {
   const CallingMpi calling;
   return function(arguments...);
 }
 
-// One call that completes requests, which MPI overwrites when they are complete.
+// A CompletingCall is one call that completes requests. It keeps a copy of the handles, which MPI overwrites when they
+// are complete.
 class CompletingCall {
  public:
   CompletingCall(Requests* ours, int count, const MPI_Request* requests)
       : ours_(ours), requests_(requests, requests + (count > 0 && requests != nullptr ? count : 0)) {}
 
-  // `test(&done)` calls MPI, until it has done something. Returns what it did last.
+  // Calls `test(&done)`, which calls MPI, until it sets `done` or fails. Returns its last result.
   template <typename Test>
   int Await(Test test) {
     for (;;) {
@@ -61,9 +62,9 @@ class CompletingCall {
     return test(done);
   }
 
-  // What the program's call returns. `result` is MPI's, `Index(i)` the request that is the i-th of `count` complete
-  // ones, whose status is in `statuses`, unless these are ignored. `together`: the statuses have the errors, not the
-  // call's code.
+  // Reports failures of Copse's calls and returns the code of the program's call. `result` is MPI's code, `index(i)`
+  // the place of the i-th of `count` complete requests, statuses[i] its status. If `together`, the statuses have the
+  // error codes, and the call returns MPI_ERR_IN_STATUS.
   template <typename Index>
   int Finish(int result, int count, Index index, MPI_Status* statuses, bool together) {
     if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
@@ -88,7 +89,8 @@ class CompletingCall {
   }
 
  private:
-  // Sleeps if nothing but Copse is waited for; the MPI's own requests have to be looked at all the time.
+  // Waits before the next test. Blocks if only requests of this library are incomplete; requests of MPI complete only
+  // by polling.
   void Pause() {
     if (NowSeconds() - since_ < kSpinSeconds) {
       sched_yield();
@@ -120,7 +122,7 @@ class CompletingCall {
 
 constexpr auto kSame = [](int i) { return i; };
 
-// A request of ours that the program may not do this to.
+// Reports that `function` is not allowed on a request of this library. Returns MPI_ERR_REQUEST if the handler returns.
 int Refuse(const char* function, const CollectiveRequest& call, const char* why) {
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
@@ -244,7 +246,7 @@ int Cancel(MPI_Request* request) {
 
 int Start(MPI_Request* request) { return Startall(1, request); }
 
-// A request of ours is a persistent receive, to MPI.
+// For MPI, a persistent request of this library is a persistent receive, so MPI starts it and Restart posts the call.
 int Startall(int count, MPI_Request requests[]) {
   Requests* const ours = InsideMpi::IsNested() ? nullptr : TheRequests();
   if (AnyPending() && !AwaitEverything()) {
@@ -252,7 +254,7 @@ int Startall(int count, MPI_Request requests[]) {
       if (const int error = FailIfLost(ours, requests[i]); error != MPI_SUCCESS) return error;
     }
   }
-  NoteRequest();  // not all of them were seen when they were made
+  NoteRequest();  // the functions that made these requests may not be intercepted
   const int result = PassOn(Mpi().Startall, count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;
   const InsideMpi inside;

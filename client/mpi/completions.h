@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that start and end requests, by their MPI names and arguments. Arrays may have requests of ours among
-// the MPI's own.
+// Declares the functions that start and complete requests, by their MPI names and arguments. They work on requests of
+// this library and of MPI, also mixed in one array.
 #ifndef COPSE_CLIENT_MPI_COMPLETIONS_H_
 #define COPSE_CLIENT_MPI_COMPLETIONS_H_
 

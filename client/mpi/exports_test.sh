@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the preload and its back ends show to the programs that load them, and what they need. Arguments: the lists of
+# Checks the symbols that the preload and its back ends export, and what they need. Arguments: the lists of
 # entries and of libc's functions, the preload, the back ends.
 set -euo pipefail
 list=$1 libc_list=$2 preload=$3

@@ -22,12 +22,12 @@ void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
     if (!TakeLateFailure() && communicator->is_out_of_step()) {
       FailBefore(COPSE_ERR_CANCELED, "a call has failed on this rank alone");
     }
-    // To look at the clock twice takes as long as all else that a call goes through that is passed on.
+    // The clock is read only if needed: reading it twice takes as long as everything else for a call that is passed on.
     if (start_ == 0 && communicator->WantsTimeOf(*session, reason)) start_ = NowNanoseconds();
   }
 }
 
-// Instead of this call: the team is not what it was, or this rank not where the others are.
+// Fails the call before it is made, since an earlier call has failed.
 void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
   status = why;
   error_ = std::string(text) + ": " + copse_status_string(why);
@@ -35,7 +35,8 @@ void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
   reason = Reason::kFailedBefore;
 }
 
-// Memory whose data is lost becomes the program's again.
+// Fails this call if an earlier one has failed after it had returned. Lost memory is then accessible again, as the
+// program is notified.
 bool InterceptedCall::TakeLateFailure() {
   const copse_status_t late = communicator->TakeLateFailure();
   if (late == COPSE_OK) return false;
@@ -86,8 +87,9 @@ void InterceptedCall::Run(Offload* offload) {
   AsyncCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
 }
 
-// By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
-// no rank waits by MPI for a rank that got an error. The next call reports the failure.
+// Lets all ranks agree on the path of later calls, by an allreduce of the team. If that fails, or errors no longer end
+// the job on some rank, all calls go to the team from here on: in MPI a rank could wait for one that got an error. The
+// next call reports the failure.
 void InterceptedCall::Decide() {
   const PathTimes& mine = choice_->times();
   const uint64_t parts[] = {mine.copse.ns, mine.mpi.ns, communicator->EndsOnErrors() ? 0U : 1U};

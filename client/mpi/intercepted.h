@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How every intercepted collective goes: to the communicator's team, or on to MPI.
+// Passes each intercepted collective to the communicator's team or to MPI.
 #ifndef COPSE_CLIENT_MPI_INTERCEPTED_H_
 #define COPSE_CLIENT_MPI_INTERCEPTED_H_
 
@@ -22,27 +22,29 @@
 
 namespace copse::mpi {
 
-// A call on its way: its path, and its result.
+// An InterceptedCall is one call of the program, with its path and its result. Calls follow Enter, (Prepare Choose?
+// (Run | Start | MakePersistent)?)?, AwaitData?, Count, Finish; RunCall makes them.
 class InterceptedCall {
  public:
   InterceptedCall(Session* session, Entry entry);
 
-  // Finds the communicator, counts the call, and decides as far as arguments have no part in it.
+  // Finds the communicator, counts the call, and chooses the path as far as that does not depend on the arguments.
   void Enter(MPI_Comm comm, bool may_wait);
   bool is_offloaded() const { return reason == Reason::kNone; }
-  // Describes the call, or says why it goes to MPI.
+  // Describes the call to `offload`, or sets the reason why it goes to MPI.
   template <typename Call>
   void Prepare(const Call& call, Offload* offload) {
     const Reason why = call.Prepare(communicator->membership(), offload);
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
-  // Returns whether the calls of a communicator that has no team yet are combined in order.
+  // Returns whether reductions of a communicator without a team may be ordered reductions by MPI.
   bool combines_first_calls() const {
     const bool has_no_team = reason == Reason::kFirstCalls || reason == Reason::kNoTeam;
     return has_no_team && session->settings.chooses_path && communicator->size() > 2;
   }
-  // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
+  // Waits for pending memory before MPI makes the call. Returns false if data that the call needs is lost; the call has
+  // failed then.
   template <typename Call>
   bool AwaitData(const Call& call) {
     if (AwaitEverythingInCall() || communicator == nullptr) return true;
@@ -55,26 +57,26 @@ class InterceptedCall {
   }
   // Sends a blocking call to MPI if that is faster.
   void Choose(const Offload& offload);
-  // Runs an offload to its end.
+  // Makes a blocking call on the team.
   void Run(Offload* offload);
-  // Starts one that goes on.
+  // Starts a non-blocking call and makes the program's request.
   void Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
-  // Makes one that is to be started later. The ranks agree whether it can be.
+  // Makes a persistent request. All ranks form a team for it; if that fails, MPI makes the call on all.
   void MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
-  // Once the call is over. All ranks may have to decide on the calls to come.
+  // Counts the call after it has ended. All ranks may then agree on the path of later calls, by a call of the team.
   void Count();
-  // What the program's call returns; lets the communicator's error handler know of failures. It is the program's, which
-  // may go on with MPI from there.
+  // Returns the MPI code of the program's call. Calls the communicator's error handler for a failure; called outside of
+  // InsideMpi, since a handler of the program may call MPI.
   int Finish() const;
 
   Session* const session;
   const Entry entry;
   Communicator* communicator = nullptr;
   Reason reason = Reason::kNone;
-  bool is_done = false;              // by MPI, with other calls than the program's
-  copse_status_t status = COPSE_OK;  // of the offload
-  int result = MPI_SUCCESS;          // of MPI
-  const void* site = nullptr;        // in the program, of a blocking call
+  bool is_done = false;              // the call has failed, or was made by other MPI calls; MPI must not make it
+  copse_status_t status = COPSE_OK;  // result of the offload
+  int result = MPI_SUCCESS;          // result of MPI
+  const void* site = nullptr;        // return address of a blocking call in the program
 
  private:
   copse_status_t RunOnTeam(Offload* offload) const;
@@ -86,18 +88,18 @@ class InterceptedCall {
 
   uint64_t start_;  // ns; 0: the time is not needed
   PathChoice* choice_ = nullptr;
-  uint64_t waited_ns_ = 0;  // for what earlier calls of its kind have left to wait for
+  uint64_t waited_ns_ = 0;  // time that the program has waited for data of earlier calls of this kind
   std::string error_;
 };
 
-// What distinguishes the modes for RunCall.
+// A CallMode describes the mode of a call (blocking, non-blocking, persistent) for RunCall.
 struct CallMode {
-  bool may_wait = false;           // for other ranks
-  bool has_part_in_first = false;  // calls before there is a team are not just passed on
+  bool may_wait = false;           // the call may wait for other ranks
+  bool has_part_in_first = false;  // the call may be an ordered reduction by MPI before there is a team
 };
 
-// `go(InterceptedCall*)` is called if the call may be offloaded, and says by the state's reason whether it was;
-// `pass()` calls MPI, unless that is done. Returns what the program's call returns.
+// Makes a call of the program. Calls `go(InterceptedCall*)` if the call may be offloaded, which sets `reason` if it was
+// not; then `pass()`, which calls MPI, unless `is_done`. Returns the MPI code of the program's call.
 template <typename Call, typename Go, typename Pass>
 int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pass) {
   Session* const session = TheSession();
@@ -108,7 +110,7 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
     state.Enter(call.comm, mode.may_wait);
     try {
       if (state.is_offloaded() || (mode.has_part_in_first && state.combines_first_calls())) go(&state);
-    } catch (const std::bad_alloc&) {  // nothing else fails so
+    } catch (const std::bad_alloc&) {  // no other exception is thrown
       state.status = COPSE_ERR_NO_MEMORY;
     }
     if (!state.is_offloaded() && !state.is_done && state.AwaitData(call)) state.result = pass();
@@ -117,9 +119,7 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
   return state.Finish();
 }
 
-// The modes of a call, whose arguments `call` has.
-
-// `site`: where the program makes it.
+// Makes a blocking call with the arguments `call`. `site` is its return address in the program.
 template <typename Call, typename Pass>
 int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
   const auto go = [&](InterceptedCall* state) {
@@ -134,12 +134,12 @@ int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
       state->is_done = true;
     }
   };
-  // Short reductions are combined in the same order from the first one.
+  // Short reductions are ordered reductions from the first call on, so that all calls have the same order.
   constexpr bool kIsReduction = requires { call.op; };
   return RunCall(entry, call, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
 }
 
-// A null `request` is for MPI to refuse.
+// A null `request` goes to MPI, which reports the error.
 template <typename Call, typename Pass>
 int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();
@@ -152,7 +152,7 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
   return RunCall(entry, call, {.may_wait = false}, go, pass);
 }
 
-// Makes a request, which MPI_Start starts.
+// Makes a persistent request, which MPI_Start starts.
 template <typename Call, typename Pass>
 int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcopse-mpi.so: what LD_PRELOAD puts into every process of a job. It does nothing until a program calls MPI. Then it
-// finds the MPI that the program has loaded and the back end for it; functions of libc (libc_calls.h) pass through
-// until that has a use for them. So that programs without MPI are left alone it needs libc only: no C++ runtime, no
-// MPI, no libcopse.
+// Implements libcopse-mpi.so, which LD_PRELOAD loads into every process of a job. It does nothing until a program calls
+// MPI. Then it finds the MPI that the program has loaded and loads the back end for it. Functions of libc
+// (libc_calls.h) are passed on until the back end sets hooks. It depends on libc only, not on a C++ runtime, MPI or
+// libcopse, so that programs without MPI are not affected.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "client/mpi/api/output_line.h"
 #include "client/preload/libc_slots.h"
 
-// trampolines.S: for each entry where MPI_X and PMPI_X lead.
+// The targets of MPI_X and PMPI_X of each entry, to which trampolines.S jumps.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_slots[];
 
 namespace copse::mpi {
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kPathBytes = 4096;
 // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH and 256 in Open MPI.
 constexpr size_t kVersionBytes = 16384;
-// MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI; the program's is not known here.
+// An error code for programs without a known MPI. MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI.
 constexpr int kSomeError = 16;
 
 constexpr const char* kNames[] = {
@@ -36,7 +36,7 @@ constexpr const char* kNames[] = {
 };
 constexpr int kSlotCount = 2 * kEntryCount;
 
-// The first rank prints warnings, as far as launchers name it.
+// Returns whether this rank prints warnings: rank 0, or any rank if the launcher sets no known variable.
 bool IsFirstRank() {
   for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* rank = getenv(name); rank != nullptr) return strcmp(rank, "0") == 0;
@@ -46,7 +46,7 @@ bool IsFirstRank() {
 
 // --- The program's MPI ---
 
-// The object that has the program's MPI: a handle as of dlopen. Set once.
+// The handle, as of dlopen, of the object with the program's MPI. Set once.
 void* the_mpi = nullptr;
 
 bool IsOurs(const void* address) {
@@ -60,7 +60,7 @@ void* FindInMpi(const char* name) {
   return symbol == nullptr || IsOurs(symbol) ? nullptr : symbol;
 }
 
-// Copies the path of the `index`-th loaded object; counts down.
+// An ObjectQuery asks OnObject for the path of the `index`-th loaded object. OnObject counts `index` down.
 struct ObjectQuery {
   int index;
   bool found;
@@ -74,7 +74,7 @@ int OnObject(dl_phdr_info* info, size_t, void* argument) {
   return 1;
 }
 
-// Where nothing else of the program has to be searched: an object that is loaded, if it or what it needs has an MPI.
+// Returns a handle of a loaded object if it or a library that it depends on has an MPI, else null.
 void* OpenIfMpi(const char* path) {
   void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -84,8 +84,9 @@ void* OpenIfMpi(const char* path) {
   return nullptr;
 }
 
-// A program that was linked with an MPI has it behind us in the search order. One that loads it later, as a Python
-// interpreter does, may have it where only its own users see it; then all loaded objects are asked.
+// Returns a handle of the program's MPI; null if none is loaded. If the program is linked with an MPI, it comes after
+// this library in the search order. If it loads an MPI later with RTLD_LOCAL, as Python may, all loaded objects are
+// searched.
 void* FindMpi() {
   Dl_info info;
   if (void* symbol = dlsym(RTLD_NEXT, "PMPI_Init"); symbol != nullptr && dladdr(symbol, &info) != 0) {
@@ -102,8 +103,8 @@ void* FindMpi() {
   }
 }
 
-// The back end's name, or null for an MPI that we do not know, whose version is then in `version`. Symbols tell Open
-// MPI's ABI; MPICH's has no variables, and others that have its ABI differ in what their handles mean inside.
+// Returns the name of the back end; null for an unknown MPI. Sets `version`, for the message. Open MPI's ABI is known
+// by a symbol, too. MPICH is known by its version only; other MPIs with its ABI differ in the meaning of handles.
 const char* BackEndName(char* version) {
   snprintf(version, kVersionBytes, "unknown");
   using GetVersion = int (*)(char*, int*);
@@ -145,7 +146,7 @@ void PassEverythingThrough() {
   for (int slot = 0; slot < kSlotCount; ++slot) PassThrough(slot);
 }
 
-// Null, or why there is none.
+// Loads and starts a back end. Returns null, or the reason of a failure.
 const char* StartBackEndNamed(const char* name, AnyFunction* entries) {
   static char path[kPathBytes];
   Dl_info info;
@@ -178,20 +179,21 @@ void ResolveAll() {
     if (entries[slot / 2] != nullptr) {
       SetSlot(slot, reinterpret_cast<void*>(entries[slot / 2]));
     } else {
-      PassThrough(slot);  // perhaps the MPI has what the header of its back end has not
+      PassThrough(slot);  // the MPI may be newer than the header of its back end
     }
   }
 }
 
 }  // namespace
 
-// Called by trampolines.S at the first call of an entry, with its slot. Returns what to jump to.
+// Called by trampolines.S at the first call of an entry, with its slot. Returns the address to jump to. Thread-safe.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_resolve(void** slot);
 void* copse_mpi_resolve(void** slot) {
   pthread_mutex_lock(&resolve_mutex);
   if (!resolved) {
     the_mpi = FindMpi();
-    // A program that looks for MPI's functions finds ours, even if no MPI is loaded. A later call may find one.
+    // A program may look MPI's functions up and find those of this library although no MPI is loaded. A later call may
+    // find one.
     if (the_mpi != nullptr) {
       ResolveAll();
       resolved = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MPI_X and PMPI_X for every entry: a jump through a slot of copse_mpi_slots. Slots lie in the list's order, MPI_X before
- * PMPI_X. */
+ * Defines MPI_X and PMPI_X for every entry as jumps through a slot of copse_mpi_slots. Slots are in the order of the
+ * list, MPI_X before PMPI_X. */
 #include "client/mpi/api/entries.h"
 #include "client/preload/trampolines.inc"
 

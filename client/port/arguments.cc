@@ -25,7 +25,7 @@ copse_status_t FailWith(const CallDefect& defect) {
   return Fail(static_cast<copse_status_t>(-static_cast<int>(defect.failure)), "%s", defect.text.c_str());
 }
 
-// Turns the caller's arguments into a plan, check by check.
+// A Planner checks the arguments of one call and makes the plan from them. Used once.
 class Planner {
  public:
   Planner(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max)
@@ -89,7 +89,7 @@ copse_status_t Planner::PlanValues() {
   return COPSE_OK;
 }
 
-// Finds out whether the rank is in place, and where the caller's buffers are.
+// Sets in_place, and the caller's buffers without COPSE_IN_PLACE.
 copse_status_t Planner::PlanInPlace() {
   const bool is_scatter = traits_->nesting == Nesting::kReceiveInSend;
   send_ = args_.send;
@@ -127,10 +127,10 @@ copse_status_t Planner::PlanInPlace() {
   return COPSE_OK;
 }
 
-// Reads the list of the send or the receive side. In place, an alltoallv sends what it receives.
+// Reads the list of blocks of the send or the receive buffer. An alltoallv in place uses one list for both.
 copse_status_t Planner::PlanList(bool sends) {
   const bool shared = sends && plan_.in_place && args_.collective == COPSE_COLL_ALLTOALLV;
-  // A reduce_scatterv contributes a block for each rank, as long as that rank's result.
+  // The send blocks of a reduce_scatterv have the lengths of the ranks' results, which are the receive counts.
   const bool by_receive = shared || args_.collective == COPSE_COLL_REDUCE_SCATTERV;
   const bool uses_send_fields = sends && !by_receive;
   const uint64_t* counts = nullptr;
@@ -162,7 +162,8 @@ copse_status_t Planner::PlanList(bool sends) {
   return COPSE_OK;
 }
 
-// Checks the rank's own count against the list. In place the list has it, so *count is set.
+// Checks the rank's own count against the list. A call in place and a reduce_scatterv have none, so *count is set from
+// the list.
 copse_status_t Planner::PlanOwnCount(const Blocks& blocks, uint64_t* count) const {
   const Block own{blocks.list()[rank_].offset, blocks.list()[rank_].bytes};
   if (plan_.in_place || args_.collective == COPSE_COLL_REDUCE_SCATTERV) {
@@ -196,7 +197,7 @@ copse_status_t Planner::PlanIrregular() {
   return COPSE_OK;
 }
 
-// Finds counts, bytes and lists.
+// Sets counts, lengths and lists of blocks.
 copse_status_t Planner::PlanLengths() {
   plan_.send.kind = SendBuffer(arguments_.collective, rank_, args_.root);
   plan_.receive.kind = ReceiveBuffer(arguments_.collective, rank_, args_.root);
@@ -250,7 +251,7 @@ copse_status_t Planner::CheckOverlap() const {
 copse_status_t Planner::PlanAddresses() {
   BufferPlan& send = plan_.send;
   BufferPlan& receive = plan_.receive;
-  // In place, the inner buffer is where its block of the outer one is.
+  // In place, the address of the inner buffer is that of its block in the outer one.
   if (receive.bytes > 0 && !(plan_.in_place && plan_.nesting == Nesting::kReceiveInSend)) {
     if (recv_ == nullptr) return FailNull(receive);
     receive.address = static_cast<uint8_t*>(recv_);

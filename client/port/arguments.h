@@ -15,54 +15,55 @@ namespace copse::client {
 
 class Fold;
 
-// Operations from here on are the application's own (user_op.h).
+// Values of copse_op_t from here on are operations of the application (user_op.h).
 inline constexpr int kFirstUserOp = 1 << 16;
 
-// One of a rank's two buffers in a call.
+// A BufferPlan describes the send or the receive buffer of a rank in a call.
 struct BufferPlan {
   BufferKind kind = BufferKind::kNone;
-  // Null if the buffer is empty. A send buffer is never written to.
+  // The buffer; null if it is empty. A send buffer is never written to.
   uint8_t* address = nullptr;
-  uint64_t bytes = 0;  // of all blocks
-  uint64_t span = 0;   // from the address to the end of the last
-  // The sizes that the rank gives for all blocks of an irregular collective, perhaps without having such a buffer.
-  // Null: equal blocks, or one.
+  uint64_t bytes = 0;  // sum over all blocks
+  uint64_t span = 0;   // bytes from the address to the end of the last block
+  // The list of all ranks' blocks in an irregular collective. A rank without such a buffer has it, too, if
+  // COPSE_COLL_FLAG_COUNTS_KNOWN is set. Null: one block, or equal ones.
   std::shared_ptr<const Blocks> blocks;
 };
 
-// A call as this rank makes it.
+// A CallPlan is a checked call of one rank.
 struct CallPlan {
   copse_collective_t collective = COPSE_COLL_BARRIER;
   copse_datatype_t type = COPSE_DT_INT8;
   copse_op_t op = COPSE_OP_SUM;
   uint32_t root = 0;
-  uint64_t count = 0;          // as ring::DqEntry has it
-  uint64_t flags = 0;          // copse_coll_flag, without those that mean nothing here
-  uint8_t under_way_max = 0;   // as ring::DqEntry has it
+  uint64_t count = 0;          // as in ring::DqEntry
+  uint64_t flags = 0;          // copse_coll_flag, without those that have no meaning for this call
+  uint8_t under_way_max = 0;   // as in ring::DqEntry
   bool pairs_bounded = false;  // ring::kPairsBounded, with `count`
   BufferPlan send;
   BufferPlan receive;
-  // One of the buffers is also this rank's own block of the other one. The own offsets are the block's, as the blocks
-  // lie, and as they would if they were packed.
+  // Says which buffer corresponds to this rank's block of the other one. The offsets are those of that block, in bytes:
+  // where it lies, and where it would lie if the blocks were packed.
   Nesting nesting = Nesting::kNone;
   uint64_t own_offset = 0;
   uint64_t own_packed_offset = 0;
-  // With nesting, one buffer lies in the other. Without, the contribution lies in the receive buffer and has to be
-  // copied first.
+  // With nesting, the inner buffer lies in the outer one. Without it, the contribution lies in the receive buffer and
+  // has to be copied first.
   bool in_place = false;
-  // Combines what this call brings into the result; null: it is the result.
+  // Reduces the contributions that this call receives; null: the call receives the result.
   std::shared_ptr<Fold> fold;
 };
 
+// Returns "unknown" for an unknown value.
 const char* CollectiveName(copse_collective_t collective);
 
-// Plans what rank `rank` of `size` does for `args`.
-// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers or blocks, counts that differ, an
-// operation that is not defined on the type); NOT_SUPPORTED if a buffer is longer than `message_bytes_max`.
+// Plans the part of rank `rank` of `size` in the call of `args`. *plan is set only on success.
+// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers or blocks, the own count differs from the
+// list, an operation that is not defined on the type); NOT_SUPPORTED if a buffer is longer than `message_bytes_max`.
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                         CallPlan* plan);
 
-// Returns 0 for an unknown type.
+// Returns the size of an element; 0 for an unknown type.
 uint32_t DatatypeBytes(copse_datatype_t type);
 
 }  // namespace copse::client

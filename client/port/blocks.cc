@@ -15,7 +15,7 @@ using Number = unsigned long long;
 // The limit lies far beyond any address, and far enough below 2^64 that the sum of two offsets does not overflow.
 constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 
-// A non-empty block with its rank.
+// A Placed is a non-empty block with its rank.
 struct Placed {
   uint64_t offset;
   uint64_t bytes;
@@ -151,7 +151,7 @@ bool Overlap(const Blocks& a, const uint8_t* a_address, const Blocks& b, const u
   for (const Block& block : a.list()) {
     if (block.bytes == 0) continue;
     const uint64_t begin = a_base + block.offset;
-    // Only the last block of b that begins before this one's end may reach into it.
+    // The blocks of b are disjoint, so of those that begin before this one's end only the last can overlap it.
     auto next = std::lower_bound(placed.begin(), placed.end(), begin + block.bytes,
                                  [&](const Placed& p, uint64_t end) { return b_base + p.offset < end; });
     if (next != placed.begin() && b_base + (next - 1)->offset + (next - 1)->bytes > begin) return true;

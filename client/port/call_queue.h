@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts calls into the port's queue with their data, and takes their events.
+// Posts calls to the port's submission queue with their data, and handles their completion events.
 #ifndef COPSE_CLIENT_PORT_CALL_QUEUE_H_
 #define COPSE_CLIENT_PORT_CALL_QUEUE_H_
 
@@ -18,30 +18,35 @@
 
 namespace copse::client {
 
-// Buffers that the daemon does not reach are copied through staged memory (placement.h), which belongs to the call
-// until its event, also after the call is canceled, since the daemon may write to it until then.
+// A CallQueue holds the calls of a context that are in flight. Buffers that the daemon cannot access are copied through
+// staging buffers (placement.h). A call keeps its staging buffer until its event, also if it is canceled, since the
+// daemon may write to it until then.
 //
-// Thread-compatible: its context's lock guards it, except that one thread waits on port() without it.
+// Thread-compatible: the context's lock guards it, except that one thread waits on port() without the lock.
 class CallQueue {
  public:
-  // kBounceFull: the call copies staging_wanted() bytes, for which there is no bounce region yet.
+  // kQueueFull: the submission queue is full. kEventsFull: there are as many calls in flight as the completion queue
+  // has entries. kDataFull: no staging buffer is free. kBounceFull: likewise, and only a bounce region can hold the
+  // staging_wanted() bytes.
   enum class PostResult { kPosted, kQueueFull, kEventsFull, kDataFull, kBounceFull };
 
   explicit CallQueue(std::unique_ptr<Port> port);
 
-  // Posts `plan` on the team of handle `team`. The round is in progress if kPosted, else nothing has happened.
+  // Posts `plan` on the team of handle `team`. If kPosted, the round is in progress, `*running` is incremented until
+  // it ends, and both must stay valid until then; else nothing has changed.
   PostResult Post(const CallPlan& plan, uint32_t team, Round* round, uint32_t* running);
-  // Posts an entry that the daemon only answers.
+  // Posts an entry that the daemon only acknowledges by an event. Never returns kDataFull or kBounceFull.
   PostResult PostNop(Round* round);
 
-  // Ends the rounds whose events have come. Returns how many events there were.
+  // Ends the rounds whose events have come, after copying their results. Returns the number of events.
   uint32_t Drain();
-  // Returns whether the event queue is corrupt, so that nothing further will complete.
+  // Returns whether the completion queue is corrupt, so that no event will be handled any more.
   bool broken() const { return broken_; }
 
-  // Ends the round with COPSE_ERR_CANCELED; its event will be dropped.
+  // Ends a round in progress with COPSE_ERR_CANCELED. Its event will only release the call's memory.
   void Detach(Round* round);
-  // Ends all rounds: the daemon is gone.
+  // Ends all rounds with `status` and releases their calls, without their events. Only if the daemon is gone or the
+  // context ends.
   void EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts);
 
   // Returns whether calls of the team with this handle, canceled ones too, have no event yet.
@@ -49,14 +54,15 @@ class CallQueue {
   uint32_t in_flight() const { return calls_.in_use(); }
   Port& port() { return *port_; }
   Staging& staging() { return staging_; }
-  // The bytes of staging that the latest call without room wanted.
+  // Returns the bytes of the staging buffer that the latest call without room needed.
   uint64_t staging_wanted() const { return staging_wanted_; }
   UserMemory& user_memory() { return user_memory_; }
-  // Forgets a range that no call in flight uses. Ranges that were freed while one did are dropped with its event.
+  // Drops a range that no call in flight uses. A range that is freed while calls use it is dropped with the last one's
+  // event.
   void DropRange(UserMemory::UserRange* range);
   // Drops bounce regions that no call uses.
   void DropIdleBounces();
-  // Returns the regions of dropped ranges and bounces, to be deregistered; each once.
+  // Returns the regions that were dropped since the last call, which the caller deregisters.
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:

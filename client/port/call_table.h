@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls in flight, by the value that comes back in their event.
+// Finds the calls in flight by the value that their completion event returns.
 #ifndef COPSE_CLIENT_PORT_CALL_TABLE_H_
 #define COPSE_CLIENT_PORT_CALL_TABLE_H_
 
@@ -25,12 +25,13 @@ struct Round {
   enum class State { kIdle, kInProgress, kComplete };
   State state = State::kIdle;
   copse_status_t status = COPSE_OK;  // when complete
-  std::string text;                  // why, if it failed
-  FailureFacts facts;                // likewise
-  uint64_t value = 0;                // of its entry in the call table, while in progress
+  std::string text;                  // reason of a failure
+  FailureFacts facts;                // facts of a failure
+  uint64_t value = 0;                // value of its call in the call table, while in progress
   uint32_t* running = nullptr;       // its team's number of rounds in progress
-  std::shared_ptr<Fold> fold;        // to be run once, when it has succeeded
+  std::shared_ptr<Fold> fold;        // reduction to run once if the round succeeds; may be null
 
+  // Makes the round complete. `why` and `what` are kept only if it has failed.
   void End(copse_status_t how, std::string_view why, const FailureFacts& what);
 };
 
@@ -38,9 +39,9 @@ struct Round {
 // was canceled, until the event comes.
 struct CallInFlight {
   Round* round = nullptr;  // null: the call was canceled
-  uint32_t team = 0;       // handle; 0: none
+  uint32_t team = 0;       // handle of the team; 0: none
   Staging::Allocation staging;
-  // The result, if it has to be copied out of `staging`, where blocks lie one after another.
+  // The copy of the result out of `staging`, where blocks lie one after another; copy_to is null if there is none.
   uint8_t* copy_to = nullptr;
   const uint8_t* copy_from = nullptr;
   uint64_t copy_bytes = 0;
@@ -58,9 +59,9 @@ class CallTable {
  public:
   explicit CallTable(uint32_t entries);
 
-  // Returns null if all are in use. Sets *value.
+  // Takes a free entry and sets *value. Returns null if all are in use.
   CallInFlight* Take(uint64_t* value);
-  // Returns null unless `value` is of a call in use.
+  // Returns the call of `value`; null if it was released or never existed.
   CallInFlight* Find(uint64_t value);
   void Release(CallInFlight* call);
 

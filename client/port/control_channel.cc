@@ -148,7 +148,7 @@ void ControlChannel::Dispatch(Answer* message) {
     pending_.erase(found);
     return;
   }
-  // The thread that asked has given up. The team that it would have got must not stay behind.
+  // The thread that asked has timed out, so the team that is ready now has no owner and is left.
   if (type == attach::MessageType::kTeamReady) {
     const auto ready = message->As<attach::TeamReady>();
     if (ready.status != COPSE_OK) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client's end of the attach socket (attach_protocol.h): requests and answers, and the daemon's end.
+// Implements the client's side of the attach socket (attach_protocol.h): requests, answers, and detecting that the
+// daemon is gone.
 #ifndef COPSE_CLIENT_PORT_CONTROL_CHANNEL_H_
 #define COPSE_CLIENT_PORT_CONTROL_CHANNEL_H_
 
@@ -21,8 +22,8 @@
 
 namespace copse::client {
 
-// Several threads may ask at once (two teams may be forming, in either order): the thread that waits first reads the
-// socket for all. Thread-safe.
+// A ControlChannel owns the attach socket. Several threads may wait for answers at once, for example while two teams
+// are forming; one of them reads the socket for all. Thread-safe, except where a function says otherwise.
 class ControlChannel {
  public:
   static constexpr int kDescriptorsMax = 3;
@@ -42,14 +43,14 @@ class ControlChannel {
   };
 
   explicit ControlChannel(FileDescriptor socket) : socket_(std::move(socket)) {}
-  // A forked child may hold the socket open, so the daemon would not notice a mere close.
+  // A forked child may hold the socket open, so only shutdown lets the daemon detect that this process has left.
   ~ControlChannel() {
     if (socket_.valid()) shutdown(socket_.get(), SHUT_RDWR);
   }
 
-  // Sends `message` (a struct of attach_protocol.h whose head this fills in), with a descriptor unless `fd` is
+  // Sends `message` (a struct of attach_protocol.h whose head is filled in here), with a descriptor unless `fd` is
   // negative, and waits for the answer of type `answer_type`. Errors: NO_DAEMON if the daemon is gone or does not speak
-  // this protocol; TIMED_OUT.
+  // this protocol; TIMED_OUT. If the time is over, a team whose answer comes later is left at once.
   template <typename Message>
   copse_status_t Ask(attach::MessageType type, Message message, attach::MessageType answer_type, Deadline deadline,
                      Answer* answer, int fd = -1) {
@@ -57,22 +58,22 @@ class ControlChannel {
     return AskBytes(type, &message, sizeof(message), answer_type, deadline, answer, fd);
   }
 
-  // Sends a message that the daemon does not answer.
+  // Sends a message that the daemon does not answer. If the daemon is gone, the message is dropped.
   template <typename Message>
   void Tell(attach::MessageType type, Message message) {
     TellBytes(type, &message, sizeof(message));
   }
 
-  // Reads what has come, without blocking. Returns false once the daemon is gone.
+  // Handles the messages that have come, without blocking. Returns false if the daemon is gone.
   bool Poll();
 
-  // Closes a forked child's copy without touching a lock; nothing else may be called afterwards.
+  // Closes a forked child's copy of the socket without a lock; nothing else may be called afterwards.
   void CloseInChild() { socket_ = FileDescriptor(); }
 
-  // Returns the reason that the daemon gave for closing; may be empty.
+  // Returns the reason that the daemon gave for closing; empty if it gave none.
   std::string closing_text() const;
 
-  // The node is named in error messages.
+  // Sets the node's name for error messages. Called only before several threads use this object.
   void set_node(const std::string& node) { node_ = node; }
   const std::string& node() const { return node_; }
 
@@ -87,7 +88,7 @@ class ControlChannel {
                           Deadline deadline, Answer* answer, int fd);
   void TellBytes(attach::MessageType type, void* message, size_t bytes);
   bool Send(const void* message, size_t bytes, int fd);
-  // Reads and dispatches until nothing is left; sets closed_.
+  // Reads and dispatches messages until none is left; sets closed_ if the socket is closed or broken.
   void ReadAll();
   void Dispatch(Answer* message);
   copse_status_t FailClosed();
@@ -95,7 +96,7 @@ class ControlChannel {
   FileDescriptor socket_;
   std::string node_;  // set before there are several threads
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable news_;
   std::map<uint64_t, Pending*> pending_;
   uint64_t next_request_ = 1;

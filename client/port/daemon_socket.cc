@@ -18,11 +18,12 @@
 namespace copse::client {
 namespace {
 
-constexpr int kConnectSecondsMax = 5;  // a full backlog, and later a send to a daemon that does not read
+// Limit of a connect to a daemon whose backlog is full, and of each send to a daemon that does not read.
+constexpr int kConnectSecondsMax = 5;
 
 std::string ErrorText(int error) {
   char buffer[128] = "";
-  return strerror_r(error, buffer, sizeof(buffer));  // the GNU one: returns its text
+  return strerror_r(error, buffer, sizeof(buffer));  // GNU's strerror_r returns the text, not a status
 }
 
 bool FillAddress(const std::string& place, sockaddr_un* address, socklen_t* length) {
@@ -52,7 +53,8 @@ int TryConnect(const sockaddr_un& address, socklen_t length, FileDescriptor* con
   return 0;
 }
 
-// Returns the user whose process listens at the other end; an id of no user if the kernel does not say.
+// Returns the user id of the process that listens at the other end; -1, which no user has, if the kernel does not
+// report it.
 uid_t ServerOf(int socket_fd) {
   ucred server{};
   socklen_t length = sizeof(server);
@@ -64,7 +66,7 @@ uid_t ServerOf(int socket_fd) {
 
 bool MayServe(uid_t server, uid_t own) {
   if (server == 0 || server == own) return true;
-  // The look-up comes last, as it may ask a directory server.
+  // The user is looked up only if nothing else decides, since that may query a directory server.
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(16384);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the node's daemon and checks that it may be trusted.
+// Connects to the node's daemon and checks that it may be trusted.
 #ifndef COPSE_CLIENT_PORT_DAEMON_SOCKET_H_
 #define COPSE_CLIENT_PORT_DAEMON_SOCKET_H_
 
@@ -22,10 +22,11 @@ inline constexpr char kDaemonUser[] = "copse";
 // user.
 bool MayServe(uid_t server, uid_t own);
 
-// Connects to `place` (a path, or @name of an abstract socket), or if it is empty to the first of the default places
-// where a server listens that `may_serve`, since any user can take a name.
-// Errors name the places tried and why: NO_DAEMON; PERMISSION if one's user is not to be trusted; INVALID_ARGUMENT if
-// the place is too long for a socket's name.
+// ConnectDaemon connects to `place` (a path, or @name of an abstract socket), or if that is empty to kAbstractSocket or
+// kSocketPath. ConnectFirst tries `places` in order and takes the first one whose server `may_serve`: any user can
+// listen at an abstract name. Connecting takes at most 5 s for each place.
+// Errors: NO_DAEMON, which lists the places and reasons; PERMISSION if a server was not trusted; INVALID_ARGUMENT if a
+// place is too long for a socket's name.
 copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place);
 copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_serve)(uid_t server, uid_t own),
                             FileDescriptor* socket, std::string* connected_place);

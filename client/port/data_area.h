@@ -12,20 +12,20 @@
 
 namespace copse::client {
 
-// First fit over a list of free blocks, ordered by offset and coalesced. It deals in offsets and never accesses the
-// memory, so that no stray write there can confuse it. Few blocks are out at a time (calls in flight), so the list is
-// short.
+// A DataArea allocates by first fit from a list of free blocks, ordered by offset and coalesced. It uses offsets and
+// never accesses the memory, so a stray write there cannot corrupt it. The list is short, since there are only as many
+// allocations as calls in flight and short buffers of copse_alloc.
 //
-// Thread-compatible: the context's lock guards it. Invariant: free blocks neither overlap nor touch.
+// Thread-compatible: the context's lock guards it. Invariant: free blocks neither overlap nor are adjacent.
 class DataArea {
  public:
   static constexpr uint64_t kGranuleBytes = 64;
 
   explicit DataArea(uint64_t bytes);
 
-  // Returns nothing if no free block is large enough, or `bytes` is 0.
+  // Rounds up to kGranuleBytes. Returns nullopt if no free block is large enough, or `bytes` is 0.
   std::optional<Block> Allocate(uint64_t bytes);
-  // `block` came from Allocate and is freed once. A block of 0 bytes is ignored.
+  // Frees `block`, as Allocate returned it. A block of 0 bytes is ignored.
   void Free(const Block& block);
 
   uint64_t bytes() const { return bytes_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in time until which threads wait.
+// Defines deadlines, the points in time until which threads wait.
 #ifndef COPSE_CLIENT_PORT_DEADLINE_H_
 #define COPSE_CLIENT_PORT_DEADLINE_H_
 
@@ -14,7 +14,7 @@ using Deadline = Clock::time_point;
 
 inline constexpr Deadline kNever = Deadline::max();
 
-// A negative time, or one beyond what a clock can count, never ends.
+// Returns kNever for a negative time or one of more than 1e9 s. `seconds` must not be NaN.
 inline Deadline DeadlineAfter(double seconds) {
   constexpr double kLongest = 1e9;
   if (seconds < 0 || seconds > kLongest) return kNever;
@@ -26,6 +26,7 @@ inline Deadline Slice(Deadline deadline, std::chrono::milliseconds slice) {
   return std::min(deadline, Clock::now() + slice);
 }
 
+// Returns a time-out for poll(2): at most 60 s, 0 if the deadline is over.
 inline int MillisecondsUntil(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
   return static_cast<int>(std::clamp<long long>(left.count(), 0, 60'000));

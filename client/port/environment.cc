@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kCopiesMibMax = uint64_t{1} << 26;
 
-// Returns null for an empty string, too, which launchers may set.
+// Returns the variable's value; null if it is not set or empty, as launchers may leave it.
 const char* Get(const char* name) {
   const char* value = getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcopse's variables of the environment; docs/reference/c-api.md lists them.
+// Reads libcopse's environment variables, which docs/reference/c-api.md lists.
 #ifndef COPSE_CLIENT_PORT_ENVIRONMENT_H_
 #define COPSE_CLIENT_PORT_ENVIRONMENT_H_
 
@@ -15,9 +15,9 @@ namespace copse::client {
 struct Environment {
   std::string socket;     // COPSE_SOCKET, expanded; empty: the default places
   std::string job;        // COPSE_JOB, or the launcher's; may be empty
-  double timeout_s = -1;  // COPSE_TIMEOUT; negative: none
+  double timeout_s = -1;  // COPSE_TIMEOUT; negative: no limit, also if it is 0, negative or infinite
   bool timeout_is_number = true;
-  uint64_t copies_bytes = 0;  // COPSE_COPIES_MIB; 0: the default
+  uint64_t copies_bytes = 0;  // COPSE_COPIES_MIB; 0: the default, also if it is no valid number
   LogLevel log_level = LogLevel::kNone;
   std::string log_file;  // COPSE_LOG_FILE, expanded
 };

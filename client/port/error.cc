@@ -18,7 +18,7 @@ thread_local copse_status_t last_status = COPSE_OK;
 thread_local FailureFacts last_facts;
 
 copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, const char* format, va_list arguments) {
-  // The text is composed aside, as an argument may be the last error itself.
+  // The text is formatted in another buffer, since an argument may be the last error itself.
   char text[sizeof(last_error)];
   int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
   vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
@@ -28,7 +28,7 @@ copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, c
   memcpy(last_error, text, sizeof(text));
   last_status = status;
   last_facts = facts;
-  // Some callers poll by time-outs.
+  // Callers that poll with short time-outs must not fill the log.
   Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
   return status;
 }
@@ -87,7 +87,7 @@ FailureFacts FactsOfTime(FailureCause cause, double seconds) {
 const char* LastError() { return last_error; }
 
 const char* StatusString(copse_status_t status) {
-  // By the negative of the status.
+  // Texts by the negative of the status.
   static constexpr const char* kTexts[] = {
       "COPSE_OK: success",
       "COPSE_ERR_INVALID_ARGUMENT: invalid argument",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures inside libcopse: the function that decides on one calls Fail, which keeps the line for copse_last_error and
-// returns the status; callers pass the status on.
+// Reports failures inside libcopse: the function that detects one calls Fail, which keeps the line for copse_last_error
+// and returns the status; callers return the status without another report.
 #ifndef COPSE_CLIENT_PORT_ERROR_H_
 #define COPSE_CLIENT_PORT_ERROR_H_
 
@@ -10,7 +10,8 @@
 
 namespace copse::client {
 
-// Names the API call that this thread is in, with which error lines begin. Nested scopes keep the outer name.
+// A CallScope names the API call that this thread is in, with which error lines begin. Nested scopes keep the outer
+// name. `name` must outlive the scope.
 class CallScope {
  public:
   explicit CallScope(const char* name);
@@ -25,23 +26,25 @@ class CallScope {
 // Sets this thread's last error to "copse: <call>: <text>", logs it, and returns `status`. The text has the form
 // `why (thing=value, limit=value)`; control characters, which may come from a peer, are replaced.
 [[nodiscard]] copse_status_t Fail(copse_status_t status, const char* format, ...) __attribute__((format(printf, 2, 3)));
-// Does the same, with what is known of the failure beside its status.
+// Does what Fail does, with `facts` in place of UsualFacts(status).
 [[nodiscard]] copse_status_t FailWith(copse_status_t status, const FailureFacts& facts, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Returns this thread's latest line of Fail, valid until the next one; "" if it had none.
 const char* LastError();
-// Returns the status and the facts of LastError; COPSE_OK if this thread had no failure.
+// Returns the status of LastError and sets *facts; COPSE_OK if this thread had no failure.
 copse_status_t LastFailure(FailureFacts* facts);
 
-// Returns the facts that follow from a status alone.
+// Returns the facts of a failure of which only the status is known: the usual cause of the status.
 FailureFacts UsualFacts(copse_status_t status);
-// Return the facts of a failure of the process's own daemon, or of a time of `seconds` that is over.
+// Return the facts of a failure at `node`, or of a limit of `seconds` that has passed (0 in the facts if it is not
+// positive).
 FailureFacts FactsOfNode(FailureCause cause, const char* node);
 FailureFacts FactsOfTime(FailureCause cause, double seconds);
 
 const char* StatusString(copse_status_t status);
 
-// Returns `value`, a number from the daemon, if it is a status, else COPSE_ERR_INTERNAL.
+// Returns `value`, a number from the daemon, if it is COPSE_OK or an error of copse.h, else COPSE_ERR_INTERNAL.
 copse_status_t StatusFromWire(int32_t value);
 
 }  // namespace copse::client

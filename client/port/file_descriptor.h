@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners of a file descriptor and of a memory mapping.
+// Defines owners of a file descriptor and of a memory mapping.
 #ifndef COPSE_CLIENT_PORT_FILE_DESCRIPTOR_H_
 #define COPSE_CLIENT_PORT_FILE_DESCRIPTOR_H_
 
@@ -36,7 +36,7 @@ class FileDescriptor {
 class Mapping {
  public:
   Mapping() = default;
-  // Maps the start of `fd` shared; valid() says whether that succeeded.
+  // Maps the first `bytes` bytes of `fd` shared. valid() returns whether that succeeded. `fd` may be closed afterwards.
   Mapping(int fd, size_t bytes, int protection) : bytes_(bytes) {
     void* address = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
     if (address != MAP_FAILED) address_ = static_cast<uint8_t*>(address);

@@ -41,11 +41,11 @@ void ConfigureLog(LogLevel level, const std::string& path) {
   if (opened >= 0 && file < 0) {
     file = opened;
   } else if (opened >= 0) {
-    // Another thread may be writing to the old file: point its number at the new one instead of closing it.
+    // Another thread may be writing to the descriptor, so it is not closed but made to refer to the new file.
     dup3(opened, file, O_CLOEXEC);
     close(opened);
   }
-  // Each is read by itself, so no order is needed.
+  // Relaxed: the two are read independently of each other.
   log_fd.store(opened >= 0 ? file : STDERR_FILENO, std::memory_order_relaxed);
   enabled.store(level, std::memory_order_relaxed);
 }

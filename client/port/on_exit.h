@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a function at the end of a scope, also where the thread is canceled in it.
+// Runs a function at the end of a scope, also if the thread is canceled in it.
 #ifndef COPSE_CLIENT_PORT_ON_EXIT_H_
 #define COPSE_CLIENT_PORT_ON_EXIT_H_
 

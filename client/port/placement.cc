@@ -38,7 +38,7 @@ void CopyIn(const BufferPlan& buffer, uint8_t* to) {
 }  // namespace
 
 Placement::Placement(const CallPlan& plan, UserMemory* memory) : plan_(plan), memory_(memory) {
-  // The outer buffer comes first, since the inner one's way depends on it.
+  // The outer buffer is placed first, since the inner one's path depends on it.
   if (plan.nesting == Nesting::kReceiveInSend) {
     ChooseSend();
     ChooseReceive();
@@ -115,7 +115,7 @@ void Placement::Fill(const Staging::Allocation& block, ring::DqSlot* slot, CallI
   if (send_ == BufferPath::kStaged) slot->entry.send = PlaceIn(block, send_at_);
   if (receive_ == BufferPath::kDirect) slot->receive = PlaceIn(*receive_range_, receive.address);
   if (receive_ == BufferPath::kStaged) slot->receive = PlaceIn(block, receive_at_);
-  uint64_t result_at = receive_at_;  // in the staged memory
+  uint64_t result_at = receive_at_;  // offset in the staging buffer
   if (receive_ == BufferPath::kNested) {
     result_at = send_at_ + plan_.own_packed_offset;
     slot->receive = Beyond(slot->entry.send, send_ == BufferPath::kDirect ? plan_.own_offset : plan_.own_packed_offset);

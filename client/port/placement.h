@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses where the memory of one call lies, so that the daemon reaches it.
+// Chooses the memory through which the daemon accesses the buffers of one call.
 #ifndef COPSE_CLIENT_PORT_PLACEMENT_H_
 #define COPSE_CLIENT_PORT_PLACEMENT_H_
 
@@ -14,29 +14,29 @@
 
 namespace copse::client {
 
-// Short contributions travel in the entry (eager). Buffers in memory of copse_alloc are used as they are (zero-copy).
-// Others are copied into staged memory before the call and out of it afterwards; blocks lie there one after another. A
-// contribution that is also the rank's own block of the result (or the other way round) is put there at once. Lists of
-// blocks are always staged.
+// A Placement chooses a path for each buffer of a call. Short contributions of regular collectives are sent in the
+// entry (inline). Buffers in memory of copse_alloc are used directly (zero-copy). Others are copied into a staging
+// buffer before the call and out of it afterwards; blocks are packed there. Where the send buffer is also this rank's
+// block of the receive buffer, or the reverse, both share staging memory. Lists of blocks are always staged.
 class Placement {
  public:
-  // `plan` and `*memory` outlive it.
+  // `plan` and `*memory` must outlive this object.
   Placement(const CallPlan& plan, UserMemory* memory);
 
-  // The bytes of staging that the call needs; may be 0.
+  // Returns the size of the staging buffer that the call needs; may be 0.
   uint64_t staging_bytes() const { return staging_bytes_; }
-  // Copies the contribution, fills in the slot, and notes in `*call` what its event has to do. `block` has
-  // staging_bytes.
+  // Copies the contribution, fills in the slot, and records in `*call` the copy of the result and the memory in use.
+  // `block` has staging_bytes() bytes.
   void Fill(const Staging::Allocation& block, ring::DqSlot* slot, CallInFlight* call) const;
 
  private:
-  // The way of a buffer's data.
+  // A BufferPath says how the daemon accesses a buffer's data.
   enum class BufferPath : uint8_t {
     kNothing,  // the buffer is missing or empty
-    kInline,   // it travels in the entry
-    kDirect,   // the daemon reaches it
-    kStaged,   // it has a part of the staged memory
-    kNested,   // it lies in the rank's own block of the other one
+    kInline,   // the data is in the entry
+    kDirect,   // the daemon accesses the buffer itself
+    kStaged,   // the data is in the staging buffer
+    kNested,   // the data is in this rank's block of the other buffer, direct or staged
   };
 
   void ChooseReceive();
@@ -48,9 +48,9 @@ class Placement {
   UserMemory* const memory_;
   BufferPath send_ = BufferPath::kNothing;
   BufferPath receive_ = BufferPath::kNothing;
-  UserMemory::UserRange* send_range_ = nullptr;     // of kDirect
-  UserMemory::UserRange* receive_range_ = nullptr;  // likewise
-  // Offsets in the staged memory.
+  UserMemory::UserRange* send_range_ = nullptr;     // set for kDirect
+  UserMemory::UserRange* receive_range_ = nullptr;  // set for kDirect
+  // Offsets in the staging buffer.
   uint64_t send_at_ = 0;
   uint64_t receive_at_ = 0;
   uint64_t send_list_at_ = 0;

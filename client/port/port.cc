@@ -36,7 +36,8 @@ uint64_t FileBytes(const FileDescriptor& fd) {
   return static_cast<uint64_t>(status.st_size);
 }
 
-// Areas come in order, and each ends before the next begins. Sizes are bounded first, so that nothing overflows.
+// Returns whether the areas are inside of the file, aligned and in order, without overlap. Sizes are bounded first, so
+// that no sum overflows.
 bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
   if (!IsPowerOfTwo(header.dq_entries) || header.dq_entries > kEntriesMax) return false;
   if (!IsPowerOfTwo(header.eq_entries) || header.eq_entries > kEntriesMax) return false;
@@ -56,8 +57,8 @@ bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
 
 void FutexWait(const std::atomic<uint32_t>* word, uint32_t value, uint32_t bits, Deadline until) {
   const auto ns = std::chrono::nanoseconds(until.time_since_epoch()).count();
-  const timespec deadline{ns / 1'000'000'000, ns % 1'000'000'000};  // of CLOCK_MONOTONIC
-  // Not private: the daemon wakes from another process.
+  const timespec deadline{ns / 1'000'000'000, ns % 1'000'000'000};  // by CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET expects
+  // FUTEX_PRIVATE_FLAG is not set, since the daemon wakes this thread from another process.
   syscall(SYS_futex, reinterpret_cast<const uint32_t*>(word), FUTEX_WAIT_BITSET, value, &deadline, nullptr, bits);
 }
 
@@ -88,7 +89,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
     return Fail(COPSE_ERR_VERSION, "the port's ring layout is not the daemon's (node=%.100s, port=%u, daemon=%u)",
                 reply.node, header.ring_version, reply.ring_version);
   }
-  // The reply has what was granted; the header has where it lies.
+  // The reply has the granted sizes, the header also the offsets; the sizes must be equal.
   if (!IsSound(header, bytes) || header.dq_entries != reply.dq_entries || header.eq_entries != reply.eq_entries ||
       header.data_bytes != reply.data_bytes) {
     return Fail(COPSE_ERR_INTERNAL,
@@ -106,7 +107,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   result->data_offset_ = header.data_offset;
   result->data_bytes_ = header.data_bytes;
   result->SetWakeWord(header.wake_offset, header.wake_bits);
-  // Nothing is posted yet: any order does.
+  // The memory order does not matter, since nothing is posted yet.
   result->dq_tail_ = header.dq_tail.load();
   result->eq_head_ = header.eq_head.load();
   result->spinner_ = Spinner(SeveralCores());
@@ -114,7 +115,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   return COPSE_OK;
 }
 
-// A daemon that names no word, or one out of range, wakes this client alone.
+// Uses the client's own futex in the port if the daemon gives no wake word in its page, or one out of range.
 void Port::SetWakeWord(uint32_t offset, uint32_t bits) {
   const bool is_sound = offset >= offsetof(ring::DaemonPage, wake) &&
                         offset <= offsetof(ring::DaemonPage, wake) + (ring::kWakeWords - 1) * sizeof(ring::WakeWord) &&
@@ -128,12 +129,13 @@ void Port::SetWakeWord(uint32_t offset, uint32_t bits) {
 }
 
 bool Port::Push(const ring::DqSlot& slot) {
-  // A head out of range gives a huge difference: full. Acquire: pairs with the daemon's release of dq_head, after which
-  // the slot may be written again.
+  // A head out of range gives a huge difference, which counts as full. Acquire: pairs with the daemon's release of
+  // dq_head, after which the slot may be written again.
   if (dq_tail_ - header_->dq_head.load(std::memory_order_acquire) >= dq_entries_) return false;
   uint8_t* place = memory_.data() + dq_offset_ + (dq_tail_ & (dq_entries_ - 1)) * sizeof(ring::DqSlot);
   memcpy(place, &slot, sizeof(slot));
-  // seq_cst: before the load of `sleeping` in Ring; the daemon stores `sleeping` before it reads dq_tail again.
+  // seq_cst: orders this store before the load of `sleeping` in Ring. The daemon stores `sleeping` before it loads
+  // dq_tail again, so either it sees this entry or Ring wakes it.
   header_->dq_tail.store(++dq_tail_, std::memory_order_seq_cst);
   Ring();
   return true;
@@ -150,19 +152,20 @@ void Port::Ring() {
 }
 
 Port::Next Port::Pop(ring::EqEntry* event) {
-  // Acquire: pairs with the daemon's store of eq_tail, behind which the entry is written.
+  // Acquire: pairs with the daemon's store of eq_tail, before which it has written the entry.
   const uint64_t available = header_->eq_tail.load(std::memory_order_acquire) - eq_head_;
   if (available == 0) return Next::kNone;
   if (available > eq_entries_) return Next::kBroken;
   memcpy(event, memory_.data() + eq_offset_ + (eq_head_ & (eq_entries_ - 1)) * sizeof(ring::EqEntry), sizeof(*event));
-  // seq_cst: before the load of dq_head below, and of `sleeping` in Ring; the daemon loads eq_head before it sleeps.
+  // seq_cst: orders this store before the load of `sleeping` in Ring; the daemon stores `sleeping` before it loads
+  // eq_head again.
   header_->eq_head.store(++eq_head_, std::memory_order_seq_cst);
-  // A daemon that found no room for more events may have left entries behind and gone to sleep.
+  // A daemon that found no room for more events may sleep although the submission queue has entries.
   if (header_->dq_head.load(std::memory_order_relaxed) != dq_tail_) Ring();
   return Next::kEvent;
 }
 
-// seq_cst: pairs with the daemon's store of eq_tail before its load of eq_waiting (Wait).
+// seq_cst: pairs with the daemon's store of eq_tail, which precedes its load of eq_waiting (Wait).
 bool Port::HasNews(uint64_t seen) const { return header_->eq_tail.load(std::memory_order_seq_cst) != seen || closed(); }
 
 bool Port::Spin(uint64_t seen, Deadline until) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client's view of its virtual port: the rings of ring_layout.h.
+// Implements the client's side of a virtual port: the rings of ring_layout.h.
 #ifndef COPSE_CLIENT_PORT_PORT_H_
 #define COPSE_CLIENT_PORT_PORT_H_
 
@@ -18,14 +18,15 @@
 
 namespace copse::client {
 
-// The context's lock guards everything but Wait, which one thread calls without it. The client's own indices are kept
-// in private memory, so that a stray write of the application into the mapping cannot make this class leave it.
+// A Port owns the mapping of the shared memory and its queues. The context's lock guards all functions but Wait, which
+// one thread at a time calls without the lock, and those marked thread-safe. The client's own indices are kept in
+// private memory, so that a stray write of the application into the mapping cannot cause accesses outside of it.
 class Port {
  public:
   enum class Next { kEvent, kNone, kBroken };
 
-  // Maps what the daemon sent along with `reply`. Errors: VERSION with both numbers; INTERNAL if the memory is not what
-  // the reply says.
+  // Maps the memory that the daemon sent with `reply`. Errors: VERSION with both numbers; INTERNAL if the memory is
+  // missing or does not match the reply; NO_MEMORY if it cannot be mapped.
   static copse_status_t Map(const attach::AttachReply& reply, FileDescriptor memory, FileDescriptor daemon_page,
                             FileDescriptor doorbell, std::unique_ptr<Port>* port);
 
@@ -34,23 +35,23 @@ class Port {
   // Wakes the daemon if it sleeps.
   void Ring();
 
-  // Takes the next event. kBroken: the daemon's indices are out of range, so that nothing can be taken any more.
+  // Takes the next event. kBroken: the daemon's index is out of range, so that no event can be taken any more.
   Next Pop(ring::EqEntry* event);
 
-  // The number of events taken so far, for Wait.
+  // Returns the number of events taken so far, for Wait.
   uint64_t events_seen() const { return eq_head_; }
-  // Blocks until there are events beyond `seen`, the port is closed, or `until`. Spins a little first, as long as that
-  // pays.
+  // Blocks until there are events beyond `seen`, the port is closed, or `until`; may return earlier. Spins first, for a
+  // time that Spinner limits.
   void Wait(uint64_t seen, Deadline until);
   // Wakes the thread blocked in Wait(), if any. Thread-safe.
   void Interrupt();
 
-  // Returns what is known of a failed event beside its code.
+  // Returns the facts of a failed event: those of its slot if the daemon has not reused it, and those in the event.
   FailureFacts Facts(const ring::EqEntry& event) const;
-  // Returns a failure text of an event; empty if the event has none.
+  // Returns the failure text of an event's index; empty if the index is out of range, which means that there is none.
   std::string Text(uint32_t index) const;
 
-  // Counters of the process that the daemon shows. Thread-safe.
+  // These set and increase the process's counters of asynchronous completion, which the daemon reports. Thread-safe.
   void SetEarly(ring::EarlyCount count, uint64_t value) {
     header_->early[static_cast<uint32_t>(count)].store(value, std::memory_order_relaxed);
   }
@@ -58,7 +59,8 @@ class Port {
     header_->early[static_cast<uint32_t>(count)].fetch_add(more, std::memory_order_relaxed);
   }
 
-  // Acquire: pairs with the daemon's store, so that events that were posted before are seen.
+  // Returns whether the daemon has closed the port. Acquire: pairs with the daemon's store, so that events which it
+  // posted before are visible.
   bool closed() const { return header_->closed.load(std::memory_order_acquire) != 0; }
   uint8_t* data() const { return memory_.data() + data_offset_; }
   uint64_t data_bytes() const { return data_bytes_; }
@@ -81,14 +83,14 @@ class Port {
   uint64_t dq_offset_ = 0;
   uint64_t eq_offset_ = 0;
   uint64_t text_offset_ = 0;
-  uint64_t facts_offset_ = 0;  // 0: an older daemon, which has none
+  uint64_t facts_offset_ = 0;  // 0: an older daemon, which sends no facts
   uint64_t data_offset_ = 0;
   uint64_t data_bytes_ = 0;
   uint64_t dq_tail_ = 0;
   uint64_t eq_head_ = 0;
-  const std::atomic<uint32_t>* wake_word_ = nullptr;  // what Wait sleeps on
+  const std::atomic<uint32_t>* wake_word_ = nullptr;  // futex of Wait
   uint32_t wake_bits_ = ~0u;
-  Spinner spinner_{false};  // for the one waiting thread
+  Spinner spinner_{false};  // used by the waiting thread only
 };
 
 }  // namespace copse::client

@@ -10,19 +10,20 @@
 
 namespace copse::client {
 
-// A spin saves a wake-up if the event comes soon, and takes the core from others if not. So it lasts a few times what
-// successful spins took lately, and half as long after each one in vain; from time to time, the longest is tried. No
-// spin is made where a yield has shown that another thread computes on this core (CoreWatch). One thread at a time uses
-// it; times are nanoseconds of one monotonic clock.
+// A Spinner limits the spins of a waiting thread. A spin saves a wake-up if the event comes soon, and otherwise takes
+// the core from other threads. So its limit is about three times the mean duration of recent successful spins, and is
+// halved by each unsuccessful one; when it has become too short to spin, every 64th wait tries the longest spin. No
+// spin is made while sched_yield has shown that another thread computes on this core (CoreWatch). One thread at a time
+// uses it; times are in nanoseconds of one monotonic clock.
 class Spinner {
  public:
   static constexpr int64_t kBudgetNsMax = 100'000;
-  static constexpr int64_t kBudgetNsMin = 1'000;  // a shorter spin is not made
-  static constexpr uint32_t kTryAgainAfter = 64;  // waits without a spin
+  static constexpr int64_t kBudgetNsMin = 1'000;  // shortest spin
+  static constexpr uint32_t kTryAgainAfter = 64;  // waits until the longest spin is tried again
 
   explicit Spinner(bool several_cores) : budget_ns_(several_cores ? kBudgetNsMax : 0), allowed_(several_cores) {}
 
-  // Returns how long to spin now; 0: block at once.
+  // Returns the longest time to spin now; 0: block at once.
   int64_t Budget(int64_t now_ns) {
     if (!allowed_ || !core_watch_.MaySpin(now_ns)) return 0;
     if (budget_ns_ >= kBudgetNsMin) return budget_ns_;
@@ -30,9 +31,9 @@ class Spinner {
     waits_ = 0;
     return budget_ns_ = kBudgetNsMax;
   }
-  // Takes the time of one sched_yield of a spin. True: the spin has to stop, and Ended is not called.
+  // Takes the duration of one sched_yield of a spin. If it returns true, the spin has to stop, and Ended is not called.
   bool OnYielded(int64_t now_ns, int64_t took_ns) { return core_watch_.OnYielded(now_ns, took_ns); }
-  // Takes the time of a whole spin, and whether it found what it waited for.
+  // Takes the duration of a whole spin, and whether the event came in it.
   void Ended(bool found, int64_t spent_ns) {
     if (!found) {
       budget_ns_ /= 2;

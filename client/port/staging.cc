@@ -17,7 +17,7 @@ std::optional<Staging::Allocation> Staging::Allocate(uint64_t bytes) {
     if (const auto range = data_.space.Allocate(bytes)) return Allocation{&data_, *range};
   }
   for (const auto& area : bounces_) {
-    // A short allocation would keep a region that is to go.
+    // A short allocation would delay the drop of a region that is not to be kept.
     if (IsKept(bytes) && !IsKept(area->space.bytes())) continue;
     const auto range = area->space.Allocate(bytes);
     if (range.has_value()) return Allocation{area.get(), *range};

@@ -19,19 +19,19 @@ struct UserOpTable {
   int next = kFirstUserOp;
 };
 
-// Never destroyed: threads may outlive static objects.
+// The table is never destroyed, since threads may outlive static objects.
 UserOpTable& TheTable() {
   static auto* table = new UserOpTable;
   return *table;
 }
 
-// Returns the number of contributions, of ranks 0, 1, ..., in rank `rank`'s result.
+// Returns the number of contributions that make the result of rank `rank`: those of ranks 0, 1, ...
 uint32_t CombinedOf(copse_collective_t collective, uint32_t rank, uint32_t size) {
   if (collective == COPSE_COLL_SCAN) return rank + 1;
   return collective == COPSE_COLL_EXSCAN ? rank : size;
 }
 
-// Returns the collective that brings all that a rank combines.
+// Returns the collective that sends a rank all contributions to its result.
 copse_collective_t CarrierOf(copse_collective_t collective) {
   switch (collective) {
     case COPSE_COLL_REDUCE:
@@ -92,7 +92,7 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
   if (args.op < kFirstUserOp) return PlanCall(args, rank, size, message_bytes_max, plan);
   CallPlan outer;
   if (const auto status = PlanCall(args, rank, size, message_bytes_max, &outer); status != COPSE_OK) return status;
-  if (outer.op < kFirstUserOp) {  // the collective has none
+  if (outer.op < kFirstUserOp) {  // the collective does not reduce
     *plan = std::move(outer);
     return COPSE_OK;
   }
@@ -108,7 +108,7 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
   carried.send = outer.send.address;
   carried.count = outer.count;
   const uint64_t bytes = outer.count * DatatypeBytes(args.type);
-  // Checked before the scratch is allocated.
+  // The length is checked before the scratch is allocated.
   if (outer.count > message_bytes_max / DatatypeBytes(args.type) / size) {
     return Fail(COPSE_ERR_NOT_SUPPORTED,
                 "the message is too long for an operation of the application's (count=%llu, type_bytes=%u, ranks=%u, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations of the application. The daemon cannot run them: contributions travel as they are, and each rank that gets
-// a result combines them itself.
+// Implements operations of the application. The daemon cannot run them, so each rank that gets a result receives all
+// contributions and reduces them itself.
 #ifndef COPSE_CLIENT_PORT_USER_OP_H_
 #define COPSE_CLIENT_PORT_USER_OP_H_
 
@@ -19,24 +19,27 @@ struct UserOp {
   void* argument = nullptr;
 };
 
-// Returns a number that is not used twice in a process. Thread-safe.
+// Adds an operation and returns its number, which no other operation of the process gets. Thread-safe.
 copse_op_t AddUserOp(const UserOp& op);
-// Returns false if there is no such operation. Calls that were made with it go on.
+// Removes an operation. Returns false if there is no such one. Calls that were planned with it may still run it.
+// Thread-safe.
 bool RemoveUserOp(copse_op_t op);
-// Returns null if there is no such operation.
+// Returns null if there is no such operation. Thread-safe.
 std::shared_ptr<const UserOp> FindUserOp(copse_op_t op);
 
-// The ordered reduction of the contributions that one call has brought.
+// A Fold is the ordered reduction of the contributions that a call receives. It belongs to the call's plan, and its
+// buffer is reused in every round.
 class Fold {
  public:
-  // `operands` ranks contribute `bytes` each; the first `combined` count. A null `result`: this rank has none.
+  // The call receives `bytes` bytes from each of `operands` ranks, of which the first `combined` are reduced. `result`
+  // is null on a rank without a result.
   Fold(std::shared_ptr<const UserOp> op, copse_collective_t collective, copse_datatype_t type, uint64_t bytes,
        uint32_t operands, uint32_t combined, uint8_t* result);
 
   uint8_t* scratch() { return scratch_.data(); }
   // The collective that the application called.
   copse_collective_t collective() const { return collective_; }
-  // Called once a round, when the scratch has what it brought.
+  // Reduces the contributions in scratch() to the result. Called once per round, after the round has succeeded.
   void Run();
 
  private:
@@ -49,8 +52,9 @@ class Fold {
   std::vector<uint8_t> scratch_;
 };
 
-// Plans a call like PlanCall, also with an operation of the application. Errors also come from the collective that
-// brings the contributions, whose blocks together are as many times longer as there are ranks.
+// Plans a call like PlanCall, also with an operation of the application. Such a call is planned as the collective that
+// brings all contributions. Errors are those of PlanCall; INVALID_ARGUMENT if the operation was freed; NOT_SUPPORTED
+// and NO_RESOURCE if all contributions together exceed `message_bytes_max` or Staging::kBounceBytesMax.
 copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                            CallPlan* plan);
 

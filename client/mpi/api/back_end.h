@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between libcopse-mpi.so and its back ends, which come from one build and one folder.
+// Defines the interface between libcopse-mpi.so and its back ends, which come from the same build and are installed in
+// one folder.
 #ifndef COPSE_CLIENT_MPI_API_BACK_END_H_
 #define COPSE_CLIENT_MPI_API_BACK_END_H_
 
@@ -9,7 +10,7 @@
 
 namespace copse::mpi {
 
-// The intercepted functions, by number.
+// An Entry is the number of an intercepted function.
 enum Entry : int {
 #define COPSE_MPI_NUMBER(name) kEntry##name,
   COPSE_MPI_ENTRIES(COPSE_MPI_NUMBER)
@@ -19,11 +20,12 @@ enum Entry : int {
 
 using AnyFunction = void (*)();
 
-// A function or variable of the program's own MPI; null if it has none of that name. Never one of ours.
+// Returns the function or variable `name` of the program's MPI, never one of this library; null if there is none.
 using FindSymbol = void* (*)(const char* name);
 
-// What a back end exports, by the name below: takes the program's MPI and fills in what each entry is from now on. It
-// may call `set_memory_hooks`, then or later. Returns null, or why it cannot, as a text that stays. Called once.
+// A back end exports a function of this type under the name below. It finds the program's MPI by `find` and sets the
+// function of each entry. It may call `set_memory_hooks`, also later. Returns null, or the reason of a failure, which
+// stays valid. Called once.
 using StartBackEnd = const char* (*)(FindSymbol find, AnyFunction entries[kEntryCount],
                                      preload::SetMemoryHooks set_memory_hooks);
 inline constexpr char kStartBackEnd[] = "copse_mpi_start";

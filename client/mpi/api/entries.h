@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The MPI functions that libcopse-mpi.so takes the place of, without their prefix: for each, MPI_X and PMPI_X. The one
- * list for the assembler (trampolines.S), the preload and the back ends. What came with MPI-4 is apart, since not every
- * MPI's header has it. */
+ * Lists the MPI functions that libcopse-mpi.so intercepts, without their prefix: for each X, MPI_X and PMPI_X. It is
+ * used by the assembler (trampolines.S), the preload and the back ends. Functions of MPI-4 are in a list of their own,
+ * since not every MPI's header declares them. */
 #ifndef COPSE_CLIENT_MPI_API_ENTRIES_H_
 #define COPSE_CLIENT_MPI_API_ENTRIES_H_
 
-/* Each collective, and its name when it is non-blocking. */
+/* Each collective with the name of its non-blocking form. */
 #define COPSE_MPI_COLLECTIVES_WITH_COUNTS(COLLECTIVE, ENTRY)     \
   COLLECTIVE(ENTRY, Bcast, Ibcast)                               \
   COLLECTIVE(ENTRY, Reduce, Ireduce)                             \
@@ -48,10 +48,12 @@
   ENTRY(Start)                       \
   ENTRY(Startall)
 
-/* Lists below with a parameter S have each function twice: S is empty, or _c for MPI-4's counts of MPI_Count. */
+/* Lists below with a parameter S are used twice: S is empty, or _c for MPI-4's functions with counts of type
+ * MPI_Count. */
 
-/* Functions of MPI_File that libraries make of collectives and requests, which are not the program's: without a buffer,
- * and with a buffer, its count and its type after the file or after an offset. */
+/* Functions of MPI_File. I/O libraries implement them by collectives and requests, which are not the program's calls.
+ * Those of the first list have no buffer; those of the second have a buffer, its count and its type after the file
+ * (BUFFER) or after an offset (BUFFER_AT). */
 #define COPSE_MPI_FILE_CALLS(ENTRY) \
   ENTRY(File_open)                  \
   ENTRY(File_close)                 \
@@ -99,10 +101,11 @@
   BUFFER_AT(File_iwrite_at_all##S)                   \
   BUFFER(File_iwrite_shared##S)
 
-/* What MPI does with a program's memory, by where its buffers are among the arguments: one at the front, with its count
- * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. Those of one, by where
- * their communicator or window is: behind two arguments more, of messages that are started later, too; behind four,
- * nowhere; behind four, behind five. */
+/* Functions with which MPI accesses a program's memory, by the places of their arguments. ONE_BUFFER: buffer, count and
+ * type come first; the macro says where the communicator or window is: after two more arguments (MESSAGE, and STARTED
+ * for persistent requests), after four (REPLACED, PUT), after five (COMBINED), or missing (MATCHED). MESSAGE_BUFFERS
+ * have a second buffer after the arguments of the first message, RESULT_BUFFERS directly after the first buffer.
+ * PACKINGS have their buffers elsewhere. */
 #define COPSE_MPI_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED, S) \
   MESSAGE(Send##S)                                                                  \
   MESSAGE(Bsend##S)                                                                 \
@@ -152,7 +155,8 @@
   EIGHT(Ineighbor_alltoallv##S)                       \
   EIGHT(Ineighbor_alltoallw##S)
 
-/* Without buffers, and passed on: those in which MPI takes turns, so that fault handlers know where they are. */
+/* Functions without buffers in which MPI makes progress. They are passed on, and intercepted only so that a fault
+ * handler that interrupts them knows that it must not call MPI. */
 #define COPSE_MPI_PASSED_CALLS(ENTRY) \
   ENTRY(Probe)                        \
   ENTRY(Iprobe)                       \
@@ -179,13 +183,13 @@
   ENTRY(Dist_graph_create)            \
   ENTRY(Dist_graph_create_adjacent)
 
-/* Functions that make windows of a size. */
+/* Functions that create windows of a given size. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY, S) \
   ENTRY(Win_create##S)                    \
   ENTRY(Win_allocate##S)                  \
   ENTRY(Win_allocate_shared##S)
 
-/* All of those. */
+/* All functions above that have a parameter S. */
 #define COPSE_MPI_COUNTED_ENTRIES(ENTRY, S)                         \
   COPSE_MPI_FILE_BUFFERS(ENTRY, ENTRY, S)                           \
   COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, S) \

@@ -10,7 +10,8 @@
 namespace copse::mpi {
 namespace {
 
-// Never destroyed, so that no order of exits matters.
+// Texts holds the text of the latest failure of each error class (MPICH only). It is never destroyed, so the order of
+// exit handlers does not matter.
 struct Texts {
   std::mutex mutex;
   std::map<int, std::string> by_class;

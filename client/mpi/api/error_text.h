@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What MPI_Error_string says of failures of Copse's.
+// Makes MPI_Error_string return the texts of Copse's failures.
 #ifndef COPSE_CLIENT_MPI_API_ERROR_TEXT_H_
 #define COPSE_CLIENT_MPI_API_ERROR_TEXT_H_
 
@@ -8,13 +8,13 @@
 
 namespace copse::mpi {
 
-// A code of this class whose text is `text` from here on. `codes`: those of a communicator, by class, as MPI frees
-// none. MPICH takes a code that is added to one of its classes for one of its own messages, and prints that where a
-// failure ends the job, so there the class stands for itself, and its text is that of its latest failure. Thread-safe,
-// but for `codes`.
+// Returns an error code of class `error_class` and sets its text. `codes` holds the codes of one communicator, by
+// class; they are reused, as MPI cannot free codes. MPICH prints a text of its own for a code that is added to a
+// predefined class, so there the class itself is returned, and MPI_Error_string returns the text of the class's latest
+// failure. Thread-safe for different `codes`.
 int CodeOfText(int error_class, const char* text, std::map<int, int>* codes);
 
-// The program's MPI_Error_string.
+// Implements the program's MPI_Error_string.
 int Error_string(int code, char* string, int* length);
 
 }  // namespace copse::mpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a failure of libcopse's reaches an MPI program: an error class, and a text that ends with what is known of it.
+// Converts a failure of libcopse to an MPI error class and a text that ends with the known facts.
 #ifndef COPSE_CLIENT_MPI_API_FAILURE_TEXT_H_
 #define COPSE_CLIENT_MPI_API_FAILURE_TEXT_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::mpi {
 
-// The MPI error class that stands for a failure; docs/mpi.md has the table.
+// Returns the MPI error class of a failure; docs/mpi.md has the table.
 constexpr int ErrorClassOf(copse_status_t status) {
   switch (status) {
     case COPSE_OK:
@@ -34,7 +34,8 @@ constexpr int ErrorClassOf(copse_status_t status) {
   }
 }
 
-// copse_last_error() with the cause, and node, rank and limit where they are known, as `thing=value`.
+// Returns copse_last_error() of this thread followed by the cause, and by node, rank and limit where they are known, as
+// `thing=value`.
 inline std::string LastFailureText() {
   copse_failure_t failure{};
   failure.mask =

@@ -6,10 +6,12 @@
 
 namespace copse::mpi {
 
-// While one exists, this thread's system calls are not stopped for pending memory (COPSE_TNBC_SYSCALLS=strict).
+// While an OffSyscallGuard exists, this thread's system calls are not intercepted to wait for pending memory
+// (COPSE_TNBC_SYSCALLS=strict).
 class OffSyscallGuard {
  public:
-  // `always`: also for what becomes pending meanwhile, which costs half a microsecond.
+  // If `always`, this also holds for memory that becomes pending while the object exists, which costs half a
+  // microsecond.
   explicit OffSyscallGuard(bool always = false) {
     if (guard != nullptr) guard->leave(always);
   }
@@ -19,11 +21,11 @@ class OffSyscallGuard {
   OffSyscallGuard(const OffSyscallGuard&) = delete;
   OffSyscallGuard& operator=(const OffSyscallGuard&) = delete;
 
-  // The preload's, set before any of the program's calls; null: none.
+  // The guard of the preload, set before the program's first MPI call; null: system calls are not intercepted.
   static constinit const preload::SyscallGuard* guard;
 };
 
-// While one exists, what this thread calls is MPI's own doing, or ours, and goes straight to MPI.
+// While an InsideMpi exists, MPI calls of this thread are made by MPI itself or by this library, and are passed to MPI.
 class InsideMpi {
  public:
   InsideMpi() { ++depth; }
@@ -34,15 +36,15 @@ class InsideMpi {
   static bool IsNested() { return depth > 0; }
 
  private:
-  // Not inline: that would be one variable for all libraries of a process. At a fixed place of the thread's, so that
-  // each call that is passed on takes two instructions for it.
+  // Not inline: an inline variable would be shared by all libraries of the process. initial-exec lets each passed call
+  // access it by two instructions.
   static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   const OffSyscallGuard off_;
 };
 
-// While one exists, this thread is in a function of MPI's that the program has called and that is passed on. Its turns
-// are MPI's own: a fault handler that interrupts it must not call MPI. Unlike InsideMpi, what the program calls from
-// there (in an error handler) is the program's own.
+// While a CallingMpi exists, this thread is in an MPI function that the program has called and that is passed on. MPI
+// makes progress there itself, and a fault handler that interrupts it must not call MPI. MPI calls from there, such as
+// those of an error handler, are the program's, unlike those within InsideMpi.
 class CallingMpi {
  public:
   CallingMpi() { ++depth; }

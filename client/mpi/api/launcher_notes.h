@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks leave with their job's launcher before MPI_Init. The exchange that MPI_Init makes in any case brings it to
-// all of them, so that after it each rank knows whether another one is there that has left nothing, without a call
-// that the other would have to take part in.
+// Publishes in the launcher's key-value space, before MPI_Init, that a rank has this library. The metadata exchange of
+// MPI_Init distributes the entries, so afterwards each rank can look up whether another has the library, without a
+// call in which the other would have to take part.
 #ifndef COPSE_CLIENT_MPI_API_LAUNCHER_NOTES_H_
 #define COPSE_CLIENT_MPI_API_LAUNCHER_NOTES_H_
 
 namespace copse::mpi {
 
-// The launcher's key-value space, which the program's MPI uses, too: of Hydra (PMI) under MPICH, PMIx under Open MPI.
+// LauncherNotes uses the key-value space that the program's MPI uses, too: Hydra's (PMI) under MPICH, PMIx under Open
+// MPI. Calls follow Leave, MPI_Init, AreThere, IsThere*, End, in one thread.
 class LauncherNotes {
  public:
-  // Before MPI_Init: leaves this rank's note. Nothing is done, and nothing known afterwards, under a launcher whose
-  // space is not known here.
+  // Puts this rank's entry before MPI_Init. Does nothing under a launcher of another kind, and ignores failures:
+  // AreThere is false then.
   static void Leave();
-  // After MPI_Init: whether this rank has left one; the same on all ranks that have this library.
+  // Returns after MPI_Init whether this rank has put its entry, which is equal on all ranks that have this library.
   static bool AreThere();
-  // If so: whether that rank of MPI_COMM_WORLD has.
+  // Returns whether `rank` of MPI_COMM_WORLD has put its entry; false if the launcher does not answer. Called only if
+  // AreThere.
   static bool IsThere(int rank);
-  // No rank asks any more.
+  // Ends the use of the key-value space; AreThere is false afterwards.
   static void End();
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hydra's PMI, version 1, on the socket that MPICH speaks it on: a line a question and a line an answer, in words
-// `key=value`. MPICH greets anew in MPI_Init, to which Hydra answers anew. What is put is there for all after a barrier
-// of PMI's, of which MPI_Init has several. MPICH speaks on the socket in MPI_Init, where processes are spawned and in
-// MPI_Finalize only.
+// Uses Hydra's PMI version 1 on the socket that MPICH also uses. Each request and each reply is one line of words
+// `key=value`. MPICH sends its own init request in MPI_Init, which Hydra accepts again. Entries are visible to all
+// ranks after a PMI barrier, of which MPI_Init makes several. MPICH uses the socket only in MPI_Init, when processes
+// are spawned, and in MPI_Finalize.
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 namespace copse::mpi {
 namespace {
 
-// The launcher answers from a process of this host.
+// Time-out of a reply, which comes from a process on this host.
 constexpr int kPatienceMs = 10'000;
 constexpr size_t kAnswerBytesMax = 4096;
 
-int the_socket = -1;  // < 0: there is none, or it has failed
-std::string the_space;
+int the_socket = -1;    // < 0: there is none, or it has failed
+std::string the_space;  // name of the key-value space
 
 bool Write(std::string_view line) {
   while (!line.empty()) {
@@ -50,7 +50,7 @@ bool ReadLine(std::string* line) {
   return false;
 }
 
-// The value of a word `key=value`; empty if there is none.
+// Returns the value of the word `key=value` in a line; empty if there is none.
 std::string ValueOf(const std::string& line, const std::string& key) {
   const size_t at = (" " + line).find(" " + key + "=");
   if (at == std::string::npos) return "";
@@ -58,7 +58,8 @@ std::string ValueOf(const std::string& line, const std::string& key) {
   return line.substr(begin, line.find(' ', begin) - begin);
 }
 
-// Returns the answer; empty, and never asks again, if what comes is none.
+// Sends a request and returns the reply. Returns an empty string if the socket fails or the reply is of another kind;
+// the socket is not used again then.
 std::string Ask(const std::string& question, const std::string& answer_name) {
   std::string answer;
   if (the_socket >= 0 && Write(question + "\n") && ReadLine(&answer) && ValueOf(answer, "cmd") == answer_name) {
@@ -73,7 +74,7 @@ std::string KeyOf(int rank) { return "copse-" + std::to_string(rank); }
 }  // namespace
 
 void LauncherNotes::Leave() {
-  // Other launchers may speak another version on it, and would hold the process to the first one that they receive.
+  // Other launchers may use another version of PMI, and would bind the process to the version that they receive first.
   const char* const is_hydra = getenv("HYDI_CONTROL_FD");
   const char* const number = getenv("PMI_FD");
   const char* const rank = getenv("PMI_RANK");

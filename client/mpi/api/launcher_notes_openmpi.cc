@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PMIx, of which Open MPI is a client, too: the library counts its users. MPI_Init's fence brings to all ranks what was
-// put before.
+// Uses PMIx, of which Open MPI is a client, too; the PMIx library counts its users. The fence of MPI_Init distributes
+// the values that were put before.
 #include <dlfcn.h>
 #include <pmix.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ Pmix the_pmix;
 pmix_proc_t the_process;
 bool are_there = false;
 
-// Returns null unless the program's Open MPI is a client by this library: one that has a PMIx of its own inside would
-// be a second client, which the launcher refuses.
+// Returns the PMIx library if the program's Open MPI uses it, else null. With an Open MPI that contains its own PMIx,
+// this library would be a second client of the same rank, which the launcher refuses.
 void* OpenLibrary() {
   if (void* const loaded = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr) return loaded;
   Dl_info mpi;
@@ -55,7 +55,7 @@ bool Find(void* library, const char* name, Function* function) {
 
 void LauncherNotes::Leave() {
   if (getenv("PMIX_NAMESPACE") == nullptr) return;
-  // With these MPI_Init need not bring all that was put to all.
+  // With these settings MPI_Init may not distribute all values to all ranks.
   if (getenv("OMPI_MCA_pmix_base_async_modex") != nullptr || getenv("OMPI_MCA_pmix_base_collect_data") != nullptr)
     return;
   void* const library = OpenLibrary();
@@ -77,7 +77,7 @@ bool LauncherNotes::AreThere() { return are_there; }
 bool LauncherNotes::IsThere(int rank) {
   pmix_proc_t process = the_process;
   process.rank = static_cast<pmix_rank_t>(rank);
-  // The launcher does not wait for a key that is missing.
+  // PMIX_OPTIONAL: a missing key is an error at once, and not waited for.
   pmix_info_t only_known;
   memset(&only_known, 0, sizeof(only_known));
   strncpy(only_known.key, PMIX_OPTIONAL, sizeof(only_known.key) - 1);

@@ -27,8 +27,8 @@ const char* LoadMpiApi(FindSymbol find) {
   return nullptr;
 }
 
-// A program that is linked with its MPI may have a copy of the variable in itself, made by the linker, which MPI then
-// uses too. The global symbol comes before the library's.
+// The linker may have put a copy of the variable into the program (a copy relocation), which MPI then uses, too. So the
+// global symbol takes precedence over the library's.
 void* FindInProgramsMpi(const char* name) {
   void* variable = dlsym(RTLD_DEFAULT, name);
   return variable != nullptr ? variable : find_symbol(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's own MPI, for a back end: mpi.h without a library behind it. A back end is compiled once with each MPI's
-// header and linked with none of them, so that it works with an MPI that a program has loaded where only its own users
-// see it. Functions are called as Mpi().Barrier(comm); by their PMPI names, so that tools see a program's calls once.
+// Gives a back end the functions of the program's MPI. A back end is compiled with an MPI's header but not linked with
+// an MPI library, so it also works with an MPI that was loaded with RTLD_LOCAL. Functions are called as
+// Mpi().Barrier(comm). They are found by their PMPI names, so that profiling tools see each call of the program once.
 #ifndef COPSE_CLIENT_MPI_API_MPI_API_H_
 #define COPSE_CLIENT_MPI_API_MPI_API_H_
 
@@ -15,7 +15,7 @@
 #include "client/mpi/api/back_end.h"
 
 #ifdef OPEN_MPI
-// Open MPI's handles are addresses of its variables, which have to be found at run time too.
+// Open MPI's handles are addresses of its variables, which have to be found at run time, too.
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global)                               \
   ([] {                                                                    \
@@ -26,14 +26,14 @@
 
 namespace copse::mpi {
 
-// What this MPI's header has.
+// The entries that this MPI's header declares.
 #if MPI_VERSION >= 4
 #define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_ENTRIES(ENTRY)
 #else
 #define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_3_ENTRIES(ENTRY)
 #endif
 
-// What a back end calls, besides the entries.
+// The other functions that a back end calls.
 #define COPSE_MPI_CALLED(CALLED)     \
   CALLED(Abort)                      \
   CALLED(Add_error_code)             \
@@ -68,6 +68,7 @@ namespace copse::mpi {
   CALLED(Type_size_x)                \
   CALLED(Win_call_errhandler)
 
+// An MpiApi holds the addresses of the program's MPI functions.
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;
   COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_POINTER)
@@ -75,19 +76,19 @@ struct MpiApi {
 #undef COPSE_MPI_POINTER
 };
 
-// Handles are numbers in MPICH and addresses in Open MPI.
+// Returns a handle as a number, for maps. Handles are numbers in MPICH and addresses in Open MPI.
 template <typename Handle>
 uintptr_t Key(Handle handle) {
   return (uintptr_t)(handle);  // NOLINT: one cast for both
 }
 
-// Valid after LoadMpiApi.
+// Returns the program's MPI. Valid after LoadMpiApi has returned null.
 const MpiApi& Mpi();
 
-// Finds all functions. Returns null, or the name of one that is missing.
+// Finds all functions. Returns null, or the name of one that is missing. Called once, before other threads use Mpi().
 const char* LoadMpiApi(FindSymbol find);
 
-// A variable; null if the MPI does not have it, as it may lack types of Fortran's.
+// Returns the address of a variable of the program's MPI; null if there is none, since an MPI may lack Fortran's types.
 void* FindInProgramsMpi(const char* name);
 
 }  // namespace copse::mpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For unit tests: this process as an MPI job of one rank, with the real MPI.
+// Makes the process of a unit test an MPI job of one rank, with a real MPI.
 #ifndef COPSE_CLIENT_MPI_API_MPI_PROCESS_H_
 #define COPSE_CLIENT_MPI_API_MPI_PROCESS_H_
 
@@ -16,7 +16,7 @@ namespace copse::mpi {
 class MpiProcess : public ::testing::Environment {
  public:
   void SetUp() override {
-    // Open MPI: without a daemon of its own.
+    // Open MPI then starts no daemon for the process.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 1);
     ASSERT_EQ(MPI_Init(nullptr, nullptr), MPI_SUCCESS);
     ASSERT_STREQ(LoadMpiApi([](const char* name) { return dlsym(RTLD_DEFAULT, name); }), nullptr);
@@ -26,7 +26,7 @@ class MpiProcess : public ::testing::Environment {
 
 inline ::testing::Environment* const the_mpi_process = ::testing::AddGlobalTestEnvironment(new MpiProcess);
 
-// A derived type, committed, and freed at the end.
+// A NewType owns a derived datatype, which it commits and frees.
 class NewType {
  public:
   explicit NewType(MPI_Datatype handle) : handle_(handle) { Mpi().Type_commit(&handle_); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few lines that the MPI library prints for users: "copse-mpi: ...", on standard error.
+// Prints the lines "copse-mpi: ..." that libcopse-mpi.so shows to users, on standard error.
 #ifndef COPSE_CLIENT_MPI_API_OUTPUT_LINE_H_
 #define COPSE_CLIENT_MPI_API_OUTPUT_LINE_H_
 
@@ -11,7 +11,7 @@
 
 namespace copse::mpi {
 
-// One line by one write(2), since many ranks' go to one place; what is too long is cut. Thread-safe.
+// Prints one line by one write(2), so that lines of several ranks are not mixed. It is cut to 1024 bytes. Thread-safe.
 __attribute__((format(printf, 1, 2))) inline void PrintLine(const char* format, ...) {
   char line[1024] = "copse-mpi: ";
   const size_t prefix = strlen(line);

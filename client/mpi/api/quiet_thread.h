@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of ours in the program's process.
+// Starts threads of this library in the program's process.
 #ifndef COPSE_CLIENT_MPI_API_QUIET_THREAD_H_
 #define COPSE_CLIENT_MPI_API_QUIET_THREAD_H_
 
@@ -12,7 +12,8 @@
 
 namespace copse::mpi {
 
-// A thread that takes none of the program's signals. Throws what std::thread does.
+// Starts a thread in which all signals are blocked, so that it runs none of the program's handlers. Throws
+// std::system_error if there can be no thread.
 template <typename Function>
 std::thread QuietThread(Function function) {
   struct Blocked {

@@ -11,7 +11,7 @@ namespace copse::mpi {
 namespace {
 
 constexpr int kChildren = 8;
-// Its messages are all received before MPI_Init returns, so the program never meets them.
+// All messages are received before MPI_Init returns, so the program cannot receive them.
 constexpr int kTag = 0;
 
 void Notify(int rank, int is_complete) { Mpi().Send(&is_complete, 1, MPI_INT, rank, kTag, MPI_COMM_WORLD); }
@@ -21,9 +21,10 @@ bool Receive(int rank) {
          is_complete != 0;
 }
 
-// Looking for every rank's note would take each rank time in proportion to the number of ranks. So the ranks form a
-// tree, each looks for the notes of its parent and children, and ranks that are there notify each other by messages: a
-// gap is known to all ranks above it, up to the root or another gap, and to all ranks below.
+// Returns whether all ranks have the library. Looking up all entries would take each rank time in proportion to the
+// number of ranks. So the ranks form a tree, in which each looks up its parent and children, and those with the library
+// exchange messages: first from the leaves up, then down. A missing rank cuts its subtree off, so every part of the
+// tree that remains has a rank next to it, which finds it missing, and notifies its part.
 bool IsComplete(int rank, int size) {
   const int parent = (rank - 1) / kChildren;
   const bool has_parent = rank > 0 && LauncherNotes::IsThere(parent);

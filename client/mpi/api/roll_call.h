@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether all ranks of a job have this library. One that lacks it, since it is statically linked, runs under another
-// user or was relieved of LD_PRELOAD by a script, takes part in no collective of ours, and all others would wait for it
-// for ever.
+// Finds out whether all ranks of a job have this library. A rank may lack it since its program is statically linked,
+// runs as another user, or was started by a script that clears LD_PRELOAD. All other ranks would wait for it without
+// end in a collective of this library.
 #ifndef COPSE_CLIENT_MPI_API_ROLL_CALL_H_
 #define COPSE_CLIENT_MPI_API_ROLL_CALL_H_
 
 namespace copse::mpi {
 
-// The ranks without the library, as far as this rank has to report them.
+// A RollCall says whether all ranks have the library, and on the rank that prints the message also which do not.
 struct RollCall {
-  bool is_complete = true;  // all ranks have it; equal on all ranks that do
-  bool speaks = false;      // this is the first rank that has it, which prints what follows
-  int absent = 0;           // how many
-  int first_absent = 0;
+  bool is_complete = true;  // all ranks have the library; equal on all ranks that have it
+  bool speaks = false;      // this is the first rank that has it, which prints the message
+  int absent = 0;           // number of ranks without it; set if `speaks`
+  int first_absent = 0;     // the first of them; set if `speaks`
 };
 
-// After MPI_Init and LauncherNotes::Leave, by all ranks of MPI_COMM_WORLD that have the library, before they return
-// from it. Under launchers without notes, all ranks are taken to be there.
+// Called at the end of MPI_Init by all ranks of MPI_COMM_WORLD that have the library, after LauncherNotes::Leave; ends
+// the use of LauncherNotes. If AreThere is false, returns that all ranks have it.
 RollCall CallTheRoll(int rank, int size);
 
 }  // namespace copse::mpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock by which ranks wait.
+// Defines the clock for the waits of ranks.
 #ifndef COPSE_CLIENT_MPI_API_WAIT_TIME_H_
 #define COPSE_CLIENT_MPI_API_WAIT_TIME_H_
 
@@ -12,7 +12,7 @@ namespace copse::mpi {
 
 inline constexpr char kTimeIsOver[] = "the time of COPSE_TIMEOUT is over";
 
-// The steady clock.
+// Returns the time of CLOCK_MONOTONIC.
 inline uint64_t NowNanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -16,14 +16,15 @@
 namespace copse::mpi {
 namespace {
 
-// Shorter results are copied as quickly as pages are protected and opened.
+// The shortest block that is allocated from Copse. Shorter results are copied in the time that protecting pages takes.
 constexpr MPI_Aint kBytesMin = 64 << 10;
 
-// The blocks of this process; never destroyed, so that no order of exits matters.
+// AllocatedBlocks lists the blocks of this process. It is never destroyed, so the order of exit handlers does not
+// matter.
 struct AllocatedBlocks {
   std::mutex mutex;
   std::map<void*, size_t> bytes;       // by address
-  copse_context_t* context = nullptr;  // of all; null once they are pages of the process's own
+  copse_context_t* context = nullptr;  // the context of all blocks; null after KeepAllocatedMemory
 };
 AllocatedBlocks& TheBlocks() {
   static auto* const blocks = new AllocatedBlocks;

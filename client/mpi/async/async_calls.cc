@@ -23,7 +23,7 @@
 namespace copse::mpi {
 namespace {
 
-// The limit of copies of buffers under way; a call that finds no room blocks.
+// Limit of the copies of buffers in flight, in bytes. A call that would exceed it does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
 AsyncCalls* the_async_calls = nullptr;
@@ -84,7 +84,7 @@ AsyncCalls::~AsyncCalls() { SetEarlyReturn(nullptr); }
 bool AsyncCalls::IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
                               tnbc::Fragmentation* division) {
   if (!MayDivide(*communicator, offload)) return false;
-  early_return_.Reap();  // what the last call has taught
+  early_return_.Reap();  // learns the costs of calls that have ended
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   AgreementTeam team(session_, communicator, offload);
   tnbc::CallKind* const kind = communicator->AsyncKindOf(offload);
@@ -114,16 +114,17 @@ bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offl
   const uint64_t blown = site.breaker->trips();
   const bool pays = !is_auto || site.breaker->MayReturnEarly();
   early_return_.CountTrips(site.breaker->trips() - blown);
-  // With auto the user has not accepted old bytes in what a device reads, nor the end of a job that handles errors.
+  // Devices read pending memory without waiting, and a late failure may end a job that handles errors. With auto the
+  // user has not accepted these risks.
   const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator.EndsOnErrors());
-  // Remote accesses to a window's memory are announced to no rank.
+  // Other ranks access the memory of windows without a call of this rank that could wait for pending data.
   return pays && !is_risky && (!waits_idly || division.announces) && offload.has_plain_result() &&
          !session_->progress.has_windows();
 }
 
 copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
                                const Origin& origin, std::string* error, uint64_t* waited_ns) {
-  // No system call may wait for data while this thread has locks that the completion thread needs.
+  // This thread takes locks that the completion thread needs, so none of its system calls may wait for data.
   const OffSyscallGuard off(/*always=*/true);
   tnbc::CallKind* const kind = communicator->AsyncKindOf(*offload);
   {
@@ -184,7 +185,7 @@ void AsyncCalls::WriteTrace() {
 void AsyncCalls::Drain() {
   while (!early_return_.Drain(session_->progress.slice())) session_->progress.Turn();
   if (!early_return_.ForgetLost()) return;
-  // No later call on their communicators has reported these failures.
+  // These are failures that no later call on their communicators has reported.
   PrintLine("MPI_Finalize: an asynchronous call has failed since it returned");
   Mpi().Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }

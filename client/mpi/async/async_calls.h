@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocking calls of the program that complete asynchronously: they return before their data is there.
+// Makes blocking calls of the program that complete asynchronously: they return before their data has arrived.
 #ifndef COPSE_CLIENT_MPI_ASYNC_ASYNC_CALLS_H_
 #define COPSE_CLIENT_MPI_ASYNC_ASYNC_CALLS_H_
 
@@ -19,31 +19,33 @@
 
 namespace copse::mpi {
 
-// The asynchronous calls of this process; one object, between MPI_Init and MPI_Finalize.
+// An AsyncCalls makes the asynchronous calls of this process. There is at most one, from StartAsyncCalls to
+// StopAsyncCalls. Its functions are called by the threads that make collective calls, except Drain, WriteTrace and
+// Print, which follow in this order when there are no more calls.
 class AsyncCalls {
  public:
   AsyncCalls(Session* session, tnbc::PageGuard* guard);
   ~AsyncCalls();
 
-  // Returns whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
-  // `communicator` find the same. May be a collective call.
+  // Returns whether the call made at `site` in the program is fragmented, and sets `*division`. The result is equal on
+  // all ranks of `communicator`; they may make a collective call to agree on it.
   bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
                     tnbc::Fragmentation* division);
-  // Counts the time of a call that was not fragmented.
+  // Counts the duration of a call that was not fragmented.
   static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
-  // A call's name, and its place in the program.
+  // An Origin is the name of a call and its return address in the program.
   struct Origin {
     const char* name = nullptr;
     const void* site = nullptr;
   };
-  // Makes a call that is fragmented. *error says why it failed. *waited_ns: what the program has waited for data of
-  // earlier calls of this kind, since the last one.
+  // Makes a call that is fragmented. Sets *error if it fails, and *waited_ns to the time for which the program has
+  // waited for data of earlier calls of this kind since the last one.
   copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
                      const Origin& origin, std::string* error, uint64_t* waited_ns);
 
-  // Waits for all data. Before MPI_Finalize.
+  // Waits for all data before MPI_Finalize, and reports failures that no later call has reported.
   void Drain();
-  // Writes the trace, if one is wanted, after Drain.
+  // Writes the trace, if COPSE_TNBC_TRACE is set.
   void WriteTrace();
   // Prints one line on standard error: rank 0 for copse-run --stats, every rank for COPSE_TNBC_STATS.
   void Print() const;
@@ -53,26 +55,28 @@ class AsyncCalls {
  private:
   tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Fragmentation& division,
                              const void* site, uint64_t number);
-  // `waits_idly`: threads of the program may wait for data without giving MPI turns.
+  // Returns whether the call may return before its data has arrived. `waits_idly`: threads of the program may wait for
+  // data without letting MPI make progress.
   bool MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Fragmentation& division,
                  const tnbc::CallSite& site, bool waits_idly);
 
   Session* const session_;
-  uint64_t node_ = 0;  // a hash of this process's node's name
+  uint64_t node_ = 0;  // hash of this node's name
   tnbc::AsynchronousCompletion early_return_;
-  // Never destroyed: handlers may be writing to what it has.
+  // It is never destroyed, since fault handlers may still write to its records.
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };
 
-// Whether the program has ever made a request, so that MPI may have messages under way while a collective is made.
+// Set when the program has made a request, so that MPI may have messages in flight during a collective.
 inline std::atomic<bool> the_program_makes_requests{false};
 inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_order_relaxed); }
 
 // Returns null where no call completes asynchronously.
 AsyncCalls* TheAsyncCalls();
-// After StartSession.
+// Starts asynchronous calls after StartSession, if its async_mode is not off. If there can be no thread, prints a line,
+// and no call completes asynchronously.
 void StartAsyncCalls(Session* session);
-// Before EndSession.
+// Waits for all data, writes trace and statistics, and destroys TheAsyncCalls. Called before EndSession.
 void StopAsyncCalls();
 
 }  // namespace copse::mpi

@@ -23,13 +23,13 @@ namespace {
 
 preload::SetMemoryHooks the_set_memory_hooks = nullptr;
 AsyncMeans the_means;
-// Null: nothing is remapped; else it stays.
+// Null if nothing is remapped; otherwise it is never destroyed.
 std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
 // Acquire: pairs with the release in GuardProcess.
 tnbc::RemappedMemory* TheAdopted() { return the_adopted.load(std::memory_order_acquire); }
 std::atomic<bool> the_program_has_threads{false};
 
-// Called when a thread accesses lost memory: the call that failed has returned long ago, so the job ends.
+// Called when a thread accesses lost memory. It ends the job, since the call that has failed has already returned.
 [[noreturn]] void OnLost(uintptr_t address) {
   PrintLine("access to the receive buffer of a failed collective (%s); the job ends (address=%p)",
             tnbc::DescribeLateFailure(),
@@ -38,15 +38,17 @@ std::atomic<bool> the_program_has_threads{false};
   _exit(1);
 }
 
-// A thread that may not call MPI gives it no turns while it waits for data, nor does a thread that waits for such a
-// thread. Data that became pending before there were threads is awaited here, by a thread that does.
+// Called before a thread is started. A thread that may not call MPI cannot let it make progress while it waits for
+// data, and nor can a thread that waits for such a thread. So the thread that starts the first one waits here for all
+// pending data.
 void BeforeThread() {
-  if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI's, or ours
-  // One thread awaits; no data is published by the flag.
+  if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI or of this library
+  // Relaxed: the exchange only selects the thread that waits, and publishes no data.
   if (!the_program_has_threads.exchange(true, std::memory_order_relaxed)) AwaitEverything();
 }
 
-// The child of a fork would have pages that nothing opens, and share those that are remapped.
+// Called before a fork. Without it, the child would have protected pages that nothing makes accessible, and would share
+// remapped pages with its parent.
 void BeforeFork() {
   AwaitEverything();
   if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->BeginFork();
@@ -73,15 +75,16 @@ int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previ
   return ThePageGuard()->ActOnFault(signal, next, previous);
 }
 
-// UCX, which MPICH brings, may put its own functions in the place of the program's munmap, mremap, madvise and shmdt
-// wherever they are called from, so that the preload's are never reached. UCX calls a handler before memory goes.
+// UCX, which MPICH uses, may patch munmap, mremap, madvise and shmdt in the whole process, so that the preload's
+// functions are not called. UCX calls this event handler before memory is unmapped. UcmUnmapped is the beginning of its
+// ucm_event_t for UCM_EVENT_VM_UNMAPPED.
 struct UcmUnmapped {
   void* address;
   size_t bytes;
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
   const tnbc::RemappedMemory* const adopted = TheAdopted();
-  if (adopted != nullptr && adopted->changes_pages()) return;  // UCX knows of it by us
+  if (adopted != nullptr && adopted->changes_pages()) return;  // this library unmaps the pages and has notified UCX
   if (AnyPending()) ThePageGuard()->Await(event->address, event->bytes);
   if (tnbc::RemappedMemory::count().load(std::memory_order_relaxed) != 0) {
     Release(event->address, event->bytes, tnbc::MemoryEnd::kMoves);
@@ -92,10 +95,12 @@ void AskUcx() {
   if (ucm == nullptr) return;
   using SetEventHandler = int (*)(int events, int priority, void (*)(int, const UcmUnmapped*, void*), void*);
   const auto set = reinterpret_cast<SetEventHandler>(dlsym(ucm, "ucm_set_event_handler"));
-  // UCM_EVENT_VM_UNMAPPED, before its own caches; UCM_EVENT_FLAG_NO_INSTALL: what UCX does not see the preload does.
+  // kUnmapped is UCM_EVENT_VM_UNMAPPED, kFirst runs the handler before UCX's own. kNoInstall,
+  // UCM_EVENT_FLAG_NO_INSTALL, installs no further hooks, since the preload intercepts what UCX does not.
   constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
-  // Pages are exchanged by system calls that UCX does not see. What it has registered there it would go on using.
+  // Remapping exchanges pages by system calls that UCX does not intercept, so it has to be notified to drop its
+  // registrations of them.
   const auto forget = reinterpret_cast<tnbc::RemappedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
   if (forget != nullptr && TheAdopted() != nullptr) TheAdopted()->SetOnExchange(forget);
 }
@@ -134,7 +139,7 @@ AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints) {
                                              Release,
                                              BeforeThread};
   const preload::FindLibcCall find = the_set_memory_hooks(&hooks);
-  // A program that makes system calls past libc may fork so, unseen.
+  // A program that makes system calls without libc (strict mode) could fork without BeforeFork, so nothing is remapped.
   the_means.remaps = the_means.remaps && find != nullptr && find(preload::kKnownHeap) != nullptr && stopped == nullptr;
   if (void* const next = find == nullptr ? nullptr : find("sigaction"); next != nullptr) {
     guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));
@@ -151,7 +156,7 @@ void GuardProcess(tnbc::RemappedMemory* adopted) {
 }
 
 void NoteThreadsBeforeInit() {
-  // One link is the folder's name, one its own ".", and each thread's folder has one.
+  // The links are the folder's name, its own "." and one for the folder of each thread.
   constexpr nlink_t kOfOneThread = 3;
   struct stat tasks {};
   if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > kOfOneThread) the_program_has_threads = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What asynchronous completion needs of the process: page protection, the preload's hooks, forks, and threads.
+// Sets up what asynchronous completion needs in the process: page protection, the preload's hooks, and handlers for
+// forks and new threads.
 #ifndef COPSE_CLIENT_MPI_ASYNC_ASYNC_HOOKS_H_
 #define COPSE_CLIENT_MPI_ASYNC_ASYNC_HOOKS_H_
 
@@ -11,21 +12,22 @@
 
 namespace copse::mpi {
 
-// How this back end hands its hooks to the preload. Set when the back end is started, before any of the program's
-// calls.
+// Sets the preload's function for its hooks. Called once, when the back end is started, before the program's first
+// call.
 void SetPreload(preload::SetMemoryHooks set_memory_hooks);
 
-// Starts page protection, and sets the preload's hooks. Returns `wanted`; off, and why, if pages cannot be protected.
+// Starts page protection and sets the preload's hooks. Returns `wanted`; if pages cannot be protected, returns kOff and
+// adds the reason to `*complaints`.
 AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints);
 
-// How memory is protected; valid after StartPageProtection.
+// Returns how memory is protected. Valid after StartPageProtection.
 const AsyncMeans& TheAsyncMeans();
 
-// Once calls may complete asynchronously. `adopted`: null if no memory is remapped. From now on forks wait for pending
-// memory.
+// Called once when calls may complete asynchronously: from now on forks wait for pending memory. `adopted` is null if
+// no memory is remapped, and is never destroyed otherwise.
 void GuardProcess(tnbc::RemappedMemory* adopted);
 
-// Before MPI is initialized, which may start threads of its own.
+// Checks whether the process has several threads. Called before MPI is initialized, which may start its own.
 void NoteThreadsBeforeInit();
 // Returns whether the program has had a thread besides the one that called MPI_Init.
 bool ProgramHasThreads();

@@ -41,7 +41,7 @@ tnbc::Range MemoryOf(const void* buffer, int64_t count, MPI_Datatype type) {
   const bool known = Mpi().Type_get_extent(type, &low, &extent) == MPI_SUCCESS &&
                      Mpi().Type_get_true_extent(type, &true_low, &true_extent) == MPI_SUCCESS;
   if (!known) return {0, UINTPTR_MAX};
-  // Elements may lie backwards.
+  // The extent may be negative, so that elements lie in descending order.
   const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * extent;
   const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + true_low,
                  end = std::max<MPI_Aint>(last, 0) + true_low + true_extent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's memory whose data has yet to come, or has yet to be sent: what has to wait for it.
+// Waits for the program's pending memory: receive buffers whose data has not arrived, and send buffers whose data has
+// not been sent.
 #ifndef COPSE_CLIENT_MPI_ASYNC_PENDING_MEMORY_H_
 #define COPSE_CLIENT_MPI_ASYNC_PENDING_MEMORY_H_
 
@@ -15,35 +16,37 @@
 
 namespace copse::mpi {
 
-// Memory of a call that fails asynchronously is lost until the program knows of the failure: it stays pending, and no
-// data comes. Functions below wait until nothing but lost memory is pending, and return whether none is lost.
+// Memory of a call that has failed asynchronously is lost until the failure is reported to the program: it stays
+// pending, although no data will arrive. The Await functions below wait until no memory but lost memory is pending, and
+// return whether none of it is lost.
 
-// Where memory is protected; null, the default, where no call completes asynchronously. Set once.
+// Sets and returns the guard that protects memory; null, the default: no call completes asynchronously. Set once.
 void SetPageGuard(tnbc::PageGuard* guard);
 tnbc::PageGuard* ThePageGuard();
-// What knows which memory a call's arguments describe; null: no call completes asynchronously.
+// Sets the object with which AwaitBuffers finds the buffers of a call; null: no call completes asynchronously.
 void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return);
 
-// Returns whether any memory is pending: the question before every call that passes a buffer on.
+// Returns whether any memory is pending. It is fast, as it is called before every MPI call with a buffer.
 bool AnyPending();
 
-// Gives MPI a turn while this thread waits for data, unless the thread may not call it or is in it already.
+// Lets MPI make progress while this thread waits for data, unless the thread may not call MPI or is within it.
 void TurnWhileWaiting();
 
-// Waits for all memory.
+// Waits for all pending memory.
 bool AwaitEverything();
 // Waits for `count` elements of a type at `buffer`.
 bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
-// The memory that such elements are in; all memory, if MPI does not describe the type.
+// Returns the memory of `count` elements of a type at `buffer`, from the lowest to the highest byte; all memory if MPI
+// does not describe the type; an empty range for no elements and MPI_IN_PLACE.
 tnbc::Range MemoryOf(const void* buffer, int64_t count, MPI_Datatype type);
 bool AwaitRange(const tnbc::Range& memory);
 
-// The same within an intercepted collective, whose thread may call MPI: for the buffers of a call, or for all memory if
-// the elements have gaps; and for all memory.
+// These are called within an intercepted collective, whose thread may call MPI. AwaitBuffers waits for the buffers of
+// a call, or for all memory if they are not plain; AwaitEverythingInCall for all memory.
 bool AwaitBuffers(const Communicator& communicator, const Offload& offload);
 bool AwaitEverythingInCall();
 
-// Why calls fail that are given lost memory, one line.
+// The error text of calls whose buffers are lost memory.
 inline constexpr char kLostData[] =
     "the data of its buffer is lost: an asynchronous MPI call on another communicator has failed since";
 

@@ -11,13 +11,13 @@
 namespace copse::mpi {
 namespace {
 
-// The type may be freed before the message is sent, so it is the memory that is kept.
+// A PersistentMessage keeps the memory of the buffer and not its type, which the program may free before the start.
 struct PersistentMessage {
   tnbc::Range memory;
   MPI_Comm comm;
 };
 
-std::mutex mutex;  // guards what follows
+std::mutex mutex;  // guards `messages`
 std::unordered_map<uintptr_t, PersistentMessage>* messages = nullptr;
 
 }  // namespace

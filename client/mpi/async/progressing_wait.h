@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a thread of the program's waits for the daemon.
+// Makes a thread of the program wait for the daemon.
 #ifndef COPSE_CLIENT_MPI_ASYNC_PROGRESSING_WAIT_H_
 #define COPSE_CLIENT_MPI_ASYNC_PROGRESSING_WAIT_H_
 
@@ -11,23 +11,24 @@
 
 namespace copse::mpi {
 
-// The waiting of one call, for COPSE_TIMEOUT at most from its construction on. What the process has under way
-// progresses meanwhile.
+// A ProgressingWait is the wait of one call, which lasts at most COPSE_TIMEOUT from its construction on. Meanwhile the
+// process's operations in MPI and Copse make progress.
 class ProgressingWait {
  public:
   explicit ProgressingWait(Session* session)
       : session_(session), since_(session->settings.timeout_s < 0 ? 0 : NowSeconds()) {}
 
   double slice() const { return session_->progress.slice(); }
-  // Lets everything progress. Returns false, having done nothing, if the time is over.
+  // Lets MPI and Copse make progress. Returns false, without progress, if the time is over.
   bool Turn() {
     if (session_->settings.IsOver(since_)) return false;
     session_->progress.Turn();
     return true;
   }
 
-  // Posts a call, waiting for room, which there is again once calls that are under way have ended. Requests of the team
-  // that wait for room themselves come first. `*call` has Post, as Offload does.
+  // Posts a call, and waits for room if calls in flight have to end before. Queued requests of the team are posted
+  // first, since the order of calls has to be kept; the time limit of these requests ends that wait, not this call's.
+  // `*call` has Post, as Offload does.
   template <typename Call>
   copse_status_t Post(copse_team_t* team, Call* call) {
     while (TheRequests()->HasAny() && TheRequests()->HasQueued(team)) session_->progress.Turn();
@@ -36,7 +37,8 @@ class ProgressingWait {
       if (status != COPSE_ERR_NO_RESOURCE || !Turn()) return status;
     }
   }
-  // Waits for a call's end. `*call` has Wait, Test and GiveUp, as Offload does.
+  // Waits for a call and returns its result. If the time is over, gives the call up and returns COPSE_ERR_TIMED_OUT.
+  // `*call` has Wait, Test and GiveUp, as Offload does.
   template <typename Call>
   copse_status_t Await(Call* call) {
     for (;;) {

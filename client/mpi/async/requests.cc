@@ -14,9 +14,9 @@
 namespace copse::mpi {
 namespace {
 
-// Every MPI has at least as many tags.
+// The least upper bound of tags that the MPI standard allows.
 constexpr int kTagMax = 32767;
-// How often room is looked for while the program does something else.
+// Interval at which the poster thread tries to post queued calls.
 constexpr std::chrono::microseconds kPostEvery{200};
 
 Requests* the_requests = nullptr;
@@ -58,7 +58,7 @@ void Requests::Post(CollectiveRequest* call) {
   call->status_ = status;
 }
 
-// Behind those of its team that have found no room, if there are any.
+// Starts a call: packs its buffers and posts it, or queues it behind calls of its team that have found no room.
 void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
@@ -107,7 +107,8 @@ void Requests::Restart(MPI_Request request) {
   if (found != by_handle_.end() && found->second->state_ == CollectiveRequest::State::kIdle) Activate(found->second);
 }
 
-// Posts what has room and looks at what was posted, without MPI.
+// Posts queued calls in the order of their starts, and tests posted ones. Calls no MPI, so the poster thread may use
+// it.
 void Requests::Advance() {
   using State = CollectiveRequest::State;
   std::unordered_set<copse_team_t*> full;
@@ -123,7 +124,7 @@ void Requests::Advance() {
   }
 }
 
-// Completes the program's request of a call that the daemon has ended.
+// Unpacks the result of a call that has ended, and completes the program's request.
 void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
   if (call->status_ == COPSE_OK) call->status_ = call->offload.Unpack();
   const bool failed = call->status_ != COPSE_OK;
@@ -138,7 +139,7 @@ void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
 
 void Requests::Poll() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;  // another thread does it
+  if (!lock.owns_lock()) return;  // another thread polls or uses the calls
   Advance();
   for (auto call = active_.begin(); call != active_.end();) {
     if ((*call)->state_ != CollectiveRequest::State::kEnded) {
@@ -215,11 +216,12 @@ void Requests::StartPoster() {
   try {
     poster_ = QuietThread([this] { PostQueued(); });
   } catch (const std::system_error&) {
-    // Then the program's next MPI calls have to do it.
+    // Without the thread, the program's next MPI calls post the queued calls.
   }
 }
 
-// Other ranks may wait for this rank's call while the program waits for them outside MPI.
+// Runs the poster thread. It is needed since other ranks may wait for this rank's call while the program computes or
+// waits for them outside of MPI.
 void Requests::PostQueued() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {

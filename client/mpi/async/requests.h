@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that go on after the program's call has returned, as requests of the program's MPI.
+// Implements non-blocking and persistent collectives as requests of the program's MPI.
 #ifndef COPSE_CLIENT_MPI_ASYNC_REQUESTS_H_
 #define COPSE_CLIENT_MPI_ASYNC_REQUESTS_H_
 
@@ -24,7 +24,8 @@
 
 namespace copse::mpi {
 
-// A non-blocking call, or a persistent one, which may be started many times.
+// A CollectiveRequest is a non-blocking call, or a persistent one, which may be started many times. It retains its
+// communicator. The lock of Requests guards its state.
 class CollectiveRequest {
  public:
   CollectiveRequest(Session* session, Entry entry, Communicator* communicator);
@@ -35,72 +36,75 @@ class CollectiveRequest {
   const Entry entry;
   Communicator* const communicator;
   Offload offload;
-  // The team whose calls' order it is in. A persistent call has one of its own, since ranks may start such calls in any
-  // order.
+  // The team on which the call is posted. A persistent call owns a separate team, since ranks may start such calls in
+  // different orders.
   copse_team_t* team = nullptr;
   bool persistent = false;
 
  private:
   friend class Requests;
   enum class State : uint8_t {
-    kIdle,    // persistent, not started
-    kQueued,  // to be posted when there is room
+    kIdle,    // not started, or complete
+    kQueued,  // waits for room to be posted
     kPosted,
-    kEnded,   // in the daemon; the program's buffer and request are not up to date yet
-    kFailed,  // the program's request is complete; the program has not completed it yet
+    kEnded,   // the call has ended or could not be posted; the program's buffer and request are not updated yet
+    kFailed,  // the program's request is complete, and the failure is not reported yet
   };
 
   State state_ = State::kIdle;
   copse_status_t status_ = COPSE_OK;
-  double since_ = 0;  // seconds
+  double since_ = 0;  // start, in seconds of NowSeconds
   int tag_ = 0;
   MPI_Request handle_ = MPI_REQUEST_NULL;
 };
 
-// All PendingCalls of a process. To the program each is a receive from this process itself, on a communicator of ours,
-// which a message completes when Copse's call has ended; so all that MPI does with requests works on it, among others.
-// What the MPI cannot do is to have calls end: functions that complete requests poll here first. Thread-safe.
+// Requests holds all CollectiveRequests of a process. The program's handle of each is a receive from this process
+// itself on Progress::own(). When the call has ended, this class sends the message that completes the receive. So all
+// functions of MPI work on such requests together with others; those that complete requests call Poll first.
+// Thread-safe.
 class Requests {
  public:
   explicit Requests(Session* session) : session_(session) {}
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // Returns whether there is any that functions that complete requests have to know of.
+  // Returns whether any call is active or has a failure to report. If not, functions that complete requests need
+  // nothing else of this class.
   bool HasAny() const { return waitable_.load(std::memory_order_relaxed) != 0; }
 
-  // Posts a call whose offload is initialised and makes the program's request. Never waits: what finds no room is
-  // posted later, by another thread if need be. Returns MPI's code.
+  // Posts a call whose offload is initialized, and makes the program's request. It does not wait for room, but may wait
+  // for pending memory: a call without room is posted later, by the poster thread or Poll. Returns MPI's code.
   int Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
-  // The same in two steps, of a persistent call; the second after MPI_Start has succeeded on the request. Others' are
-  // left alone.
+  // MakePersistent makes the program's request of a persistent call. Restart posts it after MPI_Start has succeeded;
+  // it ignores requests of MPI.
   int MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   void Restart(MPI_Request request);
 
-  // Ends calls whose results are there. Called within MPI calls only.
+  // Posts queued calls, and completes the program's requests of calls that have ended. Called within MPI calls only.
   void Poll();
-  // Returns whether calls of the team wait for room: another one has to wait behind them.
+  // Returns whether calls of the team wait for room. A new call of the team must not be posted before them.
   bool HasQueued(copse_team_t* team);
 
-  // Returns the call of a request; null if it is MPI's own, or over.
+  // Returns the call of a request; null if the request is MPI's, or that of a non-blocking call that is over.
   std::shared_ptr<CollectiveRequest> Find(MPI_Request request);
-  // Returns whether the program's request waits for Copse.
+  // Returns whether the call was started and has not been completed.
   bool IsActive(const CollectiveRequest& call);
-  // Sleeps until the call has ended, for `seconds` at most.
+  // Blocks until the call has ended, at most `seconds`, or a short time if it is not posted yet.
   void Await(const std::shared_ptr<CollectiveRequest>& call, double seconds);
-  // Returns the call of a request that was just completed, and its status, if it has failed; once.
+  // Returns the call of a request that the program has just completed if the call has failed, and sets *status; else
+  // null. Returns each failure once.
   std::shared_ptr<CollectiveRequest> TakeFailure(MPI_Request request, copse_status_t* status);
-  // Forgets a request that is freed.
+  // Drops the call of a request that the program frees.
   void Forget(MPI_Request request);
 
-  // Gives up all calls, before MPI_Finalize.
+  // Gives up all active calls and ends the poster thread. Called before MPI_Finalize.
   void Stop();
 
  private:
   using Calls = std::list<std::shared_ptr<CollectiveRequest>>;
 
   int NewTag();
-  // Makes the program's request by a function of MPI's that receives.
+  // Makes the program's request by `receive`, which is MPI's Irecv or Recv_init. Returns MPI's code.
   template <typename Receive>
   int Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request, Receive receive);
   void Post(CollectiveRequest* call);
@@ -111,9 +115,9 @@ class Requests {
   void PostQueued();
 
   Session* const session_;
-  std::atomic<uint64_t> waitable_{0};  // active and failed ones
+  std::atomic<uint64_t> waitable_{0};  // number of active calls and of failures to report
 
-  std::mutex mutex_;  // guards what follows, and states of calls
+  std::mutex mutex_;  // guards all members below, and the states of calls
   Calls active_;      // in the order of their starts
   std::unordered_map<uintptr_t, std::shared_ptr<CollectiveRequest>> by_handle_;
   std::unordered_set<int> tags_;
@@ -124,9 +128,9 @@ class Requests {
   std::thread poster_;
 };
 
-// Returns null where there is no Copse.
+// Returns null without a session or before StartRequests.
 Requests* TheRequests();
-// After StartSession, if it has a context. The session's progress polls them from then on.
+// Called once after StartSession, if it has a context. The session's Progress polls the requests from then on.
 void StartRequests(Session* session);
 
 }  // namespace copse::mpi

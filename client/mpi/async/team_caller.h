@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How asynchronous calls and the calls that they are agreed by are made on a communicator's team.
+// Makes asynchronous calls on a communicator's team, and the calls by which ranks agree on them.
 #ifndef COPSE_CLIENT_MPI_ASYNC_TEAM_CALLER_H_
 #define COPSE_CLIENT_MPI_ASYNC_TEAM_CALLER_H_
 
@@ -21,7 +21,7 @@ namespace copse::mpi {
 // returned, it reports that to the communicator, which it keeps alive.
 class TeamCaller final : public tnbc::Caller {
  public:
-  // `name`, `site`: the call's name and its place in the program; none for a call of the library's own.
+  // `name` and `site` are the call's name and its place in the program; a call of this library has none.
   TeamCaller(Session* session, Communicator* communicator, const char* name = nullptr, const tnbc::CallSite& site = {});
   ~TeamCaller() override;
 
@@ -32,7 +32,7 @@ class TeamCaller final : public tnbc::Caller {
   void OnEnd(const Cost& cost) override { site_.Learn(cost); }
   void OnLate(copse_status_t status, const char* why) override;
 
-  // Why a function failed, one line.
+  // Returns the reason of the latest failure, in one line.
   const std::string& error() const { return error_; }
 
  private:
@@ -51,11 +51,12 @@ class AgreementTeam final : public tnbc::TeamCalls::TeamOperations {
 
   copse_status_t Make(const copse_coll_args_t& args) override;
   bool FormStream() override { return communicator_->FormStream(session_); }
-  // The order that their profile has.
+  // Returns the order of the profile; null if there is none.
   const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) override;
   bool may_wait_idly() const override;
   bool learns() const override { return session_->async.order != FragmentOrder::kOff; }
-  // Whole calls are not tried where the user gives a profile or records a trace.
+  // Returns whether whole calls are tried beside fragmented ones: with COPSE_TNBC=auto, but not with a profile or
+  // trace.
   bool tries() const override;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a program's arguments can be described to Copse. What is wrong with others MPI says, so they go there.
+// Checks whether a program's arguments can be described to Copse. Calls with others go to MPI, which reports the error.
 #ifndef COPSE_CLIENT_MPI_DATA_ARGUMENT_CHECKS_H_
 #define COPSE_CLIENT_MPI_DATA_ARGUMENT_CHECKS_H_
 
@@ -13,7 +13,7 @@
 
 namespace copse::mpi {
 
-// `count` elements at `buffer`; describes their type.
+// Returns whether `count` elements of a type at `buffer` can be described, and describes the type.
 inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Datatype* type) {
   if (count < 0 || !Describe(handle, type)) return false;
   // MPI_BOTTOM, which is NULL, is for types that have addresses in them.
@@ -27,7 +27,7 @@ inline bool IsTooLong(const Offload& offload, uint64_t bytes) { return bytes > o
 
 inline uint64_t Bytes(int64_t count, const Datatype& type) { return static_cast<uint64_t>(count) * type.bytes; }
 
-// The `index`-th element of a buffer.
+// Returns the address of an element of a buffer by its index.
 inline void* ElementAt(void* buffer, int64_t index, const Datatype& type) {
   return static_cast<char*>(buffer) + index * type.extent;
 }

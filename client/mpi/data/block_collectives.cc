@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data, of blocks with a count each. As in those of equal blocks, everything travels as bytes.
+// Prepares the collectives that move blocks with individual counts. Data is sent as bytes, as in data_collectives.cc.
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -23,8 +23,8 @@ void Describe(copse_collective_t collective, uint64_t bytes, int root, Offload* 
 const MPI_Datatype* TypesOf(const MPI_Datatype& one) { return &one; }
 const MPI_Datatype* TypesOf(const MPI_Datatype* const& each) { return each; }
 
-// Blocks of one type, with displacements in elements, or of a type each, with displacements in bytes. False if MPI has
-// to say what is wrong.
+// Appends the blocks of all ranks to `*runs`; BlockExchangeCall explains `Types`. Returns false if the arguments cannot
+// be described, so that MPI has to report the error.
 template <typename Types>
 bool BlocksOf(const void* buffer, Integers counts, Integers displacements, const Types& all_types,
               const Membership& member, Runs* runs) {
@@ -46,7 +46,8 @@ bool IsPlain(const Runs& runs) {
   return std::all_of(runs.begin(), runs.end(), [](const ElementRun& run) { return run.type.plain; });
 }
 
-// This rank's own block is in the receive buffer already; if it has to be unpacked, it is sent like any other.
+// Receives all blocks in place: this rank's block is already in the receive buffer. If it has to be unpacked, it is
+// sent like any other.
 void ReceiveAroundOwn(const Membership& member, const Runs& runs, Offload* offload) {
   const ElementRun& own = runs[member.rank];
   offload->args.count = own.bytes();
@@ -58,7 +59,7 @@ void ReceiveAroundOwn(const Membership& member, const Runs& runs, Offload* offlo
   offload->ReceiveBlocks(runs);
 }
 
-// gatherv and allgatherv, whose arguments are described: sends, and receives unless there is nothing to.
+// Sets the buffers of a gatherv or allgatherv. `received` is empty on ranks that receive nothing.
 void Gather(const Membership& member, const void* send, int64_t send_count, const Datatype& sent, const Runs& received,
             bool in_place, Offload* offload) {
   if (in_place) return ReceiveAroundOwn(member, received, offload);
@@ -66,7 +67,7 @@ void Gather(const Membership& member, const void* send, int64_t send_count, cons
   if (!received.empty()) offload->ReceiveBlocks(received);
 }
 
-// All exchange with all. In place, what is received replaces what was sent.
+// Sets the arguments of an alltoallv. In place, the receive buffer's blocks are sent and then replaced.
 void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* offload) {
   Describe(COPSE_COLL_ALLTOALLV, 0, 0, offload);
   if (!in_place) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of each collective, as the program gives them: in MPI's order, whatever the mode (blocking,
-// non-blocking, persistent) and the width of counts, which only add arguments behind these.
+// Defines the arguments of each collective in MPI's order. They are the same for blocking, non-blocking and persistent
+// calls, which only add arguments at the end, and for counts of all widths.
 #ifndef COPSE_CLIENT_MPI_DATA_COLLECTIVE_CALLS_H_
 #define COPSE_CLIENT_MPI_DATA_COLLECTIVE_CALLS_H_
 
@@ -15,13 +15,14 @@
 
 namespace copse::mpi {
 
-// The calling rank's place in the communicator.
+// A Membership is the calling rank and the size of the communicator.
 struct Membership {
   int rank = 0;
   int size = 1;
 };
 
-// A program's array of counts or displacements, one a rank: of int, MPI_Aint or MPI_Count. It may be null.
+// An Integers refers to the program's array of counts or displacements by rank, of int, MPI_Aint or MPI_Count. The
+// array may be null.
 class Integers {
  public:
   template <std::integral T>
@@ -38,8 +39,8 @@ class Integers {
   bool wide_;
 };
 
-// Each Prepare describes the call to `offload` and returns kNone, or says why the call goes to MPI; all reasons but
-// kBadArguments are the same on all ranks. The arguments are not needed after it, the buffers are.
+// Each Prepare describes the call to `offload` and returns kNone, or returns why the call goes to MPI. All reasons but
+// kBadArguments are equal on all ranks. After it only the buffers are needed, not the arguments' arrays.
 
 struct BarrierCall {
   MPI_Comm comm;
@@ -55,7 +56,7 @@ struct BcastCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-// Equal blocks, with a root.
+// A RootedCall has equal blocks and a root.
 template <copse_collective_t kCollective>
 struct RootedCall {
   const void* send;
@@ -75,7 +76,7 @@ Reason GatherCall::Prepare(const Membership& member, Offload* offload) const;
 template <>
 Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const;
 
-// Equal blocks, without one.
+// An UnrootedCall has equal blocks and no root.
 template <copse_collective_t kCollective>
 struct UnrootedCall {
   const void* send;
@@ -132,8 +133,8 @@ struct AllgathervCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-// `Types`: one type for all blocks, with displacements in elements, or an array of one for each, with displacements in
-// bytes.
+// A BlockExchangeCall is an alltoallv or alltoallw. `Types` is one type for all blocks, with displacements in elements,
+// or an array with a type for each block, with displacements in bytes.
 template <typename Types>
 struct BlockExchangeCall {
   const void* send;
@@ -171,7 +172,7 @@ struct Reduce_scatterCall {
   Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
-// Reductions without a root, of as many elements for each rank.
+// A ReductionCall is a reduction without a root, with equal counts on all ranks.
 template <copse_collective_t kCollective>
 struct ReductionCall {
   const void* send;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data, of equal blocks. Everything travels as bytes: ranks may give one message different types
-// and counts, as long as these have the same signature.
+// Prepares the collectives that move equal blocks. Data is sent as bytes, since ranks may describe one message by
+// different types and counts with the same signature.
 #include "client/mpi/data/argument_checks.h"
 #include "client/mpi/data/collective_calls.h"
 
 namespace copse::mpi {
 namespace {
 
-// Sets the type, the length of a rank's part, and the root, if there is one.
+// Sets collective, type, root and the length of a block. Returns kTooLong if `blocks` blocks exceed the limit.
 Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, int root, Offload* offload) {
   offload->args.collective = collective;
   offload->args.type = COPSE_DT_BYTE;
@@ -18,8 +18,8 @@ Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, 
   return IsTooLong(*offload, bytes) || IsTooLong(*offload, bytes * blocks) ? Reason::kTooLong : Reason::kNone;
 }
 
-// All blocks at once, of which this rank's own is in the receive buffer already. What has to be unpacked would be
-// overwritten by itself, so such a block is sent like any other.
+// Receives all blocks in place: this rank's block is already in the receive buffer. If the type has to be unpacked, the
+// block is sent like any other, since the result goes through a staging buffer.
 void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Datatype& type, Offload* offload) {
   if (type.plain) {
     offload->SendInPlace();
@@ -29,7 +29,7 @@ void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const
   offload->Receive(recv, member.size * count, type);
 }
 
-// gather at any rank, or allgather, where all ranks know the length by what they receive.
+// Prepares a gather or an allgather. In an allgather the receive count gives the length, as all ranks know it.
 template <typename Call>
 Reason Gather(copse_collective_t collective, const Membership& member, const Call& call, int root, bool receives,
               Offload* offload) {

@@ -7,7 +7,7 @@
 namespace copse::mpi {
 namespace {
 
-// Predefined types, by what their elements are. Types that only some MPIs have are null handles where they are missing.
+// PredefinedTypes lists the predefined types of one class. Handles of types that an MPI lacks are null.
 struct PredefinedTypes {
   Elements elements;
   std::vector<MPI_Datatype> handles;
@@ -37,11 +37,12 @@ std::vector<PredefinedTypes> AllPredefinedTypes() {
       {Elements::kShortInt, {MPI_SHORT_INT}}};
 }
 
-// Filled in once, then only read.
+// Both maps are filled in by LoadElementTypes and then only read.
 std::unordered_map<uintptr_t, Datatype>* predefined_types = nullptr;
 std::unordered_map<uintptr_t, copse_op_t>* operations = nullptr;
 
-// Descriptions of types that the program made are attributes of these, which MPI deletes with them.
+// The key of the attribute with which the program's derived types keep their descriptions. MPI deletes the attribute
+// with the type.
 int description_keyval = MPI_KEYVAL_INVALID;
 
 int OnTypeCopy(MPI_Datatype, int, void*, void*, void*, int* flag) {
@@ -54,7 +55,7 @@ int OnTypeDelete(MPI_Datatype, int, void* description, void*) {
   return MPI_SUCCESS;
 }
 
-// Contents are new handles, unless they are predefined, as Fortran's parametrised types are too.
+// Frees a handle of MPI_Type_get_contents, unless the type is predefined, as Fortran's parameterized types are, too.
 void FreeContent(MPI_Datatype type) {
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   Mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -64,8 +65,8 @@ void FreeContent(MPI_Datatype type) {
   }
 }
 
-// Returns whether elements lie in memory as they travel: no gaps, nothing before the address, the parts in order. Of
-// types that programs make, only copies and arrays of such types are looked into; others are packed.
+// Returns whether packed elements have the same layout as in memory: without gaps, beginning at the address, and in
+// order. Of derived types, only duplicates and contiguous types of such types are examined; others are packed.
 bool IsPlain(const Datatype& type) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (Mpi().Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS ||
@@ -102,7 +103,7 @@ bool Measure(MPI_Datatype handle, Datatype* type) {
 }
 
 bool CanonicalType(const Datatype& type, copse_datatype_t* result) {
-  const auto by_size = [&](std::initializer_list<copse_datatype_t> types) {  // of 1, 2, 4, 8 bytes
+  const auto by_size = [&](std::initializer_list<copse_datatype_t> types) {  // sizes 1, 2, 4 and 8 bytes
     uint64_t bytes = 1;
     for (const copse_datatype_t candidate : types) {
       if (type.bytes == bytes) {
@@ -129,7 +130,7 @@ bool CanonicalType(const Datatype& type, copse_datatype_t* result) {
       return one(8, 8, COPSE_DT_COMPLEX_FLOAT) || one(16, 16, COPSE_DT_COMPLEX_DOUBLE);
     case Elements::kByte:
       return one(1, 1, COPSE_DT_BYTE);
-    // With C's padding, which is in the extent.
+    // The extent includes C's padding.
     case Elements::kFloatInt:
       return one(8, 8, COPSE_DT_FLOAT_INT);
     case Elements::kDoubleInt:
@@ -146,7 +147,7 @@ bool CanonicalType(const Datatype& type, copse_datatype_t* result) {
   return false;
 }
 
-// MPI's table of which operation is for which types.
+// Returns whether MPI defines the operation on the class of types.
 bool IsFor(copse_op_t op, Elements elements) {
   const bool integer = elements == Elements::kSigned || elements == Elements::kUnsigned;
   switch (op) {

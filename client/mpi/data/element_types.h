@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI's datatypes and operations as Copse sees them.
+// Describes MPI's datatypes and operations for Copse.
 #ifndef COPSE_CLIENT_MPI_DATA_ELEMENT_TYPES_H_
 #define COPSE_CLIENT_MPI_DATA_ELEMENT_TYPES_H_
 
@@ -11,10 +11,10 @@
 
 namespace copse::mpi {
 
-// What the elements of a type are to a reduction. The canonical basic type is this and the size: MPI_INT, MPI_INTEGER
-// and MPI_INT32_T are one.
+// Elements is the class of a type's elements for reductions. Class and size are the canonical basic type, which is
+// equal for MPI_INT, MPI_INTEGER and MPI_INT32_T, for example.
 enum class Elements : uint8_t {
-  kOpaque,  // data, for which no reduction of Copse's is defined
+  kOpaque,  // no reduction of Copse is defined on the type
   kSigned,
   kUnsigned,
   kFloating,
@@ -28,8 +28,8 @@ enum class Elements : uint8_t {
   kShortInt
 };
 
-// One datatype. `bytes` is what an element has to travel: its size without gaps. An element lies `extent` bytes after
-// the one before. `plain`: elements lie in memory as they travel, so that nothing has to be packed.
+// A Datatype describes one MPI datatype. `bytes` is the size of a packed element; in memory, elements are `extent`
+// bytes apart. If `plain`, elements are contiguous and in packed order, so nothing has to be packed.
 struct Datatype {
   MPI_Datatype handle;
   uint64_t bytes = 0;
@@ -38,23 +38,26 @@ struct Datatype {
   Elements elements = Elements::kOpaque;
 };
 
-// Looks at the predefined types, once, after MPI_Init.
+// Describes the predefined types. Called once, after MPI_Init and before all functions below.
 void LoadElementTypes();
 
-// Describes a type, predefined or not. Returns false if it is none (MPI_DATATYPE_NULL, or MPI refuses it). Thread-safe.
+// Describes a type, predefined or not. Returns false for MPI_DATATYPE_NULL and types that MPI refuses. Thread-safe if
+// MPI is; the description of a derived type is kept as its attribute.
 bool Describe(MPI_Datatype handle, Datatype* type);
 
-// The reduction that Copse has for an operation on a type; false if it has none. It depends only on what is equal on
-// all ranks of a call: the operation and the canonical basic type.
+// Sets Copse's type and operation for an MPI operation on a type. Returns false if Copse has none. The result depends
+// only on the operation and the canonical basic type, which are equal on all ranks of a call.
 bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
 
-// Returns whether the result depends on the order of operands, but for which of two comes first.
+// Returns whether a result with three or more operands may depend on their order, as sums of floating point do. True
+// for operations of the program.
 bool IsOrderSensitive(MPI_Op op, const Datatype& type);
 
-// Returns whether it is one of MPI's own.
+// Returns whether an operation is predefined by MPI.
 bool IsPredefined(MPI_Op op);
 
-// Returns whether one of MPI's own is defined on a type, as far as it is known here: not on types of Fortran's pairs.
+// Returns whether a predefined operation is known here to be defined on a type. Returns false for operations of the
+// program, derived types and Fortran's pairs of reals.
 bool IsDefinedOn(MPI_Op op, const Datatype& type);
 
 }  // namespace copse::mpi

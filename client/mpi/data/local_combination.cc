@@ -12,7 +12,7 @@ LocalCombination::LocalCombination(MPI_Op op, const Datatype& type, MPI_Comm com
 
 LocalCombination::~LocalCombination() { copse_op_free(copse_op_); }
 
-// Calls have few elements, as their contributions together are short.
+// An int holds the number of elements, since kCombinedBytesMax limits the contributions of all ranks.
 void LocalCombination::Run(const void* in, void* inout, uint64_t bytes, copse_datatype_t, void* argument) {
   auto* self = static_cast<LocalCombination*>(argument);
   self->Combine(static_cast<const char*>(in), static_cast<char*>(inout), static_cast<int>(bytes / self->type_.bytes));
@@ -21,7 +21,7 @@ void LocalCombination::Run(const void* in, void* inout, uint64_t bytes, copse_da
 void LocalCombination::UnpackInto(const char* bytes, int elements, Unpacked* unpacked) {
   MPI_Aint lower = 0, extent = 0;
   Mpi().Type_get_true_extent(type_.handle, &lower, &extent);
-  // Elements may lie in either direction.
+  // The extent may be negative, so that elements lie in descending order.
   const MPI_Aint stride = (elements - 1) * type_.extent;
   const MPI_Aint first = stride < 0 ? lower + stride : lower, length = extent + (stride < 0 ? -stride : stride);
   unpacked->memory.assign(static_cast<size_t>(length), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that daemons do not have, such as the program's own: Copse brings the contributions, and the rank that
-// waits combines them in order of ranks.
+// Implements operations that daemons do not have, such as the program's own: libcopse receives all contributions, and
+// the thread that waits for the call reduces them in the order of ranks.
 #ifndef COPSE_CLIENT_MPI_DATA_LOCAL_COMBINATION_H_
 #define COPSE_CLIENT_MPI_DATA_LOCAL_COMBINATION_H_
 
@@ -14,22 +14,24 @@
 
 namespace copse::mpi {
 
-// An operation of libcopse's that has MPI_Reduce_local do the work. Elements travel packed.
+// A LocalCombination is an operation of copse_op_create that calls MPI_Reduce_local. Elements are sent packed. One
+// thread at a time uses it.
 class LocalCombination {
  public:
-  // `comm`: any of this process, for packing.
+  // `comm` is any communicator of this process, for packing. has_failed() is true if copse_op_create fails.
   LocalCombination(MPI_Op op, const Datatype& type, MPI_Comm comm);
   ~LocalCombination();
   LocalCombination(const LocalCombination&) = delete;
   LocalCombination& operator=(const LocalCombination&) = delete;
 
-  // On COPSE_DT_BYTE.
+  // Returns the operation for copse_coll_args_t, whose type must be COPSE_DT_BYTE.
   copse_op_t op() const { return copse_op_; }
-  // Returns whether MPI has failed in any of the combinations.
+  // Returns whether MPI has failed in any reduction.
   bool has_failed() const { return has_failed_; }
 
  private:
-  // Elements of a type that is not plain, as they lie in memory.
+  // An Unpacked holds elements of a type that is not plain in its memory layout. `address` is that of the first element
+  // and may lie outside of `memory`.
   struct Unpacked {
     std::vector<char> memory;
     char* address = nullptr;

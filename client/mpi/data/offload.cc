@@ -16,7 +16,8 @@ bool ArePlain(std::span<const ElementRun> blocks) {
   return std::all_of(blocks.begin(), blocks.end(), [](const ElementRun& run) { return run.type.plain; });
 }
 
-// Copse's displacements are not negative, so they count from the block nearest to the front.
+// Returns the lowest address of a non-empty block; null if there is none. Displacements count from it, since Copse's
+// are not negative.
 char* FrontOf(std::span<const ElementRun> blocks) {
   char* front = nullptr;
   for (const ElementRun& run : blocks) {
@@ -108,14 +109,15 @@ void Offload::CombineInOrder(MPI_Op op, const Datatype& type, int64_t count, voi
   args.collective = args.collective == COPSE_COLL_REDUCE ? COPSE_COLL_GATHER : COPSE_COLL_ALLGATHER;
   args.type = COPSE_DT_BYTE;
   args.count = bytes;
-  // In place, the contribution is where the result will be.
+  // In place, the contribution lies in the receive buffer.
   if (args.send == COPSE_IN_PLACE) args.send = result;
   if (result == nullptr) return;
   in_order_->contributions.resize(bytes * static_cast<uint64_t>(ranks));
   args.recv = in_order_->contributions.data();
 }
 
-// In order of ranks: each step leaves its result where the next operand was.
+// Reduces the contributions in the order of ranks. MPI_Reduce_local replaces its second operand by the result, which is
+// the first operand of the next step. Returns the MPI error code.
 int Offload::Combine() {
   if (in_order_->result == nullptr) return MPI_SUCCESS;
   const uint64_t bytes = args.count;
@@ -141,7 +143,7 @@ int Offload::RunInOrderByMpi(MPI_Comm comm) {
 
 void Offload::KeepTypes(std::vector<Copy>* copies) {
   MPI_Datatype last = MPI_DATATYPE_NULL, kept = MPI_DATATYPE_NULL;
-  for (Copy& copy : *copies) {  // blocks of one type lie side by side
+  for (Copy& copy : *copies) {  // successive blocks of one type share a duplicate
     if (copy.run.type.handle != last) {
       last = copy.run.type.handle;
       Mpi().Type_dup(last, &kept);

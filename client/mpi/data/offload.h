@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversion of one MPI collective call to a call of a Copse team, with its buffers packed where they are not
-// contiguous.
+// Converts one MPI collective call to a call of a Copse team, and packs its buffers where they are not contiguous.
 #ifndef COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 #define COPSE_CLIENT_MPI_DATA_OFFLOAD_H_
 
@@ -33,9 +32,9 @@ struct ElementRun {
 
 // OffloadOptions holds the settings of the process that an Offload reads.
 struct OffloadOptions {
-  MPI_Comm own = MPI_COMM_NULL;  // any of this process alone, for packing
-  uint64_t message_bytes_max = 0;
-  bool chooses_path = false;  // blocking calls may go to MPI if that is faster
+  MPI_Comm own = MPI_COMM_NULL;    // a communicator of this process alone, for packing
+  uint64_t message_bytes_max = 0;  // limit of a call's longest buffer
+  bool chooses_path = false;       // blocking calls may go to MPI if that is faster
 };
 
 // An Offload holds the arguments of one collective call, packs send buffers of non-contiguous datatypes into staging
@@ -95,14 +94,16 @@ class Offload {
   // Returns whether the call may be fragmented: daemons alone make the result, so that a call on each fragment of the
   // buffers makes that fragment of the result. Not if outlives_call().
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
-  // has_plain_result returns whether nothing has to be unpacked; has_plain_buffers, whether the buffers in `args` are
+  // has_plain_result returns whether no data has to be unpacked; has_plain_buffers, whether the buffers in `args` are
   // the program's own and nothing is reduced in this process.
   bool has_plain_result() const { return unpackings_.empty(); }
   bool has_plain_buffers() const {
     return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();
   }
 
+  // Makes the request of the call. Errors are those of copse_collective_init.
   copse_status_t Init(copse_team_t* team);
+  // Packs the buffers to be sent. Errors: COPSE_ERR_INVALID_ARGUMENT if MPI fails.
   copse_status_t Pack();
   copse_status_t Post() { return Call().Post(); }
   copse_status_t Test() { return Call().Test(); }

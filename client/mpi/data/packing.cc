@@ -7,7 +7,8 @@
 namespace copse::mpi {
 namespace {
 
-// MPICH 4.0.2 takes MPI_BOTTOM, which is NULL, for a mistake in MPI_Pack: the same elements, reached from elsewhere.
+// An Addressable gives the address and type of an element for MPI_Pack. MPICH 4.0.2 refuses MPI_BOTTOM, which is NULL,
+// so there the type is replaced by one that reaches the elements from another address.
 class Addressable {
  public:
   Addressable(const char* address, const Datatype& type) : address_(const_cast<char*>(address)), handle_(type.handle) {
@@ -34,7 +35,8 @@ class Addressable {
   bool made_ = false;
 };
 
-// MPI_Pack counts elements and bytes by int. Calls `copy(element, elements, offset, bytes)` for each run.
+// Splits `count` elements into runs whose elements and bytes an int can count, as MPI_Pack requires. Calls
+// `copy(element, elements, offset, bytes)` for each run; returns false if one returns false.
 template <typename Copy>
 bool InRuns(int64_t count, const Datatype& type, Copy copy) {
   if (type.bytes == 0) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements as they travel: by MPI's own MPI_Pack and MPI_Unpack.
+// Packs and unpacks elements by MPI_Pack and MPI_Unpack, for any number of elements.
 #ifndef COPSE_CLIENT_MPI_DATA_PACKING_H_
 #define COPSE_CLIENT_MPI_DATA_PACKING_H_
 
@@ -11,8 +11,8 @@
 
 namespace copse::mpi {
 
-// Between `count` elements at `address` and as many times type.bytes at `bytes`. `comm`: any of this process. Returns
-// false if MPI refuses, after a call of that communicator's error handler.
+// Copy `count` elements between `address` and their packed form at `bytes`, of count * type.bytes bytes. `comm` is any
+// communicator of this process. Return false if MPI fails, after a call of the communicator's error handler.
 bool Pack(const char* address, int64_t count, const Datatype& type, char* bytes, MPI_Comm comm);
 bool Unpack(const char* bytes, char* address, int64_t count, const Datatype& type, MPI_Comm comm);
 

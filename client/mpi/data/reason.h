@@ -6,26 +6,27 @@
 
 namespace copse::mpi {
 
-// Why a call went to the program's MPI. All reasons but kBadArguments depend only on what is equal on all ranks of a
-// call.
+// A Reason says why a call did not go to Copse. All reasons but kFailedBefore and kBadArguments are equal on all ranks
+// of a call.
 enum class Reason : uint8_t {
-  kNone,       // it did not
+  kNone,       // the call went to Copse
   kNoLibrary,  // not all ranks of the job have this library
   kNoDaemons,  // not all ranks of the job have a daemon
-  kOneRank,    // a communicator of one
+  kOneRank,    // the communicator has one rank
   kInterCommunicator,
-  kOtherJob,       // a communicator with processes that another launch or a spawn started
-  kFirstCalls,     // its communicator has not seen enough calls to be worth a team
-  kNoTeam,         // none could be formed
-  kTrial,          // its time is compared with that of Copse's calls
-  kFasterByMpi,    // as was found
-  kUserOperation,  // made by the program, and too long or not blocking
-  kType,           // a reduction that Copse does not have: an operation on a type
+  kOtherJob,       // the communicator has processes of another launch or of a spawn
+  kFirstCalls,     // the communicator has not made enough calls to be worth a team
+  kNoTeam,         // forming a team has failed
+  kTrial,          // the call's time by MPI is measured
+  kFasterByMpi,    // measured times have shown that MPI is faster
+  kUserOperation,  // an operation of the program, and the call is too long or not blocking
+  kType,           // Copse does not have the operation on the type
   kTooLong,
-  kFailedBefore,  // an earlier call, after it had returned
-  kBadArguments,  // MPI says what is wrong with them
+  kFailedBefore,  // the call fails, as an earlier one has failed after it had returned, or on this rank alone
+  kBadArguments,  // MPI reports the error
   kCount
 };
+// Returns the reason for statistics; "" for kNone and unknown values.
 const char* NameOf(Reason reason);
 
 }  // namespace copse::mpi

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that combine. What becomes of a call depends on the operation and the canonical basic type alone, which
-// all ranks of a call share. Elements travel as they are, pairs with C's padding, if daemons have the operation; if not
-// and the contributions of all are short, as bytes, to be combined by the ranks that get the result.
+// Prepares reductions. The path of a call depends on the operation, the canonical basic type and the length, which are
+// equal on all ranks. If daemons have the operation, elements are sent with their type, pairs with C's padding. If not,
+// and if all contributions together are short, they are sent as bytes and reduced by the ranks that get the result.
 #include <cstdint>
 #include <vector>
 
@@ -12,32 +12,34 @@
 namespace copse::mpi {
 namespace {
 
-// The limit of all ranks' contributions together, to a call that no daemon combines. Beyond it MPI's own trees are
-// better.
+// Limit of the sum of all ranks' contributions, in bytes, for calls that daemons cannot reduce. MPI's own trees are
+// faster above it.
 constexpr uint64_t kCombinedBytesMax = 256 << 10;
-// Contributions that fit together in a few packets take about as long as one.
+// Limit of the sum of all ranks' contributions, in bytes, for ordered reductions in this process. Contributions that
+// fit into a few packets take about as long as one.
 constexpr uint64_t kOrderedBytesMax = 16 << 10;
 
 struct Reduction {
   copse_collective_t collective;
   const void* send;
   void* recv;
-  int64_t count;     // of args.count
+  int64_t count;     // args.count, in elements
   int64_t elements;  // in the longest buffer
   int64_t results;   // elements received
   MPI_Datatype type;
   MPI_Op op;
-  bool has_result = true;  // on this rank
-  // The elements for each rank, of reduce_scatter.
+  bool has_result = true;  // the receive buffer of this rank is used
+  // Elements by rank; set for reduce_scatter.
   Integers recv_counts = static_cast<const int*>(nullptr);
 };
 
-// One buffer for both, though MPI wants it said by MPI_IN_PLACE, is what some programs give and some MPIs take.
+// Returns whether the contribution is in the receive buffer. Some programs pass one buffer for both, which some MPIs
+// accept, though MPI requires MPI_IN_PLACE.
 bool IsInPlace(const Reduction& call) {
   return call.has_result && (call.send == MPI_IN_PLACE || (call.send == call.recv && call.elements > 0));
 }
 
-// Counts are in units, of which an element has `units`.
+// Sets collective and counts; an element has `units` units of args.type.
 void SetCounts(const Membership& member, const Reduction& call, uint64_t units, Offload* offload) {
   offload->args.collective = call.collective;
   offload->args.count = static_cast<uint64_t>(call.count) * units;
@@ -49,7 +51,7 @@ void SetCounts(const Membership& member, const Reduction& call, uint64_t units, 
   offload->SetReceiveCounts(std::move(counts));
 }
 
-// Has the ranks that get the result combine the contributions.
+// Prepares a call whose contributions are reduced by the ranks that get the result.
 Reason PrepareLocally(const Membership& member, const Reduction& call, const Datatype& type, Offload* offload) {
   const bool predefined = IsPredefined(call.op);
   if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
@@ -71,8 +73,8 @@ Reason PrepareLocally(const Membership& member, const Reduction& call, const Dat
   return Reason::kNone;
 }
 
-// Returns whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster,
-// and the result is the same in every run. The result of two operands is the same in any order.
+// Returns whether an ordered reduction in this process is better. Short contributions of all ranks can be gathered by
+// Copse or by MPI, whichever is faster, and the result is the same in every run. With two operands it is so anyway.
 bool IsBetterInOrder(const Membership& member, const Reduction& call, const Datatype& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
   if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;
@@ -130,7 +132,7 @@ Reason Reduce_scatterCall::Prepare(const Membership& member, Offload* offload) c
 template <copse_collective_t kCollective>
 Reason ReductionCall<kCollective>::Prepare(const Membership& member, Offload* offload) const {
   const int64_t total = kCollective == COPSE_COLL_REDUCE_SCATTER ? member.size * count : count;
-  // Rank 0's receive buffer is not used by an exscan, but in place it has the contribution.
+  // An exscan does not write to rank 0's receive buffer, but in place that buffer has the contribution.
   const bool gets_result = kCollective != COPSE_COLL_EXSCAN || member.rank > 0;
   const bool has_result = gets_result || send == MPI_IN_PLACE;
   return mpi::Prepare(member, {kCollective, send, recv, count, total, gets_result ? count : 0, type, op, has_result},

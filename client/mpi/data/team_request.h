@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request of libcopse, as threads of the program use it.
+// Makes the calls on a request of libcopse in the program's threads.
 #ifndef COPSE_CLIENT_MPI_DATA_TEAM_REQUEST_H_
 #define COPSE_CLIENT_MPI_DATA_TEAM_REQUEST_H_
 
@@ -12,7 +12,9 @@
 
 namespace copse::mpi {
 
-// Signals are held in each call, since libcopse takes locks. `*error` gets the reason of a failure, one line.
+// A TeamRequest refers to a request. Its functions hold signals back, since a signal handler that waits for memory must
+// not interrupt libcopse while it holds a lock. Post, Test, GiveUp and Note set `*error` to the reason of a failure in
+// one line. GiveUp cancels the request and returns COPSE_ERR_TIMED_OUT.
 struct TeamRequest {
   copse_status_t Post() const {
     const tnbc::HeldSignals held;

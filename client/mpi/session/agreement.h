@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all ranks of a job learn of each other by one reduction.
+// Combines several agreements among all ranks of a job into one reduction.
 #ifndef COPSE_CLIENT_MPI_SESSION_AGREEMENT_H_
 #define COPSE_CLIENT_MPI_SESSION_AGREEMENT_H_
 
@@ -20,18 +20,18 @@ class Agreement {
  public:
   Agreement(int rank, int size) : rank_(rank), size_(size) {}
 
-  // The least value that any rank has.
+  // Asks for the least value of all ranks.
   void AddLeast(long long mine) { numbers_.push_back(mine); }
-  // The value that all ranks have, if it is one. The minima of x and of ~x, which falls as x grows, are the least value
-  // and the complement of the greatest: all values are equal if these two are.
+  // Asks whether all ranks have the same value. ~x falls as x grows, so the minima of x and ~x are the least value and
+  // the complement of the greatest one; all values are equal if these two are.
   void AddCommon(long long mine) {
     numbers_.push_back(mine);
     numbers_.push_back(~mine);
   }
-  // The first rank for which it holds; the number of ranks if it holds for none.
+  // Asks for the first rank on which `holds` is true; the answer is the number of ranks if there is none.
   void AddFirstRank(bool holds) { numbers_.push_back(holds ? rank_ : size_); }
 
-  // What this rank adds; the same array with the minima over all ranks goes to Settle.
+  // numbers() is this rank's contribution to an MPI_Allreduce with MPI_MIN, whose result is passed to Settle.
   std::span<const long long> numbers() const { return numbers_; }
   void Settle(std::span<const long long> minima) { numbers_.assign(minima.begin(), minima.end()); }
 
@@ -45,7 +45,7 @@ class Agreement {
  private:
   const int rank_, size_;
   std::vector<long long> numbers_;
-  size_t next_ = 0;  // to be taken
+  size_t next_ = 0;  // index of the next number to take
 };
 
 }  // namespace copse::mpi

@@ -15,12 +15,12 @@
 namespace copse::mpi {
 namespace {
 
-// A profile has a line for each kind of call; a file that is longer is something else.
+// Limit of a profile, which has a few lines for each kind of call; a longer file is not a profile.
 constexpr size_t kProfileBytesMax = 16 << 20;
-// In place of a profile's hash on a rank that has none.
+// The value of a rank without a profile, in place of the profile's hash.
 constexpr long long kNoProfile = 0;
 
-// Returns an error, or nothing.
+// Appends the file to `*text`. Returns an error, or an empty string.
 std::string ReadFile(const std::string& path, std::string* text) {
   FILE* const file = fopen(path.c_str(), "re");
   if (file == nullptr) return strerror(errno);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of asynchronous completion from the environment (COPSE_TNBC, COPSE_TNBC_*): whether calls complete
+// Reads the settings of asynchronous completion from the environment (COPSE_TNBC, COPSE_TNBC_*): whether calls complete
 // asynchronously, how memory is protected, in which order fragments arrive, and where traces are written.
 #ifndef COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
 #define COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
@@ -26,7 +26,7 @@ AsyncMode AsyncModeFromEnvironment(Complaints* complaints);
 struct AsyncMeans {
   bool snapshots_at_once = false;   // COPSE_TNBC_SNAPSHOT=copy
   bool remaps = true;               // COPSE_TNBC_ADOPT
-  bool stops_system_calls = false;  // COPSE_TNBC_SYSCALLS=strict, which the preload obeys, as far as it can
+  bool stops_system_calls = false;  // COPSE_TNBC_SYSCALLS=strict, which the preload implements if the kernel allows
 
   static AsyncMeans FromEnvironment(Complaints* complaints);
 };
@@ -41,22 +41,22 @@ struct AsyncSettings {
   FragmentOrder order = FragmentOrder::kLearnt;
   std::optional<tnbc::OrderProfile> profile;
   std::string profile_file;
-  std::string profile_error;  // empty: the profile was read, or none was asked for
+  std::string profile_error;  // empty: the profile was read, or is not used
   std::string trace_folder;   // empty: no traces
-  std::string trace_error;    // empty: the folder can be used, or none was asked for
+  std::string trace_error;    // empty: the folder can be used, or none is set
   uint64_t launch = 0;        // identifies the launch in traces: the least start time of its ranks, ns
 
-  // Reads the profile, and makes the folder. `may_print`: this rank reports values that are ignored; they are alike on
-  // all ranks.
+  // Reads the variables and the profile, and makes the folder of traces. Errors are kept in profile_error and
+  // trace_error. Values that are ignored are printed if `may_print`, which is true on one rank.
   static AsyncSettings FromEnvironment(bool may_print);
 
   void AddTo(Agreement* agreement) const;
-  // A profile holds if all ranks have the same one; if not, orders are learnt, and one rank reports why. A rank without
-  // a folder leaves no trace; the first of them reports why.
+  // The profile is used if all ranks have read the same one; otherwise orders are learnt, and one rank prints why. A
+  // rank that cannot use its folder of traces writes none; the first such rank prints why.
   void Apply(int rank, int size, Agreement* agreement);
 };
 
-// Writes the trace file of this process, and reports an error.
+// Writes the trace file of this process. Prints a line if that fails, or if calls were left out.
 void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace);
 
 }  // namespace copse::mpi

@@ -18,17 +18,17 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// When a communicator gets a team, if teams are weighed: when its calls by MPI have cost so many times what it takes to
-// form one. So many, as first plans, which are fetched, and calls that find out which way is faster cost several times
-// as much, where MPI is.
+// If teams are weighed, a communicator gets a team when its calls by MPI have taken this many times the time of forming
+// one. The factor is large, since a team's first calls are slow, too: plans are fetched and both paths are measured.
 constexpr uint64_t kTimesTeam = 200;
-// After as many calls it gets one, whatever they have cost: the same in every run.
+// After this many calls a communicator gets a team whatever they have cost, which is the same in every run.
 constexpr uint64_t kCallsBeforeOrder = 16384;
 
-// After a team could not be formed all ranks find out, at least each so many calls, whether it is time to try again.
+// After a team could not be formed, ranks check at the latest after this many calls whether to try again.
 constexpr uint64_t kCallsBeforeRetry = 1024;
 
-// Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
+// Limits of the classes of lengths, in bytes. Calls of one class are measured together, since they use similar plans
+// and protocols and take similar times.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
 
 uint32_t LengthClassOf(const Offload& offload) {
@@ -36,12 +36,12 @@ uint32_t LengthClassOf(const Offload& offload) {
   return static_cast<uint32_t>(found - std::begin(kLengthClasses));
 }
 
-// The number of a kind of calls, which are measured together.
+// Returns the number of the kind of a call: its collective and its class of lengths.
 uint64_t KindOf(const Offload& offload) {
   return static_cast<uint64_t>(offload.args.collective) * (std::size(kLengthClasses) + 1) + LengthClassOf(offload);
 }
 
-// A copy of a communicator has calls and a team of its own.
+// A duplicate of a communicator does not inherit the attribute, as it has another team and counts its own calls.
 int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -57,10 +57,10 @@ int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
 }
 
 void Communicator::Release() {
-  // acq_rel: the last user sees what the others did before they released it.
+  // acq_rel: the last user sees what the others have written before their release.
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const tnbc::HeldSignals held;
-  // Without a session its team goes with the context, or is another process's.
+  // Without a session, the context has destroyed the team, or the team is that of a forked child's parent.
   for (copse_team_t* const team : {stream_, team_}) {
     if (team != nullptr && TheSession() != nullptr) copse_team_destroy(team);
   }
@@ -115,9 +115,9 @@ bool Communicator::MaySend(const Offload& offload) const {
   return !order_may_change_ || !offload.is_order_sensitive || size_ <= 2 || offload.combines_in_order();
 }
 
-// A communicator gets a team only after its calls have cost many times what a team does, so a team costs a small share,
-// however few calls are still to come. The rank whose calls have cost least decides: the time of the others includes
-// waiting for it, as ranks wait for one that reads the input.
+// Returns whether the communicator's calls have cost many times as much as forming a team. Then the team costs a small
+// share of the time even if few calls follow. The rank with the least cost decides, since the times of the others
+// include their wait for a late rank, such as one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
   const int is_worth = first_ns_ >= kTimesTeam * session->formation_times.least_ns ? 1 : 0;
   int on_all = 0;
@@ -134,7 +134,8 @@ bool Communicator::EndsOnErrors() const {
 }
 
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
-  // A sum has to be the same in every run. Of two operands it is, in any order.
+  // A sum has to be the same in every run, so measured times must not choose its path. With two operands it is the same
+  // in any order.
   const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
   if (!session.settings.chooses_path || !all_end_on_errors_ || has_order) return nullptr;
   return &choices_[KindOf(offload)];
@@ -152,7 +153,7 @@ std::vector<int> Communicator::WorldRanks() const {
   return world_ranks;
 }
 
-// Returns whether all members were started with this process: others may have no daemon.
+// Returns whether all members are in this process's MPI_COMM_WORLD; others may have no daemon.
 bool Communicator::IsOfThisJob() const {
   const std::vector<int> world_ranks = WorldRanks();
   return std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Copse keeps with a communicator: how many collective calls it has seen, and its team.
+// Keeps the state of a communicator: how many collective calls it has made, and its team.
 #ifndef COPSE_CLIENT_MPI_SESSION_COMMUNICATOR_H_
 #define COPSE_CLIENT_MPI_SESSION_COMMUNICATOR_H_
 
@@ -25,83 +25,86 @@
 
 namespace copse::mpi {
 
-// A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
-// the communicator; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
-// for each collective call of the communicator, in the program's order, which is the same on all ranks.
+// A Communicator is an attribute of the program's communicator, made at its first collective call. MPI deletes the
+// attribute with the communicator, and the object is destroyed when the calls that retain it have ended, too. Calls
+// follow Enter (Fail)? for each collective call, in the program's order, which is the same on all ranks.
+// Thread-compatible, as MPI forbids concurrent collectives on a communicator, except for functions marked thread-safe.
 class Communicator {
  public:
   // Returns the object of `comm`, which is not MPI_COMM_NULL. Returns null if MPI refuses attributes.
   static Communicator* Of(MPI_Comm comm);
 
-  // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
-  // it, together, at the next call that may wait for others; if that fails, they try again later. Returns kNone if the
-  // call goes to the team, else why it goes to MPI.
+  // Counts a collective call. When a team has become worth its cost, all ranks form it together at the next call with
+  // `may_wait` (it may wait for others), which is equal on all ranks; if that fails, they try again later. Returns
+  // kNone if the call goes to the team, else the reason why it goes to MPI.
   Reason Enter(Session* session, bool may_wait);
 
-  // Returns whether a call's time decides on something, by what Enter has returned.
+  // Returns whether the duration of a call for which Enter has returned `reason` is used in a decision.
   bool WantsTimeOf(const Session& session, Reason reason) const {
     if (reason == Reason::kNone) return session.settings.chooses_path;
     return reason == Reason::kFirstCalls && session.settings.weighs_teams;
   }
-  // How long a call took that Enter sent to MPI for its communicator's first calls.
+  // Adds the duration of a call for which Enter has returned kFirstCalls.
   void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }
-  // What forming teams has taken since this was asked last, ns.
+  // Returns the time that forming teams has taken since the last call of this function, ns.
   uint64_t TakeFormingTime() { return std::exchange(forming_ns_, 0); }
 
-  // Returns whether a reduction whose result depends on the order may go to the team. When teams are weighed, time
-  // tells when there is one, but such a result must not: it is the same in every run.
+  // Returns whether the team may make a reduction whose result depends on the order of operands. While measured times
+  // decide when there is a team, it may not, since the result has to be the same in every run.
   bool MaySend(const Offload& offload) const;
 
-  // Returns whether an error ends the job, so that no rank waits by MPI for a rank that got one and has gone elsewhere.
+  // Returns whether errors on this communicator end the job (MPI_ERRORS_ARE_FATAL). If so, no rank can wait in MPI for
+  // a rank that has continued elsewhere after an error.
   bool EndsOnErrors() const;
 
-  // Returns whether errors ended the job on all ranks when they last compared. If not, no call goes by MPI that the
-  // team can make.
+  // Returns whether EndsOnErrors was true on all ranks when they last compared it. If not, all calls that the team can
+  // make go to it, and none to MPI.
   bool all_end_on_errors() const { return all_end_on_errors_; }
-  // A rank handles errors itself by now. Called on all ranks before the same call.
+  // Records that EndsOnErrors has become false on a rank. Called on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }
 
-  // The choice for blocking calls of this kind; null if such calls always go to the team.
+  // Returns the choice of a path for blocking calls of this kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
-  // A team for one persistent call, which all ranks form together. Returns null if there is none, on all ranks.
+  // Forms a team for one persistent call, together with all ranks. Returns null on all ranks if that fails.
   copse_team_t* FormPersistentTeam(Session* session);
 
-  // A second team of the same ranks, for fragments of calls, which a thread of its own posts. Formed by all
-  // together, once; false if that has failed, on all ranks.
+  // Forms a second team of the same ranks, together with all of them, unless there is one. The completion thread posts
+  // fragments of calls on it. Returns false on all ranks if the only attempt has failed.
   bool FormStream(Session* session);
   copse_team_t* stream() const { return stream_; }
 
-  // How calls are fragmented; `node`: a hash of this rank's node, equal for ranks of one node.
+  // Returns the state of fragmented calls, which the first call makes. `node` is a hash of this rank's node.
   tnbc::TeamCalls* DividedCalls(uint64_t node);
-  // What asynchronous calls of this kind cost; after DividedCalls.
+  // Returns the measured costs of asynchronous calls of this kind. Called after DividedCalls.
   tnbc::CallKind* AsyncKindOf(const Offload& offload);
-  // The same, as traces and profiles have it.
+  // Returns the description of this kind of call for traces and profiles.
   tnbc::TraceKind DescribeKind(const Offload& offload);
 
-  // Remembers that a call has failed after it had returned. Thread-safe; allocates nothing.
+  // Records that an asynchronous call has failed after its MPI call had returned. Thread-safe; does not allocate.
   void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
-  // Returns such a failure once.
+  // Returns the failure that NoteLateFailure has recorded, and clears it; COPSE_OK if there is none. Thread-safe.
   copse_status_t TakeLateFailure() {
     if (late_failure_.load(std::memory_order_relaxed) == COPSE_OK) return COPSE_OK;
     return static_cast<copse_status_t>(late_failure_.exchange(COPSE_OK, std::memory_order_relaxed));
   }
 
-  // A call has failed on this rank alone, before it began: the others' next call is not this rank's next one, so all of
-  // its calls fail from here on. Thread-safe.
+  // Records that a call has failed on this rank alone before it was posted. The ranks' calls no longer match, so all
+  // later calls of this rank fail. Thread-safe.
   void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
   bool is_out_of_step() const { return is_out_of_step_.load(std::memory_order_relaxed); }
 
-  // A call that goes on after the program's call retains the object. Thread-safe.
+  // A call that continues after its MPI call has returned retains this object. Release destroys it with the last use.
+  // Thread-safe.
   void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
   void Release();
 
-  // Reports a failure of the team's to the program: the text on standard error, the first time, and a code through
-  // the communicator's error handler, or MPI_COMM_WORLD's if it was freed. Returns what the call returns, if the
-  // handler lets it.
+  // Reports a failure of the team: prints the text for the communicator's first failure, and calls the communicator's
+  // error handler, or that of MPI_COMM_WORLD if the communicator was freed. Returns the error code for the program, if
+  // the handler returns.
   int Fail(const char* function, copse_status_t status, const char* text);
 
-  // Reports what the program may not do, as MPI would.
+  // Reports an invalid call of the program: prints a line and calls the error handler with `error`, which it returns.
   int Refuse(const char* function, int error, const char* why);
 
   copse_team_t* team() const { return team_; }
@@ -117,7 +120,7 @@ class Communicator {
   ~Communicator() = default;
   bool IsWorthTeam(Session* session) const;
   void FormTeam(Session* session);
-  // A team of its ranks; `team` is null if there is none.
+  // Forms a team of the communicator's ranks; see FormTeamTogether.
   FormedTeam Form(Session* session, const char* name, bool flag = false);
   int CallErrorHandler(int error);
   bool IsOfThisJob() const;
@@ -126,19 +129,19 @@ class Communicator {
   const MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 1;
-  Reason by_mpi_ = Reason::kNone;  // why it never gets a team
+  Reason by_mpi_ = Reason::kNone;  // reason why the communicator never gets a team; kNone: it may get one
   uint64_t calls_ = 0;
-  uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
+  uint64_t look_at_ = 0;  // number of calls after which it is decided again whether to form a team
   uint64_t first_ns_ = 0;
   uint64_t forming_ns_ = 0;
-  bool has_no_team_ = false;      // though it was to have one
-  bool order_may_change_ = true;  // of operands; until as many calls as in every run
+  bool has_no_team_ = false;      // forming a team has failed
+  bool order_may_change_ = true;  // the number of calls at which there is a team may differ from run to run
   bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
-  uint64_t members_hash_ = 0;               // 0: not yet asked for
+  uint64_t members_hash_ = 0;               // 0: not computed yet
   copse_team_t* team_ = nullptr;
   copse_team_t* stream_ = nullptr;
-  bool has_no_stream_ = false;  // none could be formed
+  bool has_no_stream_ = false;  // forming stream_ has failed
   std::optional<tnbc::TeamCalls> divided_calls_;
   std::atomic<int> late_failure_{COPSE_OK};
   std::atomic<bool> is_out_of_step_{false};
@@ -150,7 +153,7 @@ class Communicator {
   static int OnDelete(MPI_Comm comm, int keyval, void* attribute, void* extra);
 };
 
-// After StartSession, if it has a context.
+// Creates the attribute's key. Called once, after StartSession, if the session has a context.
 void StartCommunicators();
 
 }  // namespace copse::mpi

@@ -7,15 +7,16 @@
 
 namespace copse::mpi {
 
-// What is wrong with a process's settings, a line each. Most often all ranks have the same ones, so one rank prints
-// them.
+// Complaints holds one line for each invalid setting of a process. Usually all ranks have the same settings, so only
+// one rank prints its lines.
 using Complaints = std::vector<std::string>;
 
-// Returns the value of a variable of the environment; an empty text if it is not set.
+// Returns the value of an environment variable; an empty string if it is not set.
 const char* Variable(const char* name);
-// Adds that a variable has a value that is ignored, and why.
+// Adds a line that says that the value of a variable is ignored, and why.
 void Complain(const char* name, const char* why, const char* value, Complaints* complaints);
-// Returns whether a variable has the value `other`, and not the usual one.
+// Returns whether a variable has the value `other`. A value that is neither empty nor `usual` nor `other` adds a
+// complaint.
 bool IsOther(const char* name, const char* usual, const char* other, Complaints* complaints);
 
 }  // namespace copse::mpi

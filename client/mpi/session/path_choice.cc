@@ -7,27 +7,29 @@ namespace copse::mpi {
 namespace {
 
 constexpr uint64_t kGlanceCalls = 4;
-// A trial has as many calls by each path as take the slower one so long, within these bounds. A short one comes first.
+// A trial makes as many calls by each path as the slower one makes in kTrialNs, within these bounds. A short trial
+// comes first.
 constexpr double kTrialNs = 20e6;
 constexpr double kTrialCallsMin = 4;
 constexpr double kShortTrialCallsMax = 10;
 constexpr double kTrialCallsMax = 32;
-// Among fewer calls the slowest does not count, among as many the slowest two.
+// The slowest call of a part does not count; from this many calls on, the slowest two do not.
 constexpr uint64_t kManyCalls = 16;
-// What a glance takes for granted, and what a short trial does: one path at least so many times as long as the other.
+// Ratios of the two paths' times from which on a glance or recheck, and a short trial, decide without more calls.
 constexpr double kPlain = 2.5;
 constexpr double kPlainInTrial = 1.6;
-// Copse's calls sleep and leave the processor to others, so it may take a little longer.
+// Copse is chosen if its calls take at most this many times as long as MPI's, since they block and leave the core to
+// others.
 constexpr double kAllowance = 1.05;
-// The other path is looked at again once it costs no more than this share of the calls' time.
+// A recheck follows when its extra cost is no more than this share of the time of the calls since the last one.
 constexpr double kRecheckShare = 0.01;
 constexpr uint64_t kSettledCallsMin = 512;
 constexpr uint64_t kSettledCallsMax = uint64_t{1} << 24;
-// To decide takes a call of Copse's: the first look is after as much time as many of these, then after twice as many.
+// A comparison takes one call of Copse, so the first is made after the time of this many calls; then intervals double.
 constexpr double kCallsBeforeLook = 20;
 constexpr uint64_t kLookMin = 32;
-// What has become so much slower than the other path was is compared with it anew: by calls of both, as the time that
-// it takes by now may be what ranks wait for each other.
+// If the chosen path has become slower than the other one by this factor, both are measured again. The time alone does
+// not decide, as it may be the ranks' waiting for each other.
 constexpr double kWorse = 1.5;
 
 Path Other(Path path) { return path == Path::kCopse ? Path::kMpi : Path::kCopse; }
@@ -66,7 +68,7 @@ void PathChoice::Settle(bool confirmed) {
   left_ = std::min(until_look_, until_recheck_);
 }
 
-// After all ranks have compared their times.
+// Continues in kSettled after a comparison: starts a recheck, or sets the next interval.
 void PathChoice::GoOn() {
   if (until_recheck_ == 0 || mean(path_) > kWorse * mean(Other(path_))) {
     Measure(Stage::kRecheck, path_, kGlanceCalls);
@@ -127,7 +129,8 @@ void PathChoice::Decide(const PathTimes& longest, bool copse_only) {
     return;
   }
   const double apart = std::max(copse_mean_, mpi_mean_) / std::min(copse_mean_, mpi_mean_);
-  // A recheck that finds what was known is no reason to measure at length.
+  // A recheck starts with the chosen path and ends at the other. It confirms the choice if that other one is not the
+  // faster, and then no trial follows.
   const bool confirms = stage_ == Stage::kRecheck && Faster() != path_;
   const uint64_t calls = TrialCalls(kTrialCallsMax);
   if (stage_ == Stage::kShortTrial && apart < kPlainInTrial && calls > part_calls_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By Copse or by MPI: the path that takes less time here and now. It is measured, since no model knows: a collective
-// within a node may be one of memory that both ranks poll, or a daemon may be alone on an idle core.
+// Chooses the faster path for calls, by Copse or by MPI, from measured times. A model could not: the times depend on
+// how the MPI communicates within a node, and on the load of the daemon's core.
 #ifndef COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 #define COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 
@@ -12,7 +12,7 @@ namespace copse::mpi {
 
 enum class Path : uint8_t { kCopse, kMpi };
 
-// Time in calls by one path, and how many: of one rank, or of the one that took the longest.
+// A PathTime is the time that a rank has spent in calls by one path, and their number.
 struct PathTime {
   uint64_t ns = 0;
   uint64_t calls = 0;
@@ -22,28 +22,30 @@ struct PathTimes {
   PathTime& of(Path path) { return path == Path::kCopse ? copse : mpi; }
 };
 
-// A PathChoice sends the calls of one kind (a collective, a class of lengths) on one communicator by the faster path,
-// after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It tries both, a
-// few calls each, more if these do not decide; then all calls take the faster one. Sooner and later all look whether it
-// is still as fast, and, if not or now and then, try a few calls of both, so few that they cost a hundredth at most.
+// A PathChoice chooses the path of the calls of one kind (a collective and a class of lengths) on one communicator,
+// after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It measures a few
+// calls by each path, more if these do not decide; then all calls take the faster path. At growing intervals the ranks
+// compare its times with the earlier ones. If it has become much slower, or after a longer time, they measure a few
+// calls by both paths again, so rarely that this costs at most 1 % of the time.
 //
-// Each rank has its own, and all are equal but for the times: Count is called for the same calls everywhere, and where
-// it returns true, Decide with the largest of all ranks' times: where some wait for one (a root), that one's calls are
-// what the program's next step waits for.
+// Each rank has one, and all make the same decisions: Count is called for the same calls on all ranks, and when it
+// returns true, Decide is called on all with the times of the slowest rank. The slowest counts, since the others wait
+// for it: a root, for example. Not thread-safe.
 class PathChoice {
  public:
   PathChoice();
 
-  // The path of the next call.
+  // Returns the path of the next call.
   Path path() const { return path_; }
-  // Returns whether it is to be measured beside the other path, or takes this one because it is faster.
+  // Returns whether the path was chosen as the faster one; false while both paths are measured.
   bool is_settled() const { return stage_ == Stage::kSettled; }
 
-  // A call has taken so long. Returns true if all ranks are to decide before the next.
+  // Adds the duration of a call. Returns true if all ranks have to call Decide before the next one.
   [[nodiscard]] bool Count(uint64_t nanoseconds);
-  // Since the last decision.
+  // Returns this rank's times since the last decision, without the calls that do not count.
   const PathTimes& times() const { return times_; }
-  // `copse_only`: for good.
+  // Continues with the times of the slowest rank, which are equal on all ranks. If `copse_only`, all later calls take
+  // Copse, without further measurements.
   void Decide(const PathTimes& longest, bool copse_only);
 
  private:
@@ -59,19 +61,19 @@ class PathChoice {
 
   Stage stage_ = Stage::kGlance;
   Path path_ = Path::kCopse;
-  bool is_last_part_ = false;  // of the stage
+  bool is_last_part_ = false;  // the stage measures its second path
   // The first call after a change of path finds cold caches and sleeping processes, and is not counted.
   bool is_first_call_ = true;
   bool is_final_ = false;
-  uint64_t part_calls_ = 0;  // without the first
-  uint64_t left_ = 0;        // of them
-  // The slowest calls of the part, ns. A call that was slow for a reason of its own (a rank was late, a plan was
-  // fetched) does not count.
+  uint64_t part_calls_ = 0;  // calls by each path in this stage, without the first
+  uint64_t left_ = 0;        // calls until this part, or the wait for the next decision, ends
+  // The slowest calls of the part, ns, longest first. They do not count, as other things may have delayed them (a late
+  // rank, the fetching of a plan).
   std::array<uint64_t, 2> slowest_{};
-  // After a choice has settled: calls to the next look at its time, and to the next recheck.
+  // Calls until the next comparison with earlier times, and until the next recheck; used in kSettled.
   uint64_t until_look_ = 0;
   uint64_t until_recheck_ = 0;
-  double copse_mean_ = 0, mpi_mean_ = 0;  // ns, when last measured
+  double copse_mean_ = 0, mpi_mean_ = 0;  // latest mean of the slowest rank, ns
   PathTimes times_;
 };
 

@@ -11,17 +11,17 @@
 namespace copse::mpi {
 namespace {
 
-// Each turn of an MPI moves a fragment or so of a long message. A turn that takes longer than kLongTurn seconds has had
-// to wait for the processor, so others want it.
+// Each call of MPI's progress engine transfers about one fragment of a long message, so several calls are made. If they
+// take longer than kLongTurn seconds, the thread has had to wait for the core, and makes no more.
 constexpr int kTurnsOfProgress = 4;
 constexpr double kLongTurn = 20e-6;
-// A slice is so many times as long as a turn, within these seconds: a hundred ranks on a processor leave it half of its
-// time, and few ranks sleep no longer than the least.
+// A slice is kRestPerTurn times as long as the longest recent TurnMpi, within the limits below, in seconds. So a
+// hundred ranks on a core use half of its time, and few ranks have the shortest slice.
 constexpr double kRestPerTurn = 200;
 constexpr double kSliceMin = 1e-3;
 constexpr double kSliceMax = 20e-3;
 constexpr double kSliceWithWindows = 50e-6;
-// The share of a long turn that is remembered at the next.
+// The factor by which the longest duration decays at each TurnMpi.
 constexpr double kTurnDecay = 0.5;
 
 }  // namespace
@@ -40,8 +40,8 @@ void Progress::Stop() {
   Mpi().Comm_free(&own_);
 }
 
-// Looking at a request that is not complete drives all there is, in both MPIs; a probe does not drive MPICH's sends. It
-// changes nothing, so several threads may look at one request.
+// In MPICH and Open MPI, testing a request that is not complete makes progress on all operations; a probe does not do
+// so for MPICH's sends. MPI_Request_get_status does not change the request, so several threads may test it.
 void Progress::TurnMpi() {
   int flag = 0;
   const double start = NowSeconds();

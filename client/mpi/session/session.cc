@@ -29,16 +29,16 @@ void ForgetInChild() { the_session = nullptr; }
 
 void Publish(Session* session) {
   pthread_atfork(nullptr, nullptr, ForgetInChild);
-  // Pairs with the acquire of TheSession: other threads see the fields.
+  // Release: pairs with the acquire of TheSession, so that other threads see the fields.
   the_session.store(session, std::memory_order_release);
 }
 
-// Most complaints are those of all ranks, so one rank prints its own.
+// Usually all ranks have the same complaints, so this is called on one rank.
 void PrintAll(const Complaints& complaints) {
   for (const std::string& complaint : complaints) PrintLine("%s", complaint.c_str());
 }
 
-// Attaches to the daemon. Returns false, and why, if there is none.
+// Attaches to the daemon. Returns false and sets `reason` if that fails.
 bool Attach(Session* session, char reason[kReasonBytes]) {
   if (copse_init(nullptr, &session->context) != COPSE_OK) {
     session->context = nullptr;
@@ -53,8 +53,8 @@ bool Attach(Session* session, char reason[kReasonBytes]) {
   return true;
 }
 
-// With auto, only where one thread communicates: others that compute might be stopped where the program does not expect
-// it.
+// Sets the mode of asynchronous completion. With auto it is off if several threads may call MPI, since memory accesses
+// of any thread may then have to wait, where the program does not expect it.
 void SetAsyncMode(Session* session, StartAsync start_async, Complaints* complaints) {
   AsyncMode mode = AsyncModeFromEnvironment(complaints);
   if (mode != AsyncMode::kOff) mode = start_async(mode, complaints);
@@ -65,8 +65,8 @@ void SetAsyncMode(Session* session, StartAsync start_async, Complaints* complain
   if (mode != AsyncMode::kOff) session->async = AsyncSettings::FromEnvironment(session->rank == 0);
 }
 
-// Shortens the slice of the thread that calls MPI_Init, and of those that it starts from here on: ranks wait for each
-// other, and beside others' work come to their turn sooner. A slice that is shorter already stays.
+// Shortens the kernel's time slice of the calling thread, and of threads that it starts later, so that ranks that wait
+// for each other are scheduled sooner where cores are shared. A shorter slice stays as it is.
 void ShortenTimeSlice(Session* session) {
   const uint64_t wanted_ns = session->settings.time_slice_ns;
   const std::optional<uint64_t> before = TimeSlice();
@@ -74,8 +74,8 @@ void ShortenTimeSlice(Session* session) {
   session->time_slice_before_ns = *before;
 }
 
-// Rank 0 prints why the first rank without a daemon has none. The others do not wait: where they poll, with more
-// ranks than cores, each wait may take tens of milliseconds.
+// Rank 0 prints why the first rank without a daemon has none. The other ranks do not wait for that: with more ranks
+// than cores, where MPIs poll, each wait may take tens of milliseconds.
 void WarnOfMissingDaemons(const Session& session, int first, char reason[kReasonBytes]) {
   int without = session.context == nullptr ? 1 : 0, missing = 0;
   Mpi().Reduce(&without, &missing, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -87,7 +87,7 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
   }
   if (first != 0 && session.rank == first) Mpi().Send(text, sizeof(text), MPI_CHAR, 0, 0, MPI_COMM_WORLD);
   if (session.rank != 0) return;
-  if (first != 0) {  // whatever the program sends comes later
+  if (first != 0) {  // messages of the program with this tag come later, as MPI_Init has not returned
     MPI_Request received = MPI_REQUEST_NULL;
     Mpi().Irecv(text, sizeof(text), MPI_CHAR, first, 0, MPI_COMM_WORLD, &received);
     Mpi().Wait(&received, MPI_STATUS_IGNORE);
@@ -96,7 +96,7 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
             session.size, first, text);
 }
 
-// All ranks agree on the settings, and whether all have a daemon.
+// Lets all ranks agree on the settings, and returns whether all have a daemon. Also returns false if MPI fails.
 bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[kReasonBytes]) {
   Agreement agreement(session->rank, session->size);
   agreement.AddFirstRank(session->context == nullptr);
@@ -122,7 +122,7 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
 
 }  // namespace
 
-Session* TheSession() { return the_session.load(std::memory_order_acquire); }  // Pairs with the release of Publish.
+Session* TheSession() { return the_session.load(std::memory_order_acquire); }  // pairs with the release of Publish
 
 void StartSession(StartAsync start_async) {
   auto* session = new Session();

@@ -21,9 +21,10 @@ namespace copse::mpi {
 // TeamFormationTimes records the cost and the failures of forming teams, which decide whether a team is worth forming,
 // and when forming is tried again after a failure. Thread-safe.
 struct TeamFormationTimes {
-  // The least that forming a team has taken, ns; more is waiting for others.
+  // The shortest time of forming a team so far, ns, which includes the least waiting for other ranks; at first an
+  // estimate.
   std::atomic<uint64_t> least_ns{5'000'000};
-  // Forming a team has failed, and is not tried again before this time of the steady clock, ns.
+  // The time of the steady clock, ns, before which no team is formed, after a failure.
   std::atomic<uint64_t> none_before_ns{0};
   std::atomic<uint32_t> failures_in_a_row{0};
 };
@@ -32,11 +33,11 @@ struct TeamFormationTimes {
 // not matter. After StartSession its plain fields are only read, and its other members are thread-safe.
 struct Session {
   copse_context_t* context = nullptr;      // null: everything goes to MPI
-  Reason without_context = Reason::kNone;  // why there is none
+  Reason without_context = Reason::kNone;  // reason why there is no context
   Settings settings;
   AsyncMode async_mode = AsyncMode::kOff;
-  AsyncSettings async;                // if that is not off
-  uint64_t time_slice_before_ns = 0;  // of the main thread, before it was made shorter; 0: it was not
+  AsyncSettings async;                // valid unless async_mode is kOff
+  uint64_t time_slice_before_ns = 0;  // the main thread's time slice before it was shortened; 0: it was not shortened
   int rank = 0;                       // in MPI_COMM_WORLD
   int size = 0;
   Progress progress;
@@ -53,13 +54,13 @@ Session* TheSession();
 // `*complaints`.
 using StartAsync = AsyncMode (*)(AsyncMode wanted, Complaints* complaints);
 
-// Collective over MPI_COMM_WORLD, after MPI_Init. Attaches to the daemon; all ranks agree whether all could. If not,
-// one rank warns, and everything goes to MPI, as it does in a job of one rank. `start_async` is called where the
-// environment asks for it.
+// Makes the Session and attaches to the daemon. It is called after MPI_Init and collective over MPI_COMM_WORLD, as all
+// ranks agree whether all have attached. If not, one rank warns and all calls go to MPI, as they do in a job of one
+// rank. `start_async` is called if COPSE_TNBC is not off.
 void StartSession(StartAsync start_async);
 
-// Before MPI_Finalize: prints the statistics, if asked for. Returns the context, if there is one, for copse_fini, which
-// leaves the teams, too.
+// Ends the session before MPI_Finalize, and prints rank 0's statistics if COPSE_MPI_STATS is set. Returns the context,
+// which the caller passes to copse_fini; null if there is none.
 copse_context_t* EndSession();
 
 }  // namespace copse::mpi

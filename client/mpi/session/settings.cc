@@ -14,13 +14,13 @@
 namespace copse::mpi {
 namespace {
 
-// Forming a team takes as long as some 60 calls by MPI, a few milliseconds. Programs that have many communicators have
-// few calls of most; of MPI_COMM_WORLD there is one.
+// Forming a team takes a few milliseconds, as long as about 60 calls by MPI. Programs with many communicators make few
+// calls on most of them, so these get a team later than MPI_COMM_WORLD.
 constexpr uint64_t kCallsBefore = 64;
 constexpr uint64_t kCallsBeforeOfWorld = 4;
-// The library copies what is sent and received through memory of which a process has 1 GiB.
+// Buffers are copied through staging memory, of which a process has 1 GiB (Staging::kBounceBytesMax).
 constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
-// The kernel takes no others.
+// The kernel's limits of a time slice.
 constexpr uint64_t kTimeSliceMinUs = 100;
 constexpr uint64_t kTimeSliceMaxUs = 100'000;
 
@@ -31,7 +31,7 @@ std::optional<uint64_t> Number(const char* text) {
   return value;
 }
 
-// COPSE_MPI_CALLS_BEFORE holds for all communicators.
+// Reads COPSE_MPI_CALLS_BEFORE, which holds for all communicators and turns weighing off.
 void ReadCallsBefore(Settings* settings, Complaints* complaints) {
   const char* text = Variable("COPSE_MPI_CALLS_BEFORE");
   if (*text == '\0') return;
@@ -64,7 +64,7 @@ Settings Settings::FromEnvironment(Complaints* complaints) {
   ReadTimeSlice(&settings, complaints);
   const char* const stats = Variable("COPSE_MPI_STATS");
   settings.keeps_times = *stats != '\0' && strcmp(stats, "0") != 0;
-  // copse_init reads COPSE_TIMEOUT too, and refuses what is not a number.
+  // copse_init also reads COPSE_TIMEOUT, and fails if it is not a number.
   const double seconds = strtod(Variable("COPSE_TIMEOUT"), nullptr);
   settings.timeout_s = seconds > 0 ? seconds : -1;
   return settings;

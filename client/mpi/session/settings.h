@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which calls are offloaded, and how ranks wait: what the environment asks for, and what all ranks agree on.
+// Defines the settings that decide which calls are offloaded and how ranks wait. They come from the environment, and
+// all ranks agree on them.
 #ifndef COPSE_CLIENT_MPI_SESSION_SETTINGS_H_
 #define COPSE_CLIENT_MPI_SESSION_SETTINGS_H_
 
@@ -12,16 +13,16 @@
 
 namespace copse::mpi {
 
-// The settings of one process; equal on all ranks after Apply, as far as calls have to go the same way on all of them.
+// Settings holds the settings of one process. After Apply, those that decide the path of calls are equal on all ranks.
 struct Settings {
-  // Collective calls that a communicator sees before it gets a team.
+  // The least number of collective calls before a communicator gets a team.
   uint64_t calls_before = 0;
   uint64_t calls_before_of_world = 0;
-  // A communicator gets a team only once its calls have taken so long that one is worth its while.
+  // If true, a communicator gets a team only after its calls have cost much more than forming one.
   bool weighs_teams = true;
-  // Calls that are faster by MPI go there.
+  // If true, calls that are faster by MPI go to MPI.
   bool chooses_path = true;
-  // The limit of a call's longest buffer.
+  // The limit of a call's longest buffer, in bytes.
   uint64_t message_bytes_max = 0;
 
   // These may differ between ranks.
@@ -29,15 +30,15 @@ struct Settings {
   bool keeps_times = false;    // COPSE_MPI_STATS
   uint64_t time_slice_ns = 0;  // COPSE_MPI_TIME_SLICE; 0: the kernel's
 
-  // Values that make no sense are ignored, and get a line of `complaints` each.
+  // Reads the environment. Invalid values are ignored, and add a line to `*complaints` each.
   static Settings FromEnvironment(Complaints* complaints);
 
   void AddTo(Agreement* agreement) const;
   void Apply(Agreement* agreement);
 
-  // Returns whether a call that began at `since` (seconds, of NowSeconds) has used up COPSE_TIMEOUT.
+  // Returns whether a call that began at `since` (of NowSeconds) has exceeded COPSE_TIMEOUT.
   bool IsOver(double since) const;
-  // The error text of such a call.
+  // Returns the error text of a call that has exceeded COPSE_TIMEOUT.
   std::string TimeIsOverText() const;
 };
 

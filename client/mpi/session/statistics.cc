@@ -52,13 +52,13 @@ void Statistics::Print(int rank, int size) const {
     }
     if (!reasons.empty()) reasons += ")";
     if (row.offloaded == 0 && passed == 0) continue;
-    // The counts are statistics: any order does.
+    // The memory order does not matter, as the counts are independent of each other.
     PrintLine("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)),
               row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
               static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }
   if (formed_.count + not_formed_.count == 0) return;
-  // Likewise.
+  // The memory order does not matter here either.
   PrintLine("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", formed_.count.load(),
             static_cast<double>(formed_.ns) / kNanosecondsPerSecond, not_formed_.count.load(),
             static_cast<double>(not_formed_.ns) / kNanosecondsPerSecond);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What became of a process's collective calls, for copse-run --stats.
+// Counts the collective calls of a process by their path, for copse-run --stats.
 #ifndef COPSE_CLIENT_MPI_SESSION_STATISTICS_H_
 #define COPSE_CLIENT_MPI_SESSION_STATISTICS_H_
 
@@ -12,19 +12,19 @@
 
 namespace copse::mpi {
 
-// "MPI_Barrier"
+// Returns the name of the function, such as "MPI_Barrier".
 const char* NameOf(Entry entry);
 
-// Counts of one process. Thread-safe.
+// Statistics holds the counts of one process. Thread-safe.
 class Statistics {
  public:
-  // `nanoseconds` counts if times are kept.
+  // Count a call that was offloaded, or passed to MPI for `reason`, and its duration (0 unless Settings::keeps_times).
   void CountOffloaded(Entry entry, uint64_t nanoseconds);
   void CountPassed(Entry entry, Reason reason, uint64_t nanoseconds);
-  // A team that was to be formed. What it took is no part of the call that it was formed for.
+  // Counts an attempt to form a team. The time is not included in that of the call that formed it.
   void CountTeam(bool formed, uint64_t nanoseconds);
 
-  // One line on standard error for each collective that was called, and one for the teams.
+  // Prints one line on standard error for each collective that was called, and one for the teams.
   void Print(int rank, int size) const;
 
  private:

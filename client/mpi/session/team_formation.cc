@@ -28,8 +28,8 @@ uint64_t RandomNonce() {
   return nonce;
 }
 
-// Failures that go on, such as while a planner is away, take a small share of a program's time; what passes soon is
-// found out soon. So the rest is 2, 4, 8, 16, 20, 20... times what the failure took.
+// The pause after the n-th failure in a row is 2, 4, 8, 16, 20, 20... times the time that it took. So lasting failures,
+// such as without a planner, cost a small share of a program's time, and the end of a short one is noticed soon.
 constexpr uint64_t kRestPerFailureMax = 20;
 constexpr uint64_t kRestMinNs = 1'000'000'000;
 
@@ -56,7 +56,8 @@ void Form(copse_context_t* context, const copse_team_params_t& params, Formation
   formation->done_or_not.notify_one();
 }
 
-// Waits in another thread, as the MPI's last messages of what the ranks have just agreed on may still need this one.
+// Forms the team in another thread while this one lets MPI make progress: other ranks may still need the messages of
+// the broadcast before. The MPI thread level does not matter, since the other thread calls no MPI.
 void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formation* formation) {
   std::thread thread;
   try {
@@ -81,13 +82,13 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   TeamFormationTimes& times = session->formation_times;
   const uint64_t start = NowNanoseconds();
-  // Rank 0's nonce; 0 if it rests. What failed for one rank of a communicator has failed for all.
+  // Rank 0's nonce; 0 during the pause after a failure. Rank 0 decides, since failures are equal on all ranks.
   uint64_t nonce = 0;
   if (member.rank == 0 && start >= times.none_before_ns) nonce = RandomNonce();
   Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
   if (nonce == 0) return {};
   copse_team_params_t params{};
-  // COPSE_TIMEOUT is for calls: a planner that is away is not waited for so long.
+  // The time-out is 0, the cluster's default: COPSE_TIMEOUT is meant for calls and may be much longer.
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
                 COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
   params.name = member.name;

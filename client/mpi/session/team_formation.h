@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All ranks of a communicator form its team, or none has one.
+// Forms the team of a communicator on all of its ranks, or on none.
 #ifndef COPSE_CLIENT_MPI_SESSION_TEAM_FORMATION_H_
 #define COPSE_CLIENT_MPI_SESSION_TEAM_FORMATION_H_
 
@@ -14,18 +14,19 @@ struct TeamMember {
   MPI_Comm comm;
   int rank;
   int size;
-  const char* name;  // the same on all ranks; what `copsectl team list` shows
+  const char* name;  // equal on all ranks; `copsectl team list` shows it
   bool flag = false;
 };
 
 struct FormedTeam {
   copse_team_t* team = nullptr;  // null on all ranks if any has failed
-  bool all_flags = false;        // of the members
+  bool all_flags = false;        // TeamMember::flag is set on all ranks
   uint64_t taken_ns = 0;
 };
 
-// Collective over the communicator, which is in no other collective meanwhile. If any rank fails, rank 0 prints why,
-// once a process, and no team is formed for some time to come, since each attempt may take as long.
+// Forms a team. It is collective over the communicator, on which no other collective may be in progress. If any rank
+// fails, no rank has a team. Rank 0 then prints why, once per process. For a time that grows with the number of
+// failures, these processes form no team as rank 0, since each attempt may take long.
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi
