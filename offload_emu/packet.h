@@ -78,7 +78,7 @@ struct Record {
   uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge: the eager buffer of the label's edge
   uint64_t offset;        // bytes into the region or eager buffer; kPacket always goes to the eager buffer
   uint32_t reply_label;   // kGet: the label of the edge at the requesting side
-  uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the other side
+  uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the peer
 };
 static_assert(sizeof(Record) == 40);
 
