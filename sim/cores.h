@@ -24,7 +24,7 @@ class Worker {
 
 // WakeCosts are the times that an actor which had no work spends before it runs.
 struct WakeCosts {
-  int64_t spin_ns = 0;     // polls for this long after its last turn, and then runs at once
+  int64_t spin_ns = 0;     // time after its last turn in which it polls, and so runs at once
   int64_t wake_ns = 0;     // cost if it slept and a core is free
   int64_t handoff_ns = 0;  // cost if it waited for a core that another actor had
 };

@@ -37,7 +37,7 @@ class Simulator {
   int64_t NowNs() const { return absl::ToUnixNanos(now_); }
   const Clock* clock() const { return &clock_; }
 
-  // Schedules an event at `time`, or now if `time` is in the past. Schedule: at `time`, or after `delay`.
+  // Schedules an event at `time` or after `delay`; at Now() if that is in the past.
   void At(absl::Time time, ActorId actor, std::function<void()> event);
   void Schedule(absl::Time time, ActorId actor, std::function<void()> event) { At(time, actor, std::move(event)); }
   void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
