@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of the daemon's state that all clients map read-only (protocol/ring_layout.h, DaemonPage).
+// Publishes the daemon's state in a page that all clients map read-only (protocol/ring_layout.h, DaemonPage).
 #ifndef COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 #define COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 
@@ -27,7 +27,7 @@ class DaemonPage {
 
   GroupWake& group_wake() { return group_wake_; }
 
-  // The descriptor is sealed: no process that receives it can write to the page.
+  // Returns the page's descriptor, which is sealed: no process that receives it can write to the page.
   int fd() const { return fd_.get(); }
 
  private:
