@@ -22,7 +22,7 @@ struct UcxTransportOptions {
   std::string tls = "tcp";
   std::string net_devices;
   uint32_t frames_per_peer_max = 64;  // sends that UCX has not completed; more: RESOURCE_EXHAUSTED
-  uint32_t frames_max = 1024;         // the same over all peers
+  uint32_t frames_max = 1024;         // limit of such sends over all peers
   bool peers_may_die = true;          // false: no UCX error handling, as the transport `self` has none
   uint32_t polls = 1;                 // calls of ucp_worker_progress before Progress returns that nothing happened
 };
