@@ -45,8 +45,7 @@ class CounterBlock {
   };
   EdgeState& edge(uint32_t index) { return edges_[index]; }
 
-  // --- Direct placement: at most one armed sequence per counter has copies whose source may be placed at their
-  // targets on arrival ---
+  // --- Direct placement of puts (kOptionLand), for at most one armed sequence per counter ---
   // Returns the counter's sequence, or null if there is none.
   Sequence* Landing(uint32_t index) const;
   // Returns false if the counter has one already.

@@ -44,7 +44,7 @@ class Credit {
     ask_due_ = false;
     return static_cast<uint16_t>(ask_call_);
   }
-  // Takes the peer's report; `own_finished` resolves its 16 bits. Returns true if credit grew.
+  // Records the credit that the peer reports; `own_finished` resolves its 16 bits. Returns true if it has grown.
   bool Heard(uint16_t credit, uint64_t own_finished) {
     const uint64_t finished = NearestCall(own_finished, credit);
     if (finished <= peer_finished_) return false;
@@ -56,7 +56,7 @@ class Credit {
   // --- As a receiver ---
   void DataArrived() { data_since_report_ = true; }
   // Records that the peer lacks credit for `call`, its lowest waiting one. Requests may repeat and overtake each
-  // other: one that a report has answered is stale, and must not replace one that is still open.
+  // other: a request that a report has answered is stale, and must not replace one that is not answered yet.
   void Asked(uint64_t call) {
     if (call < reported_ + slots_) return;
     asked_call_ = asked_ ? std::min(asked_call_, call) : call;

@@ -64,6 +64,7 @@ class PortSink {
 class ControlSink {
  public:
   virtual ~ControlSink() = default;
+  // Called for each control frame. `message` is valid only during the call.
   virtual void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) = 0;
   // Called when the connection is lost. Frames that waited for the peer are dropped; its edges stay until RemoveEdge.
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
@@ -145,9 +146,8 @@ class Engine {
 
   // --- Edges ---
   // Adds an edge to `peer`, for both directions, and issues the label that the peer's records must carry. Reserves
-  // slots
-  // * cell_bytes (rounded up to a power of two). Errors: NOT_FOUND: no such port. INVALID_ARGUMENT beyond
-  // PortOptions::edges. RESOURCE_EXHAUSTED beyond memory_limit_bytes.
+  // memory for its eager buffers: `slots` times `cell_bytes` rounded up to a power of two. Errors: NOT_FOUND: no such
+  // port. INVALID_ARGUMENT beyond PortOptions::edges. RESOURCE_EXHAUSTED beyond memory_limit_bytes.
   struct NewEdge {
     uint32_t edge;
     Label label;
@@ -166,7 +166,7 @@ class Engine {
   // counter is (without a trigger: to the call of its first send, put or get, else of its first counter, else to none),
   // and is dropped when that call ends.
   //
-  // A packet or put without credit, label or room in the outbox makes its whole sequence wait there: post sends that
+  // A packet or put without credit, label or room in the outbox makes its whole sequence wait: post sends that
   // must not wait for one another as separate sequences. An operation out of a region's bounds counts as failed, and so
   // does the rest of its sequence. Errors: INVALID_ARGUMENT: a field is out of range (the text names it), or the call
   // is over. NOT_FOUND: no such port. RESOURCE_EXHAUSTED: PortOptions::sequences or eq_entries.

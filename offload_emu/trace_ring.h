@@ -72,7 +72,7 @@ class TraceRing {
  public:
   static constexpr uint32_t kRecordsMax = 1u << 22;
 
-  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` must outlive this.
+  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` must outlive the ring.
   TraceRing(const Clock* clock, uint32_t records)
       : clock_(clock),
         mask_(std::bit_ceil(records) - 1),
