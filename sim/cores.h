@@ -44,7 +44,8 @@ class Cores {
     actors_.push_back({.host = host, .idle_since_ns = idle_since_ns});
   }
 
-  // Announces work for the actor: its turn begins now, or once it has a core.
+  // Announces work for the actor: its turn begins now, or when it gets a core. No effect while it runs or waits for
+  // one.
   void MakeRunnable(uint32_t actor, int64_t now_ns);
   // Ends the actor's turn: runs its next one if it has work, else frees its core. The worker calls it at the time that
   // Turn returned.
