@@ -25,8 +25,8 @@ class Poller {
 
   static absl::StatusOr<std::unique_ptr<Poller>> Create();
 
-  // Adds a descriptor, with `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` must stay open until Unwatch. With a
-  // null function it only ends Wait. Errors: epoll_ctl's, ALREADY_EXISTS if `fd` is watched.
+  // Adds a descriptor, with `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` must stay open until Unwatch. A null
+  // function means that the descriptor only ends Wait. Errors: epoll_ctl's, ALREADY_EXISTS if `fd` is watched.
   absl::Status Watch(int fd, uint32_t events, OnReady on_ready);
   // Removes a descriptor. Unknown ones are ignored.
   void Unwatch(int fd);
