@@ -47,8 +47,8 @@ class AttachServer {
   // Returns the time at which ReadPosts must be called even without posts.
   absl::Time NextDeadline() const;
 
-  // Ends all sessions and accepts no more. Teams of clients that are still attached break; the core must Progress for
-  // other nodes to learn it.
+  // Ends all sessions and accepts no more. Teams of clients that are still attached break; other nodes receive the
+  // failure when the core makes progress.
   void Shutdown(const std::string& why);
 
   size_t client_count() const { return sessions_.size(); }

@@ -76,7 +76,7 @@ class ClientCalls {
     bool used = false;
   };
   struct Held {
-    uint64_t number = 0;  // place among the client's posts
+    uint64_t number = 0;  // index among the client's posts
     ring::DqSlot slot;
   };
 

@@ -120,7 +120,7 @@ bool ClientPort::WakeIfWaiting() {
     case ring::kWaitsOnPage:
       groups_->Add(seat_);
       return true;
-    default:  // kWaitsOnQueue of clients without seats, or any other value
+    default:  // kWaitsOnPort, or any other value that the client has written
       Wake();
       return true;
   }

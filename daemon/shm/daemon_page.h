@@ -21,7 +21,7 @@ class DaemonPage {
   static absl::StatusOr<std::unique_ptr<DaemonPage>> Create(Incarnation incarnation);
 
   // The store pairs with the client's seq_cst load of `sleeping` after its store of dq_tail: rings that are read after
-  // SetSleeping(true) hold the posts of every client that saw 0.
+  // SetSleeping(true) have the posts of every client that read 0.
   void SetSleeping(bool sleeping) { page_->sleeping.store(sleeping ? 1 : 0, std::memory_order_seq_cst); }
   void CountTurn() { page_->turns.store(page_->turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 

@@ -56,8 +56,8 @@ class RegionTable {
   // Returns whether a page of any registered region was lost. O(regions), so call it only if AnyMemoryLost().
   bool lost() const;
 
-  // Keep the region mapped from Use to Unuse, which are called once for each call. Region 0 is ignored; any other must
-  // exist.
+  // Keeps the region mapped from Use to Unuse, which are called once for each call and buffer. Region 0 is ignored; any
+  // other must exist.
   void Use(uint32_t region);
   void Unuse(uint32_t region);
 
@@ -69,7 +69,7 @@ class RegionTable {
     Mapping mapping;
     uint32_t uses = 0;
     std::optional<uint64_t> posts;  // set at deregistration: how many posts can name the region
-    bool retired = false;           // all these posts have been taken
+    bool retired = false;           // deregistered, and all these posts have been taken
   };
 
   uint8_t* const data_;
