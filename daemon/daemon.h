@@ -48,7 +48,8 @@ void BlockSignals();
 // node then joins, and new teams are formed, when the planner is back. All calls come from the thread that calls Start.
 class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
-  // Errors: INVALID_ARGUMENT for invalid settings; other errors may be transient. The text names the key.
+  // Errors: INVALID_ARGUMENT for invalid settings; other errors may be transient. The text names the
+  // key, if one is at fault.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 
