@@ -45,13 +45,13 @@ namespace {
 // one).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
-// Limit for sending the last messages (broken teams).
+// Limit of the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
-// Limit for the planner's answer about a team that is not formed in time.
+// Limit of the wait for the planner's report about a team that is not formed in time.
 constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
 
-// Identifies this boot of this kernel, and the network that this process sees: of two daemons with one name that have
-// both in common, the newer took the older one's ports. Empty if it is unknown.
+// Returns text that identifies this boot of this kernel and this process's network namespace: if two daemons with one
+// name have both in common, the newer has taken over the older one's ports. Empty if they are unknown.
 std::string Machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -60,7 +60,8 @@ std::string Machine() {
   return absl::StrCat(boot, "/", network.st_ino);
 }
 
-// The value differs at every start, also for two daemons that start at the same moment or with a clock set back.
+// Returns a value that differs at every start, also for daemons that start at the same moment or after the clock was
+// set back.
 Incarnation NewIncarnation() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -78,7 +79,8 @@ sigset_t OurSignals() {
   return set;
 }
 
-// Daemons with the same name read the same monotonic clock: one kernel, since its boot, and one time namespace.
+// Returns a name of the monotonic clock. Daemons with equal names read the same clock: that of one boot of one kernel,
+// in one time namespace.
 std::string ClockName() {
   static const std::string* const name = [] {
     char boot[64] = {};
@@ -110,7 +112,7 @@ uint32_t ClientsMax(uint32_t wanted) {
   return static_cast<uint32_t>(possible);
 }
 
-// Returns the admin service's address as others can reach it.
+// Returns the admin service's address for other nodes: with the node's name in place of a wildcard address.
 std::string ReachableAddress(const std::string& listening, const std::string& node) {
   for (const absl::string_view any : {"0.0.0.0:", "[::]:"}) {
     if (absl::StartsWith(listening, any)) return absl::StrCat(node, ":", listening.substr(any.size()));
@@ -118,7 +120,7 @@ std::string ReachableAddress(const std::string& listening, const std::string& no
   return listening;
 }
 
-// Writes the file whole or not at all.
+// Replaces the file atomically.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string unfinished = absl::StrCat(path, ".tmp", getpid());
   FILE* const file = fopen(unfinished.c_str(), "we");
@@ -225,15 +227,15 @@ absl::Status Daemon::OpenClients() {
   absl::Status trouble;
   for (UniqueFd& socket : passed) RETURN_IF_ERROR(attach_server_->AddListener(std::move(socket)));
   for (const std::string& name : settings_.sockets) {
-    if (has_passed && name[0] != '@') continue;  // this name is the inherited socket
+    if (has_passed && name[0] != '@') continue;  // systemd has passed this socket
     absl::StatusOr<UniqueFd> socket = ListenOn(name);
     if (socket.ok()) {
       RETURN_IF_ERROR(attach_server_->AddListener(*std::move(socket)));
       listens = true;
       continue;
     }
-    // Another daemon of this node has the name; but any user can take a name, which must not leave the node without a
-    // daemon.
+    // If the first name fails, in particular since another daemon of this node has it, this one must not start. But any
+    // user can take an abstract name (PERMISSION_DENIED), which must not leave the node without a daemon.
     const bool first = &name == &settings_.sockets.front();
     if (first && !absl::IsPermissionDenied(socket.status())) return socket.status();
     COPSE_LOG(kWarning, socket.status().message());
@@ -351,7 +353,7 @@ NodeStatus Daemon::Status() const {
   return status;
 }
 
-// Adds counters of progress, and those that concern clients.
+// Adds the counters of the loop and the process, and those of the clients' asynchronous completion.
 void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   const LoopStats& loop = loop_->stats();
   timespec cpu{};
@@ -413,7 +415,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
 }
 
 void Daemon::StartDrain(const std::string& why) {
-  if (drain_until_.has_value()) return loop_->Stop();  // a second signal: at once
+  if (drain_until_.has_value()) return loop_->Stop();  // a second signal ends the drain at once
   stop_reason_ = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
   COPSE_LOG(kInfo, stop_reason_, " (clients=", attach_server_->client_count(), ")");
   service_manager_.Stopping("draining");
@@ -422,7 +424,8 @@ void Daemon::StartDrain(const std::string& why) {
   core_->SayStopping(/*done=*/false);
 }
 
-// Clients that are still attached lose their teams, and other nodes get the reason.
+// Ends all sessions: teams of clients that are still attached break, and other nodes and the planner get the reason
+// within kFarewell.
 void Daemon::Stop() {
   attach_server_->Shutdown(stop_reason_);
   core_->SayStopping(/*done=*/true);

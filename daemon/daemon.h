@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsed: the core and its skins, wired together and driven by one loop.
+// Assembles copsed: its core, the servers of clients and admin requests, and the planner's stream, driven by one loop.
 #ifndef COPSE_DAEMON_DAEMON_H_
 #define COPSE_DAEMON_DAEMON_H_
 
@@ -40,19 +40,20 @@ struct DaemonStart {
   std::string port_file;
 };
 
-// Blocks the signals that the daemon takes (SIGTERM, SIGINT, SIGHUP). They must be blocked in all threads, so call
-// this before anything else starts.
+// Blocks the signals that the daemon handles (SIGTERM, SIGINT, SIGHUP), and ignores SIGPIPE. They must be blocked in
+// all threads, so call this before any other thread starts.
 void BlockSignals();
 
-// The daemon is ready as soon as clients can attach: with the planner down, teams that exist elsewhere go on, and
-// joins wait.
+// A Daemon is the copsed of one node. It is ready as soon as clients can attach, also while the planner is down: this
+// node then joins, and new teams are formed, when the planner is back. All calls come from the thread that calls Start.
 class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
-  // Errors are those of the parts, which name the key: INVALID_ARGUMENT for invalid settings, others may pass.
+  // Errors: INVALID_ARGUMENT for invalid settings; other errors may be transient. The text names the
+  // key, if one is at fault.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 
-  // Runs until SIGTERM or SIGINT and the drain that it begins are over.
+  // Runs until the drain that SIGTERM or SIGINT begins is over; a second such signal ends the drain at once.
   void Run();
 
   // LoopWork.
@@ -78,7 +79,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   schedule::NodeAnnouncement Announcement() const;
   NodeStatus Status() const;
   void AddCounters(schedule::DaemonStatus* status) const;
-  // The wake-up sources of the sleeping loop.
+  // Wakes counts the wake-ups of the loop by their source.
   struct Wakes {
     uint64_t mailbox = 0, network = 0;
   };
@@ -101,7 +102,8 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<emu::UcxTransport> transport_;
   std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<Instruments> instruments_;
-  // The stream and the server end before the core that they call; the core ends before the objects it borrows.
+  // The servers and the stream are destroyed before the core that they call, and the core before the objects that it
+  // borrows.
   std::unique_ptr<DaemonCore> core_;
   std::unique_ptr<AttachServer> attach_server_;
   std::unique_ptr<AdminServer> admin_server_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsed: the daemon of a node.
+// Runs copsed, the daemon of a node.
 
 #include <string>
 #include <utility>

@@ -19,7 +19,7 @@
 namespace copse::daemon {
 namespace {
 
-// Returns the address in InterfaceAddresses' spelling; empty if it is no address.
+// Returns the address as InterfaceAddresses spells it; empty if it is no numeric address.
 std::string Canonical(const std::string& address) {
   uint8_t bytes[sizeof(in6_addr)];
   char text[INET6_ADDRSTRLEN];

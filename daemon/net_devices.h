@@ -12,12 +12,13 @@
 
 namespace copse::daemon {
 
-// One address of a network interface of this machine.
+// An InterfaceAddress is one address of a network interface of this machine.
 struct InterfaceAddress {
   std::string name;
   std::string address;  // numeric
   bool loopback = false;
 };
+// Returns all IPv4 and IPv6 addresses; none if the system does not list them.
 std::vector<InterfaceAddress> InterfaceAddresses();
 
 struct DataNetwork {
@@ -26,13 +27,15 @@ struct DataNetwork {
   bool insecure = false;
 };
 
-// Returns the devices in UCX's format, separated by commas; "" lets UCX choose. UNAVAILABLE if no interface has the
-// address, yet; INVALID_ARGUMENT if it is no address, or if data would leave this machine without `insecure`.
+// Returns the devices in UCX's format, separated by commas; "" lets UCX choose. Errors: UNAVAILABLE if no interface has
+// the address data_listen, which may change; INVALID_ARGUMENT if data_listen is no address, or if data would leave this
+// machine without `insecure`.
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces);
 
 // Returns UCX's transports for these devices in UCX_TLS's format: TCP, or verbs for devices with UCX's names for
-// InfiniBand and RoCE (mlx5_0:1). "" if the environment chooses: `ucx_tls` is its UCX_TLS, null if there is none.
+// InfiniBand and RoCE (mlx5_0:1). `ucx_tls` is the environment's UCX_TLS, or null; if it is not empty, it decides, and
+// "" is returned.
 std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices);
 
 }  // namespace copse::daemon

@@ -185,7 +185,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
 
 absl::Status CheckPlaces(const config::Config& config, const Settings& settings) {
   RETURN_IF_ERROR(config::CheckWritable("log_file", settings.live.log_file));
-  // systemd's socket is used in place of a path; run_dir's path may be missing.
+  // systemd's socket replaces a path, and the socket in run_dir is optional, so only a configured path is checked.
   const std::string& socket = settings.sockets.front();
   if (config.Text("socket").empty() || socket[0] == '@' || getenv("LISTEN_FDS") != nullptr) return absl::OkStatus();
   return config::CheckFolder("socket", socket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsed's configuration keys, and their values, checked.
+// Declares copsed's configuration keys, and reads and checks their values.
 #ifndef COPSE_DAEMON_SETTINGS_H_
 #define COPSE_DAEMON_SETTINGS_H_
 
@@ -15,10 +15,10 @@
 
 namespace copse::daemon {
 
-// Returns all keys with defaults and comments.
+// Returns a configuration of all keys with their default values and comments.
 config::Config NewConfig();
 
-// The settings that can change while the daemon runs (SIGHUP).
+// LiveSettings are the settings that can change while the daemon runs (SIGHUP).
 struct LiveSettings {
   absl::Duration heartbeat;
   absl::Duration node_timeout;
@@ -28,14 +28,14 @@ struct LiveSettings {
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
 };
-// Whether the key belongs to LiveSettings.
+// Returns whether the key belongs to LiveSettings.
 bool IsLive(const std::string& key);
 
 struct Settings {
   std::string node;
   std::string planner;
   std::string admin_listen;
-  // Sockets to listen on; at least one must work. The first must not be another daemon's.
+  // Names of the sockets to listen on, one of which must work. The first must not belong to another daemon.
   std::vector<std::string> sockets;
   std::string net_devices;  // in UCX's format
   std::string transports;   // in UCX's format; "": UCX's environment decides
@@ -48,11 +48,12 @@ struct Settings {
   LiveSettings live;
 };
 
-// Reads this machine's name, its interfaces, and the token file. Errors name the key.
+// Returns the checked settings. ReadSettings also reads this machine's name and interfaces; both read the token file.
+// Errors name the key.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config);
 
-// Checks that the daemon's files (the socket, the log) can be created. Errors name the key.
+// Checks that the daemon's files (a configured socket, the log) can be created. Errors name the key.
 absl::Status CheckPlaces(const config::Config& config, const Settings& settings);
 
 }  // namespace copse::daemon

@@ -16,7 +16,7 @@ namespace copse::emu {
 namespace {
 
 // With three or more operands, intermediate results stay in the first-level cache, so each operand is read from
-// memory once, and a target that is one of the operands is written only after all of them were read.
+// memory once, and a target that is one of the operands is written only after that block of all of them was read.
 constexpr size_t kBlockBytes = 2048;
 static_assert(kBlockBytes % kElementBytesMax == 0);
 
@@ -52,7 +52,7 @@ absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t*
   const AluLoop loop = BestLoops().Of(op, type);
   const size_t element = ElementBytes(type);
   if (operands.size() == 1) {
-    // The value with itself gives 0 or 1 by `and`, and also the result that `xor` of a single operand must have.
+    // The logical `and` of a value with itself is 0 or 1, as the result of every logical operation on one operand is.
     if (IsLogical(op)) {
       BestLoops().Of(ElementOp::kLand, type)(target, operands[0], operands[0], count);
     } else if (count > 0 && target != operands[0]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's arithmetic unit: reduces up to seven operands at once, elementwise.
+// The engine's arithmetic unit reduces up to seven operands at once, element by element.
 #ifndef COPSE_OFFLOAD_EMU_ALU_H_
 #define COPSE_OFFLOAD_EMU_ALU_H_
 
@@ -14,12 +14,12 @@
 
 namespace copse::emu {
 
-// The number of operands that the Tianhe unit takes at once; longer lists are chained by the lowering.
+// The number of operands that the Tianhe unit takes at once. schedule/lower.h chains reductions of more.
 inline constexpr int kAluOperandsMax = 7;
 
-// target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count` elements. Operands and
-// target need no alignment; target may be one of the operands, but must not overlap one partially. The bits are the
-// same on every processor with the same floating-point unit, however many elements it takes at a time:
+// Computes target[i] = operands[0][i] op operands[1][i] op ..., from left to right, for `count` elements. Operands and
+// target need no alignment; target may be one of the operands, but must not overlap one partially. The resulting bits
+// do not depend on the instruction set or on how many elements an instruction processes:
 // - Integers wrap. Logical results are 0 or 1, also for one operand.
 // - half and bfloat16 are summed and multiplied in float, and rounded after each operand to nearest, ties to even. The
 //   product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for infinities.

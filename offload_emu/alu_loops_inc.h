@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of alu_loops.h, included by one source file for each instruction set. Everything here is in an unnamed
-// namespace and calls no inline function from elsewhere: the linker might otherwise keep a copy compiled for a newer
-// processor as the one that all callers share.
+// Defines the loops of alu_loops.h; one source file for each instruction set includes it. All code here is in an
+// unnamed namespace and calls no inline function from elsewhere: the linker might otherwise keep a copy compiled for a
+// newer processor as the one that all callers share.
 #ifndef COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
 #define COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
 
@@ -46,7 +46,7 @@ constexpr To BitCast(From from) {
   return __builtin_bit_cast(To, from);
 }
 
-// Applies Combination::Combine(a, b) to each element; Word is its operand type, bits or number.
+// Applies Combination::Combine(a, b) to each element. Combination::Word is the type of its operands.
 template <typename Combination>
 void Each(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   using Word = typename Combination::Word;
@@ -81,7 +81,8 @@ struct OfIntegers {
 
 // --- Floating point ---
 
-// Describes a format: Bits is the unsigned integer of its width; inf and one are the bits of infinity and of 1.
+// A Format describes a floating-point format: Bits is the unsigned integer of its width; inf and one are the bits of
+// infinity and of 1.
 template <typename BitsType, BitsType inf, BitsType one>
 struct Format {
   using Bits = BitsType;
@@ -104,7 +105,7 @@ using DoubleFormat = Format<uint64_t, 0x7ff0000000000000, 0x3ff0000000000000>;
 using HalfFormat = Format<uint16_t, 0x7c00, 0x3c00>;
 using Bfloat16Format = Format<uint16_t, 0x7f80, 0x3f80>;
 
-// Comparisons need no arithmetic, so all formats share this code, which works on the bits.
+// OfBits compares and combines logically without arithmetic, so all formats share this code, which works on the bits.
 template <ElementOp op, typename F>
 struct OfBits {
   using Word = typename F::Bits;
@@ -124,8 +125,8 @@ struct OfBits {
   }
 };
 
-// The processor chooses the NaN of a sum of two NaNs by an operand order that is the compiler's choice, so this code
-// chooses it explicitly.
+// OfNumbers adds and multiplies. Which NaN results from two depends on the order of operands in the instruction, which
+// is the compiler's choice, so this code chooses the first explicitly.
 template <ElementOp op, typename T>
 struct OfNumbers {
   using Word = T;
@@ -173,7 +174,8 @@ struct Bfloat16 : Bfloat16Format {
   }
 };
 
-// Sums and products of 16-bit numbers are computed in float, which is wide enough for double rounding to be exact.
+// OfShortNumbers adds and multiplies 16-bit numbers in float, which is wide enough that rounding the result a second
+// time gives what rounding once would.
 template <ElementOp op, typename F>
 struct OfShortNumbers {
   using Word = uint16_t;
@@ -185,7 +187,7 @@ struct OfShortNumbers {
 };
 
 #if defined(__F16C__)
-// Computes Each<OfShortNumbers<op, Half>> with the processor's own conversions.
+// Computes Each<OfShortNumbers<op, Half>> with the conversion instructions of F16C.
 template <ElementOp op>
 void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   const __m256 nan = _mm256_set1_ps(BitCast<float>(uint32_t{0x7fc00000}));
@@ -214,7 +216,8 @@ void EachComplexSum(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t cou
   Each<OfNumbers<ElementOp::kSum, T>>(out, a, b, 2 * count);
 }
 
-// Computes (a + bi)(c + di) = (ac - bd) + (ad + bc)i only: C's product then looks for infinities among NaNs.
+// Computes (a + bi)(c + di) = (ac - bd) + (ad + bc)i. C's product would also turn some NaN results into infinities,
+// which this loop does not.
 template <typename T>
 void EachComplexProduct(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   const T nan = static_cast<T>(__builtin_nan(""));
@@ -269,7 +272,7 @@ constexpr AluLoop LoopOfIntegers() {
   return &Each<OfIntegers<op, T>>;
 }
 
-// T is the type that is summed and multiplied without conversion.
+// T is the type that is added and multiplied without conversion; F is its Format.
 template <ElementOp op, typename T, typename F>
 constexpr AluLoop LoopOfNumbers() {
   if constexpr (op == ElementOp::kSum || op == ElementOp::kProd) return &Each<OfNumbers<op, T>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The counters of one call, and the state that counts each packet once and only if it belongs to the same call.
+// Keeps the counters of one call, and the state by which each packet counts once, and only if its hash is the call's.
 #ifndef COPSE_OFFLOAD_EMU_COUNTER_H_
 #define COPSE_OFFLOAD_EMU_COUNTER_H_
 
@@ -19,8 +19,8 @@ struct Counter {
   SequenceList armed;  // ascending thresholds, equal ones in order of posting
 };
 
-// A CounterBlock serves one call of a port: made when the call first needs it, cleared and reused when it is over.
-// `counters` is per slot, `edges` per port. Thread-compatible.
+// A CounterBlock serves one call of a port, from the call's first use of a counter to its end; it is then cleared and
+// reused. `counters` is per slot, `edges` per port. Thread-compatible.
 class CounterBlock {
  public:
   CounterBlock(uint32_t counters, uint32_t edges);
@@ -36,7 +36,8 @@ class CounterBlock {
   bool Arrived(uint32_t edge, uint32_t index) const { return Has(kArrived, edge, index); }
   bool ArrivedFailed(uint32_t edge, uint32_t index) const { return Has(kFailed, edge, index); }
 
-  // The hash of an edge's packets before ExpectHash, and whether their mismatch was reported.
+  // An EdgeState holds the hash of the packets that an edge received before ExpectHash, and whether a mismatch was
+  // reported.
   struct EdgeState {
     uint16_t hash = 0;
     bool hash_seen = false;
@@ -44,20 +45,20 @@ class CounterBlock {
   };
   EdgeState& edge(uint32_t index) { return edges_[index]; }
 
-  // --- Direct placement: at most one armed sequence per counter has copies whose source may be placed at their
-  // targets on arrival ---
-  // Returns null if there is none.
+  // --- Direct placement of puts (kOptionLand), for at most one armed sequence per counter ---
+  // Returns the counter's sequence, or null if there is none.
   Sequence* Landing(uint32_t index) const;
   // Returns false if the counter has one already.
   bool AddLanding(uint32_t index, Sequence* sequence);
   void RemoveLanding(const Sequence* sequence);
 
+  // Clears the state of a removed edge, whose index another edge may get.
   void ForgetEdge(uint32_t edge);
   // Resets the block to its initial state. Precondition: no sequence is armed.
   void Clear();
 
  private:
-  // Two bits per pair of edge and counter: kArrived, and whether error records arrived.
+  // Two bits per pair of edge and counter: a record has arrived, and it was an error record.
   static constexpr uint64_t kArrived = 1;
   static constexpr uint64_t kFailed = 2;
   uint64_t& WordOf(uint64_t pair) { return arrivals_[pair / 32]; }
@@ -71,7 +72,8 @@ class CounterBlock {
   std::vector<Counter> counters_;
   std::vector<EdgeState> edges_;
   std::vector<uint64_t> arrivals_;
-  // At most one per segment, so a flat list: one list per counter would cost idle teams more.
+  // By counter. There are few (at most one per segment), so a search is fast; a pointer in each counter would cost
+  // idle teams memory.
   std::vector<std::pair<uint32_t, Sequence*>> landings_;
 };
 

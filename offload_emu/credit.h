@@ -20,9 +20,10 @@ inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
   return reference + static_cast<uint64_t>(int64_t{distance});
 }
 
-// Credit is the number of calls that a side has finished, all of them from the first on; it allows its neighbor to
-// send for `slots` more calls. It returns with every record of the edge, and in a record of its own when half the
-// window is unreported and data came in since, or when the neighbor has asked. Thread-compatible.
+// A Credit keeps the credit of both directions of one edge: the number of calls that a side has finished, all of them
+// from the first on, which allows its neighbor to send for `slots` more calls. Each record of the edge reports it; a
+// record of its own does so when half the window is unreported and data came in since, or when the neighbor has asked.
+// Thread-compatible.
 class Credit {
  public:
   explicit Credit(uint32_t slots) : slots_(slots) {}
@@ -38,11 +39,12 @@ class Credit {
     return true;
   }
   bool ask_due() const { return ask_due_; }
+  // Returns the lowest call that stalls, modulo 2^16, for the request that is sent now. Precondition: ask_due().
   uint16_t TakeAsk() {
     ask_due_ = false;
     return static_cast<uint16_t>(ask_call_);
   }
-  // Takes the peer's report; `own_finished` resolves its 16 bits. Returns true if credit grew.
+  // Records the credit that the peer reports; `own_finished` resolves its 16 bits. Returns true if it has grown.
   bool Heard(uint16_t credit, uint64_t own_finished) {
     const uint64_t finished = NearestCall(own_finished, credit);
     if (finished <= peer_finished_) return false;
@@ -54,7 +56,7 @@ class Credit {
   // --- As a receiver ---
   void DataArrived() { data_since_report_ = true; }
   // Records that the peer lacks credit for `call`, its lowest waiting one. Requests may repeat and overtake each
-  // other: one that a report has answered is stale, and must not replace one that is still open.
+  // other: a request that a report has answered is stale, and must not replace one that is not answered yet.
   void Asked(uint64_t call) {
     if (call < reported_ + slots_) return;
     asked_call_ = asked_ ? std::min(asked_call_, call) : call;
@@ -67,7 +69,7 @@ class Credit {
   }
   // Returns whether a report would be newer than the last one.
   bool HasGrown(uint64_t finished) const { return finished != reported_; }
-  // Returns the credit for a record's header and counts as a report.
+  // Returns the credit for a record's header, and records that it is reported.
   uint16_t Report(uint64_t finished) {
     if (asked_ && asked_call_ < finished + slots_) asked_ = false;
     reported_ = finished;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors: the operations that a virtual port posts to the engine. A sequence of them waits for one trigger and
-// then runs in order, without the processor that posted it (papers: triggered operations, "descriptor sequence").
+// Defines descriptors, the operations that a virtual port posts to the engine. A sequence of them waits for one trigger
+// and then runs in order, without the processor that posted it (papers: triggered operations, "descriptor sequence").
 #ifndef COPSE_OFFLOAD_EMU_DESCRIPTOR_H_
 #define COPSE_OFFLOAD_EMU_DESCRIPTOR_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::emu {
 
-// A port's number in its engine; the number of a closed port is not reused soon (`generation` differs).
+// A PortId identifies a port of an engine. The index of a closed port is reused with another `generation`.
 struct PortId {
   uint32_t index = 0;
   uint32_t generation = 0;
@@ -26,13 +26,14 @@ inline constexpr CounterIndex kNoCounter = 0xffffffff;
 using RegionIndex = uint32_t;
 inline constexpr RegionIndex kNoRegion = 0xffffffff;
 
-// Bytes [offset, offset + bytes of the descriptor) of a region in the port's table.
+// A MemoryRef refers to the bytes from `offset` on of a region in the port's table; the descriptor or CopyRun has their
+// number.
 struct MemoryRef {
   RegionIndex region = kNoRegion;
   uint64_t offset = 0;
 };
 
-// One entry of a copy list: `bytes` bytes from `source` to `target`.
+// A CopyRun is one entry of a copy list: `bytes` bytes from `source` to `target`.
 struct CopyRun {
   MemoryRef source;
   MemoryRef target;
@@ -41,27 +42,28 @@ struct CopyRun {
 
 enum class OpCode : uint8_t {
   kSend,      // MP packet (bytes <= kMpPayloadBytes) from `source` to the edge `edge`
-  kPut,       // `source` to (remote_region, remote_offset) behind the edge
-  kGet,       // (remote_region, remote_offset) behind the edge to `target`
+  kPut,       // `source` to (remote_region, remote_offset) at the peer
+  kGet,       // (remote_region, remote_offset) at the peer to `target`
   kReduce,    // target = operands[0] op operands[1] ...; up to kAluOperandsMax, combined in this
               // order
   kCopy,      // source to target
   kCount,     // adds 1 to `counter`
-  kEvent,     // puts (value, status of the sequence's trigger) into the port's EQ
-  kCopyList,  // `bytes` runs of `runs`, in order
+  kEvent,     // calls PortSink::OnEvent with `value` and whether the sequence has failed
+  kCopyList,  // copies the first `bytes` entries of `runs`, in order
 };
 
 enum DescriptorOptions : uint8_t {
   kOptionTrigger = 1,       // kSend, kPut: the record counts at the receiver
-  kOptionEventOnError = 2,  // kEvent: only if the trigger saw a failure
-  // kCopy, kCopyList: direct placement. All of the source comes in one put of `edge` to its eager buffer, which
-  // counts on `remote_counter` of this slot, and nothing else reads it. If the put arrives while the sequence is
-  // armed, it goes straight to the target (never into the eager buffer), and the copy counts as done. One sequence
-  // names one counter.
+  kOptionEventOnError = 2,  // kEvent: only if the sequence has failed
+  // kCopy, kCopyList: direct placement. The poster promises that the whole source comes in one put of `edge` to its
+  // eager buffer, which counts on `remote_counter` of this slot, and that only this copy reads it. If the put arrives
+  // after ExpectHash while the sequence is armed, it is written directly to the target and not to the eager buffer, and
+  // the copy is done. All such descriptors of a sequence name the same counter.
   kOptionLand = 4,
 };
 
-// One operation. OpCode above gives the meaning of the fields; an op ignores fields that it does not use.
+// A Descriptor is one operation. OpCode above gives the meaning of the fields; an op ignores fields that it does not
+// use.
 struct Descriptor {
   OpCode op = OpCode::kCount;
   uint8_t options = 0;
@@ -72,24 +74,25 @@ struct Descriptor {
   MemoryRef source;
   MemoryRef target;
   std::array<MemoryRef, kAluOperandsMax> operands;
-  uint32_t edge = 0;            // kSend, kPut, kGet: index in the port's table of outgoing edges
+  uint32_t edge = 0;            // kSend, kPut, kGet, kOptionLand: index of the port's edge
   uint32_t remote_counter = 0;  // kSend, kPut: counter within the slot at the receiver; kOptionLand: here
   uint32_t remote_region = kCellOfEdge;
   uint64_t remote_offset = 0;
-  uint16_t sequence = 0;  // kSend, kPut: goes into the packet's header
+  uint16_t sequence = 0;  // kSend, kPut, kGet: the call's number modulo 2^16, for the header
   uint16_t hash = 0;
-  // Incremented when the operation is done (failure half if it failed or its trigger had failed); kNoCounter: none.
+  // Incremented when the operation is done (a get: when its reply has arrived), in its failure half if the sequence
+  // has failed; kNoCounter: none.
   CounterIndex counter = kNoCounter;
   union {
-    uint64_t value = 0;  // kEvent: chosen by the poster
+    uint64_t value = 0;  // kEvent: passed to OnEvent
     // kCopyList: the poster's memory, which must stay unchanged until the sequence has run or its call is over.
     const CopyRun* runs;
   };
 };
 
-// The condition on which a sequence may run: success + failure of `counter` reaches `threshold`; kNoCounter: at once.
-// Sequences with the same counter and threshold run in the order in which they were posted. Among ready ones, higher
-// priority runs first.
+// A Trigger is the condition on which a sequence becomes ready: success + failure of `counter` reaches `threshold`;
+// kNoCounter: at once. Sequences with equal counter and threshold become ready in the order in which they were posted.
+// Among the ready sequences of a job, those of higher priority run first.
 struct Trigger {
   CounterIndex counter = kNoCounter;
   uint64_t threshold = 0;

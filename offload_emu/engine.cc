@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of the engine's owner: ports, edges, sequences, calls, Progress.
+// Implements the engine's calls for its owner: ports, edges, calls, Progress.
 #include "offload_emu/engine.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr uint32_t kSlotsMax = 4096;
 constexpr uint32_t kCountersPerSlotMax = 65536;
 constexpr uint32_t kRegionsMax = 1u << 20;
 constexpr uint32_t kEdgesMax = 4096;
-constexpr uint32_t kQueueEntriesMax = 65536;  // of an MPQ, of an EQ
+constexpr uint32_t kQueueEntriesMax = 65536;  // limit of an MPQ, and of an EQ
 
 }  // namespace
 
@@ -194,7 +194,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   slot.hash_expected = true;
   slot.hash = hash;
   if (slot.block == nullptr) return absl::OkStatus();
-  // Packets that arrived earlier: counts those of this call, then reports the others.
+  // Counts the packets that arrived earlier with this hash, then reports those with another.
   CounterBlock& block = *slot.block;
   const uint32_t counters = port->options().counters_per_slot;
   for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
@@ -206,7 +206,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
     }
   }
   for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
-    // The sink may have finished the call, or closed the port, in the callback.
+    // An OnMismatch before may have finished the call.
     if (port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
     CounterBlock::EdgeState& state = block.edge(edge);
     if (!state.hash_seen || state.hash == hash || state.mismatch_reported) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's implementation. engine.cc: ports, edges and calls; engine_post.cc: checks of posted sequences;
+// Defines the engine's implementation. engine.cc: ports, edges and calls; engine_post.cc: checks of posted sequences;
 // engine_receive.cc: incoming records; engine_run.cc: execution; engine_send.cc: outgoing records.
 #ifndef COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 #define COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
@@ -31,7 +31,7 @@ namespace copse::emu {
 absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
 absl::Status NoSuchPort(PortId id);
 
-// Another daemon, kept while an edge leads to it or something waits to be sent to it.
+// A Peer is another daemon, kept while an edge leads to it or a frame waits to be sent to it.
 struct Peer {
   Peer(Incarnation self, Incarnation incarnation, BufferPool* pool)
       : incarnation(incarnation), outbox(self, incarnation, pool) {}
@@ -41,7 +41,7 @@ struct Peer {
   std::vector<Edge*> edges;  // in order of creation
   std::vector<Edge*> due;    // edges with credit, an ask or answers to send
   bool dirty = false;        // on the engine's list of peers to flush
-  bool lost = false;         // its loss was reported, and no frame of it came since
+  bool lost = false;         // its loss was reported, and no frame has come from it or gone to it since
 };
 
 class Engine::Impl final : public TransportSink {
@@ -111,8 +111,8 @@ class Engine::Impl final : public TransportSink {
   void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
   void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
   bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
-  // Places the payload where the sequence's copy would take it, and completes that copy. Returns false, without
-  // effect, if it does not fit.
+  // Writes the payload to the target of the sequence's copy, and marks that copy as done. Returns false if the payload
+  // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.
   bool LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
 
   // engine_run.cc
@@ -121,9 +121,9 @@ class Engine::Impl final : public TransportSink {
   bool RunReady(uint64_t* budget_bytes);
   uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
   void FreeSequence(Sequence* sequence);
+  // kLost: a transfer's memory was lost, and nothing was sent.
   enum class StepOutcome { kDone, kFailed, kInterrupted, kWaits, kLost };
-  // kLost: the descriptor's memory was lost. Its result is discarded, and was not sent.
-  // Whether the descriptor's range of a bound region lies in lost memory.
+  // Returns whether any range of a bound region that the descriptor accesses lies in lost memory.
   static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
   StepOutcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
                             uint64_t* used_bytes);
@@ -142,8 +142,8 @@ class Engine::Impl final : public TransportSink {
   void WakeWaiting(Edge* edge);
   Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
   uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
-  // Hands a long record to the transport at once, from its payload's place. Returns false if it has to go by the
-  // outbox.
+  // Sends a long record without the outbox, which saves a copy of its payload. Returns false if it was not sent, and
+  // has to go through the outbox.
   bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
   void SendDue(Peer* peer);
   void SendDue(Edge* edge);
@@ -151,8 +151,8 @@ class Engine::Impl final : public TransportSink {
   void Flush();
   void ReportLost();
 
-  // Adds a record to the trace, if there is one: completes `record` with the port's team, and with the call's number
-  // there if the port has calls.
+  // Adds `record` to the trace, if there is one, with the port's team and, if the port has calls, the team's number of
+  // `call`, which counts from the port's first.
   void Trace(const Port& port, uint64_t call, TraceRecord record) {
     if (trace_ == nullptr) return;
     record.team = port.trace_team;
@@ -176,16 +176,16 @@ class Engine::Impl final : public TransportSink {
   ReadyQueue ready_;
   LabelTable labels_;
   std::vector<PortEntry> ports_;
-  std::list<uint32_t> free_ports_;  // longest closed first; empty in an idle engine
+  std::list<uint32_t> free_ports_;  // indices of closed ports, longest closed first
   uint32_t ports_open_ = 0;
   uint64_t next_owner_ = 1;
   absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
   std::vector<Peer*> dirty_;                                       // peers to flush, in order
-  std::vector<Peer*> flushing_;                                    // Flush's scratch list, kept for its memory
-  std::vector<std::pair<Incarnation, absl::Status>> lost_;         // noticed by Flush, not yet reported
+  std::vector<Peer*> flushing_;                                    // Flush's scratch list, kept for its capacity
+  std::vector<std::pair<Incarnation, absl::Status>> lost_;         // losses found by Flush, not yet reported
   std::vector<Incarnation> idle_peers_;                            // candidates for removal
   std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
-  std::vector<Mismatch> mismatches_;                               // noticed in the network, not yet reported
+  std::vector<Mismatch> mismatches_;                               // found in TakeFrame, not yet reported
   bool in_progress_ = false;
   bool is_in_network_ = false;  // in TakeFrame
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's entry for sequences: they are checked here, once, when posted, and dropped here.
+// Checks descriptor sequences, once, when they are posted, and drops them when their call ends.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -88,8 +88,8 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
   return absl::InvalidArgumentError(absl::StrCat("op ", static_cast<int>(descriptor.op), " is unknown"));
 }
 
-// Returns the slot of the call that a sequence belongs to, and is dropped with: its trigger's, else its first
-// packet's, else its first counter's.
+// Returns the slot of the call that a sequence belongs to, and with which it is dropped: its trigger's, else its first
+// transfer's, else its first counter's, else the slot for sequences without a call.
 uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
                               absl::Span<const Descriptor> descriptors) const {
   if (!port.has_calls()) return port.options().slots;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's receiving side. Nothing in a frame is trusted: records that do not fit are dropped and counted.
+// Handles incoming frames. Nothing in them is trusted: records that are not valid are dropped and counted.
 #include <cstring>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace copse::emu {
 namespace {
 
-// Bytes of payload that follow the record in the frame.
+// Returns the bytes of payload that follow the record in the frame, without padding.
 uint32_t PayloadBytes(const Record& record) {
   return static_cast<RecordKind>(record.kind) == RecordKind::kGet ? 0 : record.bytes;
 }
@@ -33,7 +33,7 @@ bool WellFormed(const Record& record) {
   return false;
 }
 
-// Whether `bytes` consist of exactly `count` well-formed records, so that a frame is taken whole or not at all.
+// Returns whether `bytes` are exactly `count` well-formed records, so that a frame is handled whole or not at all.
 bool WellFormed(absl::Span<const uint8_t> bytes, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     Record record;
@@ -88,7 +88,8 @@ void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
   }
 }
 
-// Records only queue work and make no callback (OnMismatch is deferred). Control messages make callbacks.
+// Takes data frames only: their records queue work and make no callback that may call the engine (OnMismatch is
+// deferred), while control messages make such callbacks.
 bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
   FrameHeader header;
   if (frame.size() < sizeof(header)) return false;
@@ -190,7 +191,7 @@ void Engine::Impl::OnReply(Edge* edge, const Record& record, const uint8_t* payl
   if (counter != kNoCounter) AddCount(port, counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
-// Handles a record at a port without calls: packets go to its queue, puts to bound regions, and each with
+// Handles a record at a port without calls: packets go to its MPQ, puts to bound regions, and each record with
 // kRecordTrigger counts.
 void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
@@ -216,7 +217,8 @@ void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t*
   if (trigger) AddCount(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
-// Writes the payload to the record's place. Returns false, and counts it, if that is out of bounds.
+// Writes the payload to the record's place. Returns false, and counts the record as malformed, if that is out of
+// bounds.
 bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
   if (record.bytes == 0) return true;
   Port* port = edge->port;
@@ -224,7 +226,7 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
   if (static_cast<RecordKind>(record.kind) == RecordKind::kPacket || record.region == kCellOfEdge) {
     place.region = port->CellRegion(edge->index, slot);
   } else if (record.region >= port->options().regions) {
-    place.region = kNoRegion;  // another edge's eager buffer, or scratch
+    place.region = kNoRegion;  // a peer may not write to other edges' eager buffers or to scratch
   }
   uint8_t* target = port->Resolve(place, record.bytes, /*write=*/true);
   if (target == nullptr) {
@@ -309,14 +311,14 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
     return;  // the sink may have closed the port
   }
   if (!expected && state.hash_seen && state.hash != record.header.hash) {
-    ++stats_.dropped_mismatch;  // the edge contradicts itself; its first packet decides
+    ++stats_.dropped_mismatch;  // the edge's packets disagree; the first one is kept
     return;
   }
   if (trigger && block.Arrived(edge->index, record.counter)) {
     ++stats_.dropped_duplicate;
     return;
   }
-  // Eager buffers are the edge's own, but regions that the owner bound are written only by calls that it knows.
+  // An eager buffer serves this edge only, but regions that the owner bound are written only after ExpectHash.
   const bool to_region =
       static_cast<RecordKind>(record.kind) == RecordKind::kPut && record.region != kCellOfEdge && record.bytes > 0;
   if (!expected && to_region) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's running side: counters fire sequences, sequences execute their descriptors.
+// Runs the engine: counters fire sequences, and sequences execute their descriptors.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace copse::emu {
 namespace {
 
-// The cost of a descriptor beside its bytes, so that a turn of packets and events ends as well.
+// Added to the bytes of each descriptor, so that a job that only has events and empty packets uses up its quantum, too.
 constexpr uint64_t kDescriptorCostBytes = 64;
 
 // Copies and reductions of at least this many bytes take long enough, some 100 ns, for the trace to read the clock
@@ -74,7 +74,7 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     const Descriptor& descriptor = sequence->descriptors()[sequence->current];
     const CounterIndex counter = descriptor.counter;
     const StepOutcome outcome = RunDescriptor(sequence, descriptor, allowance_bytes - used, &used);
-    if (sequence->dropped) break;  // dropped by the sink that an event called
+    if (sequence->dropped) break;  // the sink has ended the call in OnEvent
     if (outcome == StepOutcome::kWaits) return used;
     // The check follows the access, as the fault may have come with it. A transfer checks before anything is sent.
     if (outcome == StepOutcome::kLost || (AnyMemoryLost() && UsesLostMemory(port, descriptor))) {
@@ -85,7 +85,7 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     used += kDescriptorCostBytes;
     ++stats_.descriptors_run;
     if (outcome == StepOutcome::kFailed) sequence->failed = true;
-    // A get counts when its answer has arrived.
+    // A get counts when its reply has arrived.
     const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == StepOutcome::kDone;
     ++sequence->current;
     sequence->done_bytes = 0;
@@ -109,7 +109,8 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
 
 bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   const auto is_lost = [&](const MemoryRef& ref, uint64_t bytes) {
-    if (ref.region >= port->options().regions || bytes == 0) return false;  // eager buffers and scratch are ours
+    if (ref.region >= port->options().regions || bytes == 0)
+      return false;  // eager buffers and scratch are the engine's own memory
     const uint8_t* const at = port->Resolve(ref, bytes, /*write=*/false);
     return at != nullptr && IsMemoryLost(at, bytes);
   };
@@ -238,7 +239,7 @@ Engine::Impl::StepOutcome Engine::Impl::RunReduce(Sequence* sequence, const Desc
                                                   uint64_t allowance_bytes, uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
-  // Two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
+  // There are two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
   std::array<const uint8_t*, kAluOperandsMax> operands;
   uint8_t* target = nullptr;
   for (int round = 0; round < 2; ++round) {
@@ -298,7 +299,7 @@ Engine::Impl::StepOutcome Engine::Impl::RunCopy(Sequence* sequence, const Descri
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
-// Progress is counted in runs: each is copied in one step.
+// Each run is copied in one step, so done_bytes counts runs.
 Engine::Impl::StepOutcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
                                                     uint64_t allowance_bytes, uint64_t* used_bytes) {
   constexpr uint64_t kRunCostBytes = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's sending side: peers, credit, and the outboxes.
+// Sends records and control messages, and keeps the peers with their outboxes.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ void Engine::Impl::MarkDue(Edge* edge) {
   MarkDirty(edge->peer);
 }
 
-// Whether the record of `descriptor` may be sent now. Asks the peer for credit if that is missing.
+// Returns whether the record of `descriptor` may be sent now. Asks the peer for credit if that is missing.
 bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
   if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
@@ -47,7 +47,7 @@ bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
   return false;
 }
 
-// Retries the sends that wait for the edge, in order.
+// Makes the sequences that wait for the edge ready again, in order.
 void Engine::Impl::WakeWaiting(Edge* edge) {
   while (Sequence* sequence = edge->waiting.front()) {
     edge->waiting.Remove(sequence);
@@ -74,7 +74,7 @@ uint8_t* Engine::Impl::AppendRecord(Edge* edge, const Record& record, uint32_t p
 bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
   Peer* peer = edge->peer;
   const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
-  // Waiting records are older. A frame has to end at a padded record.
+  // Records in the outbox are older and go first. A record whose payload needs padding also goes there.
   if (bytes + sizeof(FrameHeader) <= Outbox::kBatchBytesMax || record.bytes != PaddedBytes(record.bytes) ||
       !peer->outbox.empty()) {
     return false;
@@ -87,7 +87,7 @@ bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* p
   const absl::Status status =
       transport_->Send(peer->incarnation, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&head), sizeof(head)),
                        absl::MakeConstSpan(payload, record.bytes));
-  // Flush tries again, and reports a lost peer.
+  // The caller puts the record into the outbox; Flush tries again, and reports a lost peer.
   if (!status.ok()) return false;
   peer->lost = false;
   ++stats_.frames_sent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of incoming edges: issued here, carried by the neighbor's packets.
+// Issues the labels of incoming edges, which the neighbors' packets carry.
 #ifndef COPSE_OFFLOAD_EMU_LABEL_TABLE_H_
 #define COPSE_OFFLOAD_EMU_LABEL_TABLE_H_
 

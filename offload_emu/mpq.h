@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mini-packet queue of a port: received packets in order of arrival.
+// The mini-packet queue of a port holds received packets in order of arrival.
 #ifndef COPSE_OFFLOAD_EMU_MPQ_H_
 #define COPSE_OFFLOAD_EMU_MPQ_H_
 
@@ -11,8 +11,8 @@
 
 namespace copse::emu {
 
-// A MiniPacketQueue holds up to `entries` packets; one that arrives when it is full is refused, like in the Tianhe
-// NIC. It allocates memory at its first packet. Thread-compatible.
+// A MiniPacketQueue holds up to `entries` packets; one that arrives when it is full is refused, as by the Tianhe
+// NIC. Its memory is allocated at its first packet. Thread-compatible.
 class MiniPacketQueue {
  public:
   explicit MiniPacketQueue(uint32_t entries) : entries_(entries) {}

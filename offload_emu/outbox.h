@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Outgoing records and control messages of one peer, batched into frames.
+// Batches outgoing records and control messages for one peer into frames.
 #ifndef COPSE_OFFLOAD_EMU_OUTBOX_H_
 #define COPSE_OFFLOAD_EMU_OUTBOX_H_
 
@@ -18,13 +18,15 @@ namespace copse::emu {
 
 FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from, Incarnation to);
 
-// An Outbox gathers records until Flush and keeps frames that the transport did not take. `*pool` must outlive it.
-// Frames take memory only while they exist. Thread-compatible.
+// An Outbox gathers records until Flush, and keeps frames that the transport does not take yet. `*pool` must outlive
+// it. An empty outbox holds no buffers. Thread-compatible.
 class Outbox {
  public:
-  // Frames kept while the transport takes none; senders wait beyond that. A few more may be made for credit.
+  // Limit of frames, without control frames that have a place of their own, at which senders wait. Records of credit
+  // may exceed it.
   static constexpr size_t kFramesMax = 16;
-  // Control messages kept beside them. Messages that must not be lost exist once per kind and team at a time.
+  // Limit of control frames with a place of their own (kAhead, kBehind). Those that must not be lost exist once per
+  // kind and team at a time.
   static constexpr size_t kControlsMax = 4096;
 
   Outbox(Incarnation self, Incarnation peer, BufferPool* pool) : self_(self), peer_(peer), pool_(pool) {}
@@ -45,15 +47,16 @@ class Outbox {
   uint8_t* Append(const Record& record, uint32_t payload_bytes);
   // Removes the record that was appended last, with `payload_bytes` of payload.
   void Retract(uint32_t payload_bytes);
-  // Returns false if there is no room. A message that waits in that place already is not kept twice.
+  // Adds a control frame of at most kControlBytesMax. Returns false if there is no room. With kAhead and kBehind, a
+  // message equal to one that waits in that place already is not added, and the result is true.
   bool AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
 
   struct SentFrames {
     uint64_t frames = 0;
     uint64_t bytes = 0;
   };
-  // Sends the frames that the transport takes. Returns OK, also if frames are left because it is exhausted;
-  // UNAVAILABLE: all were dropped.
+  // Sends frames in order until the transport is exhausted, and adds them to `*sent`. Returns OK, also if frames are
+  // left. After another error of the transport, which is returned, all frames are dropped.
   absl::Status Flush(Transport* transport, SentFrames* sent);
   void Clear();
 
@@ -63,15 +66,15 @@ class Outbox {
     uint32_t bytes = 0;  // header included
     uint16_t count = 0;
     FrameKind kind = FrameKind::kData;
-    ControlPlace place = ControlPlace::kAsData;  // data frames, too
+    ControlPlace place = ControlPlace::kAsData;  // kAsData for data frames
   };
   Frame& FrameFor(uint32_t bytes);
 
   const Incarnation self_;
   const Incarnation peer_;
   BufferPool* const pool_;
-  std::vector<Frame> frames_;  // in sending order; the last may still grow
-  size_t controls_ = 0;        // control frames with a place of their own
+  std::vector<Frame> frames_;  // in order of sending; records may be added to the last one
+  size_t controls_ = 0;        // frames whose place is not kAsData
 };
 
 }  // namespace copse::emu

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wire format between two engines: frames, and the records of mini-packets and puts that they
-// carry. docs/reference/packets.md draws the bytes. Everything is little-endian and naturally
-// aligned.
+// Defines the wire format between two engines: frames, and the records that they carry. docs/reference/packets.md draws
+// the bytes. All fields are little-endian and naturally aligned.
 #ifndef COPSE_OFFLOAD_EMU_PACKET_H_
 #define COPSE_OFFLOAD_EMU_PACKET_H_
 
@@ -15,19 +14,19 @@ namespace copse::emu {
 inline constexpr uint32_t kMpPacketBytes = 128;
 inline constexpr uint32_t kMpPayloadBytes = 120;
 
-// The longest frame; a longer message travels as segments of at most this, less the headers.
+// Length of the longest frame, in bytes. A longer message is sent as segments, each of which fits into a frame.
 inline constexpr uint32_t kFrameBytesMax = 64 * 1024;
 
-// A label names an incoming edge. The receiver issued it when it accepted a plan, and only the receiver interprets
+// A Label identifies an incoming edge. The receiver issued it when it added the edge, and only the receiver interprets
 // it.
 enum class Label : uint32_t {};
 inline constexpr Label kNoLabel{0};
 
-// The 8 bytes of header of an MP packet.
+// An MpHeader is the 8 bytes of header of an MP packet.
 struct MpHeader {
   uint32_t label;     // Label, issued by the receiver: implies team, epoch and edge
   uint16_t sequence;  // the call's number, modulo 2^16
-  uint16_t hash;      // of (collective, operation, basic type, element count)
+  uint16_t hash;      // hash of the call's arguments (collective, operation, type, count)
 };
 static_assert(sizeof(MpHeader) == 8);
 
@@ -42,13 +41,13 @@ enum class FrameKind : uint8_t {
   kControl = 2,  // one message between the two daemons, opaque to the engine
 };
 
-// The header of every frame, which UCX carries as one active message.
+// A FrameHeader begins every frame. UCX carries a frame as one active message.
 struct FrameHeader {
   uint8_t version;                   // kPacketVersion
   uint8_t kind;                      // FrameKind
   uint16_t count;                    // records in a data frame; the control message's type in a control frame
   uint32_t bytes;                    // length after this header
-  uint64_t source_incarnation;       // the sender; a daemon that was declared dead is fenced by it
+  uint64_t source_incarnation;       // the sender; a label's records from another daemon are dropped
   uint64_t destination_incarnation;  // the receiver; a restarted daemon drops frames for its predecessor
   uint64_t mac;                      // reserved for message authentication; zero
 };
@@ -63,12 +62,12 @@ enum class RecordKind : uint8_t {
 };
 
 enum RecordFlags : uint8_t {
-  kRecordTrigger = 1,  // counts on the receiver's counter; others only deliver payload
+  kRecordTrigger = 1,  // increments the receiver's counter; other records only deliver payload
   kRecordError = 2,    // counts a failure: the payload could not be computed
   kRecordReply = 4,    // kPut: answers a kGet; `region` repeats its reply_region
 };
 
-// One record of a data frame, 40 bytes. Neither a kGet nor an error record has a payload.
+// A Record, 40 bytes, precedes its payload in a data frame. Neither a kGet nor an error record has a payload.
 struct Record {
   MpHeader header;
   uint8_t kind;           // RecordKind
@@ -79,7 +78,7 @@ struct Record {
   uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge: the eager buffer of the label's edge
   uint64_t offset;        // bytes into the region or eager buffer; kPacket always goes to the eager buffer
   uint32_t reply_label;   // kGet: the label of the edge at the requesting side
-  uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the other side
+  uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the peer
 };
 static_assert(sizeof(Record) == 40);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers in powers of two: eager buffers, scratch regions and frames under construction.
+// Allocates buffers in powers of two: eager buffers, scratch regions and frames under construction.
 #ifndef COPSE_OFFLOAD_EMU_POOL_H_
 #define COPSE_OFFLOAD_EMU_POOL_H_
 
@@ -9,7 +9,7 @@
 
 namespace copse::emu {
 
-// Memory of one BufferPool; its size is a power of two. It must be released to the pool it came from.
+// A PoolBuffer is memory of one BufferPool, to which it must be released; its size is a power of two. Null if empty.
 struct PoolBuffer {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
@@ -18,8 +18,8 @@ struct PoolBuffer {
 // A BufferPool hands out buffers and keeps released ones, up to a bound, for the next Acquire: a warm engine does not
 // allocate. It does not limit memory: ports reserve theirs beforehand.
 //
-// A buffer holds zeros, or the content of an earlier buffer of the same owner: one team's data never shows up in
-// another's. Thread-compatible.
+// A buffer holds zeros, or the content of an earlier buffer of its owner, so one team's data is never visible to
+// another. Buffers of kOverwritten hold anything. Thread-compatible.
 class BufferPool {
  public:
   // The owner of buffers whose user writes every byte that it later reads.
@@ -32,14 +32,14 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool();
 
-  // Returns the size of a buffer for `bytes`. `bytes` <= kBytesMax.
+  // Returns the size of the buffer that Acquire(bytes) returns. `bytes` <= kBytesMax.
   static uint64_t RoundedBytes(uint64_t bytes);
 
-  // `owner`: a number that no other owner uses, or kOverwritten.
+  // Returns a buffer of at least `bytes` <= kBytesMax. `owner`: a number that no other owner uses, or kOverwritten.
   PoolBuffer Acquire(uint64_t bytes, uint64_t owner);
   // Releases the buffer and empties it; releasing an empty one is a no-op.
   void Release(PoolBuffer* buffer, uint64_t owner);
-  // Enlarges the buffer to `bytes`, keeping the content.
+  // Enlarges the buffer to at least `bytes`; the content is kept, but may be at another address.
   void Grow(PoolBuffer* buffer, uint64_t bytes, uint64_t owner);
 
   uint64_t used_bytes() const { return used_bytes_; }
@@ -47,7 +47,7 @@ class BufferPool {
   uint64_t retained_bytes() const { return retained_bytes_; }
 
  private:
-  struct Free;  // lies in the buffer itself
+  struct Free;  // stored in the free buffer itself
   static constexpr int kClassCount = 25;
   static int ClassOf(uint64_t bytes);
 

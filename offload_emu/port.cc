@@ -10,10 +10,10 @@
 namespace copse::emu {
 namespace {
 
-// Bound of the counter blocks kept for the next calls; one block takes a few KB.
+// Limit of the counter blocks kept for the next calls; two are kept in any case. A block takes a few KB.
 constexpr uint64_t kFreeBlockBytesMax = 16 * 1024;
 
-// A get's number is its place and how often the place was used before, so that a late answer finds nothing.
+// A get's number combines its index in gets_ with a count of that index's uses, so that a late reply finds no get.
 constexpr uint32_t kGetPlaceBits = 16;
 constexpr uint32_t kGetGenerationMask = (1u << (32 - kGetPlaceBits)) - 1;
 
@@ -177,7 +177,7 @@ uint64_t Port::CheckInvariants() const {
     }
     for (uint32_t c = 0; slot.block != nullptr && c < slot.block->counter_count(); ++c) {
       const Counter& counter = slot.block->counter(c);
-      uint64_t threshold = counter.success + counter.failure + 1;  // what has been reached has fired
+      uint64_t threshold = counter.success + counter.failure + 1;  // sequences at or below the count have fired
       for (const Sequence* s = counter.armed.front(); s != nullptr; s = s->next) {
         CHECK(s->state == SequenceState::kArmed);
         CHECK_GE(s->threshold, threshold);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A virtual port inside the engine: its table of regions, its edges, and the state of each call's slot.
+// Holds a virtual port's state in the engine: its table of regions, its edges, and each call's slot.
 #ifndef COPSE_OFFLOAD_EMU_PORT_H_
 #define COPSE_OFFLOAD_EMU_PORT_H_
 
@@ -20,7 +20,7 @@ namespace copse::emu {
 
 struct Peer;
 
-// A neighbor's request for bytes of this port, to be answered when the outbox has room.
+// A GetRequest is a neighbor's request for bytes of this port, to be answered when the outbox has room.
 struct GetRequest {
   MpHeader header;
   uint32_t counter = 0;
@@ -31,33 +31,33 @@ struct GetRequest {
   uint32_t reply_region = 0;
 };
 
-// Bound of one edge's unanswered requests; each side respects it, so more is a peer's error.
+// Limit of one edge's unanswered requests. Each side respects it, so more of them are a peer's error.
 inline constexpr uint32_t kGetsPerEdgeMax = 16;
 
-// A slot's memory, allocated on first use.
+// A Cell is an edge's eager buffer in one slot, or a slot's scratch region. It is allocated on first use.
 struct Cell {
   PoolBuffer buffer;
-  uint64_t used = 0;  // accessed up to here
+  uint64_t used = 0;  // bytes from the begin to the end of the farthest access
 };
 
-// One neighbor of a port, both ways.
+// An Edge connects a port with one neighbor, in both directions.
 struct Edge {
   Edge(Port* port, uint32_t index, Peer* peer, uint32_t slots) : port(port), index(index), peer(peer), credit(slots) {}
 
   Port* const port;
   const uint32_t index;
   Peer* const peer;
-  Label local = kNoLabel;   // issued here: the peer's records carry it
-  Label remote = kNoLabel;  // issued by the peer: our records carry it
+  Label local = kNoLabel;   // issued by this engine; the peer's records carry it
+  Label remote = kNoLabel;  // issued by the peer; this engine's records carry it
   Credit credit;
   bool due = false;               // on its peer's list of edges with credit, an ask or answers to send
-  uint32_t gets_outstanding = 0;  // ours
+  uint32_t gets_outstanding = 0;  // sent by this side and not yet answered
   SequenceList waiting;
   std::unique_ptr<Cell[]> cells;  // by slot; null until one is used
   std::vector<GetRequest> requests;
 };
 
-// A request of this port that waits for its answer.
+// A PendingGet is a request of this port that waits for its reply.
 struct PendingGet {
   bool used = false;
   uint32_t generation = 0;
@@ -74,10 +74,11 @@ struct BoundRegion {
   bool writable = false;
 };
 
-// A Port keeps the tables; the engine operates on them. `*pool` must outlive it. Thread-compatible.
+// A Port keeps the tables of one virtual port, on which the engine operates. `*pool` must outlive it.
+// Thread-compatible.
 class Port {
  public:
-  // Bound of the memory of the scratch regions, and of the eager buffers of one edge.
+  // Returns the most bytes that all scratch regions can take, and also the eager buffers of one edge.
   static uint64_t ReservedBytes(const PortOptions& options);
 
   Port(PortId id, uint64_t owner, const PortOptions& options, PortSink* sink, BufferPool* pool);
@@ -88,8 +89,8 @@ class Port {
   PortId id() const { return id_; }
   const PortOptions& options() const { return options_; }
   PortSink* sink() const { return sink_; }
-  // Whether the port has calls, like a team's: window, credit, hashes, each packet counted once. The other kind has
-  // an MPQ.
+  // Returns whether the port has calls, as a team's port has: window, credit, hashes, and each packet counts once.
+  // Ports without calls have an MPQ.
   bool has_calls() const { return has_calls_; }
 
   // --- Memory ---
@@ -99,12 +100,12 @@ class Port {
   RegionIndex ScratchRegion(uint32_t slot) const;
   bool IsCell(RegionIndex region) const { return region >= options_.regions && region < ScratchRegion(0); }
   // Returns the memory of [offset, offset + bytes), allocated if it is an eager buffer or scratch. Null if out of
-  // bounds, unbound or read-only. Valid until another Resolve of the same buffer.
+  // bounds, unbound, or read-only with `write`. Valid until another Resolve of the same buffer, or its release.
   uint8_t* Resolve(const MemoryRef& ref, uint64_t bytes, bool write);
 
   // --- Edges ---
   Edge* edge(uint32_t index) const { return index < edges_.size() ? edges_[index].get() : nullptr; }
-  uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }  // with gaps
+  uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }  // removed edges included
   uint32_t FreeEdge() const;  // lowest free index; options().edges if there is none
   Edge* AddEdge(uint32_t index, Peer* peer);
   void RemoveEdge(uint32_t index);
@@ -127,25 +128,26 @@ class Port {
     bool hash_expected = false;
     bool finished = false;  // finished out of order: not in the prefix yet
   };
-  // `index` == options().slots: the slot of objects that belong to no call.
+  // Slot options().slots has the sequences that belong to no call.
   CallSlot& slot(uint32_t index) { return slots_[index]; }
-  // Returns the call of the window that lives in `slot`.
+  // Returns the call of the window to which `slot` belongs.
   uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
+  // Returns the slot's counters, which are made if it has none yet.
   CounterBlock& Block(uint32_t slot);
   uint32_t counter_count() const { return options_.slots * options_.counters_per_slot; }
   Counter& counter(CounterIndex index) {
     return Block(index / options_.counters_per_slot).counter(index % options_.counters_per_slot);
   }
 
-  // Cleans the slot: eager buffers, scratch, counters, hash. Precondition: its sequences were dropped.
+  // Releases the slot's eager buffers, scratch, counters and hash. Precondition: its sequences were dropped.
   void ReleaseSlot(uint32_t slot);
-  // Marks call `call` of the window as over. Returns true if the prefix grew.
+  // Releases the slot of `call`, which is in the window, and marks the call as over. Returns true if the prefix grew.
   bool Finish(uint64_t call);
 
   // --- Gets ---
   // Assigns a number to a request. Precondition: fewer than kGetsPerEdgeMax of the edge are pending.
   uint32_t AddGet(const PendingGet& get);
-  // Returns null if the answer comes too late or was never asked for.
+  // Returns the pending request with this number, or null if there is none.
   PendingGet* FindGet(uint32_t number);
   void RemoveGet(PendingGet* get);
   PendingGet* FirstGetOf(uint32_t edge);  // null if there is none
@@ -169,17 +171,17 @@ class Port {
   void ReleaseCell(Cell* cell);
 
   const PortId id_;
-  const uint64_t owner_;  // owner of its buffers in the pool
+  const uint64_t owner_;  // identifies the port's buffers in the pool
   const PortOptions options_;
   PortSink* const sink_;
   BufferPool* const pool_;
   const bool has_calls_;
   std::vector<BoundRegion> regions_;
   std::vector<std::unique_ptr<Edge>> edges_;
-  std::vector<CallSlot> slots_;  // plus one for objects that belong to no call
+  std::vector<CallSlot> slots_;  // plus one for sequences that belong to no call
   std::vector<std::unique_ptr<CounterBlock>> free_blocks_;
   uint64_t finished_ = 0;
-  uint64_t cell_hint_ = 0;  // bytes of the latest call's eager buffers; the next one's start with it
+  uint64_t cell_hint_ = 0;  // bytes used of the buffer released last; new ones begin with this size
   std::vector<PendingGet> gets_;
   MiniPacketQueue mpq_;
 };

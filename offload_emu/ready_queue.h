@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences whose trigger has fired: round-robin by job, by priority within a job.
+// Schedules sequences that are ready to run: round-robin by job, by priority within a job.
 #ifndef COPSE_OFFLOAD_EMU_READY_QUEUE_H_
 #define COPSE_OFFLOAD_EMU_READY_QUEUE_H_
 
@@ -11,7 +11,7 @@
 
 namespace copse::emu {
 
-// The ready sequences of one job, and how much of its turn the job has used.
+// A ReadyJob holds the ready sequences of one job, and how much of its quantum the job has used.
 struct ReadyJob {
   uint32_t job = 0;
   uint32_t ports = 0;
@@ -29,6 +29,7 @@ class ReadyQueue {
 
   // Adds a port to its job's entry; a job exists while it has ports.
   ReadyJob* AddPort(uint32_t job);
+  // Removes a port. The job's last port must leave no ready sequences.
   void RemovePort(ReadyJob* job);
 
   // Inserts the sequence behind those of equal priority, or, if it was interrupted, before them.
@@ -36,7 +37,7 @@ class ReadyQueue {
   void PushInterrupted(ReadyJob* job, Sequence* sequence);
   void Remove(ReadyJob* job, Sequence* sequence);
 
-  // Returns the job whose turn it is; its list is not empty. Null if the queue is empty.
+  // Returns the job that runs now, whose list is not empty, or null if the queue is empty.
   ReadyJob* Turn();
   uint64_t LeftOfTurn(const ReadyJob& job) const { return quantum_bytes_ - job.used_bytes; }
   // Charges the job; ends its turn when the quantum is used up.
@@ -48,7 +49,7 @@ class ReadyQueue {
 
   const uint64_t quantum_bytes_;
   std::map<uint32_t, ReadyJob> jobs_;
-  ReadyJob* head_ = nullptr;  // ring of jobs with ready sequences
+  ReadyJob* head_ = nullptr;  // list of jobs, in order; Turn removes those without ready sequences
   ReadyJob* tail_ = nullptr;
 };
 

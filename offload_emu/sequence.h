@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptor sequences inside the engine, with their states: armed, ready, waiting or running.
+// Holds posted descriptor sequences, with their states, in the engine.
 #ifndef COPSE_OFFLOAD_EMU_SEQUENCE_H_
 #define COPSE_OFFLOAD_EMU_SEQUENCE_H_
 
@@ -19,13 +19,13 @@ inline constexpr uint32_t kSequenceDescriptorsMax = 64;
 enum class SequenceState : uint8_t {
   kArmed,    // on its counter's list
   kReady,    // on its job's list
-  kWaiting,  // on an edge's list, for a label, credit, or room in the outbox
+  kWaiting,  // on an edge's list, for a label, credit, room in the outbox or (gets) a reply
   kRunning,  // on no list
-  kParked,   // on no list: it needs memory that is lost, so its owner has to end its call
+  kParked,   // on no list: it accesses lost memory, so the port's owner has to end the call
 };
 
-// One posted sequence; its descriptors follow it in memory. It is on the list of its state and on that of its call's
-// slot.
+// A Sequence is one posted sequence; its descriptors follow it in memory. It is on the list of its state and on that of
+// its call's slot.
 struct Sequence {
   Sequence* previous = nullptr;
   Sequence* next = nullptr;
@@ -34,24 +34,24 @@ struct Sequence {
   Port* port = nullptr;
   uint64_t threshold = 0;
   CounterIndex counter = kNoCounter;
-  uint32_t slot = 0;        // Port::slot_count(): belongs to no call
-  uint32_t done_bytes = 0;  // progress in the current descriptor
-  uint32_t wait_edge = 0;   // kWaiting: edge that it waits for
+  uint32_t slot = 0;        // PortOptions::slots: belongs to no call
+  uint32_t done_bytes = 0;  // progress in the current descriptor (kCopyList: runs)
+  uint32_t wait_edge = 0;   // kWaiting: the edge on whose list it is
   uint8_t priority = 0;
   uint8_t count = 0;
   uint8_t current = 0;
-  uint8_t events = 0;  // kEvent descriptors among them
+  uint8_t events = 0;  // number of kEvent descriptors
   uint8_t size_class = 0;
   SequenceState state = SequenceState::kArmed;
   bool failed : 1 = false;
-  bool lands : 1 = false;    // kArmed: its block has it for direct placement on some counter
+  bool lands : 1 = false;    // kArmed: registered for direct placement in its CounterBlock
   bool dropped : 1 = false;  // kRunning: freed when its descriptor returns
 
   Descriptor* descriptors() { return reinterpret_cast<Descriptor*>(this + 1); }
 };
 static_assert(sizeof(Sequence) % alignof(Descriptor) == 0);
 
-// A list through `previous` and `next`.
+// A SequenceList links sequences by `previous` and `next`; it does not own them.
 class SequenceList {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -67,7 +67,7 @@ class SequenceList {
   Sequence* tail_ = nullptr;
 };
 
-// A set through `slot_previous` and `slot_next`, in order of posting.
+// A SlotList links a slot's sequences by `slot_previous` and `slot_next`, in order of posting.
 class SlotList {
  public:
   Sequence* front() const { return head_; }
@@ -89,7 +89,7 @@ class SequencePool {
   SequencePool& operator=(const SequencePool&) = delete;
   ~SequencePool();
 
-  // `descriptors`: 1 to kSequenceDescriptorsMax, which are copied.
+  // Returns a new sequence with a copy of `descriptors`, 1 to kSequenceDescriptorsMax.
   Sequence* New(absl::Span<const Descriptor> descriptors);
   void Free(Sequence* sequence);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recent events as records of 32 bytes in a ring: always on, read to find out where the time went.
+// Records recent events in a ring, 32 bytes each, cheaply enough to be always on, to show where time is spent.
 // docs/reference/instruments.md has the meaning of each kind's fields.
 #ifndef COPSE_OFFLOAD_EMU_TRACE_RING_H_
 #define COPSE_OFFLOAD_EMU_TRACE_RING_H_
@@ -22,10 +22,10 @@ namespace copse::emu {
 enum class TraceKind : uint8_t {
   kNone = 0,
   kCallPosted = 1,      // a rank's call was seen. subject: client; peer: rank; phase: collective
-  kCallArmed = 2,       // the node's first rank has arrived: sequences are armed. subject: port
+  kCallArmed = 2,       // the node's first rank has arrived; sequences are armed. subject: port
   kRanksArrived = 3,    // the node's last rank has arrived. subject: port
-  kCallCompleted = 4,   // an event for a rank. subject: client; peer: rank; phase: collective
-  kCallOver = 5,        // nothing of the call is left at this node. subject: port
+  kCallCompleted = 4,   // a rank got the call's event. subject: client; peer: rank; phase: collective
+  kCallOver = 5,        // the node has released the call's state. subject: port
   kPacketReceived = 6,  // subject: own label; peer: sender's tag; phase: counter within the slot
   kPacketSent = 7,      // put into the outbox. subject: receiver's label; peer: its tag; phase: counter there
   kFramesSent = 8,      // given to the transport. subject: frames; peer: receiver's tag
@@ -47,7 +47,7 @@ enum TraceFlags : uint8_t { kTraceFailed = 1 };
 
 // Fields that a kind does not name are 0. `team` and `call` are the low 32 bits.
 struct TraceRecord {
-  int64_t time_ns = 0;  // of the ring's clock; strictly ascending within a ring
+  int64_t time_ns = 0;  // by the ring's clock; strictly ascending within a ring
   TraceKind kind = TraceKind::kNone;
   uint8_t flags = 0;
   uint16_t phase = 0;
@@ -66,13 +66,13 @@ constexpr uint32_t TraceTag(Incarnation incarnation) {
 
 // A TraceRing keeps the newest records. The kernel allocates its memory page by page, as records come.
 //
-// Reading the clock costs more than writing a record, so a turn of the loop reads it once, at its first record, and
-// after Stamp, where time passes. Records with the same reading differ by 1 ns, in their order. Thread-compatible.
+// Reading the clock costs more than writing a record, so the clock is read only for the first record after NewTurn or
+// Stamp(). Records with the same reading differ by 1 ns, in their order. Thread-compatible.
 class TraceRing {
  public:
   static constexpr uint32_t kRecordsMax = 1u << 22;
 
-  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` must outlive it.
+  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` must outlive the ring.
   TraceRing(const Clock* clock, uint32_t records)
       : clock_(clock),
         mask_(std::bit_ceil(records) - 1),
@@ -80,11 +80,11 @@ class TraceRing {
   TraceRing(const TraceRing&) = delete;
   TraceRing& operator=(const TraceRing&) = delete;
 
-  // Begins a turn: the next record reads the clock.
+  // Begins an iteration of the event loop: the next record reads the clock.
   void NewTurn() { stale_ = true; }
-  // Notes that time has passed: the next record reads the clock.
+  // Called after work that takes time: the next record reads the clock.
   void Stamp() { stale_ = true; }
-  // Takes a reading of the clock that was made for another purpose.
+  // Uses a reading of the clock that was made for another purpose.
   void Stamp(absl::Time now) {
     now_ns_ = std::max(now_ns_, absl::ToUnixNanos(now));
     stale_ = false;
@@ -100,8 +100,8 @@ class TraceRing {
   uint64_t oldest() const { return next_ > mask_ ? next_ - mask_ - 1 : 0; }
   uint32_t capacity() const { return static_cast<uint32_t>(mask_ + 1); }
 
-  // Copies records from number `from` on, at most `count_max`, to `*out`. Returns the number of the first one, which
-  // is higher than `from` if that was overwritten.
+  // Replaces `*out` by at most `count_max` records, from number `from` on. Returns the number of the first one:
+  // oldest() if `from` was overwritten, next() if it is not yet written.
   uint64_t Read(uint64_t from, uint32_t count_max, std::vector<TraceRecord>* out) const {
     const uint64_t first = std::clamp(from, oldest(), next_);
     const uint64_t end = std::min(next_, first + count_max);
@@ -110,7 +110,7 @@ class TraceRing {
     for (uint64_t i = first; i < end; ++i) out->push_back(records_[i & mask_]);
     return first;
   }
-  // Returns the number of the first record that is not before `time_ns`.
+  // Returns the number of the first record that is not before `time_ns`; next() if there is none.
   uint64_t FirstSince(int64_t time_ns) const {
     uint64_t low = oldest();
     uint64_t high = next_;
@@ -126,7 +126,7 @@ class TraceRing {
   }
 
  private:
-  // Uninitialized until written, so that the kernel allocates no memory for it before.
+  // The memory comes from ::operator new and is not initialized, so the kernel allocates a page when it is written.
   struct Free {
     void operator()(TraceRecord* records) const { ::operator delete(records); }
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's interface to a network. UCX (offload_emu/ucx) and the virtual network (sim) implement it.
+// Declares the engine's interface to a network, which UCX (offload_emu/ucx) and the virtual network (sim) implement.
 #ifndef COPSE_OFFLOAD_EMU_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TRANSPORT_H_
 
@@ -14,52 +14,55 @@
 
 namespace copse::emu {
 
-// A peer is another daemon, known by its incarnation (unique in the cluster and in time).
+// A PeerAddress identifies another daemon by its incarnation, which is unique in the cluster and in time, and says how
+// to reach it.
 struct PeerAddress {
   Incarnation incarnation;
   std::string worker_address;  // opaque: UCX's worker address, or the virtual network's node number
 };
 
-// Receives frames and losses. Called from Transport::Progress only, never from within Send.
+// A TransportSink receives frames and losses of peers. Called from Transport::Progress only, never from within Send.
 class TransportSink {
  public:
   virtual ~TransportSink() = default;
-  // Takes one whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned. Its origin is
-  // known only from the frame itself, and order is not guaranteed. But if a frame has arrived, the frames sent before
-  // it arrive, too, even if the connection is lost meanwhile.
+  // Handles one whole frame, which begins with its FrameHeader. `frame` is 8-byte aligned and valid only during the
+  // call. Its origin is known only from the frame itself, and order is not guaranteed. But if a frame has arrived, the
+  // frames sent before it arrive, too, even if the connection is lost meanwhile.
   virtual void OnFrame(absl::Span<const uint8_t> frame) = 0;
-  // Takes a frame from within the network's own callback, where the transport must not be called; `frame` need not be
-  // aligned. Saves the copy that a later delivery takes. Returns false if it did not take it; OnFrame follows.
+  // Handles a frame from within the network's own callback, where the transport must not be called; `frame` need not be
+  // aligned. Saves the copy that delivery by OnFrame needs. Returns false if the frame was not handled; OnFrame
+  // follows.
   virtual bool TakeFrame(absl::Span<const uint8_t> /*frame*/) { return false; }
-  // The connection is gone (reset, refused, timed out). Nothing arrives from this peer afterwards unless it is
-  // connected anew.
+  // Called when the connection is lost (reset, refused, timed out). Frames in flight may be lost, too; sends fail until
+  // the peer is connected anew.
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
 };
 
-// The place of a control message that the transport does not take at once.
+// A ControlPlace is the place of a control message among waiting frames if the transport does not take it at once.
 enum class ControlPlace : uint8_t {
   kAhead,   // ahead of waiting data
   kBehind,  // behind waiting data
-  kAsData,  // behind it, if there is room for more data
+  kAsData,  // behind waiting data; refused if there is no room for more data
 };
 
-// Sends frames to peers that were connected before. Single-threaded: the engine's thread makes every call.
+// A Transport sends frames to peers that were connected before. Single-threaded: the engine's thread makes every call.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Returns the own worker address, which peers get through the control plane.
+  // Returns this node's worker address, which peers get through the control plane.
   virtual std::string LocalAddress() const = 0;
 
-  // Prepares an endpoint. Idempotent. An unreachable peer is reported later, through OnPeerDown.
+  // Prepares an endpoint. Idempotent. An unreachable peer is reported later, by OnPeerDown. INVALID_ARGUMENT: the
+  // address is not valid.
   virtual absl::Status Connect(const PeerAddress& peer) = 0;
   // Drops the endpoint at once; frames not yet sent are lost. Unknown peers are ignored.
   virtual void Disconnect(Incarnation peer) = 0;
 
   // Queues one frame made of `head` and `body` (either may be empty; together at most kFrameBytesMax); both are
   // copied before it returns. UNAVAILABLE: not connected or down. DATA_LOSS: `body` is in memory that was lost
-  // (base/lost_memory.h), so nothing was sent. RESOURCE_EXHAUSTED: the pool of frames is empty; try again after
-  // Progress.
+  // (base/lost_memory.h), so nothing was sent. RESOURCE_EXHAUSTED: too many frames are in flight; try again
+  // after Progress.
   virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 
   // Advances the network and calls the sink. Returns true if anything happened.

@@ -297,7 +297,7 @@ void Put(const schedule::BreakTeam& from, v1::BreakTeam* to) {
 FailureReport Take(const v1::FailureReport& from) {
   const int code = from.failure();
   const bool known = code >= 0 && code <= static_cast<int>(schedule::Failure::kInternal);
-  // A newer side may know more reasons.
+  // A newer peer may send codes that are unknown here.
   FailureReport why{known ? static_cast<schedule::Failure>(code) : schedule::Failure::kInternal,
                     ToUtf8(from.text(), kTextBytesMax)};
   if (from.cause() < kFailureCauseCount) why.cause = static_cast<FailureCause>(from.cause());
@@ -432,7 +432,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::PrepareReply& from) {
   return to;
 }
 
-// Returns false if this side does not know the collective, type or operation.
+// Returns false if the collective, type or operation is unknown here.
 bool Take(const v1::CallArguments& from, CallArguments* to) {
   if (from.collective() >= kCollectiveCount || from.type() >= kElementTypeCount || from.op() >= kElementOpCount) {
     return false;
@@ -462,7 +462,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   RETURN_IF_ERROR(CheckCount("status_reply: counters", status.counters_size(), kCallsMax));
   for (const v1::CallStatus& call : status.calls()) {
     schedule::CallStatus c;
-    if (!Take(call.arguments(), &c.arguments)) continue;  // from a newer daemon
+    if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon may send it
     if (call.waits_for() >= kFamilyCount) continue;
     c.waits_for = static_cast<Family>(call.waits_for());
     c.team = TeamId{call.team()};

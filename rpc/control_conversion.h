@@ -16,29 +16,29 @@ class ToDaemon;
 
 namespace copse::rpc {
 
-// Bounds on a peer's messages; a longer list or text is INVALID_ARGUMENT.
+// Limits of a peer's messages. A longer list or text is INVALID_ARGUMENT, unless its line says otherwise.
 inline constexpr uint32_t kTeamSizeMax = 1u << 20;
 inline constexpr uint32_t kPlansMax = 1024;            // of one team
-inline constexpr uint32_t kRunningTeamsMax = 65536;    // of one Register
+inline constexpr uint32_t kRunningTeamsMax = 65536;    // of one Register message
 inline constexpr uint32_t kFeaturesMax = 256;          // unknown ones are kept
-inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // a day; longer times are cut to it
-inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks and counters of one status
-inline constexpr uint32_t kLatenciesMax = 4096;        // rows of one status, of at most kLatencyBucketsMax
+inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // one day; longer times are reduced to it
+inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks or counters of one status
+inline constexpr uint32_t kLatenciesMax = 4096;        // rows of one status, each of at most kLatencyBucketsMax buckets
 inline constexpr uint32_t kLatencyBucketsMax = 1024;
 inline constexpr uint32_t kWindowMax = 4096;
 inline constexpr uint32_t kJobBytesMax = 64;
 inline constexpr uint32_t kNameBytesMax = 128;
 inline constexpr uint32_t kNodeNameBytesMax = 253;
 inline constexpr uint32_t kAddressBytesMax = 64 * 1024;
-inline constexpr uint32_t kTextBytesMax = 4096;  // longer texts are cut, not refused
+inline constexpr uint32_t kTextBytesMax = 4096;  // longer texts are truncated
 inline constexpr int kMessageBytesMax = 64
-                                        << 20;  // of one message on a stream: for gRPC's channel and server arguments
+                                        << 20;  // of one message on a stream, for gRPC's channel and server arguments
 
 void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto);
 void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto);
 
-// INVALID_ARGUMENT names message and field: "prepare_reply: incoming: 9 labels (limit 4)". Checks that fields are in
-// range and refer to each other properly (ranks to nodes of the layout); the receiver checks their meaning.
+// Checks that fields are in range and refer to each other properly (ranks to nodes of the layout); the receiver checks
+// their meaning. Errors: INVALID_ARGUMENT names message and field: "prepare_reply: incoming: 9 labels (limit 4)".
 absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto);
 absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto);
 

@@ -32,7 +32,7 @@ constexpr std::string_view kUnixPrefix = "unix:";
 constexpr size_t kTokenBytesMax = 256;
 constexpr size_t kTokensMax = 2;
 
-// Returns the host of HOST:PORT or [V6]:PORT, without brackets; nothing if it is neither.
+// Returns the host of HOST:PORT or [V6]:PORT, without brackets; std::nullopt if the address is neither.
 std::optional<std::string> HostOf(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<std::string> HostOf(std::string_view address) {
     if (host.size() < 3 || host.back() != ']') return std::nullopt;
     return std::string(host.substr(1, host.size() - 2));
   }
-  if (host.find(':') != std::string_view::npos) return std::nullopt;  // V6 without brackets
+  if (host.find(':') != std::string_view::npos) return std::nullopt;  // an IPv6 address needs brackets
   return std::string(host);
 }
 
@@ -62,7 +62,7 @@ absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& 
 int TryToListen(const addrinfo& where) {
   const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
-  const int on = 1;  // same as gRPC: lingering connections of an earlier server do not prevent it
+  const int on = 1;  // as gRPC does, so that an earlier server's connections in TIME_WAIT do not matter
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   const bool listens = bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, 1) == 0;
   const int error = listens ? 0 : errno;

@@ -13,8 +13,8 @@ namespace copse::rpc {
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Returns 0 done; 1 failed; 2 bad usage (INVALID_ARGUMENT); 3 server unreachable (UNAVAILABLE); 4 timed out
-// (DEADLINE_EXCEEDED).
+// Returns 0 for OK, 2 for INVALID_ARGUMENT (bad usage), 3 for UNAVAILABLE (server unreachable), 4 for DEADLINE_EXCEEDED
+// (timed out), 1 for all other errors.
 int ExitCode(const absl::Status& status);
 
 }  // namespace copse::rpc

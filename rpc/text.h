@@ -10,8 +10,8 @@
 
 namespace copse::rpc {
 
-// Returns `text` as UTF-8 without control characters, of at most `bytes_max` bytes: a byte that is not part of a
-// well-formed character becomes '?', a control character a blank; the text is cut at a character's end.
+// Returns `text` as UTF-8 without ASCII control characters, of at most `bytes_max` bytes: a byte that is not part of a
+// well-formed character becomes '?', an ASCII control character a blank; the text is truncated after a whole character.
 std::string ToUtf8(std::string_view text, size_t bytes_max = 4096);
 
 }  // namespace copse::rpc

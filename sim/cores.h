@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Daemons and ranks share the cores of their hosts by the rules of docs/reference/cost-model.md.
+// Schedules daemons and ranks on the cores of their hosts by the rules of docs/reference/cost-model.md.
 #ifndef COPSE_SIM_CORES_H_
 #define COPSE_SIM_CORES_H_
 
@@ -10,22 +10,23 @@
 
 namespace copse::sim {
 
-// Runs the actors on the cores. Actors are numbered from 0; times are nanoseconds of the caller's clock.
+// A Worker does the work of the actors, which Cores schedules. Actors are numbered from 0 in the order of AddActor;
+// times are nanoseconds of the caller's clock.
 class Worker {
  public:
   virtual ~Worker() = default;
   // Runs one turn of `actor`, which begins at `now_ns`. Returns the time of its end, not before now; the worker then
   // calls Cores::End at that time.
   virtual int64_t Turn(uint32_t actor, int64_t now_ns) = 0;
-  // Whether the actor has work for another turn, so that it keeps its core.
+  // Returns whether the actor has work for another turn, so that it keeps its core.
   virtual bool HasWork(uint32_t actor) const = 0;
 };
 
-// Time that an actor without a core spends before it runs.
+// WakeCosts are the times that an actor which had no work spends before it runs.
 struct WakeCosts {
-  int64_t spin_ns = 0;     // it polls for this long after its last turn, and runs at once meanwhile
-  int64_t wake_ns = 0;     // it slept, on a free core
-  int64_t handoff_ns = 0;  // it waited for a core that another had
+  int64_t spin_ns = 0;     // time after its last turn in which it polls, and so runs at once
+  int64_t wake_ns = 0;     // cost if it slept and a core is free
+  int64_t handoff_ns = 0;  // cost if it waited for a core that another actor had
 };
 
 // Cores gives actors their turns. On a host with c cores at most c actors run at once; they get a core in the order
@@ -38,17 +39,20 @@ class Cores {
   Cores& operator=(const Cores&) = delete;
 
   void AddHost(uint32_t cores) { hosts_.push_back({.cores_free = cores, .limited = cores > 0}); }
-  // `idle_since_ns`: end of its last turn; -1 if it has never run.
+  // Adds an actor with the next number. `idle_since_ns`: end of its last turn; -1 if it has never run.
   void AddActor(uint32_t host, int64_t idle_since_ns = -1) {
     actors_.push_back({.host = host, .idle_since_ns = idle_since_ns});
   }
 
-  // Announces work for the actor: its turn begins now, or once it has a core.
+  // Announces work for the actor: its turn begins now, or when it gets a core. No effect while it runs or waits for
+  // one.
   void MakeRunnable(uint32_t actor, int64_t now_ns);
-  // Ends the actor's turn: another follows, or its core is free.
+  // Ends the actor's turn: runs its next one if it has work, else frees its core. The worker calls it at the time that
+  // Turn returned.
   void End(uint32_t actor, int64_t now_ns);
 
-  // Within a turn: returns the time that the actor spends before it runs; 0 if it goes on or still spins.
+  // Returns the time that the actor spends before it runs: 0 if it ran until now or still spins. Called from within
+  // Turn.
   int64_t WakeNs(uint32_t actor, int64_t now_ns) const;
   // Returns the end of the actor's last turn; -1 if it has never run.
   int64_t IdleSinceNs(uint32_t actor) const { return actors_[actor].idle_since_ns; }
@@ -59,13 +63,13 @@ class Cores {
     int64_t idle_since_ns = -1;
     int64_t runnable_at_ns = 0;
     bool busy = false;    // running, or in its host's queue
-    bool waited = false;  // waited for a core before this turn
+    bool waited = false;  // had to wait for a core before this turn
   };
   struct Host {
     std::deque<uint32_t> runnable = {};
     uint32_t cores_free = 0;
     bool limited = false;
-    int64_t wanted_at_ns = -1;  // last time that an actor had to wait for a core
+    int64_t wanted_at_ns = -1;  // last time that an actor which had waited got a core
   };
 
   void Run(uint32_t actor, int64_t now_ns) { actors_[actor].idle_since_ns = worker_->Turn(actor, now_ns); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue of future events in a fixed order.
+// Keeps future events in a fixed order.
 #ifndef COPSE_SIM_EVENT_QUEUE_H_
 #define COPSE_SIM_EVENT_QUEUE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Virtual time: a queue of events, run one by one in a fixed order.
+// Runs events one by one in a fixed order, in virtual time.
 #ifndef COPSE_SIM_SIMULATOR_H_
 #define COPSE_SIM_SIMULATOR_H_
 
@@ -15,13 +15,14 @@
 
 namespace copse::sim {
 
-// The owner of an event. It breaks ties of time, so that independent actors' events have a fixed order. The scenario
-// chooses the numbers; VirtualNetwork uses those of its nodes (0, 1, ...) and kNetworkActor.
+// An ActorId identifies the owner of an event. It breaks ties of time, so that independent actors' events have a fixed
+// order. The scenario chooses the numbers; VirtualNetwork uses those of its nodes (0, 1, ...) and kNetworkActor.
 using ActorId = uint32_t;
 inline constexpr ActorId kNetworkActor = 0xffffffff;
 
 // A Simulator runs events in order of (time, actor, order of scheduling). An event may schedule others, not before now.
-// It is single-threaded; all objects that the events refer to must outlive them. Starts at absl::UnixEpoch().
+// It is single-threaded; all objects that the events refer to must outlive them. Time starts at
+// absl::UnixEpoch().
 //
 // The trace hash covers time and actor of every event that ran and all values passed to Trace(): two runs that are
 // equal so far have equal hashes.
@@ -36,7 +37,7 @@ class Simulator {
   int64_t NowNs() const { return absl::ToUnixNanos(now_); }
   const Clock* clock() const { return &clock_; }
 
-  // Schedules an event at `time` (not before Now(): earlier means now), or after `delay`.
+  // Schedules an event at `time` or after `delay`; at Now() if that is in the past.
   void At(absl::Time time, ActorId actor, std::function<void()> event);
   void Schedule(absl::Time time, ActorId actor, std::function<void()> event) { At(time, actor, std::move(event)); }
   void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
@@ -45,14 +46,16 @@ class Simulator {
 
   // Runs the next event. Returns false if there is none.
   bool Step();
-  // Runs until no event is left (true) or `events_max` have run (false): a simulation with timers never gets idle.
+  // Runs until no event is left, and returns true, or until `events_max` have run, and returns whether none is left.
+  // The limit is needed as a simulation with timers never gets idle.
   bool RunUntilIdle(uint64_t events_max = 100'000'000);
-  // Runs until `done()`, called before each event, holds (true), or no event at or before `deadline` is left (false;
-  // Now() is then `deadline`).
+  // Runs until `done()`, called before each event, is true, and returns true; or until no event at or before `deadline`
+  // is left, sets Now() to `deadline` if that is later, and returns false.
   bool RunUntil(const std::function<bool()>& done, absl::Time deadline);
-  // Runs all events of the next `duration`.
+  // Runs all events of the next `duration`; Now() is then later by `duration`.
   void RunFor(absl::Duration duration);
 
+  // Adds a value to the trace hash.
   void Trace(uint64_t value) { trace_hash_ = Mix64(trace_hash_ ^ value); }
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t events_run() const { return events_run_; }

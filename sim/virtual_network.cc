@@ -27,13 +27,14 @@ uint64_t HashBytes(const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
-// One side's connection to a peer. Frames carry its number, so that frames of a dropped connection are lost.
+// An Endpoint is one side's connection to a peer. Frames carry `connection`, so that those of a dropped connection are
+// lost.
 struct VirtualNetwork::Endpoint {
   NodeNumber to = 0;
   uint64_t connection = 0;
-  uint64_t ordinal = 0;  // among its side's connections to this peer: the two sides' nth ones belong together
+  uint64_t ordinal = 0;  // counts this side's connections to this peer; equal ones of both sides belong together
   uint32_t outstanding = 0;
-  bool refused_one = false;  // a Send returned RESOURCE_EXHAUSTED: wake the sender when there is room
+  bool refused_one = false;  // a Send returned RESOURCE_EXHAUSTED; the sender is woken when there is room
   bool down = false;
 };
 
@@ -44,7 +45,7 @@ struct VirtualNetwork::Frame {
   Incarnation destination;
   uint64_t connection = 0;
   uint64_t number = 0;  // within its link
-  bool copy = false;    // a duplicate: not counted as outstanding
+  bool copy = false;    // duplicated by a fault; not counted in `outstanding`
   std::vector<uint8_t> bytes;
 };
 
@@ -53,9 +54,9 @@ struct VirtualNetwork::Link {
   bool cut = false;
   absl::Time last_arrival = absl::InfinitePast();
   uint64_t frames = 0;
-  uint64_t delivered = 0;  // the highest number
+  uint64_t delivered = 0;  // highest number of a delivered frame
   uint64_t delivered_connection = 0;
-  std::vector<Frame> held;  // held by a cut, in order
+  std::vector<Frame> held;  // frames that a cut holds back, in order
 };
 
 struct VirtualNetwork::Node {
@@ -345,7 +346,7 @@ void VirtualNetwork::HealOneWay(NodeNumber from, NodeNumber to) {
     simulator_->At(arrival, to, [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
   }
   link.held.clear();
-  // Losses behind the cut are noticed now.
+  // Losses that happened while the link was cut are reported from now on.
   for (const auto& [peer, endpoint] : At(from).endpoints) {
     const Node& other = At(to);
     const bool dead = !other.alive || other.incarnation != peer;

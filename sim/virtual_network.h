@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network in virtual time: nodes, links with delay and bandwidth, and their faults.
+// Simulates a network in virtual time: nodes, links with delay and bandwidth, and their faults.
 #ifndef COPSE_SIM_VIRTUAL_NETWORK_H_
 #define COPSE_SIM_VIRTUAL_NETWORK_H_
 
@@ -22,20 +22,21 @@
 
 namespace copse::sim {
 
-// Index of a node in its VirtualNetwork, and its ActorId there. Not a team's NodeIndex.
+// A NodeNumber is the index of a node in its VirtualNetwork, and its ActorId in the simulator. It is no NodeIndex of a
+// team.
 using NodeNumber = uint32_t;
 
-// One direction of a link. A frame leaves once its node has spent `send_overhead` and the frame's bytes have passed;
-// it arrives `latency` (and up to `jitter_max`) later, in order; its receiver spends `receive_overhead` on it. A
-// node's sends follow one another, and so do its receives.
+// LinkProperties describe one direction of a link. A node spends `send_overhead` and the time of the frame's bytes on
+// each send, one after the other over all its links; the frame arrives `latency` (and up to `jitter_max`) later, in
+// order; the receiver spends `receive_overhead` on each frame, one after the other.
 struct LinkProperties {
   absl::Duration latency = absl::Microseconds(20);
   absl::Duration send_overhead = absl::Microseconds(1);
   absl::Duration receive_overhead = absl::Microseconds(1);
   double bytes_per_second = 0;  // 0: no limit
   absl::Duration jitter_max = absl::ZeroDuration();
-  // Faults, per frame: delivered twice (the copy up to reorder_delay_max later); delayed by up to
-  // reorder_delay_max and overtaken by later frames.
+  // Faults per frame: duplicated (the copy comes up to reorder_delay_max later); delayed by up to reorder_delay_max, so
+  // that later frames may overtake it.
   double duplicate_probability = 0;
   double reorder_probability = 0;
   absl::Duration reorder_delay_max = absl::Microseconds(100);
@@ -43,10 +44,10 @@ struct LinkProperties {
 
 struct VirtualNetworkOptions {
   uint64_t seed = 1;
-  LinkProperties link;                                 // for every pair without its own
+  LinkProperties link;                                 // properties of each pair without SetLink
   absl::Duration down_delay = absl::Milliseconds(5);   // from a crash to OnPeerDown at its peers
   absl::Duration wake_latency = absl::ZeroDuration();  // from a frame's arrival to on_ready
-  uint32_t frames_per_peer_max = 64;                   // sent and not yet delivered; more: RESOURCE_EXHAUSTED
+  uint32_t frames_per_peer_max = 64;  // frames sent and not yet taken by Progress; more: RESOURCE_EXHAUSTED
 };
 
 struct VirtualNetworkStats {
@@ -55,15 +56,16 @@ struct VirtualNetworkStats {
 };
 
 // A VirtualNetwork carries frames between its nodes' transports. `*simulator` must outlive it. Nodes are never removed.
+// A number that is no node's ends the process.
 //
 //   VirtualNetwork network(&simulator, {.seed = seed});
 //   NodeNumber a = network.AddNode("a", Incarnation(1), [&] { engine_a.Progress(1 << 20); });
 //   Engine engine_a(network.transport(a), ...);
 //   network.transport(a)->Connect({Incarnation(2), network.transport(b)->LocalAddress()});
 //
-// on_ready is an event of the node (actor = its number): a frame arrived, a peer's loss has to be reported, or the pool
-// of frames has room again. The node's loop is expected to call Progress until it returns false, and to schedule timers
-// of its own with the simulator, checking running() in them.
+// on_ready runs as an event of the node (actor = its number) when a frame has arrived, a peer's loss has to be
+// reported, or a Send that was refused would find room. It is expected to call the engine's Progress until that returns
+// false. The node schedules its own timers with the simulator, and checks running() in them.
 class VirtualNetwork {
  public:
   VirtualNetwork(Simulator* simulator, VirtualNetworkOptions options);
@@ -75,22 +77,24 @@ class VirtualNetwork {
   const std::string& name(NodeNumber node) const;
   Incarnation incarnation(NodeNumber node) const;
 
-  // Sets both directions, or one.
+  // Sets the properties of both directions, or of one, for frames that are sent from now on.
   void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
   void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);
 
-  // A cut holds frames back, those in flight included, as TCP does; Heal lets them arrive.
+  // Cut holds frames back, those in flight included, as TCP does while a network is interrupted; Heal and HealAll let
+  // them arrive.
   void Cut(NodeNumber a, NodeNumber b);
   void Heal(NodeNumber a, NodeNumber b);
   void HealAll();
   bool IsCut(NodeNumber a, NodeNumber b) const;
 
-  // Kills the node's process: frames to, from and waiting at it are lost, its peers see OnPeerDown after down_delay
-  // (not while the link is cut), on_ready is not called any more. No-op if it is down.
+  // Kills the node's process: frames to it, and those that it has not handled, are lost; frames from it are lost unless
+  // a later one has arrived already. Its peers get OnPeerDown after down_delay, or after Heal if the link is cut.
+  // on_ready is not called any more. No-op if the node is down.
   void Crash(NodeNumber node);
-  // Starts the node again, without connections (after a crash if it is running).
+  // Starts the node again, without connections; crashes it first if it is alive.
   void Restart(NodeNumber node, Incarnation incarnation);
-  // Stops the node like SIGSTOP: on_ready is not called until Resume; frames wait. Peers are not notified.
+  // Stops the node like SIGSTOP: on_ready is not called until Resume; frames wait. Its peers are not notified.
   void Pause(NodeNumber node);
   void Resume(NodeNumber node);
   bool alive(NodeNumber node) const;
@@ -110,8 +114,8 @@ class VirtualNetwork {
   Link& LinkOf(NodeNumber from, NodeNumber to);
   Endpoint* EndpointOf(const Frame& frame);
   absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
-  void Arrive(Frame frame);   // at the receiver's end of the wire
-  void Deliver(Frame frame);  // into the receiver's inbox
+  void Arrive(Frame frame);   // handles a frame at the receiver's end of the link
+  void Deliver(Frame frame);  // puts a frame into the receiver's inbox
   void Consumed(const Frame& frame);
   void HealOneWay(NodeNumber from, NodeNumber to);
   void ReportDownLater(NodeNumber at, Incarnation peer);
@@ -123,7 +127,7 @@ class VirtualNetwork {
   VirtualNetworkStats stats_;
   uint64_t next_connection_ = 1;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>> links_;  // own settings, or used
+  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>> links_;  // links that were set or used
 };
 
 }  // namespace copse::sim

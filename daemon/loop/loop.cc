@@ -11,8 +11,8 @@
 namespace copse::daemon {
 namespace {
 
-// Rounds of work, and time, between two polls of the descriptors that neither the rings nor the network cover (new
-// clients, signals). A poll is a system call, which every small collective would pay several times.
+// Limits of the rounds of work and of the time between two polls of descriptors, which announce new clients and
+// signals. A poll is a system call, which every small collective would pay for several times otherwise.
 constexpr int kRoundsPerTurn = 64;
 constexpr absl::Duration kLookEvery = absl::Milliseconds(1);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's one loop: reads rings, progresses the network, spins a little, sleeps.
+// Runs the daemon's only event loop: reads the clients' queues, progresses the network, spins a little, sleeps.
 #ifndef COPSE_DAEMON_LOOP_LOOP_H_
 #define COPSE_DAEMON_LOOP_LOOP_H_
 
@@ -13,18 +13,18 @@
 
 namespace copse::daemon {
 
-// The work that the loop drives. Every call does bounded work and never blocks.
+// LoopWork is the work that the loop drives. Every call does bounded work and never blocks.
 class LoopWork {
  public:
   virtual ~LoopWork() = default;
-  // Takes in the posts of clients and other threads. Returns true if there were any.
+  // Handles the posts of clients and other threads. Returns true if there were any.
   virtual bool ReadPosts() = 0;
   // Progresses engine and network, and runs timers. Returns true if it did anything.
   virtual bool Progress() = 0;
-  // Notifies clients whether they must ring (DaemonPage::sleeping); a full fence follows the store.
+  // Publishes whether clients that post must ring the doorbell (DaemonPage::sleeping), by a seq_cst store.
   virtual void SetSleeping(bool sleeping) = 0;
-  // Makes the network's descriptor ready at the next arrival. Returns false if something has arrived already:
-  // progress again.
+  // Arms the network's descriptor, so that the next arrival makes it ready. Returns false if something has arrived
+  // already: call Progress again.
   virtual bool ArmNetwork() = 0;
   // Returns the time when Progress or ReadPosts has work even if nothing arrives.
   virtual absl::Time NextDeadline() = 0;
@@ -40,14 +40,16 @@ struct LoopStats {
   uint64_t turns = 0, spins = 0, spins_found = 0, sleeps = 0, sleeps_timed_out = 0, naps = 0;
 };
 
-// All calls of a Loop come from one thread. `*clock`, `*poller`, `*work` must outlive it.
+// A Loop calls its LoopWork and its Poller. All calls come from one thread. `*clock`, `*poller` and `*work` must
+// outlive it.
 class Loop {
  public:
   Loop(const Clock* clock, Poller* poller, LoopWork* work, LoopOptions options);
 
-  // Runs one turn: works until there is nothing, then at most one spin and one sleep.
+  // Runs one iteration: works until there is nothing to do, then spins, and sleeps if that found no work. Returns
+  // without spin and sleep if there is work all the time, so that descriptors are polled.
   void Turn();
-  // Runs turns until Stop is called, from within one of the callbacks.
+  // Runs iterations until Stop is called, from within a callback of the work or the poller.
   void Run();
   void Stop() { stopped_ = true; }
 
@@ -56,11 +58,11 @@ class Loop {
 
  private:
   bool WorkOnce();
-  // Works until a round found nothing, but returns after a while so that descriptors are polled.
+  // Works until a round has found nothing, and returns false; or for a limited number of rounds, and returns true.
   bool WorkUntilIdle();
   bool Spin();
   void Sleep();
-  // Polls the descriptors, unless that was done just now.
+  // Polls the descriptors, unless that was done a moment ago.
   void Look();
 
   const Clock* const clock_;
@@ -69,7 +71,7 @@ class Loop {
   const LoopOptions options_;
   SpinPolicy spin_;
   LoopStats stats_;
-  uint32_t vain_wakes_ = 0;  // in a row: a descriptor was ready, and there was no work
+  uint32_t vain_wakes_ = 0;  // wake-ups in a row by a ready descriptor without any work
   absl::Time looked_ = absl::InfinitePast();
   bool stopped_ = false;
 };

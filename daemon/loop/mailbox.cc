@@ -33,8 +33,8 @@ void Mailbox::Post(std::function<void()> letter) {
 }
 
 bool Mailbox::Drain() {
-  // Pairs with Post's store: a Post that this misses found no letters and writes the event afterwards, so the loop
-  // comes again.
+  // Pairs with Post's store: a Post that this load misses found an empty queue and writes the event afterwards, so the
+  // loop calls Drain again.
   if (!any_.load(std::memory_order_seq_cst)) return false;
   std::deque<std::function<void()>> letters;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs functions of other threads on the loop: a queue with a descriptor that wakes the sleeping loop.
+// Runs functions that other threads post on the loop's thread, and wakes the loop for them.
 #ifndef COPSE_DAEMON_LOOP_MAILBOX_H_
 #define COPSE_DAEMON_LOOP_MAILBOX_H_
 
@@ -28,16 +28,16 @@ class Mailbox {
 
   // Runs the functions posted before the call; returns true if there were any. Only the loop's thread calls it.
   bool Drain();
-  // Watch it with EPOLLET: it becomes ready whenever letters begin to wait. It is never read, so it cannot be read
-  // too early.
+  // Returns a descriptor to be watched with EPOLLET: an event comes whenever a letter is posted to an empty queue. The
+  // descriptor is never read, so no event can be consumed too early.
   int event_fd() const { return event_.get(); }
 
  private:
   explicit Mailbox(UniqueFd event);
 
   const UniqueFd event_;
-  // Whether letters wait: the loop reads it at every turn, and a lock costs more than the read. Post's store pairs with
-  // Drain's load (both seq_cst); the eventfd wakes the loop if the load came too early.
+  // True while letters wait. The loop reads it in every iteration, since a lock would cost more. Post's store pairs
+  // with Drain's load (both seq_cst); the eventfd wakes the loop if the load came before the store.
   std::atomic<bool> any_ = false;
   Mutex mutex_;
   std::deque<std::function<void()>> letters_ ABSL_GUARDED_BY(mutex_);

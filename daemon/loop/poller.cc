@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kEventsPerWait = 64;
 
-// A token has the descriptor in its low half, the low half of its id in the high one.
+// Returns epoll's data for a descriptor: `fd` in the low half, the low 32 bits of its id in the high half.
 uint64_t Token(int fd, uint64_t id) { return static_cast<uint32_t>(fd) | (id << 32); }
 
 int TimeoutMs(absl::Duration timeout) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The descriptors that the daemon's loop sleeps on, and the functions to call when one is ready.
+// Waits for the descriptors of the daemon's loop, and calls a function for each that is ready.
 #ifndef COPSE_DAEMON_LOOP_POLLER_H_
 #define COPSE_DAEMON_LOOP_POLLER_H_
 
@@ -25,14 +25,14 @@ class Poller {
 
   static absl::StatusOr<std::unique_ptr<Poller>> Create();
 
-  // `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` must stay open until Unwatch. A null function only wakes
-  // the sleeping thread.
+  // Adds a descriptor, with `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` must stay open until Unwatch. A null
+  // function means that the descriptor only ends Wait. Errors: epoll_ctl's, ALREADY_EXISTS if `fd` is watched.
   absl::Status Watch(int fd, uint32_t events, OnReady on_ready);
-  // Unknown descriptors are ignored.
+  // Removes a descriptor. Unknown ones are ignored.
   void Unwatch(int fd);
 
-  // Sleeps until a descriptor is ready or `timeout` is over, then calls the functions of all ready ones. Returns true
-  // if there was any. Signals end the sleep early.
+  // Sleeps until a descriptor is ready, or for `timeout` (at most one hour), then calls the functions of up to 64 ready
+  // ones. Returns true if any was ready. Signals end the sleep early.
   bool Wait(absl::Duration timeout);
 
  private:
@@ -40,7 +40,7 @@ class Poller {
 
   struct Entry {
     uint64_t id;
-    std::shared_ptr<OnReady> on_ready;  // shared: survives its own Unwatch while it runs
+    std::shared_ptr<OnReady> on_ready;  // shared, so that it survives Unwatch while it runs
   };
 
   UniqueFd epoll_;

@@ -11,11 +11,11 @@
 
 namespace copse::daemon {
 
-// Spinning saves a wake-up (10 to 30 us) if work comes within the budget, and takes a core from others if not. Two
-// questions decide:
-//  - Does work come soon? Sleeps that ended within the budget earn credit; long sleeps and vain spins lose it.
+// A SpinPolicy decides whether the loop spins. Spinning saves a wake-up (10 to 30 us) if work comes within the budget,
+// and takes a core from others if not. Two questions decide:
+//  - Does work come soon? Sleeps that ended within about the budget earn credit; long sleeps and vain spins lose it.
 //  - Does another thread want the core? CoreWatch infers it from the time that yields take. The number of running
-//    threads is a worse sign: ranks and daemons that spin too are no reason to sleep.
+//    threads says less: ranks and daemons that also spin are no reason to sleep.
 // On a single core there is no spinning: the thread that brings work needs the core. Thread-compatible.
 class SpinPolicy {
  public:
@@ -26,7 +26,7 @@ class SpinPolicy {
   absl::Duration Budget(absl::Time now) const;
   // Records the end of a spin and whether it found work.
   void OnSpun(bool found_work);
-  // Records a sleep of this length that ended with work.
+  // Records a sleep that a descriptor ended after this time; one that timed out counts with its longest time.
   void OnSlept(absl::Duration slept);
   // Records the time that a sched_yield took; returns true if the spin must stop.
   bool OnYielded(absl::Time now, absl::Duration took);
@@ -40,7 +40,7 @@ class SpinPolicy {
   CoreWatch core_watch_;
 };
 
-// Number of cores that this process may use.
+// Returns the number of cores that this thread may use by its affinity; 1 if that is unknown.
 uint32_t UsableCores();
 
 }  // namespace copse::daemon

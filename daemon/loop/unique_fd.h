@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file descriptor with an owner.
+// Owns file descriptors.
 #ifndef COPSE_DAEMON_LOOP_UNIQUE_FD_H_
 #define COPSE_DAEMON_LOOP_UNIQUE_FD_H_
 
@@ -10,7 +10,7 @@
 
 namespace copse::daemon {
 
-// Owns a descriptor and closes it in its destructor. Movable.
+// A UniqueFd owns a descriptor and closes it in its destructor. Movable.
 class UniqueFd {
  public:
   UniqueFd() = default;

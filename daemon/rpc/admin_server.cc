@@ -26,7 +26,7 @@
 namespace copse::daemon {
 namespace {
 
-// Limit for a call that is being answered when the server stops.
+// Limit of the time that a call may still take when the server stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
 
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
@@ -70,7 +70,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort(options.listen, credentials, &port);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second daemon on the port is a mistake
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // so that a second daemon cannot share the port
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
@@ -132,7 +132,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   }
 
  private:
-  // The pointers are valid until Finish.
+  // An Asker is a call that waits for its answer. Its pointers are valid until Finish.
   struct Asker {
     grpc::ServerUnaryReactor* reactor;
     v1::StatusAnswer* answer;
@@ -155,7 +155,8 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     return !askers_.empty();
   }
 
-  // Runs on the loop's thread. The next caller's letter runs in the next turn.
+  // Answers the first caller, on the loop's thread. Posts a letter for the next caller, so that it runs in the loop's
+  // next iteration.
   void AnswerOne() {
     Asker asker;
     {
@@ -179,7 +180,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   std::string address_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter for the first is posted
+  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter was posted for the first one
 };
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

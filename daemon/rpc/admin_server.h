@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's own admin service: NodeAdminService, which works while the planner is down.
+// Serves the daemon's own admin service, NodeAdminService, which works while the planner is down.
 #ifndef COPSE_DAEMON_RPC_ADMIN_SERVER_H_
 #define COPSE_DAEMON_RPC_ADMIN_SERVER_H_
 
@@ -28,22 +28,23 @@ struct AdminServerOptions {
   bool insecure = false;
 };
 
-// Serves from construction until Stop. Created and stopped on the loop's thread; `status` runs there too, through the
-// mailbox, so a stuck loop shows as a missing answer. It runs at most once per turn of the loop: any user may ask,
-// and clients' calls must not wait for it. Beyond kStatusesMax waiting callers are refused (RESOURCE_EXHAUSTED).
+// An AdminServer serves from Start until Stop. It is created and stopped on the loop's thread, where `status` also
+// runs, through the mailbox, so callers get no answer if the loop hangs. `status` runs at most once per iteration of
+// the loop, since any user may ask, and must not delay the clients' calls. Callers beyond kStatusesMax waiting ones are
+// refused (RESOURCE_EXHAUSTED).
 class AdminServer {
  public:
   static constexpr size_t kStatusesMax = 64;  // callers that wait for their answer
 
-  // INVALID_ARGUMENT: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. The pointees must outlive
-  // it.
+  // `*mailbox` must outlive the server. Errors: INVALID_ARGUMENT if `listen` is no address, or beyond loopback without
+  // `insecure`; UNAVAILABLE if the server cannot listen there.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                             std::function<NodeStatus()> status);
   ~AdminServer();
 
   // Returns HOST:PORT with the actual port.
   const std::string& address() const;
-  // Answers the pending calls and ends. Idempotent.
+  // Answers the pending calls, which may take a moment, and ends. Idempotent.
   void Stop();
 
  private:

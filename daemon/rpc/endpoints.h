@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the RPC settings before anything is started.
+// Checks the settings of RPCs before servers and streams are started.
 #ifndef COPSE_DAEMON_RPC_ENDPOINTS_H_
 #define COPSE_DAEMON_RPC_ENDPOINTS_H_
 
@@ -11,11 +11,12 @@
 
 namespace copse::daemon {
 
-// Errors: INVALID_ARGUMENT if an address is not HOST:PORT, or beyond loopback without `insecure`. The text names the
-// key.
+// Checks both addresses. Errors: INVALID_ARGUMENT if an address is not HOST:PORT or unix:PATH, or beyond loopback
+// without `insecure`. The text names the key.
 absl::Status CheckEndpoints(const std::string& planner, const std::string& admin_listen, bool insecure);
 
-// Returns the token with which the daemon joins; "" for an empty path.
+// Returns the first token of the file, with which the daemon joins; "" for an empty path. Errors: those of
+// rpc::ReadTokenFile; the text names the key.
 absl::StatusOr<std::string> ReadJoinToken(const std::string& path);
 
 }  // namespace copse::daemon

@@ -30,7 +30,8 @@ namespace {
 constexpr absl::Duration kKeepalive = absl::Seconds(20);
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
 
-// Every stream gets a connection of its own: the pauses between tries are ours, not gRPC's.
+// Returns arguments that give every stream a connection of its own, so that PlannerStream and not gRPC decides when to
+// connect again.
 grpc::ChannelArguments ChannelArguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -44,11 +45,11 @@ grpc::ChannelArguments ChannelArguments() {
 
 }  // namespace
 
-// One stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the owner through
-// `owner_`, null once the stream is gone.
+// A Stream is one stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the
+// owner through `owner_`; its target is null when the stream is gone.
 //
-// Only the loop's thread destroys it, when gRPC is done with it: the last channel takes along the threads on which gRPC
-// runs reactions, so that must not happen on one of them.
+// Only the loop's thread destroys it; the destructor waits until gRPC is done with it. Destroying the last channel ends
+// the threads on which gRPC runs reactions, so it must not happen on one of them.
 class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
   Stream(PlannerStream* owner, Mailbox* mailbox) : owner_(std::make_shared<PlannerStream*>(owner)), mailbox_(mailbox) {}
@@ -110,7 +111,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
-  // Nothing more is received, so nothing more is written: gRPC may finish.
+  // Called when no more messages will be received: no more are written either, so gRPC may finish the call.
   void End() {
     {
       MutexLock lock(&mutex_);

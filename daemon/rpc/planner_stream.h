@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's stream to the planner: DaemonService.Attach, reconnected forever.
+// Keeps the daemon's stream to the planner (DaemonService.Attach), and reconnects it without end.
 #ifndef COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 #define COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 
@@ -23,42 +23,44 @@ struct PlannerStreamOptions {
   std::string address;  // HOST:PORT
   bool insecure = false;
   ReconnectPauseOptions pause;
-  absl::Duration warn_every = absl::Minutes(5);  // while the trouble stays the same
+  absl::Duration warn_every = absl::Minutes(5);  // period of warnings of the same trouble
 };
 
-// The stream's events, on the loop's thread.
+// PlannerEvents receives the stream's events, on the loop's thread.
 class PlannerEvents {
  public:
   virtual ~PlannerEvents() = default;
-  // A new stream is there: messages go to it from now on. Whether the planner can be reached shows later.
+  // Called when a new stream was started: messages are sent on it from now on. It is not known yet whether the planner
+  // can be reached; if not, OnPlannerDown follows.
   virtual void OnPlannerUp() = 0;
   virtual void OnPlannerDown() = 0;
   virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
 };
 
-// All calls come from the loop's thread; gRPC's threads only post to the mailbox. A stream that ends is replaced after
-// a pause (reconnect_pause.h).
+// A PlannerStream keeps one stream at a time; one that ends is replaced after a pause (reconnect_pause.h). All calls
+// come from the loop's thread; gRPC's threads only post to the mailbox.
 class PlannerStream final : public PlannerLink {
  public:
-  // INVALID_ARGUMENT if the address is invalid. All pointees must outlive it. `seed` is for the pauses.
+  // All pointees must outlive the object. `seed` randomizes the pauses. INVALID_ARGUMENT if the address is invalid, or
+  // beyond loopback without `insecure`.
   static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox,
                                                                PlannerEvents* events, PlannerStreamOptions options,
                                                                uint64_t seed);
   // Ends the stream at once; messages that were not written yet are lost.
   ~PlannerStream() override;
 
-  // Connects if it is time to.
+  // Starts a stream if there is none and the pause is over, and calls OnPlannerUp.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_try_; }
 
   // PlannerLink. Drops the message while there is no stream.
   void Send(const schedule::FromDaemon& message) override;
 
-  // Whether the planner has sent a message on this stream.
+  // Returns whether the planner has sent a message on this stream.
   bool connected() const { return connected_; }
-  // The reason why the last stream ended; empty while connected.
+  // Returns the reason why the last stream ended; empty while connected.
   const std::string& trouble() const { return trouble_; }
-  // Whether nothing waits to be written.
+  // Returns whether no message waits to be written; true without a stream.
   bool Flushed() const;
 
  private:
@@ -81,7 +83,7 @@ class PlannerStream final : public PlannerLink {
   absl::Time next_warning_;
   absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
   bool connected_ = false;
-  bool refused_ = false;  // by the planner's answer, on this stream
+  bool refused_ = false;  // the planner has refused the daemon on this stream
   std::string trouble_;
 };
 

@@ -17,12 +17,12 @@
 namespace copse::daemon {
 namespace {
 
-// Limit of connections in a turn, after which other descriptors have theirs.
+// Limit of connections that are accepted at once, so that other descriptors are served in between.
 constexpr int kAcceptsPerTurn = 16;
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Sends the reason before the socket is closed.
+// Sends the reason of a refusal to the client, and logs it. The caller closes the socket.
 void Refuse(int socket, const std::string& why) {
   auto reply = NewMessage<attach::AttachReply>(attach::MessageType::kAttachReply, 0);
   reply.status = -static_cast<int32_t>(schedule::Failure::kNoResource);

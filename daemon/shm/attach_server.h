@@ -22,31 +22,33 @@
 
 namespace copse::daemon {
 
-// Only the loop's thread calls it, and not from within the core's callbacks. Whatever one client does, the others are
-// served: reads are bounded, sends never block, and a client that breaks a rule is dropped.
+// An AttachServer owns the listening sockets and the clients' sessions. Only the loop's thread calls it, and not from
+// within the core's callbacks. Whatever one client does, the others are served: reads are bounded, sends never block,
+// and a client that breaks a rule is dropped.
 class AttachServer {
  public:
-  // All pointers outlive it.
+  // All pointees must outlive this object.
   AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page, AttachOptions options);
   // Ends all sessions.
   ~AttachServer();
 
-  // Accepts clients from `socket`, too, which is listening (listen_socket.h).
+  // Accepts clients also from `socket`, which must be listening (listen_socket.h). Errors: the poller's.
   absl::Status AddListener(UniqueFd socket);
 
-  // Takes the posts of clients, ends doomed sessions, runs timers. Returns true if it did anything.
+  // Handles posts of clients, ends doomed sessions, runs timers. Returns true if there were any posts or doomed
+  // sessions.
   bool ReadPosts();
-  // Wakes the sleeping clients that got events since the last call.
+  // Wakes the clients that sleep and have got events since the last call.
   void WakeClients();
-  // Number of times that clients have rung since the start.
+  // Returns how often clients have rung their doorbells since the start.
   uint64_t doorbells() const { return context_.doorbells; }
-  // Sums of the clients' counters of calls that return early, also of clients that are gone.
+  // Returns the sums of the clients' counters of asynchronous completion, those of clients that are gone included.
   EarlyTotals early_totals() const;
-  // The latest time for the next ReadPosts.
+  // Returns the time at which ReadPosts must be called even without posts.
   absl::Time NextDeadline() const;
 
-  // Ends all sessions and accepts no more. Teams of clients that are still there break; the core
-  // must Progress for that to reach other nodes.
+  // Ends all sessions and accepts no more. Teams of clients that are still attached break; other nodes receive the
+  // failure when the core makes progress.
   void Shutdown(const std::string& why);
 
   size_t client_count() const { return sessions_.size(); }
@@ -58,8 +60,8 @@ class AttachServer {
   AttachOptions options_;
   SessionContext context_;
   std::vector<UniqueFd> listeners_;
-  // Closed for a moment to refuse a connection when descriptors have run out; else the connection would wait, and the
-  // listener stay readable for ever.
+  // Closed for a moment to accept and refuse a connection when descriptors have run out; else the connection would
+  // wait, and the listener would stay readable.
   UniqueFd spare_;
   std::vector<std::unique_ptr<ClientSession>> sessions_;
 };

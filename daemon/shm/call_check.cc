@@ -43,20 +43,20 @@ absl::StatusOr<CallArguments> ReadArguments(const ring::DqEntry& entry, uint32_t
   return arguments;
 }
 
-// A list of blocks, the bytes of the buffer that they span, and the sum of their bytes.
+// A CheckedList holds a list of blocks, the bytes of the buffer that they span, and the sum of their bytes.
 struct CheckedList {
   std::shared_ptr<const BlockList> blocks;
   uint64_t span = 0;
   uint64_t total = 0;
 };
 
-// `side`: "send" or "receive".
+// Returns a checked copy of the client's list at `place`. `side`, "send" or "receive", is for error texts.
 absl::StatusOr<CheckedList> ReadList(const char* side, const ring::Place& place, uint32_t size, ElementType type,
                                      const RegionTable& regions) {
   const uint64_t bytes = uint64_t{size} * sizeof(Block);
   ASSIGN_OR_RETURN(const uint8_t* theirs, regions.Resolve(side, place, bytes));
   auto blocks = std::make_shared<BlockList>(size);
-  memcpy(static_cast<void*>(blocks->data()), theirs, bytes);  // once: it may change under us
+  memcpy(static_cast<void*>(blocks->data()), theirs, bytes);  // read once, since the client may change it
   BlockSums sums(side, type, schedule::kCallBytesMax);
   for (uint32_t rank = 0; rank < size; ++rank) {
     Block& block = (*blocks)[rank];
@@ -89,7 +89,7 @@ absl::Status CheckLists(const ring::DqEntry& entry, const TeamMember& member, co
   for (const CheckedList* list : {send, receive}) {
     if (list->blocks != nullptr) call->list_bytes += list->blocks->size() * sizeof(Block);
   }
-  // The side that is one block is as long as the other side's list says.
+  // A buffer that is one block must have the length that the other side's list has for this rank.
   const bool sends_one = SendBuffer(arguments.collective, member.rank, arguments.root) == BufferKind::kOne;
   if (const CheckedList& other = sends_one ? *receive : *send;
       other.blocks != nullptr && !HasPairSizes(arguments.collective)) {

@@ -39,7 +39,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   if (posted == 0 && !held_may_go_) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
   const auto held = static_cast<uint32_t>(held_.size());
-  // An impossible head can also show as too little room: entries that were taken always have theirs.
+  // A head that is too low is also impossible, since there was room for each entry that was taken.
   if (event_room < outstanding_ + held) {
     return absl::InvalidArgumentError(
         absl::StrCat("event queue: impossible head (room=", event_room, ", outstanding=", outstanding_ + held, ")"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of one client: from its submission queue to the core, and from the core to its completion queue.
+// Passes one client's calls from its submission queue to the core, and their events to its completion queue.
 #ifndef COPSE_DAEMON_SHM_CLIENT_CALLS_H_
 #define COPSE_DAEMON_SHM_CLIENT_CALLS_H_
 
@@ -23,37 +23,39 @@
 
 namespace copse::daemon {
 
-// Limit of one client's entries in a turn, after which the next client has its turn.
+// Limit of the entries that are read from one client before the next client is served.
 inline constexpr uint32_t kPostsPerTurn = 16;
 
 // Limit of the memory for lists of blocks of one client's calls in flight: calls with lists are held back beyond it.
 // One call of each team may exceed it, since a call must run however large its team is.
 inline constexpr uint64_t kListBytesMax = 4u << 20;
 
-// The client's rank in each of its teams, by handle.
+// MemberOfTeam maps the handles of a client's teams to its rank in each and their sizes.
 using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 
-// Every entry taken from the submission queue becomes exactly one event. Without room for its event, an entry waits in
-// the queue. A call that is held back holds up later calls of its team, and no others. Thread-compatible. `*core`
-// outlives it.
+// A ClientCalls tracks the calls of one client. Every entry that it takes from the submission queue becomes exactly one
+// event. Without room for its event, an entry waits in the queue. A call that is held back delays later calls of its
+// team, and no others. Thread-compatible.
 class ClientCalls {
  public:
-  // `instruments`, which may be null, counts refused posts.
+  // `*core` and `*regions_of_all`, the number of regions of all clients, must outlive this object, and so must
+  // `*instruments`, which counts refused posts and may be null.
   ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
               uint32_t* regions_of_all, Instruments* instruments);
 
-  // Before the first Read.
+  // Sets the client's number in the core. Called before the first Read.
   void set_client(ClientId client) { client_ = client; }
 
   bool HasPosts() const { return port_->HasPosts() || held_may_go_; }
-  // Whether a page of its queues or registered memory was lost, so that its calls and their data may be wrong.
+  // Returns whether a page of the client's queues or registered memory was lost, so that its calls and their data may
+  // be wrong.
   bool HasLostMemory() const { return AnyMemoryLost() && (port_->lost() || regions_.lost()); }
-  // Takes at most kPostsPerTurn entries, and posts at most as many that were held; returns the number of both.
-  // INVALID_ARGUMENT: the client wrote an impossible index. DATA_LOSS: HasLostMemory. After an error it is not served.
+  // Takes at most kPostsPerTurn entries, and posts at most as many calls that were held back; returns the sum of both.
+  // `teams` are the client's teams. Errors: INVALID_ARGUMENT: the client wrote an impossible index. DATA_LOSS:
+  // HasLostMemory(). After an error the client must be dropped.
   absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
 
-  // The client deregisters a region: its later posts cannot name it. INVALID_ARGUMENT: as for Read, or there is no such
-  // region.
+  // Deregisters a region: posts from now on cannot name it. INVALID_ARGUMENT: as for Read, or there is no such region.
   absl::Status Deregister(uint32_t region);
 
   // Handles the core's event for one of these calls. The client is woken later, by ClientPort::WakeIfWaiting.
@@ -64,9 +66,9 @@ class ClientCalls {
   uint32_t outstanding() const { return outstanding_; }
 
  private:
-  // The state of a call until its event. The core has its index as the call's value.
+  // A Call is the state of a call until its event. Its index in calls_ is the call's value in the core.
   struct Call {
-    uint64_t value = 0;  // the client's
+    uint64_t value = 0;  // chosen by the client for the event
     uint32_t send_region = 0;
     uint32_t receive_region = 0;
     uint64_t list_bytes = 0;
@@ -74,14 +76,14 @@ class ClientCalls {
     bool used = false;
   };
   struct Held {
-    uint64_t number = 0;  // place among the client's posts
+    uint64_t number = 0;  // index among the client's posts
     ring::DqSlot slot;
   };
 
   absl::Status LostMemory() const;
   bool MustWait(const ring::DqEntry& entry) const;
   uint32_t PostHeld(const MemberOfTeam& teams);
-  void CountPosts();  // up to the first one that is held
+  void CountPosts();  // counts those up to the first one that is held back
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
   uint64_t NewCall(const ring::DqEntry& entry, const CheckedCall& checked);
   void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
@@ -97,8 +99,8 @@ class ClientCalls {
   const uint64_t list_bytes_max_;
   uint64_t list_bytes_ = 0;
   absl::flat_hash_map<uint32_t, uint32_t> lists_;  // number of calls in flight with lists, by team
-  uint64_t taken_ = 0;                             // entries, since the start
-  std::vector<Held> held_;                         // of these, in order
+  uint64_t taken_ = 0;                             // entries taken since the start
+  std::vector<Held> held_;                         // entries that are held back, in order
   bool held_may_go_ = false;
 };
 

@@ -51,8 +51,8 @@ ClientPort::ClientPort(const PortSizes& sizes, GroupWake* groups, UniqueFd fd, M
 }
 
 absl::StatusOr<uint32_t> ClientPort::Posted() const {
-  // Pairs with the client's store of dq_tail: the descriptors before it are seen. Both are seq_cst, as the daemon says
-  // that it sleeps before it looks here, and the client looks whether it sleeps after its store.
+  // Pairs with the client's store of dq_tail: the entries written before it are visible. Both are seq_cst, as the
+  // daemon sets `sleeping` before this load, and the client loads `sleeping` after its store.
   const uint64_t tail = header_->dq_tail.load(std::memory_order_seq_cst);
   const uint64_t posted = tail - dq_head_;
   if (posted > sizes_.dq_entries) {
@@ -112,23 +112,23 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, const schedule::Fai
 }
 
 bool ClientPort::WakeIfWaiting() {
-  // Pairs with the client's store of eq_waiting: Put changed the futex word before, so either that client sees the new
-  // word or this sees it waiting.
+  // Pairs with the client's store of eq_waiting: PutEvent changed the futex word before, so either the client sees the
+  // new word or this load sees that it waits.
   switch (header_->eq_waiting.load(std::memory_order_seq_cst)) {
     case ring::kWaitsOnNothing:
       return false;
     case ring::kWaitsOnPage:
       groups_->Add(seat_);
       return true;
-    default:  // a client that does not know seats, or any other value
+    default:  // kWaitsOnPort, or any other value that the client has written
       Wake();
       return true;
   }
 }
 
 void ClientPort::Close() {
-  // The client reads `closed` after it has read the futex word, which changes once more: it does not sleep on the old
-  // value.
+  // The client reads the futex word before it reads `closed`. The word changes after the store of `closed`, so a client
+  // that has missed the store does not sleep on the old word.
   header_->closed.store(1, std::memory_order_seq_cst);
   header_->eq_futex.fetch_add(1, std::memory_order_seq_cst);
   Wake();

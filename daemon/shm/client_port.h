@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's side of one client's shared memory: takes entries out of the submission queue (Dq), puts events into the
-// completion queue (Eq). protocol/ring_layout.h has the layout and the rules of trust.
+// Accesses one client's shared memory for the daemon: takes entries from the submission queue (Dq), and puts events
+// into the completion queue (Eq). protocol/ring_layout.h has the layout and the rules of trust.
 #ifndef COPSE_DAEMON_SHM_CLIENT_PORT_H_
 #define COPSE_DAEMON_SHM_CLIENT_PORT_H_
 
@@ -27,11 +27,11 @@ struct PortSizes {
   uint64_t data_bytes = 0;
 };
 
-// A ClientPort has its own copies of everything that the daemon owns (geometry, dq_head, eq_tail), so no access leaves
-// the mapping, whatever a client writes into it. Only the loop's thread calls it.
+// A ClientPort has private copies of all values that the daemon decides (geometry, dq_head, eq_tail), so no access
+// leaves the mapping, whatever a client writes into it. Only the loop's thread calls it.
 class ClientPort {
  public:
-  // `*groups` outlives it.
+  // `*groups` must outlive the port. Errors: those of the system calls, RESOURCE_EXHAUSTED if too much is mapped.
   static absl::StatusOr<std::unique_ptr<ClientPort>> Create(const PortSizes& sizes, GroupWake* groups);
   ~ClientPort() { groups_->Leave(seat_); }
 
@@ -39,32 +39,32 @@ class ClientPort {
   uint64_t total_bytes() const { return mapping_.bytes(); }
   bool lost() const { return mapping_.lost(); }
   uint8_t* data() const { return mapping_.data() + geometry_.data_offset; }
-  // The memory's descriptor, which is sent to the client and then closed.
+  // Returns the memory's descriptor, which is sent to the client and then closed.
   int fd() const { return fd_.get(); }
   void CloseFd() { fd_.reset(); }
 
   // --- Submission queue ---
-  // Whether anything was posted since the last Take. Pairs with the client, which stores dq_tail and then reads
+  // Returns whether entries were posted and not taken. Pairs with the client, which stores dq_tail and then reads
   // DaemonPage::sleeping (both seq_cst), while the daemon sets that and then reads dq_tail: one of them sees the other.
   bool HasPosts() const { return header_->dq_tail.load(std::memory_order_seq_cst) != dq_head_; }
-  // Number of entries posted and not taken. INVALID_ARGUMENT: the client's index is impossible.
+  // Returns the number of entries posted and not taken. INVALID_ARGUMENT: the client's index is impossible.
   absl::StatusOr<uint32_t> Posted() const;
-  // Copies the oldest entry once and frees its place; Posted() > 0.
+  // Returns a copy of the oldest entry and frees its place. Precondition: Posted() > 0.
   ring::DqSlot Take();
 
   // --- Completion queue ---
-  // Number of free entries. INVALID_ARGUMENT: the client's index is impossible.
+  // Returns the number of free entries. INVALID_ARGUMENT: the client's index is impossible.
   absl::StatusOr<uint32_t> EventRoom() const;
-  // The caller makes sure that there is room. `why`: kNone for a success; its text is truncated. It does not wake the
-  // client.
+  // Puts an event, without waking the client. `why`: kNone for a success; its text is truncated. Precondition:
+  // EventRoom() > 0.
   void PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why);
-  // Whether events were put since the last call.
+  // Returns whether events were put since the last call.
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
-  // Wakes the client if it sleeps on its completion queue, or lets the groups' next Wake do so if it sleeps on its seat
-  // there. Returns true if it sleeps.
+  // Wakes the client if it sleeps on its completion queue; if it sleeps on its seat, GroupWake::Wake will wake it.
+  // Returns true if it sleeps on either.
   bool WakeIfWaiting();
 
-  // The client's own counters, which may hold any values. Relaxed: they order nothing.
+  // Returns a counter that the client writes, which may hold any value. Relaxed, since it orders no other access.
   uint64_t early(ring::EarlyCount count) const {
     return header_->early[static_cast<uint32_t>(count)].load(std::memory_order_relaxed);
   }

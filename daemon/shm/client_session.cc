@@ -26,7 +26,7 @@ using schedule::Failure;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
-// Limit of one client's messages in a turn, after which other descriptors have theirs.
+// Limit of messages that are read from one client at once, so that other descriptors are served in between.
 constexpr int kPacketsPerTurn = 16;
 // A doorbell may ring for posts that were found without it, but not often in a row. A client that rings without posts
 // would keep the loop awake, which then takes naps at the cost of all clients; so its doorbell is ignored for a while.
@@ -66,7 +66,7 @@ absl::Status ClientSession::Start() {
   UpdateDeadline();
   RETURN_IF_ERROR(
       context_->poller->Watch(socket_.get(), EPOLLIN | EPOLLRDHUP, [this](uint32_t events) { OnSocket(events); }));
-  if (!process_.pidfd.valid()) return absl::OkStatus();  // only the socket will show its end
+  if (!process_.pidfd.valid()) return absl::OkStatus();  // only the socket shows when the process ends
   return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnDeath(); });
 }
 
@@ -314,7 +314,7 @@ void ClientSession::OnTeamDestroy(const attach::TeamDestroy& message) {
 
 void ClientSession::OnTeamDestroyed(uint64_t request, const FailureReport& why) {
   const auto it = destroys_.find(request);
-  if (it == destroys_.end()) return;  // an unwanted team
+  if (it == destroys_.end()) return;  // the team was unwanted
   const PendingDestroy destroy = it->second;
   destroys_.erase(it);
   // The team was not destroyed, as it has calls in flight.
@@ -451,7 +451,7 @@ void ClientSession::End(const std::string& why) {
   const std::string reason = why.empty() ? why_ : why;
   auto closing = NewMessage<attach::Closing>(MessageType::kClosing, 0);
   SetText(closing.text, reason);
-  SendMessage(socket_.get(), closing).IgnoreError();  // it may be gone
+  SendMessage(socket_.get(), closing).IgnoreError();  // the client may be gone
   if (!attached()) {
     COPSE_LOG(kInfo, reason);
     return;
@@ -462,7 +462,7 @@ void ClientSession::End(const std::string& why) {
   } else {
     COPSE_LOG(kInfo, "client ", client_, ": ", reason);
   }
-  doomed_ = true;  // events of the core are dropped from now on
+  doomed_ = true;  // Answer sends nothing from now on
   AddEarly(&context_->early);
   context_->core->Detach(client_, died, reason);
   calls_->port().Close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One client process from its connection to its end: its socket, teams and rings.
+// Serves one client process from its connection to its end: its socket, teams and queues.
 #ifndef COPSE_DAEMON_SHM_CLIENT_SESSION_H_
 #define COPSE_DAEMON_SHM_CLIENT_SESSION_H_
 
@@ -47,13 +47,13 @@ struct AttachOptions {
   absl::Duration greeting_timeout = absl::Seconds(10);
   // A team that is not formed in this time fails here even if the planner is silent, whose own limit is shorter.
   absl::Duration formation_timeout = absl::Seconds(35);
-  // A dying process closes its socket a moment before its pidfd is ready: the session waits so long for the better
-  // reason.
+  // A dying process closes its socket a moment before its pidfd is ready. The session waits for the pidfd this long,
+  // since it gives a better reason.
   absl::Duration hang_up_grace = absl::Milliseconds(5);
-  Instruments* instruments = nullptr;  // null: none
+  Instruments* instruments = nullptr;  // may be null
 };
 
-// The state that sessions share.
+// SessionContext holds the state that sessions share.
 struct SessionContext {
   const AttachOptions* options;
   const Clock* clock;
@@ -62,19 +62,20 @@ struct SessionContext {
   DaemonPage* page;
   uint64_t ports_bytes = 0;  // memory of all sessions' ports
   uint32_t regions = 0;      // registered regions of all sessions
-  uint64_t doorbells = 0;    // times that clients have rung
-  EarlyTotals early;         // counts of clients that are gone
+  uint64_t doorbells = 0;    // how often clients have rung their doorbells
+  EarlyTotals early;         // sums over clients that are gone
 };
 
-// Order of calls: Start; then callbacks of poller and core, Read and Tick in any order; End once doomed(). No callback
-// ends a session: it is marked as doomed, and the server ends it in its next turn. Invariant: the core has the client
-// from a granted AttachRequest until End.
+// A ClientSession serves one client, on the loop's thread. Order of calls: Start; then callbacks of poller and core,
+// Read and Tick in any order; End once doomed(). No callback ends a session: it is marked as doomed, and AttachServer
+// ends it in its next ReadPosts. Invariant: the core has the client from a granted AttachRequest until End.
 class ClientSession final : public ClientSink {
  public:
-  // `*context` outlives it.
+  // `*context` must outlive the session.
   ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process);
   ~ClientSession() override;
 
+  // Watches the socket and the process, and starts the time-out for the AttachRequest. Errors: the poller's.
   absl::Status Start();
 
   bool attached() const { return calls_ != nullptr; }
@@ -82,18 +83,18 @@ class ClientSession final : public ClientSink {
   uint32_t uid() const { return process_.uid; }
   ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
-  // Takes some posts, and answers deregistrations that waited for calls. Returns true if it did anything. Requires
-  // attached().
+  // Reads some posts, answers deregistrations that waited for calls, and destroys teams that were formed too late.
+  // Returns true if it did anything. Requires attached().
   bool Read();
-  // Runs timers that are due; NextDeadline is the next one's time.
+  // Runs timers that are due. NextDeadline returns the time of the next one.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_deadline_; }
-  // Whether events were put since the last call.
+  // Returns whether events were put since the last call.
   bool TakeEventsPut() { return attached() && calls_->port().TakeEventsPut(); }
-  // Returns true if the client slept; the page's GroupWake may have to wake it.
+  // Returns true if the client slept; the page's GroupWake may have to wake it. Requires attached().
   bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
 
-  // Adds the client's counts so far, if it is attached.
+  // Adds the client's counters to `*totals`, if it is attached.
   void AddEarly(EarlyTotals* totals) const {
     if (attached()) totals->Add(calls_->port());
   }
@@ -110,7 +111,8 @@ class ClientSession final : public ClientSink {
   void OnClosing(const std::string& why) override;
 
  private:
-  // Requests to the core have numbers of the session, since a client's own numbers need not differ.
+  // PendingCreate and PendingDestroy are requests to the core, which have numbers of the session, since a client's own
+  // numbers need not differ.
   struct PendingCreate {
     uint64_t client_request;
     TeamMember member;
@@ -154,16 +156,16 @@ class ClientSession final : public ClientSink {
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;
 
-  MemberOfTeam members_;  // of live teams
+  MemberOfTeam members_;  // the client's live teams
   uint64_t next_request_ = 1;
   std::map<uint64_t, PendingCreate> creates_;                // by the session's number
-  std::map<uint64_t, PendingDestroy> destroys_;              // likewise
-  absl::flat_hash_map<uint32_t, uint64_t> deregistrations_;  // region to the client's number
-  std::vector<uint32_t> unwanted_;                           // handles of teams that were formed too late
+  std::map<uint64_t, PendingDestroy> destroys_;              // by the session's number
+  absl::flat_hash_map<uint32_t, uint64_t> deregistrations_;  // the client's request number, by region
+  std::vector<uint32_t> unwanted_;                           // handles of teams that were formed after their time-out
 
   absl::Time greeting_deadline_ = absl::InfiniteFuture();
   absl::Time hang_up_deadline_ = absl::InfiniteFuture();
-  absl::Time deaf_until_ = absl::InfiniteFuture();  // end of the time without the doorbell
+  absl::Time deaf_until_ = absl::InfiniteFuture();  // end of the time in which the doorbell is ignored
   uint32_t vain_rings_ = 0;                         // rings since the last post
   absl::Time next_deadline_ = absl::InfiniteFuture();
   bool doomed_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of the daemon's state that all clients map read-only (protocol/ring_layout.h, DaemonPage).
+// Publishes the daemon's state in a page that all clients map read-only (protocol/ring_layout.h, DaemonPage).
 #ifndef COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 #define COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 
@@ -21,13 +21,13 @@ class DaemonPage {
   static absl::StatusOr<std::unique_ptr<DaemonPage>> Create(Incarnation incarnation);
 
   // The store pairs with the client's seq_cst load of `sleeping` after its store of dq_tail: rings that are read after
-  // SetSleeping(true) hold the posts of every client that saw 0.
+  // SetSleeping(true) have the posts of every client that read 0.
   void SetSleeping(bool sleeping) { page_->sleeping.store(sleeping ? 1 : 0, std::memory_order_seq_cst); }
   void CountTurn() { page_->turns.store(page_->turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   GroupWake& group_wake() { return group_wake_; }
 
-  // The descriptor is sealed: no process that receives it can write to the page.
+  // Returns the page's descriptor, which is sealed: no process that receives it can write to the page.
   int fd() const { return fd_.get(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of the clients' counters of calls that return before their data is in place.
+// Sums up the clients' counters of asynchronous completion: of calls that return before their data is in place.
 #ifndef COPSE_DAEMON_SHM_EARLY_TOTALS_H_
 #define COPSE_DAEMON_SHM_EARLY_TOTALS_H_
 
@@ -14,13 +14,13 @@
 
 namespace copse::daemon {
 
-// Clients may have written any values, so sums saturate. Thread-compatible.
+// EarlyTotals holds sums over clients. Clients may have written any values, so sums saturate. Thread-compatible.
 class EarlyTotals {
  public:
-  // Adds the present counters of the port's client.
+  // Adds the current counters of the port's client to the sums.
   void Add(const ClientPort& port);
 
-  // Adds early.calls and so on (docs/reference/instruments.md).
+  // Sets early.calls and so on (docs/reference/instruments.md) in `*counters`.
   void AppendCounters(std::map<std::string, uint64_t>* counters) const;
 
  private:

@@ -12,9 +12,10 @@
 
 namespace copse::daemon {
 
-// Every client has a seat: a futex word of the daemon page and a bit. GroupWake collects the clients to be woken, and
-// wakes them with one system call for each word (measured: one for each of 128 ranks takes longer than the network).
-// Clients may share a seat; they then wake at times in vain, and sleep again. Only the loop's thread calls it.
+// A GroupWake collects the clients to be woken, and wakes them together. Every client has a seat: a futex word of the
+// daemon page and a bit. There is one system call for each word (measured: one for each of 128 ranks takes longer than
+// the network). Clients may share a seat; they then sometimes wake in vain, and sleep again. Only the loop's thread
+// calls it.
 class GroupWake {
  public:
   struct Seat {
@@ -39,8 +40,8 @@ class GroupWake {
 
   ring::WakeWord* const words_;
   std::array<uint32_t, ring::kWakeWords * kBits> taken_{};  // clients by seat
-  std::array<uint32_t, ring::kWakeWords> bits_{};           // to be woken, by word
-  uint32_t words_end_ = 0;                                  // no bit is set at or behind it
+  std::array<uint32_t, ring::kWakeWords> bits_{};           // bits to be woken, by word
+  uint32_t words_end_ = 0;                                  // no word from here on has bits to be woken
 };
 
 }  // namespace copse::daemon

@@ -53,7 +53,7 @@ bool IsSocket(const std::string& path) {
   return lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode);
 }
 
-// Whether the path is a socket on which no process listens.
+// Returns whether the path is a socket on which no process listens.
 bool IsLeftOver(const std::string& path, const Address& address) {
   if (!IsSocket(path)) return false;
   const UniqueFd probe = NewSocket();
@@ -61,7 +61,7 @@ bool IsLeftOver(const std::string& path, const Address& address) {
          errno == ECONNREFUSED;
 }
 
-// Whether clients would trust the process that listens at an abstract name: it is root's or this user's.
+// Returns whether clients would trust the process that listens at an abstract name: it is root's or this user's.
 bool MayBeDaemon(const Address& address) {
   const UniqueFd probe = NewSocket();
   ucred server{};
@@ -100,7 +100,7 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
     return absl::Status(absl::ErrnoToStatus(error, "").code(),
                         absl::StrCat("socket: cannot bind: ", strerror(error), " (socket=", name, ")"));
   }
-  // Any user may connect: the kernel names the client.
+  // Any user may connect, as the kernel identifies the client's user (SO_PEERCRED).
   if (is_path && chmod(name.c_str(), 0666) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("chmod ", name));
   if (listen(socket.get(), kBacklog) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("listen ", name));
   return socket;

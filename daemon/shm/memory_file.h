@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is passed as a descriptor: memfds of the daemon and of clients, and mappings of both.
+// Creates, checks and maps memory that is passed as a descriptor: memfds of the daemon and of clients.
 #ifndef COPSE_DAEMON_SHM_MEMORY_FILE_H_
 #define COPSE_DAEMON_SHM_MEMORY_FILE_H_
 
@@ -13,7 +13,7 @@
 
 namespace copse::daemon {
 
-// A shared, writable mapping with an owner. Movable.
+// A Mapping owns a shared, writable mapping, and unmaps it in its destructor. Movable.
 class Mapping {
  public:
   Mapping() = default;
@@ -21,15 +21,15 @@ class Mapping {
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();
 
-  // The first `bytes` > 0 of `fd`.
+  // Maps the first `bytes` > 0 of `fd`. Errors: mmap's.
   static absl::StatusOr<Mapping> Map(int fd, uint64_t bytes);
-  // Maps memory that a client uses, too: a fault in it (SIGBUS) costs the client, not the process.
-  // RESOURCE_EXHAUSTED: too many such mappings.
+  // Maps memory that a client also uses: a fault in it (SIGBUS) does not end the process, but makes lost() true.
+  // RESOURCE_EXHAUSTED: too many such mappings. Other errors: mmap's.
   static absl::StatusOr<Mapping> MapForClient(int fd, uint64_t bytes);
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  // Whether a page of it was lost and replaced (base/lost_memory.h).
+  // Returns whether a page of the mapping was lost and replaced (base/lost_memory.h). False if made by Map.
   bool lost() const { return tracked_.lost(); }
 
  private:
@@ -38,15 +38,15 @@ class Mapping {
   TrackedMemory tracked_;
 };
 
-// Returns a zeroed memfd of fixed size: it is sealed against shrinking and growing.
+// Returns a zeroed memfd that is sealed against shrinking and growing.
 absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t bytes);
 // Forbids more seals, so that a client cannot add one. `against_new_writers`: later mappings of `fd` are read-only;
 // mappings that exist stay writable.
 absl::Status SealSeals(int fd, bool against_new_writers);
 
 // Checks that a client's memory is safe to map: it can neither shrink nor run out of huge pages, which would be a
-// SIGBUS. INVALID_ARGUMENT unless `fd` is a tmpfs memfd, sealed against shrinking, open for writing, of at least
-// `bytes`.
+// SIGBUS. INVALID_ARGUMENT unless `fd` is a tmpfs memfd of at least `bytes`, sealed against shrinking but not against
+// writing, and open for reading and writing.
 absl::Status CheckClientMemory(int fd, uint64_t bytes);
 
 }  // namespace copse::daemon

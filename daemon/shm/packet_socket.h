@@ -20,14 +20,14 @@
 
 namespace copse::daemon {
 
-// Limit of descriptors in a packet: more than any message has, so that their number can be checked.
+// Limit of descriptors in a packet. It exceeds those of any message, so that a wrong number of them can be detected.
 inline constexpr int kDescriptorsMax = 4;
 
 struct Packet {
   std::vector<uint8_t> bytes;
   std::vector<UniqueFd> descriptors;
 
-  // The packet as a T, if it is exactly as long.
+  // Copies the packet to `*message`. Returns false if it does not have exactly T's length.
   template <typename T>
   bool As(T* message) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -39,10 +39,13 @@ struct Packet {
 
 enum class Receipt { kPacket, kNothing, kClosed };
 
-// Never blocks. INVALID_ARGUMENT: the packet is longer than any message, or has too many descriptors.
+// Receives one packet, without blocking. Returns kNothing if none is there, kClosed if the peer has closed the socket
+// or sent an empty packet. Errors: INVALID_ARGUMENT: the packet is longer than any message, or has too many
+// descriptors. Others: recvmsg's.
 absl::StatusOr<Receipt> ReceivePacket(int socket, Packet* packet);
 
-// Never blocks. RESOURCE_EXHAUSTED: the peer does not read. UNAVAILABLE: it is gone.
+// Sends one packet, without blocking, with at most kDescriptorsMax descriptors. RESOURCE_EXHAUSTED: the socket is full,
+// as the peer does not read. UNAVAILABLE: the peer is gone, or another error of sendmsg.
 absl::Status SendBytes(int socket, absl::Span<const uint8_t> bytes, absl::Span<const int> descriptors);
 
 template <typename T>
@@ -51,7 +54,7 @@ absl::Status SendMessage(int socket, const T& message, absl::Span<const int> des
   return SendBytes(socket, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&message), sizeof(T)), descriptors);
 }
 
-// Returns a zeroed message with its head.
+// Returns a message with its head filled in and all else zero.
 template <typename T>
 T NewMessage(attach::MessageType type, uint64_t request) {
   T message;
@@ -62,13 +65,14 @@ T NewMessage(attach::MessageType type, uint64_t request) {
   return message;
 }
 
-// Truncates `text` to the field, which was zeroed before.
+// Copies `text` to the field, which must be zeroed; truncates it so that a NUL follows.
 template <size_t n>
 void SetText(char (&field)[n], std::string_view text) {
   memcpy(field, text.data(), std::min(text.size(), n - 1));
 }
 
-// INVALID_ARGUMENT unless `field` is NUL-terminated and printable ASCII.
+// Returns the text of `field`, named `what` in errors. INVALID_ARGUMENT unless it is NUL-terminated and printable
+// ASCII.
 absl::StatusOr<std::string> GetText(const char* what, absl::Span<const char> field);
 
 }  // namespace copse::daemon

@@ -24,8 +24,8 @@
 namespace copse::daemon {
 namespace {
 
-// Newer than Debian 12's headers: Linux 6.5, and 6.15 for the exit code of a process that is not a
-// child.
+// Debian 12's headers lack these: SO_PEERPIDFD came with Linux 6.5, and the exit code of a process that is not a child
+// with 6.15.
 constexpr int kSoPeerPidfd = 77;
 struct PidfdInfo {
   uint64_t mask;
@@ -65,8 +65,8 @@ UniqueFd PidfdOf(int socket, int64_t pid) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// Returns a status as waitpid's. /proc has it while the process is dead but not reaped; later a newer kernel's pidfd
-// has it.
+// Returns the status of a dead process as waitpid would; std::nullopt if it is unknown. /proc has it until the process
+// is reaped; a newer kernel's pidfd has it also later.
 std::optional<int> WaitStatusOf(const PeerProcess& process) {
   const std::string stat = ReadProc(process.pid, "stat");
   const size_t after_name = stat.rfind(')');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process behind a client's socket: its identity, and its end.
+// Identifies the process behind a client's socket, and describes its end.
 #ifndef COPSE_DAEMON_SHM_PROCESS_WATCH_H_
 #define COPSE_DAEMON_SHM_PROCESS_WATCH_H_
 
@@ -12,19 +12,20 @@
 
 namespace copse::daemon {
 
-// The process that connected, as the kernel describes it.
+// A PeerProcess is the process that connected, as the kernel describes it.
 struct PeerProcess {
   uint32_t uid = 0;
   int64_t pid = 0;   // 0: in a PID namespace that is not visible here
-  std::string name;  // its command, or empty
-  UniqueFd pidfd;    // readable once it is dead; invalid if the kernel gives none
+  std::string name;  // command name; empty if unknown
+  UniqueFd pidfd;    // readable when the process is dead; invalid if the kernel gives none
 };
+// Returns the process that connected `socket`. Errors: getsockopt's.
 absl::StatusOr<PeerProcess> PeerOf(int socket);
 
-// "process 4711 (mpiprog)".
+// Returns "process 4711 (mpiprog)"; without a name or pid what is known instead.
 std::string DescribeProcess(const PeerProcess& process);
-// "process 4711 (mpiprog) was killed by signal 9 (Killed)", "... exited with status 1", or only
-// "... ended".
+// Returns "process 4711 (mpiprog) was killed by signal 9 (Killed)", "... exited with status 1", or "... ended" if the
+// status is unknown.
 std::string DescribeDeath(const PeerProcess& process);
 
 }  // namespace copse::daemon

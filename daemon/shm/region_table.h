@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that one client's calls may name: region 0 is its port's data area; it registers the others.
+// Keeps the memory that one client's calls may name: region 0 is its port's data area; the client registers others.
 #ifndef COPSE_DAEMON_SHM_REGION_TABLE_H_
 #define COPSE_DAEMON_SHM_REGION_TABLE_H_
 
@@ -20,40 +20,44 @@ namespace copse::daemon {
 
 struct RegionLimits {
   uint32_t regions_max = 256;
-  // The limit of a client's registered regions together: addresses, not memory, so that 256 ranks have room for theirs.
+  // Limit of the bytes of a client's registered regions together. It bounds the daemon's address space, so that 256
+  // ranks have room for theirs.
   uint64_t bytes_max = 256ull << 30;
-  // Regions of all clients together. Each is a mapping of the daemon's, to which the kernel allows 65,530
-  // (vm.max_map_count): beyond that it could not even start a thread.
+  // Limit of the regions of all clients together. Each is a mapping in the daemon, to which the kernel allows 65,530
+  // (vm.max_map_count); beyond that the daemon could not even start a thread.
   uint32_t all_max = 32768;
 };
 
-// A region stays mapped while calls use it, also after its deregistration. Messages and posts arrive on two paths, so
-// posts are numbered: posts before the deregistration of a region may still name it. Thread-compatible.
+// A RegionTable maps one client's regions. A region stays mapped while calls use it, also after its deregistration.
+// Messages arrive on the socket and posts in the queue, so posts are numbered: those before the deregistration of a
+// region may still name it. Thread-compatible.
 class RegionTable {
  public:
-  // `data` outlives the table, and so does `*of_all`, the number of regions in all tables; null: there is no other.
+  // `data` must outlive the table, and so must `*of_all`, the number of regions in all tables; null: there is no other
+  // table.
   RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, uint32_t* of_all = nullptr);
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
   ~RegionTable() { *of_all_ -= static_cast<uint32_t>(regions_.size()); }
 
-  // Maps the first `bytes` of a client's memfd. INVALID_ARGUMENT: not memory that is safe to map;
-  // RESOURCE_EXHAUSTED: a limit. On success returns the region's number, never 0.
+  // Maps the first `bytes` of a client's memfd, and returns the region's number, never 0. Errors: INVALID_ARGUMENT:
+  // `bytes` is 0, or the memory is not safe to map (CheckClientMemory). RESOURCE_EXHAUSTED: a limit. Others: mmap's.
   absl::StatusOr<uint32_t> Register(const UniqueFd& memory, uint64_t bytes);
-  // The client deregisters the region: only its first `posts` posts can name it. INVALID_ARGUMENT: there is no such
+  // Deregisters the region: only the client's first `posts` posts can name it. INVALID_ARGUMENT: there is no such
   // region, or it was deregistered before.
   absl::Status Deregister(uint32_t region, uint64_t posts);
-  // The client's first `posts` posts have been taken: the regions that they name are in use.
+  // Records that the client's first `posts` posts were taken, so that Use was called for the regions that they name.
   void CountPosts(uint64_t posts);
 
-  // The `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if they do not all
-  // lie in a region.
+  // Returns the address of the `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if there is no
+  // such region or not all of the bytes are in it.
   absl::StatusOr<uint8_t*> Resolve(const char* what, const ring::Place& place, uint64_t bytes) const;
 
-  // Whether a page of any region was lost. O(regions): call it only if AnyMemoryLost().
+  // Returns whether a page of any registered region was lost. O(regions), so call it only if AnyMemoryLost().
   bool lost() const;
 
-  // A call uses the region from Use to Unuse; 0 is allowed.
+  // Keeps the region mapped from Use to Unuse, which are called once for each call and buffer. Region 0 is ignored; any
+  // other must exist.
   void Use(uint32_t region);
   void Unuse(uint32_t region);
 
@@ -64,8 +68,8 @@ class RegionTable {
   struct Region {
     Mapping mapping;
     uint32_t uses = 0;
-    std::optional<uint64_t> posts;  // set at deregistration: number of posts that can name it
-    bool retired = false;           // all these posts have been taken
+    std::optional<uint64_t> posts;  // set at deregistration: how many posts can name the region
+    bool retired = false;           // deregistered, and all these posts have been taken
   };
 
   uint8_t* const data_;

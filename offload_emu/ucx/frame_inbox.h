@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Received frames, kept until they are delivered.
+// Keeps received frames until they are delivered.
 #ifndef COPSE_OFFLOAD_EMU_UCX_FRAME_INBOX_H_
 #define COPSE_OFFLOAD_EMU_UCX_FRAME_INBOX_H_
 
@@ -14,13 +14,13 @@
 
 namespace copse::emu {
 
-// Frames lie back to back, each its length and its bytes, in words so that they are aligned. A vector would fill its
-// memory with zeros before the frame is copied there. Thread-compatible.
+// A FrameInbox stores frames one after another in an array of 8-byte words, each frame as its length and its bytes, so
+// that frames are aligned. A vector would fill its memory with zeros before a frame is copied there. Thread-compatible.
 class FrameInbox {
  public:
   bool empty() const { return used_ == 0; }
 
-  // Copies `bytes` bytes.
+  // Appends a copy of the frame.
   void Add(const void* data, size_t bytes) {
     const size_t needed = used_ + 1 + (bytes + kWordBytes - 1) / kWordBytes;
     if (needed > capacity_) Grow(needed);
@@ -29,7 +29,7 @@ class FrameInbox {
     used_ = needed;
   }
 
-  // Calls `deliver` with each frame, oldest first.
+  // Calls `deliver` with each frame, oldest first. `deliver` must not change this inbox.
   template <typename Deliver>
   void ForEach(Deliver deliver) const {
     for (size_t at = 0; at < used_;) {

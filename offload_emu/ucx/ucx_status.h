@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts UCX's errors to absl::Status: the only place that does.
+// Converts UCX's errors to absl::Status. No other file does.
 #ifndef COPSE_OFFLOAD_EMU_UCX_UCX_STATUS_H_
 #define COPSE_OFFLOAD_EMU_UCX_UCX_STATUS_H_
 
@@ -12,8 +12,8 @@
 
 namespace copse::emu {
 
-// Returns a status with the text "what: UCX's text". OK for UCS_OK; UNAVAILABLE for all codes that mean that the peer
-// or the way to it is gone.
+// Returns a status with the text "what: UCX's text": OK for UCS_OK, UNAVAILABLE for all codes that mean that the peer
+// or the path to it is lost, INTERNAL for codes without a better one.
 absl::Status UcxToStatus(ucs_status_t status, std::string_view what);
 
 }  // namespace copse::emu

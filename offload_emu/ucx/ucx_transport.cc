@@ -61,7 +61,8 @@ class UcxTransport::Impl {
   bool Progress(TransportSink* sink);
 
  private:
-  // UCX refers to it until its endpoint is closed, so it outlives its place in endpoints_.
+  // An Endpoint is the connection to one peer. UCX refers to it until its handle is closed, so it is kept in closing_
+  // after it has left endpoints_.
   struct Endpoint {
     Impl* transport = nullptr;
     Incarnation peer;
@@ -71,7 +72,7 @@ class UcxTransport::Impl {
     absl::Status why;
     void* close_request = nullptr;  // set while it is closing
   };
-  // A frame that UCX has not finished with.
+  // A SendBuffer holds a frame, which follows it in memory, until UCX has sent it.
   struct SendBuffer {
     SendBuffer* next = nullptr;
     Endpoint* endpoint = nullptr;
@@ -164,7 +165,8 @@ void UcxTransport::Impl::Disconnect(Incarnation peer) {
   if (endpoint->handle != nullptr) Close(std::move(endpoint));
 }
 
-// Closes by force: unsent frames are lost, and the close does not wait for the peer.
+// Begins to close the endpoint; by force if peers may die: frames not yet sent are lost, and UCX does not wait for the
+// peer.
 void UcxTransport::Impl::Close(std::unique_ptr<Endpoint> endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -280,8 +282,8 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   return absl::UnavailableError(endpoint->why.message());
 }
 
-// A sink that takes frames may send, connect and disconnect, which UCX forbids within its callback: frames that the
-// sink does not take here are kept.
+// Offers the frame to the sink, which must not call UCX here, and keeps it for DeliverFrames if the sink does not take
+// it: OnFrame may send, connect and disconnect, which UCX forbids within its callback.
 ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*/, size_t header_length, void* data,
                                            size_t length, const ucp_am_recv_param_t* param) {
   Impl* transport = static_cast<Impl*>(argument);
@@ -314,7 +316,7 @@ bool UcxTransport::Impl::ReportFailures(TransportSink* sink) {
   bool any = false;
   for (const Incarnation peer : failed_) {
     const auto it = endpoints_.find(peer);
-    if (it == endpoints_.end() || !it->second->failed) continue;  // the sink has dropped it
+    if (it == endpoints_.end() || !it->second->failed) continue;  // the sink has disconnected it
     const absl::Status why = it->second->why;
     if (it->second->handle != nullptr) Close(std::move(it->second));
     endpoints_.erase(it);

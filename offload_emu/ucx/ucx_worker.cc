@@ -31,7 +31,7 @@ class UcxConfig {
   ucp_config_t* config_ = nullptr;
 };
 
-// Options that ucp_config_modify does not reach, unless the environment says otherwise.
+// Sets an option that ucp_config_modify does not reach, unless the environment has a value for it.
 void SetYes(const char* name) { CHECK_EQ(setenv(name, "y", /*overwrite=*/0), 0); }
 
 bool MayUseSharedMemory(const std::string& tls) {
@@ -42,9 +42,11 @@ bool MayUseSharedMemory(const std::string& tls) {
   });
 }
 
-// By default UCX waits within connect(), for two minutes if the peer's node is silent, and aborts the process if the
+// Sets defaults for options of UCX's transports.
+//
+// Otherwise UCX waits within connect(), for two minutes if the peer's node is silent, and aborts the process if the
 // peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that fails before it may send is still
-// notified that it may). Its shared memory handles no errors by default, and without error handling our endpoints
+// notified that it may). Its shared memory handles no errors by default, and endpoints that need error handling
 // cannot use it.
 void SetDefaults(const std::string& tls) {
   static std::once_flag connects;

@@ -13,21 +13,22 @@
 
 namespace copse::emu {
 
-// A UcxWorker is a worker for active messages that can wake a sleeping thread. Its endpoints must be closed before
-// it.
+// A UcxWorker owns a UCX context and a worker for active messages, which can wake a thread that waits for event_fd().
+// Single-threaded. Endpoints of the worker must be closed before it is destroyed.
 class UcxWorker {
  public:
   // Uses UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
-  // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small. Sets UCX_TCP_CONN_NB,
+  // UCX_NET_DEVICES, if they are not empty, and without rendezvous, since frames are small. Sets UCX_TCP_CONN_NB,
   // and UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING if shared memory may be used, to y in the process's
-  // environment where they are not set, so the first call must come before other threads read the environment.
+  // environment where they are not set, so call it before other threads read the environment. Errors: UCX's,
+  // converted by UcxToStatus.
   static absl::StatusOr<std::unique_ptr<UcxWorker>> Open(const std::string& tls, const std::string& net_devices);
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
   ~UcxWorker();
 
   ucp_worker_h get() const { return worker_; }
-  const std::string& address() const { return address_; }  // in UCX's own encoding
+  const std::string& address() const { return address_; }  // in UCX's encoding
   int event_fd() const { return event_fd_; }
 
  private:
