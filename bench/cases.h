@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Benchmarks as bench/cases.yaml has them: contests of systems in the same cases, or code.
+// Reads bench/cases.yaml: benchmarks that are contests of systems in equal cases, or code.
 #ifndef COPSE_BENCH_CASES_H_
 #define COPSE_BENCH_CASES_H_
 
@@ -20,13 +20,13 @@
 
 namespace copse::bench {
 
-// A system under test (key `systems`): a name, or a map with these keys.
+// A SystemSpec is a system under test (key `systems`): a name, or a map with these keys.
 struct SystemSpec {
-  std::string name;                                // in rows
-  std::string ranks;                               // as Testbed::StartRanks has it; the name unless it is said
-  std::string algorithm;                           // of all of Copse's plans; "": the planner's choice
-  std::vector<std::string> words;                  // added to those of each cell
-  std::map<std::string, std::string> environment;  // of the ranks, over the group's
+  std::string name;                                // name in rows
+  std::string ranks;                               // system for Testbed::StartRanks; default: the name
+  std::string algorithm;                           // algorithm of all of Copse's plans; "": the planner's choice
+  std::vector<std::string> words;                  // added to the words of each cell
+  std::map<std::string, std::string> environment;  // variables of the ranks, which replace the group's
 };
 
 // A case of a contest. Its row lacks system, algorithm and figures. Keys: `case`, `metric`, `unit`, `note` (without
@@ -62,10 +62,10 @@ struct Benchmark {
   std::vector<Contest> contests;
 };
 
-// The file's benchmarks, with --quick or without. Errors: as LoadData.
+// Loads the file's benchmarks, with --quick or without. Errors: those of LoadData.
 absl::StatusOr<std::vector<Benchmark>> LoadBenchmarks(bool quick);
 
-// How many bytes one rank's two buffers hold, its own block counted once.
+// Returns the number of bytes in one rank's two buffers, with its own block counted once.
 uint64_t RankBytes(const std::string& collective, uint64_t bytes, uint32_t ranks);
 
 }  // namespace copse::bench
