@@ -29,21 +29,21 @@ struct SystemSpec {
   std::map<std::string, std::string> environment;  // variables of the ranks, which replace the group's
 };
 
-// A case of a contest. Its row lacks system, algorithm and figures. Keys: `case`, `metric`, `unit`, `note` (without
-// one: what is said of a fabric, of load, and of more ranks than cores), `collective`, `size`; of the cell `mode`,
-// `cell` (in place of the collective), `argument` (in place of the size), `words` (of irregular collectives `random`
-// without any).
+// A Case is a case of a contest. Its row lacks system, algorithm and results. Keys: `case`, `metric`, `unit`, `note`
+// (without one: what is said of a fabric, of load, and of more ranks than cores), `collective`, `size`; of the cell
+// `mode`, `cell` (in place of the collective), `argument` (in place of the size), `words` (of irregular collectives
+// `random` without any).
 struct Case {
   Row row;
   RankCell cell;
-  Words line;  // all of its keys
+  Words line;  // all keys of the case
 };
 
-// One group of a contest. Keys: `program` (of MPI; else ranks of rank_main.c) with `in_turn`, or `pair` (a program that
-// measures between two processes of its own); `runs`, `budget`, `calls`, `peer_time`, `unfinished_max`, `start_time`,
-// `cell_times` (how often the time that a cell may take); `pairs`, `differences`, `ratios_to_first`, `better_mpi`;
-// `nodes`, `ppn`, `load` (`busy`: beside background load), `fabric`, `rate`, `loopback`, `sites`; `environment`;
-// `rank_bytes_max` (cases with longer buffers are left out); `analysis` (bench/analysis.h); `code`.
+// A Contest is one group of cases. Keys: `program` (of MPI; else ranks of rank_main.c) with `in_turn`, or `pair` (a
+// program that measures between two processes of its own); `runs`, `budget`, `calls`, `peer_time`, `unfinished_max`,
+// `start_time`, `cell_times` (how often the time that a cell may take); `pairs`, `differences`, `ratios_to_first`,
+// `better_mpi`; `nodes`, `ppn`, `load` (`busy`: beside background load), `fabric`, `rate`, `loopback`, `sites`;
+// `environment`; `rank_bytes_max` (cases with longer buffers are left out); `analysis` (bench/analysis.h); `code`.
 struct Contest {
   std::string bench;
   Words line;
