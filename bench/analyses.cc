@@ -20,7 +20,7 @@ bool IsFigureOf(const Row& row, const std::string& system) {
   return row.system == system && row.peer.empty() && row.metric == "latency";
 }
 
-// The row's figures in parts of `unit_us`.
+// Returns the row's results divided by `unit_us`, as a ratio to `peer`.
 Row InPartsOf(const Row& row, double unit_us, const std::string& peer, const std::string& note) {
   Row ratio = row;
   ratio.peer = peer;
@@ -31,7 +31,8 @@ Row InPartsOf(const Row& row, double unit_us, const std::string& peer, const std
   return ratio;
 }
 
-// What the network takes of the call, whoever makes it: so Copse's part is the rest.
+// A CriticalPathAnalysis compares a call's time with the latencies on the plan's critical path, which no system can
+// avoid.
 class CriticalPathAnalysis final : public Analysis {
  public:
   explicit CriticalPathAnalysis(absl::Duration latency) : latency_(latency) {}
@@ -53,7 +54,7 @@ class CriticalPathAnalysis final : public Analysis {
   std::map<std::string, uint32_t> hops_;
 };
 
-// The call's time beside that of the plan's busiest link, if nothing else took any.
+// A LinkAnalysis compares a call's time with the time that the plan's busiest link needs for its bytes.
 class LinkAnalysis final : public Analysis {
  public:
   explicit LinkAnalysis(int64_t rate_bits_per_s) : rate_bits_per_s_(rate_bits_per_s) {}
@@ -79,7 +80,8 @@ class LinkAnalysis final : public Analysis {
   std::map<std::string, Testbed::PlanSummary> plans_;
 };
 
-// How many cells are ahead: of the better MPI library, or else of each library with Copse beside it alone.
+// A TallyAnalysis counts the cells in which Copse is ahead of the better MPI library, or, if the contest has pairs, in
+// which the first of a pair is ahead of an MPI library.
 class TallyAnalysis final : public Analysis {
  public:
   explicit TallyAnalysis(const Contest& contest)
@@ -118,7 +120,7 @@ class TallyAnalysis final : public Analysis {
   std::vector<Pair> tallies_;
 };
 
-// Bounds of ratios to libraries that do not finish, and with how many nodes the root's exchanges messages.
+// A GathervAnalysis reports bounds of the ratios to libraries that do not finish, and the root's number of neighbors.
 class GathervAnalysis final : public Analysis {
  public:
   absl::Status Prepare(const Options& options, const Testbeds&, Contest*) override {
@@ -162,7 +164,7 @@ class GathervAnalysis final : public Analysis {
   std::map<std::string, Row> ours_;           // by case
 };
 
-// Mode `overlap`: batches of five figures.
+// An OverlapAnalysis evaluates samples of mode `overlap`, which are batches of five numbers (OverlapTimes).
 class OverlapAnalysis final : public Analysis {
  public:
   absl::StatusOr<Samples> Take(const std::string& system, const Case& what, Samples samples) override {
@@ -205,7 +207,7 @@ class OverlapAnalysis final : public Analysis {
   std::map<std::pair<std::string, std::string>, std::vector<OverlapTimes>> batches_;  // by system and case
 };
 
-// What all functions of a library have added, by their medians.
+// A WorstAddedAnalysis summarizes the medians of the times that all functions of a library have added.
 class WorstAddedAnalysis final : public Analysis {
  public:
   explicit WorstAddedAnalysis(std::string where) : where_(std::move(where)) {}
@@ -246,7 +248,7 @@ class WorstAddedAnalysis final : public Analysis {
   std::map<std::string, Additions> additions_;  // by system
 };
 
-// Whether what comes in must go on around: no node has children.
+// Returns whether the algorithm is a symmetric schedule in which each node forwards data, so that none has children.
 bool IsCycle(const std::string& algorithm) {
   return algorithm == "ring" || algorithm == "bruck" || algorithm == "doubling" || algorithm == "rotated-binomial";
 }

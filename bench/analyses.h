@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The analyses that have functions of their own to be tested.
+// Declares the analyses, and those of their functions that have unit tests.
 #ifndef COPSE_BENCH_ANALYSES_H_
 #define COPSE_BENCH_ANALYSES_H_
 
@@ -15,40 +15,42 @@ namespace copse::bench {
 
 // --- overlap ---
 
-// One batch of rank_main.c's mode `overlap`, in microseconds.
+// OverlapTimes holds the times of one batch of rank_main.c's mode `overlap`, in microseconds.
 struct OverlapTimes {
-  double call = 0;     // without computation
-  double compute = 0;  // without a call
-  double total = 0;    // post, computation, wait
-  double post = 0;     // of that
-  double others = 0;   // processors: daemons and kernel, a node
+  double call = 0;     // a call without computation
+  double compute = 0;  // the computation without a call
+  double total = 0;    // post, computation and wait
+  double post = 0;     // the post in `total`
+  double others = 0;   // processor time of daemons and kernel, per node
 };
 
-// By the OSU formula, what is left of 100 % overlap: in [0, 100].
+// Returns 100 % minus the overlap by the OSU formula, in [0, 100]; 100 if `call` is not above 0.
 double NotOverlappedPercent(const OverlapTimes& times);
-// The total beside computation, post, and what the node's processor had to do besides.
+// Returns the ratio of the total to the sum of computation, post and the processor time of others.
 double OverCosts(const OverlapTimes& times);
 
 // --- link ---
 
+// LinkUse describes a call and the plan that serves it, with one rank per node.
 struct LinkUse {
   std::string collective;
-  std::string algorithm;             // planning.md's name
-  std::vector<uint32_t> neighbours;  // by node, of the root first; one rank a node
-  uint64_t bytes = 0;                // as rows have it
+  std::string algorithm;             // name in planning.md
+  std::vector<uint32_t> neighbours;  // number of neighbors by node, the root first
+  uint64_t bytes = 0;                // the field `bytes` of rows
 };
 
-// What the node whose link is busiest has to send, or to receive if that is more, in bytes, for a message m, or a block
-// b of each of n nodes:
+// Returns the bytes that the node with the busiest link has to send, or to receive if these are more, for a message of
+// m bytes, or a block of b bytes of each of n nodes:
 //
 //   bcast, reduce       m for each child; on a ring, m
-//   allreduce           m for each neighbour; on a ring 2 (n - 1) / n m; by recursive doubling m for each neighbour
-//   allgather           n b for each child, and b for each node below, up; (n - 1) b on a ring, by bruck, by doubling
+//   allreduce           m for each neighbor; on a ring 2 (n - 1) / n m
+//   allgather           n b for each child, but at least (n - 1) b; (n - 1) b on a ring, by bruck and by doubling
 //
-// Segments are taken to follow each other without a gap, and to be short beside the message. 0: not known.
+// Segments are assumed to follow each other without gaps, and to be short compared with the message. Returns 0 if the
+// bytes are not known: for other collectives, fewer than two nodes, or a node without neighbors.
 double BusiestLinkBytes(const LinkUse& use);
 
-// The payload of TCP that a link of so many bits a second carries, in bytes a second: frames of 1514 bytes have 1448.
+// Returns the TCP payload that a link of `bits_per_s` carries, in bytes per second: 1448 of the 1514 bytes of a frame.
 double PayloadRate(int64_t bits_per_s);
 
 // --- prediction, in hetero.cc ---

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a benchmark makes of its contest beside the contest's own rows.
+// Lets a benchmark add rows of its own to those of its contest.
 #ifndef COPSE_BENCH_ANALYSIS_H_
 #define COPSE_BENCH_ANALYSIS_H_
 
@@ -21,25 +21,26 @@ namespace copse::bench {
 // The testbeds of a contest's systems: one for each algorithm, that of the first system first.
 using Testbeds = std::vector<std::unique_ptr<Testbed>>;
 
-// An Analysis sees one contest. Calls follow Prepare, (OnPlan | Take)*, OnRow*, OnEnd; cases are numbered as the
-// contest has them. This one adds nothing.
+// An Analysis observes one contest. Calls follow Prepare, (OnPlan | Take)*, OnRow*, OnEnd. This base class passes rows
+// on and adds nothing.
 class Analysis {
  public:
   using Samples = std::vector<double>;
   virtual ~Analysis() = default;
 
-  // Before the first launch; cells may be changed.
+  // Called before the first launch; may change the contest's cases.
   virtual absl::Status Prepare(const Options& /*options*/, const Testbeds& /*testbeds*/, Contest* /*contest*/) {
     return absl::OkStatus();
   }
-  // The environment of a launch.
+  // Called before each launch of a system; may change the environment of its ranks.
   virtual void SetEnvironment(const std::string& /*system*/, std::map<std::string, std::string>* /*environment*/) {}
-  // Copse's plan for a case, while its team exists.
+  // Called with Copse's plan for a case, while the ranks' team exists.
   virtual absl::Status OnPlan(const std::string& /*system*/, const Case& /*what*/, const Testbed::PlanSummary& /*plan*/,
                               Testbed* /*testbed*/) {
     return absl::OkStatus();
   }
-  // What counts in the contest of what a system's ranks measured in one launch. An error fails the cell.
+  // Returns those samples of one launch that count in the contest, or values computed from them. An error fails the
+  // cell.
   virtual absl::StatusOr<Samples> Take(const std::string& /*system*/, const Case& /*what*/, Samples samples) {
     return samples;
   }
@@ -47,10 +48,11 @@ class Analysis {
   virtual void OnEnd(const Reporter& /*report*/) {}
 };
 
-// That of the contest's `analysis`. The contest outlives it.
+// Makes the analysis that the contest's key `analysis` names. `contest` must outlive it.
 std::unique_ptr<Analysis> NewAnalysis(const Contest& contest);
 
-// Measures a contest, and reports its rows and those of its analysis. Leaves out what the options do not want.
+// Measures a contest, and reports its rows and those of its analysis. Leaves out cells and systems that the options
+// exclude.
 absl::Status MeasureContest(const Options& options, Contest contest, const Reporter& report);
 
 }  // namespace copse::bench

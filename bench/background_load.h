@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that compute beside what is measured.
+// Runs background load: processes that compute while a benchmark measures.
 #ifndef COPSE_BENCH_BACKGROUND_LOAD_H_
 #define COPSE_BENCH_BACKGROUND_LOAD_H_
 
@@ -13,8 +13,8 @@
 
 namespace copse::bench {
 
-// Compute-bound processes at nice 0, one on each processor, then the next on each. They stand still until
-// Resume, and after Pause: launching is not what is measured. Killed by the destructor.
+// A BackgroundLoad owns compute-bound processes at nice 0, pinned to the processors in turn. They are stopped until
+// Resume and after Pause, so that they do not disturb the launch of ranks. The destructor kills them.
 class BackgroundLoad {
  public:
   static absl::StatusOr<std::unique_ptr<BackgroundLoad>> Start(uint32_t count);

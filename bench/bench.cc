@@ -13,7 +13,7 @@
 namespace copse::bench {
 namespace {
 
-// Whether the parts of `text` between stars are in `label`, one behind the other.
+// Returns whether `label` contains the parts of `text` between stars, in this order and without overlap.
 bool Matches(const std::string& label, const std::string& text) {
   size_t at = 0;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, '*'))) {
@@ -42,8 +42,8 @@ bool WantedSystem(const Options& options, const std::string& system) {
 }
 
 std::string DescribeMachine() {
-  // The fourth field of the load average is what runs at this moment, this process included; the averages are still of
-  // what ended.
+  // The fourth field of /proc/loadavg counts the tasks that run now, this one included. The averages before it still
+  // include tasks that have ended.
   unsigned running = 0;
   std::FILE* file = std::fopen("/proc/loadavg", "re");
   if (file != nullptr) {

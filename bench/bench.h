@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user of tools/bench has asked for.
+// Defines the options of tools/bench, and how they select cells.
 #ifndef COPSE_BENCH_BENCH_H_
 #define COPSE_BENCH_BENCH_H_
 
@@ -14,28 +14,28 @@
 
 namespace copse::bench {
 
-// Called with each row as soon as it is there.
+// A Reporter is called with each row as soon as the row is complete.
 using Reporter = std::function<void(const Row&)>;
 
 struct Options {
-  bool quick = false;  // fewer cells and runs: to see that it works
+  bool quick = false;  // fewer cells and runs, to test the benchmark itself
   // A cell that has not finished by then becomes a row with metric `unfinished`.
   absl::Duration cell_timeout = absl::Seconds(20);
-  // How often each system of a contest is measured, and how long each cell's calls take. 0: the benchmark's own.
+  // Number of runs of each system in a contest, and duration of each cell's calls. 0: the benchmark's defaults.
   uint32_t runs = 0;
   absl::Duration budget;
-  std::vector<std::string> systems;  // those to be measured; empty: all
-  // For clusters, each in a folder of its own below; tools/bench removes it whatever happens. Empty: the system's.
+  std::vector<std::string> systems;  // systems to measure; empty: all
+  // The folder in which each cluster makes its own folder; tools/bench always removes it. Empty: the system's.
   std::string folder;
   std::string only;  // cells whose label (LabelOf) has one of these texts, with `|` between them; empty: all
 };
 
-// "latency 8x1 allreduce 48 B, idle"
+// Returns a label such as "latency 8x1 allreduce 48 B, idle".
 std::string LabelOf(const Row& row);
 bool Wanted(const Options& options, const Row& row);
 bool WantedSystem(const Options& options, const std::string& system);
 
-// "2 cores, 3 others running": what a row's machine is.
+// Describes this machine and its load for a row: "2 cores, 3 others running".
 std::string DescribeMachine();
 
 }  // namespace copse::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The benchmarks that are code, and a benchmark of either kind by name.
+// Declares the benchmarks that are code, and runs a benchmark of bench/cases.yaml by name.
 #ifndef COPSE_BENCH_BENCHMARKS_H_
 #define COPSE_BENCH_BENCHMARKS_H_
 
@@ -14,7 +14,8 @@
 
 namespace copse::bench {
 
-// Runs the contests of a benchmark of bench/cases.yaml one after the other. NOT_FOUND: there is no such benchmark.
+// Runs the contests of a benchmark of bench/cases.yaml one after the other. Errors: NOT_FOUND if there is no such
+// benchmark; those of its contests.
 absl::Status RunBenchmark(const std::string& name, const Options& options, const Reporter& report);
 
 absl::Status RunAlu(const Options& options, const Reporter& report);
@@ -33,7 +34,7 @@ absl::Status RunReplan(const Options& options, const Reporter& report);
 absl::Status RunScale(const Options& options, const Contest& contest, const Reporter& report);
 absl::Status RunTnbcSteps(const Options& options, const Reporter& report);
 
-// The slope of the straight line that fits the points (x, y) best.
+// Returns the slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);
 
 }  // namespace copse::bench

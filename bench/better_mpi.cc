@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kUnfinished[] = "unfinished";
 
-// The ratio to the faster library is the larger one.
+// Returns the ratio to the fastest library, which is the largest one.
 Row BetterOf(const std::vector<Row>& ratios) {
   Row better = ratios.front();
   for (const Row& row : ratios) {
@@ -25,7 +25,7 @@ Row BetterOf(const std::vector<Row>& ratios) {
 }  // namespace
 
 std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<void(const Row&)> report) {
-  const auto ratios = std::make_shared<std::vector<Row>>();  // of one cell; functions are copied
+  const auto ratios = std::make_shared<std::vector<Row>>();  // those of one cell; shared by copies of the function
   return [libraries, ratios, report = std::move(report)](const Row& row) {
     report(row);
     if (!IsMpi(row.peer)) return;
@@ -53,7 +53,7 @@ void Count(const Row& row, const std::string& first, const std::string& peer, Ta
 
 std::vector<Row> RowsOf(const Tally& tally, const Row& blank) {
   if (tally.cells == 0) return {};
-  // An unfinished cell of the first contender's has been taken for one of the libraries'.
+  // Count takes a cell that the first system has not finished for one that the peer has not finished.
   const uint32_t ahead = tally.ahead - tally.lost;
   Row behind = Figure(blank, "cells not ahead", "%", {100.0 * (tally.cells - ahead) / tally.cells});
   behind.note = absl::StrCat(tally.cells - ahead, " of ", tally.cells);

@@ -89,7 +89,7 @@ Contest ContestOf(const std::string& bench, const Words& line) {
   return contest;
 }
 
-// A contest's map with the keys of its benchmark, and those of `quick` over both.
+// Returns the contest's map with the keys of its benchmark added; if `quick`, the keys under `quick` replace others.
 YAML::Node Merged(const YAML::Node& benchmark, const YAML::Node& contest, bool quick) {
   YAML::Node merged;
   const auto add = [&merged](const YAML::Node& layer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Benchmarks as bench/cases.yaml has them: contests of systems in the same cases, or code.
+// Reads bench/cases.yaml: benchmarks that are contests of systems in equal cases, or code.
 #ifndef COPSE_BENCH_CASES_H_
 #define COPSE_BENCH_CASES_H_
 
@@ -20,30 +20,30 @@
 
 namespace copse::bench {
 
-// A system under test (key `systems`): a name, or a map with these keys.
+// A SystemSpec is a system under test (key `systems`): a name, or a map with these keys.
 struct SystemSpec {
-  std::string name;                                // in rows
-  std::string ranks;                               // as Testbed::StartRanks has it; the name unless it is said
-  std::string algorithm;                           // of all of Copse's plans; "": the planner's choice
-  std::vector<std::string> words;                  // added to those of each cell
-  std::map<std::string, std::string> environment;  // of the ranks, over the group's
+  std::string name;                                // name in rows
+  std::string ranks;                               // system for Testbed::StartRanks; default: the name
+  std::string algorithm;                           // algorithm of all of Copse's plans; "": the planner's choice
+  std::vector<std::string> words;                  // added to the words of each cell
+  std::map<std::string, std::string> environment;  // variables of the ranks, which replace the group's
 };
 
-// A case of a contest. Its row lacks system, algorithm and figures. Keys: `case`, `metric`, `unit`, `note` (without
-// one: what is said of a fabric, of load, and of more ranks than cores), `collective`, `size`; of the cell `mode`,
-// `cell` (in place of the collective), `argument` (in place of the size), `words` (of irregular collectives `random`
-// without any).
+// A Case is a case of a contest. Its row lacks system, algorithm and results. Keys: `case`, `metric`, `unit`, `note`
+// (without one: what is said of a fabric, of load, and of more ranks than cores), `collective`, `size`; of the cell
+// `mode`, `cell` (in place of the collective), `argument` (in place of the size), `words` (of irregular collectives
+// `random` without any).
 struct Case {
   Row row;
   RankCell cell;
-  Words line;  // all of its keys
+  Words line;  // all keys of the case
 };
 
-// One group of a contest. Keys: `program` (of MPI; else ranks of rank_main.c) with `in_turn`, or `pair` (a program that
-// measures between two processes of its own); `runs`, `budget`, `calls`, `peer_time`, `unfinished_max`, `start_time`,
-// `cell_times` (how often the time that a cell may take); `pairs`, `differences`, `ratios_to_first`, `better_mpi`;
-// `nodes`, `ppn`, `load` (`busy`: beside background load), `fabric`, `rate`, `loopback`, `sites`; `environment`;
-// `rank_bytes_max` (cases with longer buffers are left out); `analysis` (bench/analysis.h); `code`.
+// A Contest is one group of cases. Keys: `program` (of MPI; else ranks of rank_main.c) with `in_turn`, or `pair` (a
+// program that measures between two processes of its own); `runs`, `budget`, `calls`, `peer_time`, `unfinished_max`,
+// `start_time`, `cell_times` (how often the time that a cell may take); `pairs`, `differences`, `ratios_to_first`,
+// `better_mpi`; `nodes`, `ppn`, `load` (`busy`: beside background load), `fabric`, `rate`, `loopback`, `sites`;
+// `environment`; `rank_bytes_max` (cases with longer buffers are left out); `analysis` (bench/analysis.h); `code`.
 struct Contest {
   std::string bench;
   Words line;
@@ -62,10 +62,10 @@ struct Benchmark {
   std::vector<Contest> contests;
 };
 
-// The file's benchmarks, with --quick or without. Errors: as LoadData.
+// Loads the file's benchmarks, with --quick or without. Errors: those of LoadData.
 absl::StatusOr<std::vector<Benchmark>> LoadBenchmarks(bool quick);
 
-// How many bytes one rank's two buffers hold, its own block counted once.
+// Returns the number of bytes in one rank's two buffers, with its own block counted once.
 uint64_t RankBytes(const std::string& collective, uint64_t bytes, uint32_t ranks);
 
 }  // namespace copse::bench

@@ -15,17 +15,17 @@ namespace {
 
 using Samples = std::vector<double>;
 
-// What one system has got so far.
+// A Score holds the results of one system so far.
 struct Score {
   SystemUnderTest* system;
   std::vector<std::vector<Samples>> runs;    // by cell, then run
-  std::map<size_t, std::string> unfinished;  // cell, and why
+  std::map<size_t, std::string> unfinished;  // reason, by cell
   uint32_t failures = 0;
   bool given_up = false;
   absl::Duration took;
 };
 
-// One run: as many launches as cells that do not finish make it.
+// Makes one run of a system: a launch for all cells, and another for the remaining ones after each cell that fails.
 void RunOnce(Score* score, const ContestOptions& options) {
   size_t next = 0;
   while (next < score->runs.size()) {
@@ -43,7 +43,7 @@ void RunOnce(Score* score, const ContestOptions& options) {
     score->unfinished[wanted[done]] =
         absl::IsDeadlineExceeded(status) ? "not finished in its time" : std::string(status.message());
     next = wanted[done] + 1;
-    // Where ranks do not even start, no other cell is to blame.
+    // If ranks do not even start, other cells would fail as well.
     const bool hopeless = absl::IsUnavailable(status) && done == 0;
     if (++score->failures < options.unfinished_max && !hopeless) continue;
     score->given_up = true;
@@ -71,7 +71,7 @@ Row RowOf(const Row& cell, const Score& score, size_t index) {
   return row;
 }
 
-// Compares the medians of each run that both have had.
+// Returns the ratio or difference of both systems' medians in each run that both have made.
 Samples CompareRuns(const Score& above, const Score& below, size_t index, bool differences) {
   Samples values;
   for (size_t run = 0; run < std::min(above.runs[index].size(), below.runs[index].size()); ++run) {

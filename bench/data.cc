@@ -20,7 +20,7 @@ namespace {
   std::abort();
 }
 
-// What a "$name" means, through as many names as there are.
+// Returns the list that "$name" stands for, which may itself be such a name; other values are returned unchanged.
 YAML::Node Resolve(const YAML::Node& value, const YAML::Node& map, const std::vector<YAML::Node>& scopes) {
   if (!value.IsScalar() || !value.Scalar().starts_with("$")) return value;
   if (map[value.Scalar()]) return Resolve(map[value.Scalar()], map, scopes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases and targets as data: YAML files (bench/cases.yaml, bench/targets.yaml) whose maps stand for many lines.
+// Reads cases and targets from YAML files (bench/cases.yaml, bench/targets.yaml), in which a map stands for many lines.
 #ifndef COPSE_BENCH_DATA_H_
 #define COPSE_BENCH_DATA_H_
 
@@ -15,27 +15,28 @@
 
 namespace copse::bench {
 
-// A line: texts by key. A mistake in a file of ours ends the program.
+// Words is a line: its texts by key. The functions below end the program if a file of this folder has a mistake.
 using Words = std::map<std::string, std::string>;
 
-// A file of this folder by its label, "bench/cases.yaml". Errors: NOT_FOUND; INVALID_ARGUMENT if it is no YAML.
+// Loads a file of this folder by its label, "bench/cases.yaml". Errors: NOT_FOUND; INVALID_ARGUMENT if it is no YAML.
 absl::StatusOr<YAML::Node> LoadData(const std::string& label);
 
-// The texts of a map, without its lists and maps, over those of `outer`.
+// Returns the texts of a map, without its lists and maps, and those of `outer` under other keys.
 Words TextsOf(const YAML::Node& map, const Words& outer = {});
 
-// The lines that a map stands for: one for each combination of its lists' items, those of the first list outermost,
-// each with the map's texts and over those of `outer`. A list under a key that begins with `$` stands for itself:
-// "$name" in place of a list means that list, of this map or else of one of `scopes`, the first that has it. "{key}" in
-// a text is the line's text of that key. Maps, and lists of anything but texts, are left out.
+// Returns the lines that a map stands for: one for each combination of its lists' items, with those of the first list
+// outermost. Each line also has the map's texts, and those of `outer` under other keys. A list under a key "$name" is
+// not combined: it can be used as the value "$name" in place of a list, where it is looked up in this map and then in
+// `scopes`, in their order. "{key}" in a text is replaced by the line's text of that key. Maps, and lists of anything
+// but texts, are left out.
 std::vector<Words> LinesOf(const YAML::Node& map, const Words& outer = {}, const std::vector<YAML::Node>& scopes = {});
 
 std::string TextOf(const Words& line, const std::string& key, const std::string& otherwise = "");
-// "128", "1.5".
+// These parse the text of `key`. NumberOf accepts "128" and "1.5".
 double NumberOf(const Words& line, const std::string& key, double otherwise = 0);
-// "48 B", "64 KiB".
+// BytesOf accepts "48 B" and "64 KiB".
 uint64_t BytesOf(const Words& line, const std::string& key);
-// "150ms".
+// DurationOf accepts "150ms".
 absl::Duration DurationOf(const Words& line, const std::string& key, absl::Duration otherwise = absl::ZeroDuration());
 
 }  // namespace copse::bench

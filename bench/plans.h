@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The very plans that calls run, from the planner.
+// Fetches from the planner the plans that serve given calls.
 #ifndef COPSE_BENCH_PLANS_H_
 #define COPSE_BENCH_PLANS_H_
 
@@ -14,11 +14,11 @@
 
 namespace copse::bench {
 
-// The plan that serves calls of so many bytes, in the newest team that has one: longer calls than all plans are for are
-// run by that of the longest, irregular ones by those of their regular form. Errors: NOT_FOUND if there is none; those
-// of the planner.
+// Returns the plan that serves calls of `bytes` bytes in the newest team that has one. Calls longer than any plan
+// allows are served by the plan for the longest calls, and irregular collectives by the plans of their regular form.
+// Errors: NOT_FOUND if there is none; those of the planner.
 absl::StatusOr<v1::PlanRow> FindPlan(const procs::AdminClient& admin, Collective collective, uint64_t bytes);
-// The same plan, decoded. Errors: those of schedule::DecodePlan, too.
+// Returns FindPlan's plan in decoded form. Errors: those of FindPlan and schedule::DecodePlan.
 absl::StatusOr<schedule::Plan> ReadPlan(const procs::AdminClient& admin, Collective collective, uint64_t bytes);
 
 }  // namespace copse::bench

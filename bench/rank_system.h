@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A system under test whose ranks speak as rank_main.c does.
+// Measures a system under test whose ranks have rank_main.c's protocol.
 #ifndef COPSE_BENCH_RANK_SYSTEM_H_
 #define COPSE_BENCH_RANK_SYSTEM_H_
 
@@ -22,29 +22,30 @@
 namespace copse::bench {
 
 struct RankCell {
-  std::string mode;  // of rank_main.c
+  std::string mode;  // one of rank_main.c's modes
   std::string collective;
   uint64_t bytes = 0;
-  std::vector<std::string> words;  // those behind
+  std::vector<std::string> words;  // further words of the cell
 };
 
 struct RankOptions {
-  absl::Duration budget;  // of each cell's calls
+  absl::Duration budget;  // time for each cell's calls
   uint32_t calls_max = 0;
   absl::Duration cell_timeout;
   absl::Duration start_timeout = absl::Seconds(60);
 };
 
-// What a RankSystem calls, by number of the cell.
+// RankHooks holds the functions that a RankSystem calls; `cell` is the number of a cell.
 struct RankHooks {
   std::function<absl::StatusOr<RankProcesses>(const std::vector<std::string>& arguments)> start;
   // Called while the ranks' team exists. Null: the system has no algorithms.
   std::function<absl::StatusOr<std::string>(size_t cell)> algorithm;
-  // What of the samples counts; an error is the cell's. Null: all.
+  // Returns the samples that count; an error fails the cell. Null: all count.
   std::function<absl::StatusOr<std::vector<double>>(size_t cell, std::vector<double> samples)> take;
 };
 
-// Each Measure launches the ranks anew, and ends them. The load (may be null) computes only while cells are measured.
+// A RankSystem launches ranks in each Measure, and ends them. The load, which may be null, computes only while cells
+// are measured.
 class RankSystem final : public SystemUnderTest {
  public:
   RankSystem(std::string name, RankHooks hooks, std::vector<RankCell> cells, const RankOptions& options,

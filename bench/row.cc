@@ -14,7 +14,7 @@
 namespace copse::bench {
 namespace {
 
-// Between the two values around the wanted place, as far as it is between them.
+// Interpolates linearly between the two values around the wanted place.
 double Quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(place);
@@ -101,7 +101,7 @@ std::string ToTableLine(const Row& row) {
   const std::string figures = row.metric == "unfinished"
                                   ? absl::StrFormat("%32s", row.metric)
                                   : absl::StrFormat("%10.4g %10.4g %10.4g", row.p10, row.median, row.p90);
-  // Unit and systems say enough of these.
+  // Unit and systems make these metrics clear.
   const bool is_usual = row.metric == "latency" || row.metric == "ratio" || row.metric == "unfinished";
   return absl::StrFormat("%-22s %-18s %5d %3d %s %-4s %-12s %s%s\n", system, row.algorithm, row.nodes, row.ppn, figures,
                          row.unit, target, row.what, is_usual ? "" : ", " + row.metric);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What benchmarks report: rows, as JSON lines with the fields of docs/reference and as a table.
+// Defines the rows that benchmarks report, as JSON lines with the fields of docs/reference and as a table.
 #ifndef COPSE_BENCH_ROW_H_
 #define COPSE_BENCH_ROW_H_
 
@@ -12,12 +12,13 @@
 
 namespace copse::bench {
 
-// One measured cell. Cases say in words what was done: collective, size, `idle` or `busy`, and so on.
+// A Row is one measured cell. Its case describes the measurement in words: collective, size, `idle` or `busy`, and so
+// on.
 struct Row {
   std::string bench;
   std::string what;    // the field `case`
   std::string system;  // copse, mpich, openmpi, ucx, sockets, ...
-  std::string peer;    // of ratios, which are system / peer; in JSON only there
+  std::string peer;    // for a ratio, which is system / peer; otherwise empty and not in JSON
   std::string collective;
   std::string algorithm;
   uint32_t nodes = 0;
@@ -29,44 +30,44 @@ struct Row {
   double p10 = 0, median = 0, p90 = 0;
   uint64_t seed = 0;
   std::string note;
-  // The most that the median may be; rows without a target have none.
+  // Upper limit of the median; nothing if the row has no target.
   std::optional<double> target;
 };
 
-// Behind the name of an MPI library: with Copse in front of it.
+// Suffix to the name of an MPI library whose collectives are made by Copse.
 inline constexpr char kUnderMpi[] = "+copse";
 
 // Sets p10, median, p90 and runs. `values` must not be empty; of an even number the median is the mean of the middle
 // two.
 void Summarize(std::vector<double> values, Row* row);
 
-// A figure beside those of `row`: the same row with another metric.
+// Returns a copy of `row` with another metric and unit, and with the summary of `values`.
 Row Figure(Row row, const std::string& metric, const std::string& unit, std::vector<double> values);
 
-// These take at least one value.
+// `values` must not be empty.
 double Median(std::vector<double> values);
 double Mean(const std::vector<double>& values);
 
-// One of the MPI libraries alone.
+// Returns whether the system is an MPI library without Copse.
 bool IsMpi(const std::string& system);
 
-// Whether Copse makes the calls: copse, one of its variants (copse-...), or either under an MPI (openmpi+copse).
+// Returns whether Copse makes the calls: copse, one of its variants (copse-...), or an MPI library with kUnderMpi.
 bool HasCopse(const std::string& system);
 
-// Whether the row has a target and keeps it.
+// Returns whether the row has a target and meets it.
 bool Met(const Row& row);
 
-// Where and when all rows of one call of tools/bench were measured.
+// Provenance says where and when all rows of one run of tools/bench were measured.
 struct Provenance {
   std::string date;     // YYYY-MM-DD
   std::string commit;   // abbreviated; "" if unknown
-  std::string command;  // as the user gave it
-  std::string machine;  // DescribeMachine
+  std::string command;  // the user's command line
+  std::string machine;  // result of DescribeMachine
 };
 
 std::string ToJson(const Row& row, const Provenance& provenance);
 
-// Two lines of heading; one line a row.
+// TableHeading returns two lines, ToTableLine one line for each row.
 std::string TableHeading();
 std::string ToTableLine(const Row& row);
 

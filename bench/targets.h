@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Copse is held to, as bench/targets.yaml has it.
+// Reads the targets for Copse's results from bench/targets.yaml.
 #ifndef COPSE_BENCH_TARGETS_H_
 #define COPSE_BENCH_TARGETS_H_
 
@@ -13,21 +13,21 @@
 
 namespace copse::bench {
 
-// The row that it is about, by these fields, and the most that its median may be.
+// A Target selects rows by their fields, and has the upper limit of their median.
 struct Target {
   std::string bench;
   std::string what;  // the field `case`
   uint32_t nodes;
   uint32_t ppn;
   std::string metric;
-  std::string peer;  // of ratios: what Copse is compared with
+  std::string peer;  // for ratios: the system with which Copse is compared
   double limit;
-  std::string why;  // where the figure comes from, or what it would mean to miss it
+  std::string why;  // source of the limit, or consequence of missing it
 };
 
 absl::StatusOr<std::vector<Target>> LoadTargets();
 
-// Sets row->target if there is one for it. A cell that was not finished has missed its target.
+// Sets row->target if there is a target for the row. A cell that was not finished has missed its target.
 void SetTarget(const std::vector<Target>& targets, Row* row);
 
 }  // namespace copse::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that programs under measure read, such as topologies and rules.
+// Writes temporary files for measured programs to read, such as topologies and rules.
 #ifndef COPSE_BENCH_TEMPORARY_FILE_H_
 #define COPSE_BENCH_TEMPORARY_FILE_H_
 
@@ -11,7 +11,7 @@
 
 namespace copse::bench {
 
-// A file in `folder` (empty: /tmp), which is removed with this object.
+// A TemporaryFile owns a file, which its destructor removes. The folder is `folder`, or /tmp if that is empty.
 class TemporaryFile {
  public:
   static absl::StatusOr<TemporaryFile> Write(const std::string& text, const std::string& folder);

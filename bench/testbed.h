@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where systems are compared: nodes on this machine, and how each system's ranks start there.
+// Sets up emulated nodes on this machine, and starts the ranks of each compared system on them.
 #ifndef COPSE_BENCH_TESTBED_H_
 #define COPSE_BENCH_TESTBED_H_
 
@@ -20,8 +20,8 @@
 
 namespace copse::bench {
 
-// The ranks of one launch. What is said to and by rank 0 goes through `front`: rank 0 itself, or a launcher. Whatever
-// still runs ends with it.
+// RankProcesses owns the ranks of one launch. Input and output of rank 0 go through `front`, which is rank 0 itself or
+// a launcher. The destructor ends processes that still run.
 struct RankProcesses {
   RankProcesses() = default;
   RankProcesses(RankProcesses&&) = default;
@@ -29,10 +29,10 @@ struct RankProcesses {
 
   std::vector<std::unique_ptr<procs::ChildProcess>> processes;  // the front first
   procs::ChildProcess* front() const { return processes.front().get(); }
-  // OK once all have ended with exit code 0; an error if one ended otherwise, or still runs then.
+  // Waits until all have ended. Returns an error if one has another exit code than 0, or still runs after `timeout`.
   absl::Status AwaitEnd(absl::Duration timeout) const;
-  // The first that has failed, and what it said last: ": rank 3: exit code 1: rank_copse: team: ...". Empty if none
-  // has.
+  // Describes the first process that has failed, with its last output: ": rank 3: exit code 1: rank_copse: team: ...".
+  // Returns an empty string if none has failed.
   std::string DescribeFailed() const;
 };
 
@@ -43,20 +43,20 @@ absl::StatusOr<RankProcesses> StartCopseRanks(procs::ProcessCluster* cluster, ui
 struct TestbedOptions {
   uint32_t nodes = 0;
   std::string parent;  // where its folders are made; empty: the system's
-  // Without root: all on loopback, for Copse alone.
+  // All nodes are on loopback, which needs no root privileges; only for Copse.
   bool loopback = false;
-  // One way from node to node, by copse-fabric; 0: a bridge.
+  // One-way latency between nodes, emulated by copse-fabric; 0: a bridge connects the nodes.
   absl::Duration latency;
-  // In place of `latency`: a topology file for copse-fabric, with as many nodes.
+  // A topology file for copse-fabric with `nodes` nodes, used instead of `latency`; empty: none.
   std::string fabric;
-  // The rate of every node's link, in each direction; 0: as fast as it goes. A fabric has its own.
+  // Bandwidth of every node's link, in each direction; 0: unlimited. A fabric has its own bandwidths.
   int64_t rate_bits_per_s = 0;
-  // All plans have it that it can carry; empty: the planner chooses.
+  // Algorithm of all plans of collectives that it can carry; empty: the planner chooses.
   std::string algorithm;
   std::map<std::string, std::string> daemon_settings;  // keys of copsed's configuration
 };
 
-// How ranks are started.
+// RankLaunch describes how ranks are started.
 struct RankLaunch {
   std::string program;  // an MPI program, which is built as PROGRAM_LIBRARY (Bazel's name); empty: that of rank_main.c
   uint32_t ppn = 1;
@@ -65,12 +65,13 @@ struct RankLaunch {
   std::map<std::string, std::string> environment;
 };
 
-// A Testbed has Copse's daemons running; they sleep while others are measured. Each node is a network namespace, and
-// the planner knows the network and that all nodes share this machine's cores; several testbeds do not meet. Rank r is
-// on node r / ppn. Thread-compatible.
+// A Testbed runs Copse's planner and daemons, which sleep while other systems are measured. Each node is a network
+// namespace, and the planner knows the network and that all nodes share this machine's cores. Several testbeds can
+// exist and are isolated from each other. Rank r is on node r / ppn. Thread-compatible.
 class Testbed {
  public:
-  // PERMISSION_DENIED, UNAVAILABLE: there can be no namespaces here.
+  // Starts the nodes and daemons. Errors: PERMISSION_DENIED or UNAVAILABLE if namespaces cannot be made; those of the
+  // cluster's start.
   static absl::StatusOr<std::unique_ptr<Testbed>> Open(const TestbedOptions& options);
 
   // Systems: copse, sockets, openmpi (which yields when idle), mpich, and either with kUnderMpi behind: under
@@ -98,7 +99,7 @@ class Testbed {
   std::string RulesText() const;
   absl::StatusOr<RankProcesses> StartSockets(const RankLaunch& launch);
   absl::StatusOr<RankProcesses> StartMpi(const std::string& system, const RankLaunch& launch);
-  // A name in the cluster's folder that no other launch has.
+  // Returns the path of a new file in the cluster's folder, unique to this launch.
   std::string NextFile(const std::string& kind);
 
   const TestbedOptions options_;

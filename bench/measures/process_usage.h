@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process uses, as the kernel counts it.
+// Reads the processor time and memory of a process from the kernel.
 #ifndef COPSE_BENCH_MEASURES_PROCESS_USAGE_H_
 #define COPSE_BENCH_MEASURES_PROCESS_USAGE_H_
 
@@ -11,14 +11,14 @@
 
 namespace copse::bench {
 
-// User and system time of all its threads so far. NOT_FOUND: no such process.
+// Returns the user and system time of all threads of the process so far. Errors: NOT_FOUND if there is no such process.
 absl::StatusOr<absl::Duration> CpuTime(pid_t pid);
 
-// What /proc/PID/smaps_rollup says, in KiB: pages that several processes have count in shares.
+// Pss holds values of /proc/PID/smaps_rollup in KiB. A page of several processes is divided by their number.
 struct Pss {
   double total_kb = 0;
-  double private_kb = 0;  // without files and what is shared with other processes
-  double own_kb = 0;  // without files: what neither grows nor shrinks with the processes beside it that run the same
+  double private_kb = 0;  // anonymous memory
+  double own_kb = 0;      // anonymous and shared memory: without mapped files, which processes of one program share
 };
 absl::StatusOr<Pss> ReadPss(pid_t pid);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A team of real processes whose calls are timed, and whose plans are ours to choose.
+// Times the calls of a team of real processes, whose algorithm the benchmark can force.
 #ifndef COPSE_BENCH_MEASURES_TIMED_TEAM_H_
 #define COPSE_BENCH_MEASURES_TIMED_TEAM_H_
 
@@ -27,17 +27,17 @@ class TimedTeam {
   static absl::StatusOr<std::unique_ptr<TimedTeam>> Start(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
                                                           absl::Duration timeout);
 
-  // Forces the algorithm (empty: the planner's choice) for all collectives that it can carry. It is in force once so
-  // many calls were made.
+  // Force sets the algorithm (empty: the planner's choice) of all collectives that it can carry. It takes effect after
+  // kCallsToSwitch calls.
   static constexpr uint32_t kCallsToSwitch = 32;
   absl::Status Force(const std::string& algorithm);
 
-  // The plan that serves calls of so many bytes. Errors: as ReadPlan.
+  // Returns the plan that serves calls of `bytes` bytes. Errors: those of ReadPlan.
   absl::StatusOr<schedule::Plan> PlanFor(Collective collective, uint64_t bytes) const;
 
-  // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns microseconds by call: of the rank that
-  // took longest, each from its own return from the barrier. Root is rank 0. DEADLINE_EXCEEDED after `timeout`: the
-  // team is of no use then.
+  // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns for each of the latter the microseconds
+  // of the slowest rank, counted from the rank's own return from the barrier. The root is rank 0. Errors:
+  // DEADLINE_EXCEEDED after `timeout`; the team is then unusable.
   absl::StatusOr<std::vector<double>> Time(Collective collective, uint64_t bytes, uint32_t warm_up, uint32_t calls,
                                            absl::Duration timeout);
 

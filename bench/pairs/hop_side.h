@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of two processes that send a packet back and forth.
+// Defines the interface of each of two processes that send a packet back and forth.
 #ifndef COPSE_BENCH_PAIRS_HOP_SIDE_H_
 #define COPSE_BENCH_PAIRS_HOP_SIDE_H_
 
@@ -16,22 +16,22 @@ namespace copse::bench {
 inline constexpr uint32_t kHopHeaderBytes = 8;
 inline constexpr uint32_t kHopPayloadBytes = 120;
 
-// Calls: Address, Connect, then Send and Receive in any order.
+// A HopSide is one process's connection to the other. Calls follow Address Connect (Send | Receive | Flush)*.
 class HopSide {
  public:
   virtual ~HopSide() = default;
   virtual std::string Address() = 0;
   virtual absl::Status Connect(const std::string& peer_address) = 0;
   virtual absl::Status Send() = 0;
-  // Returns once a packet has come: polls for it, or sleeps.
+  // Waits for a packet, by sleeping if `sleep`, else by polling.
   virtual absl::Status Receive(bool sleep) = 0;
-  // Moves on what was sent.
+  // Makes progress on sent packets.
   virtual absl::Status Flush() = 0;
 };
 
-// An engine over the UCX transport; where it sleeps, it is the daemon's loop that does. `number` is 0 or 1.
+// Makes a side with an engine over the UCX transport, which sleeps in the daemon's loop. `number` is 0 or 1.
 absl::StatusOr<std::unique_ptr<HopSide>> NewEngineSide(uint32_t number);
-// Active messages of UCX alone, with the same settings.
+// Makes a side that uses UCX's active messages without Copse, with equal settings.
 absl::StatusOr<std::unique_ptr<HopSide>> NewUcxSide();
 
 }  // namespace copse::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program whose two processes are measured: the first speaks as bench/ranks/rank_main.c does, the second serves it.
+// Connects the two processes of a measured program: the first has the protocol of bench/ranks/rank_main.c, the second
+// serves it.
 #ifndef COPSE_BENCH_PAIRS_PAIR_END_H_
 #define COPSE_BENCH_PAIRS_PAIR_END_H_
 
@@ -15,10 +16,10 @@
 
 namespace copse::bench {
 
-// What one of the two has: a socket to the other, beside the network that is measured. Single-threaded.
+// A PairEnd is one process's end of a socket to the other process, apart from the measured network. Thread-compatible.
 class PairEnd {
  public:
-  // Makes two processes of this one, and returns in both. The second ends with the first.
+  // Forks, and returns in both processes. The second one is killed when the first one ends.
   static absl::StatusOr<PairEnd> Fork();
 
   bool is_first() const { return is_first_; }
@@ -32,12 +33,12 @@ class PairEnd {
   absl::Status Receive(Message* message) const {
     return recv(socket_.get(), message, sizeof(*message), 0) == sizeof(*message) ? absl::OkStatus() : Gone();
   }
-  // Neither a message has come, nor has the other gone. Never waits.
+  // Returns whether no message has arrived and the other process still exists. Never waits.
   bool IsQuiet() const;
-  // Both call it: what the other gives, at most 8 KiB.
+  // Both processes call this. Returns the other one's `mine`, of at most 8 KiB.
   absl::StatusOr<std::string> Exchange(const std::string& mine) const;
 
-  // The first process says `ready`, and returns at the end of the standard input.
+  // Called by the first process: prints `ready`, and returns at the end of the standard input.
   void AwaitStart() const;
 
  private:

@@ -16,10 +16,10 @@
 
 namespace copse::bench {
 
-// UNAVAILABLE unless `status` is UCS_OK; `what` was tried.
+// Returns UNAVAILABLE unless `status` is UCS_OK; `what` names the operation.
 absl::Status CheckUcx(ucs_status_t status, const char* what);
 
-// Whether UCX has finished with it; then it is given back and null.
+// Returns whether the request is null or complete. A complete request is freed and set to null.
 bool UcxDone(void** request);
 
 struct RawUcxOptions {
@@ -27,9 +27,10 @@ struct RawUcxOptions {
   uint64_t features = 0;                // beside active messages and waking up
 };
 
-// A worker with one endpoint, to the other process of a pair, over TCP on loopback.
+// A RawUcx is a worker with one endpoint, to the other process of a pair, over TCP on loopback.
 //
-// Calls: Open, SetHandler for each kind of message, Address, Connect, then the rest in any order. Single-threaded.
+// Calls follow Open, SetHandler for each id of messages, Address, Connect, then the others in any order.
+// Thread-compatible.
 class RawUcx {
  public:
   RawUcx() = default;
@@ -39,22 +40,22 @@ class RawUcx {
 
   absl::Status Open(const RawUcxOptions& options);
   absl::Status SetHandler(unsigned id, ucp_am_recv_callback_t handler, void* argument);
-  // "" if UCX tells none.
+  // Returns the worker's address, or an empty string if UCX has none.
   std::string Address() const;
-  // `address` is one that the other process's Address told.
+  // Connects to the other process; `address` is the result of its Address().
   absl::Status Connect(const char* address);
-  // Closes the endpoint, if there is one; handlers may run.
+  // Closes the endpoint, if there is one. Handlers may be called meanwhile.
   void Disconnect();
 
-  // An active message. Header and data are UCX's until the request is done, `*request` null or to be given to UcxDone.
+  // Sends an active message. Header and data must stay valid until UcxDone(request) is true.
   absl::Status Send(unsigned id, const void* header, size_t header_bytes, const void* data, size_t bytes,
                     bool rendezvous, void** request);
-  // Moves the network on; false if there was nothing to move.
+  // Makes progress. Returns false if there was nothing to do.
   bool Progress() { return ucp_worker_progress(worker_) > 0; }
-  // Until there is something to move, or for 100 ms, as the daemon does: what a lost wake-up costs at most.
+  // Sleeps until the worker has an event, or for 100 ms, as the daemon does to bound the cost of a lost wake-up.
   absl::Status Sleep();
 
-  // The endpoint is down from its first error on, or since a handler has failed.
+  // The endpoint is down from its first error on, or after a handler has called Fail.
   void Fail(ucs_status_t status) { down_ = status; }
   bool down() const { return down_ != UCS_OK; }
   absl::Status PeerStatus() const { return CheckUcx(down_, "peer"); }

@@ -19,17 +19,18 @@ namespace copse::bench::papers {
 
 // --- Kernels: mpi_kernel.c ---
 
-// What one launch has said, in ms.
+// A KernelRun holds the output of one launch, in ms.
 struct KernelRun {
   double total = 0;
   uint64_t hash = 0;  // of its results
   std::vector<CallAndComputation> calls;
 };
-// INTERNAL: that is no such line, or not of a whole number of iterations with so many calls each.
+// Parses the samples of a launch. Errors: INTERNAL if they do not have this form, or are no whole number of iterations
+// of `calls_an_iteration` calls.
 absl::StatusOr<KernelRun> ParseKernelRun(const std::vector<double>& samples, uint32_t calls_an_iteration,
                                          uint32_t nodes, uint32_t ppn);
 
-// What T-NBC may bring in a run at most, of the calls with this place in an iteration, whatever the computation needs.
+// Returns the upper limit of the gain by T-NBC in a run, for the calls at this place in an iteration.
 double CeilingOf(const KernelRun& run, uint32_t place, uint32_t calls_an_iteration);
 
 // Key: `calls_of_iteration`, of which the case's collective is the long one.
@@ -37,7 +38,7 @@ std::unique_ptr<Analysis> NewKernelAnalysis(const Contest& contest);
 
 // --- Scenarios: mpi_scenario.c ---
 
-// Times in ms, of the slowest rank; medians of the rounds of one launch.
+// Rounds holds times in ms of the slowest rank, as medians of the rounds of one launch.
 struct Rounds {
   double call = 0;             // alone, until all data is there
   double computation = 0;      // alone
@@ -45,10 +46,10 @@ struct Rounds {
   double total = 0;            // call and computation
   std::vector<double> totals;  // of each round
 };
-// INTERNAL: not the figures of rounds.
+// Parses the samples of a launch. Errors: INTERNAL if they do not have this form.
 absl::StatusOr<Rounds> ParseRounds(const std::vector<double>& samples);
 
-// A call and its computation, which takes so many calls.
+// A Scenario is a call and its computation, whose times are multiples of the call's time.
 struct Scenario {
   std::string collective;  // alltoall, bcast
   double unrelated = 0;
@@ -57,9 +58,9 @@ struct Scenario {
 };
 // Reads a case. Keys: `scenario` (ms, for a call of 268 ms: "445+350") or `unrelated` and `related`, `order`.
 Scenario ScenarioOf(const Words& line);
-// The words of a cell, for a call of so many ms.
+// Returns the words of the scenario's cell, for a call that takes `call_ms`.
 std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms);
-// What was measured of the blocking call, with the computation in the scenario's parts.
+// Returns the model of the measured blocking call, with the computation divided as in the scenario.
 CallAndComputation ModelOf(const Scenario& scenario, const Rounds& rounds, uint32_t nodes, uint32_t ppn);
 
 std::unique_ptr<Analysis> NewScenarioAnalysis();

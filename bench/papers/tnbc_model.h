@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What transparent non-blocking collectives (T-NBC) can bring at most: of a blocking call and the computation behind
-// it, by how data arrives. All times in one unit.
+// Models the greatest gain of transparent non-blocking collectives (T-NBC) for a blocking call and the computation
+// after it, by the times at which data arrives. All times are in one unit.
 #ifndef COPSE_BENCH_PAPERS_TNBC_MODEL_H_
 #define COPSE_BENCH_PAPERS_TNBC_MODEL_H_
 
@@ -9,35 +9,36 @@
 
 namespace copse::bench::papers {
 
-// A call and what follows: `unrelated` computation, then `related`, which reads `blocks` blocks of equal size in order,
-// then `rest`, which needs all of them.
+// A CallAndComputation is a call followed by `unrelated` computation, then `related`, which reads `blocks` blocks of
+// equal size in order, then `rest`, which needs all of them.
 struct CallAndComputation {
-  double call = 0;  // if it blocks
+  double call = 0;  // duration of the blocking call
   double unrelated = 0;
   double related = 0;
   double rest = 0;
   uint32_t blocks = 1;
-  // When the first block is there at the earliest, as a part of the call. An alltoall of M ranks a node: 1 / M, since
-  // one rank at a time has the link; a bcast in m segments: 1 / m.
+  // Earliest arrival of the first block, as a share of the call: 1 / M for an alltoall with M ranks per node, since one
+  // rank at a time has the link; 1 / m for a bcast in m segments.
   double first_part = 1;
 
   double blocking() const { return call + unrelated + related + rest; }
 };
 
-// When block `index` is there, from the call's beginning: the first after its part, the last with the call's end, the
-// others evenly between.
+// Returns the arrival of block `index` since the call's beginning: the first block arrives after its share, the last
+// one at the call's end, the others evenly between.
 double ArrivalOf(const CallAndComputation& what, uint32_t index);
-// From the call's beginning to the computation's end, if the call returns at once and each block is awaited when it is
-// read.
+// Returns the time from the call's beginning to the computation's end if the call returns at once and the program waits
+// for each block when it reads it.
 double Replay(const CallAndComputation& what);
-// What a replay saves: blocking() - Replay().
+// Returns the time that a replay saves: blocking() - Replay().
 double OverlapAllowed(const CallAndComputation& what);
 
-// The ceiling of a call whatever its computation needs: min(computation until the next call, call (1 - first_part)).
+// Returns the upper limit of the gain, whichever data the computation needs: min(computation until the next call,
+// call (1 - first_part)).
 double Ceiling(const CallAndComputation& what);
 
-// How much of what was possible was not reached, in percent: 0 if all was, beyond 100 if it took longer than before,
-// below 0 if something else than overlap made it faster. 100 if nothing was possible.
+// Returns the share of the possible gain that was not reached, in percent: 0 if all was, above 100 if the run became
+// slower, below 0 if it gained more than overlap explains. Returns 100 if no gain was possible.
 double NotReachedPercent(double possible, double reached);
 
 }  // namespace copse::bench::papers

@@ -15,14 +15,14 @@
 
 #include "bench/ranks/rank_talk.h"
 
-/* What a program says of itself in errors. */
+/* The program's name in its error messages. */
 extern const char program_name[];
 
 extern int mpi_rank, mpi_size;
 
 /* Called on all ranks after MPI_Init. */
 void prepare_cells(void);
-/* Measures a cell on all ranks; rank 0 says the samples. Returns 0 if the text is no cell. */
+/* Measures a cell on all ranks; rank 0 prints the samples. Returns 0 if the text is no cell. */
 int measure_cell(int index, const char* text, double budget_us, int calls_max);
 /* Called on all ranks before MPI_Finalize. */
 void release_cells(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's calls, behind which Copse, an MPI library and bare sockets stand: rank_main.c measures all of them alike.
- * Whatever fails prints a line and ends the process with exit code 1.
+ * Declares one rank's calls, which are implemented by Copse, MPI libraries and plain sockets, so that rank_main.c can
+ * measure all of them alike. A function that fails prints a line and ends the process with exit code 1.
  */
 #ifndef COPSE_BENCH_RANKS_RANK_H_
 #define COPSE_BENCH_RANKS_RANK_H_
@@ -30,17 +30,17 @@ typedef struct {
 } rank_call;
 
 void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size);
-/* Does what the system does once for a call that is made often. */
+/* Does the work that the system needs only once for a call that is made often, such as making a persistent request. */
 void rank_prepare(rank_call* call);
 void rank_run(rank_call* call);
-/* Does not block; `rank_wait` ends the call. */
+/* Starts the call without blocking; rank_wait completes it. */
 void rank_post(rank_call* call);
 void rank_wait(rank_call* call);
 void rank_release(rank_call* call);
-/* Calls that are prepared from here to rank_leave_team are made on a new team of the same ranks. On all ranks. */
+/* All ranks call both functions. Calls that are prepared between the two are made on a new team of the same ranks. */
 void rank_enter_team(void);
 void rank_leave_team(void);
-/* Memory that the system likes best for messages. */
+/* Allocates memory of the kind that is fastest for the system's messages, such as registered memory. */
 void* rank_allocate(size_t bytes);
 void rank_deallocate(void* memory);
 void rank_end(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cell of a benchmark of ranks: what is called, with which data, and whether the result is right.
+ * Parses a cell of a benchmark of ranks (a call and its data), makes the data, and checks results.
  */
 #ifndef COPSE_BENCH_RANKS_RANK_CELL_H_
 #define COPSE_BENCH_RANKS_RANK_CELL_H_
@@ -14,11 +14,12 @@
 extern "C" {
 #endif
 
-/* How a call is timed: rank_main.c. */
+/* A rank_mode is a way to time calls; rank_main.c describes them. */
 typedef enum { kLatency, kTogether, kStream, kNoise, kCold, kOverlap, kModes } rank_mode;
 
-/* How long the blocks of an irregular collective are: all alike; all half as long as the mean and the last rank's as
- * long as it takes; anything from 0 to twice the mean; one in eight eight times as long, the others empty. */
+/* A rank_pattern is a distribution of the lengths of an irregular collective's blocks: all equal; half of the mean,
+ * with the rest for the last rank; from 0 to twice the mean; eight times the mean for one in eight, the others empty.
+ */
 typedef enum { kEqual, kHeavy, kRandom, kEmpty, kPatterns } rank_pattern;
 
 typedef struct {
@@ -30,11 +31,11 @@ typedef struct {
   int registered; /* buffers by rank_allocate, instead of the C library's */
 } rank_cell;
 
-/* MODE:COLLECTIVE:BYTES[:WORD]..., with words `equal`, `heavy`, `random`, `empty`, `known`, `registered`. Returns 0 if
- * it is not of this form. Bytes are rounded down to whole elements. */
+/* Parses MODE:COLLECTIVE:BYTES[:WORD]..., with words `equal`, `heavy`, `random`, `empty`, `known`, `registered`.
+ * Returns 0 if the text has another form. Bytes are rounded down to whole elements. */
 int rank_parse_cell(const char* text, rank_cell* cell);
 
-/* A rank's call, with its buffers and the numbers that say what should be in them. */
+/* A rank_data holds a rank's call, its buffers, and the parameters from which their content is computed. */
 typedef struct {
   rank_cell cell;
   uint32_t rank, size;
@@ -44,11 +45,11 @@ typedef struct {
   uint64_t *counts, *displacements; /* NULL but for irregular collectives */
 } rank_data;
 
-/* Sets all but the buffers' addresses: how long they have to be. */
+/* Sets all members, including the lengths of the buffers, except the buffers' addresses. */
 void rank_plan_data(const rank_cell* cell, uint32_t rank, uint32_t size, rank_data* data);
-/* Puts this rank's contribution into the buffers, and nothing that could be a result where the result goes. */
+/* Writes this rank's contribution, and fills the memory for the result with bytes that cannot be a result. */
 void rank_fill(rank_data* data);
-/* The first byte of the result that is wrong, or SIZE_MAX. Of results beyond 1 MiB not every element is looked at. */
+/* Returns the offset of the first wrong byte of the result, or SIZE_MAX. Above 1 MiB not every element is checked. */
 size_t rank_find_wrong(const rank_data* data);
 void rank_free_plan(rank_data* data);
 

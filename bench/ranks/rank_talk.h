@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a program of ranks talks with the benchmark that has started it (bench/rank_system.h), by rank 0's standard input
- * and output: `ready`, then, once the input has ended, a line of samples a cell.
+ * Implements the protocol between a program of ranks and the benchmark that has started it (bench/rank_system.h), over
+ * rank 0's standard input and output: `ready`, then, after the end of the input, a line of samples for each cell.
  */
 #ifndef COPSE_BENCH_RANKS_RANK_TALK_H_
 #define COPSE_BENCH_RANKS_RANK_TALK_H_
 
 #include <stdint.h>
 
-/* Microseconds of a clock that only goes forward, the same on all nodes: these share the machine. */
+/* Returns microseconds of a monotonic clock, which is equal on all nodes since these are on one machine. */
 double wall_us(void);
 
-/* On rank 0. */
+/* Only rank 0 calls these. */
 void say_ready(void);
 void await_end_of_input(void);
 void say_samples(int cell_index, const double* values, uint32_t count);

@@ -17,7 +17,8 @@ std::string OneLine(const std::string& text) {
   return absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(text)), {{"\n", "; "}, {"A subcommand", "a VERB"}});
 }
 
-// Returns the argument to name in an error: an option that does not exist, else the first argument.
+// Returns an error that names the first unknown option among `rest`, or, without one, `else_what` and the first
+// argument.
 std::string Unexpected(const std::vector<std::string>& rest, const std::string& else_what) {
   const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.rfind('-', 0) == 0; });
   const bool is_option = option != rest.end();
@@ -58,7 +59,7 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
   } catch (const CLI::CallForVersion&) {
     return absl::StrCat(app->get_name(), " ", kVersion, "\n");
   } catch (const CLI::RequiredError& error) {
-    // CLI11 would only report that a verb is missing.
+    // If an unknown verb was given, CLI11 reports only that a verb is missing.
     const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
     return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "no such verb"));
   } catch (const CLI::ExtrasError& error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common handling of help, version and usage errors for all programs that read their command line with CLI11.
+// Handles help, version and usage errors in one way for all programs that read their command line with CLI11.
 #ifndef COPSE_CLI_COMMAND_LINE_PARSE_H_
 #define COPSE_CLI_COMMAND_LINE_PARSE_H_
 
@@ -14,17 +14,19 @@
 
 namespace copse::cli {
 
-// Sets the program's name, --help, --version and the format of its help.
+// Sets the program's name, --help, --version and the format of its help, whose first column has `column_width`
+// characters. `footer` ends the help.
 void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width);
 
-// Adds the option -w of programs that write a table or JSON.
+// Adds the option -w of programs that write a table or JSON; only "table" and "json" are accepted. `*format` must
+// outlive `*app`.
 CLI::Option* AddFormatOption(CLI::App* app, std::string* format, const std::string& help);
 
 // Makes the error "usage: WHAT; try --help", INVALID_ARGUMENT.
 absl::Status UsageError(const std::string& what);
 
-// Parses `arguments`, which exclude the program's name. Returns the text to print if help or version was requested.
-// Errors: INVALID_ARGUMENT from UsageError, one line.
+// Parses `arguments`, which exclude the program's name. Returns the text to print if help or version was requested,
+// else nothing. Errors: INVALID_ARGUMENT from UsageError, one line.
 absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std::string> arguments);
 
 }  // namespace copse::cli

@@ -35,7 +35,8 @@ std::string Cut(std::string_view text, size_t width) {
   return std::string(text);
 }
 
-// Formats `value` in the largest of `units` in which it is at least 1; each is 1000 times the one before.
+// Formats `value`, given in units[0], in the largest unit in which it is at least 1. Each unit is 1000 times the one
+// before.
 std::string Scaled(double value, int digits, const std::array<const char*, 4>& units) {
   size_t unit = 0;
   for (; unit + 1 < units.size() && std::abs(value) >= 1000; ++unit) value /= 1000;
@@ -93,7 +94,7 @@ std::string Printable(std::string_view text, bool lines) {
     if (c < 0x20 || c == 0x7f) {
       out[i] = '?';
     } else if (c == 0xc2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xa0) {
-      out.replace(i, 2, "?");  // U+0080 to U+009F control terminals too.
+      out.replace(i, 2, "?");  // U+0080 to U+009F are control characters, too
     }
   }
   return out;
@@ -122,7 +123,7 @@ std::string FormatSeconds(double seconds) {
   if (!(seconds > 0)) return "0 s";
   if (seconds < 0.9995) return absl::StrFormat("%.3g ms", seconds * 1e3);
   if (seconds < 59.95) return absl::StrFormat("%.1f s", seconds);
-  // The limit is a million years.
+  // The limit, about a million years, keeps the conversion to an integer defined.
   const auto whole = static_cast<int64_t>(std::min(seconds, 3e13) + 0.5);
   if (whole < 3600) return absl::StrFormat("%d min %d s", whole / 60, whole % 60);
   if (whole < 86400) return absl::StrFormat("%d h %d min", whole / 3600, whole % 3600 / 60);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text for display: aligned tables, and short forms of amounts.
+// Formats text for display: aligned tables, and short forms of amounts.
 //
-// Names and reasons come from users and servers, so all characters that could control a terminal are replaced.
+// Names and reasons come from users and servers, so tables replace all characters that could control a terminal.
 #ifndef COPSE_CLI_COMMAND_LINE_TABLE_H_
 #define COPSE_CLI_COMMAND_LINE_TABLE_H_
 
@@ -17,27 +17,27 @@ namespace copse::cli {
 using TableRows = std::vector<std::vector<std::string>>;
 using Details = std::vector<std::pair<std::string, std::string>>;  // keys and values
 
-// Renders rows as lines with aligned columns. The first row has the titles; a column whose title ends in '>', which is
-// not shown, is aligned to the right. All rows have as many cells. Lines are cut to `width` characters with "…"
-// (0: unlimited).
+// Renders rows as lines with aligned columns. The first row, which must exist, has the titles; a column whose title
+// ends in '>', which is not shown, is aligned to the right. All rows must have equally many cells (CHECK). Lines longer
+// than `width` characters are cut and end in an ellipsis (0: unlimited).
 std::string RenderTable(TableRows rows, size_t width = 0);
 
-// Renders "key:   value" lines with aligned values.
+// Renders "key:   value" lines with aligned values; an empty value is shown as "-". `width` is that of RenderTable.
 std::string RenderDetails(const Details& details, size_t width = 0);
 
 // Replaces control characters by '?'; keeps line ends if `lines`.
 std::string Printable(std::string_view text, bool lines = false);
 
-// Cuts each line to `width` characters, not bytes (0: unlimited).
+// Cuts each line to `width` characters of UTF-8, the last of which is then an ellipsis (0: unlimited).
 std::string CutLines(std::string_view text, size_t width);
 
-// Formats {0, 1, 2, 3, 7} as "0-3,7"; "-" if empty. Numbers ascend.
+// Formats {0, 1, 2, 3, 7} as "0-3,7"; "-" if empty. The numbers must be in ascending order.
 std::string FormatRanges(const std::vector<uint32_t>& numbers);
 
-// Formats "0.4 ms", "12.5 s", "3 min 20 s", "5 h 2 min", "2 d 3 h".
+// Formats "0.4 ms", "12.5 s", "3 min 20 s", "5 h 2 min", "2 d 3 h"; "0 s" if negative or not a number.
 std::string FormatSeconds(double seconds);
 
-// Formats "20 us", "1.5 ms".
+// Formats "20 us", "1.5 ms" with `digits` significant digits.
 std::string FormatNanoseconds(double nanoseconds, int digits = 4);
 
 // Formats "10 Gbit/s", "200 Mbit/s".

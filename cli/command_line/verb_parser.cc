@@ -58,7 +58,7 @@ void VerbParser::AddVerb(const std::string& family, const std::string& name, con
           flag, [] {}, parameter.help);
       continue;
     }
-    // CLI11 accepts several values, joined or the last. The values are read from its results.
+    // Either policy lets CLI11 accept the option more than once. Parse reads the values from results().
     target->option =
         app->add_option(flag, target->one, parameter.help)
             ->option_text(parameter.value_name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command lines of programs that have verbs: PROGRAM [OPTION...] [FAMILY] VERB [ARGUMENT...].
+// Parses command lines of programs that have verbs: PROGRAM [OPTION...] [FAMILY] VERB [ARGUMENT...].
 #ifndef COPSE_CLI_COMMAND_LINE_VERB_PARSER_H_
 #define COPSE_CLI_COMMAND_LINE_VERB_PARSER_H_
 
@@ -21,11 +21,11 @@ struct Parameter {
   std::string name;        // "file": FILE as a positional, --file as an option
   std::string value_name;  // for an option: "FILE"; empty: a switch
   std::string help;
-  bool repeated = false;  // may be given more than once; else the last one counts
+  bool repeated = false;  // may be given more than once; otherwise the last value of an option counts
   bool optional = false;  // for a positional
 };
 
-// Verb is a verb that is run by a function of type `Run`, to which the program gives the verb's Arguments.
+// A Verb describes one verb of a program. The program calls `run`, a function of type `Run`, with the verb's Arguments.
 template <typename Run>
 struct Verb {
   std::string family;  // empty: the verb stands alone
@@ -33,43 +33,44 @@ struct Verb {
   std::string help;  // one line
   std::vector<Parameter> positionals;
   std::vector<Parameter> options;
-  double timeout_s = 5;  // for programs that limit a verb's time
+  double timeout_s = 5;  // limit of the verb's time, in programs that have one
   std::function<Run> run;
 
   std::string FullName() const { return family.empty() ? name : family + " " + name; }
 };
 
-// Arguments holds the values given for a verb's parameters, by name; "true" for a switch.
+// Arguments holds the values of the parameters that were given, by name. A switch has the value "true".
 struct Arguments {
   std::map<std::string, std::vector<std::string>> values;
 
   bool Has(const std::string& name) const { return values.count(name) > 0; }
-  // Returns the value, those of a repeated parameter joined by commas; `fallback` if none is given.
+  // Returns the parameter's value, or its values joined by commas if it was repeated; `fallback` if it was not given.
   std::string Text(const std::string& name, const std::string& fallback = "") const;
 };
 
 struct ProgramSyntax {
   std::string name;
   std::string description;
-  std::string footer;  // last lines of its help
+  std::string footer;  // last lines of the help
 };
 
 struct ParsedVerb {
   std::optional<std::string> answer;  // if set, the program prints it and ends
-  size_t verb = 0;                    // its number from AddVerb
+  size_t verb = 0;                    // number of the verb; valid without an answer
   Arguments arguments;
 };
 
-// VerbParser owns one parse's CLI11 objects and their targets. Calls: AddVerb*, then one Parse.
+// A VerbParser parses one command line. It owns the CLI11 objects and the memory into which CLI11 stores values. Calls
+// follow AddVerbs* Parse.
 class VerbParser {
  public:
   explicit VerbParser(const ProgramSyntax& program);
   VerbParser(const VerbParser&) = delete;
   VerbParser& operator=(const VerbParser&) = delete;
 
-  // Gives access for the program's own options; they may stand before or after the verb.
+  // Returns the parser of the program's own options, which may be given before or after the verb.
   CLI::App* app() { return &app_; }
-  // Adds verbs, which are numbered from 0.
+  // Adds verbs. All verbs of a parser are numbered from 0, in the order in which they were added.
   template <typename Run>
   void AddVerbs(const std::vector<Verb<Run>>& verbs) {
     for (const Verb<Run>& verb : verbs) AddVerb(verb.family, verb.name, verb.help, verb.positionals, verb.options);
@@ -78,7 +79,7 @@ class VerbParser {
   absl::StatusOr<ParsedVerb> Parse(const std::vector<std::string>& arguments);
 
  private:
-  // ParameterTarget is CLI11's for a parameter.
+  // A ParameterTarget is the memory into which CLI11 stores the values of a parameter.
   struct ParameterTarget {
     CLI::Option* option = nullptr;
     std::string one;
@@ -90,9 +91,9 @@ class VerbParser {
 
   CLI::App app_;
   size_t verb_count_ = 0;
-  size_t given_ = 0;  // the verb
+  size_t given_ = 0;  // number of the parsed verb
   std::map<std::string, CLI::App*> families_;
-  std::map<std::pair<size_t, std::string>, ParameterTarget> targets_;  // by verb and name
+  std::map<std::pair<size_t, std::string>, ParameterTarget> targets_;  // by verb's number and parameter's name
 };
 
 }  // namespace copse::cli

@@ -17,8 +17,8 @@ namespace {
 // Limit of one answer; a plan of a million nodes takes some 50 MB.
 constexpr int kAnswerBytesMax = 256 << 20;
 
-// Returns gRPC's reason without its own prefix: "failed to connect to all addresses; last error: UNKNOWN: Failed to
-// connect to remote host: Connection refused".
+// Shortens gRPC's message, "failed to connect to all addresses; last error: UNKNOWN: Failed to connect to remote host:
+// Connection refused", to the reason after its last prefix.
 std::string WhyUnreachable(const std::string& message) {
   const size_t at = message.rfind("Failed to connect to remote host: ");
   if (at != std::string::npos) return message.substr(message.find(": ", at) + 2);
@@ -31,7 +31,7 @@ AdminClient::AdminClient(const AdminClientOptions& options, std::string token,
                          const std::shared_ptr<grpc::ChannelCredentials>& credentials)
     : options_(options), token_(std::move(token)), deadline_(absl::Now() + options.timeout) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // The cluster's own network.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // no proxy within the cluster's network
   arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
   const auto channel = grpc::CreateCustomChannel(options.endpoint, credentials, arguments);
   stubs_ = {v1::AdminService::NewStub(channel), v1::NodeAdminService::NewStub(channel)};

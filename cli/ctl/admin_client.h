@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Client of the administrators' services.
+// Connects copsectl to the administrators' services of the planner and the daemons.
 #ifndef COPSE_CLI_CTL_ADMIN_CLIENT_H_
 #define COPSE_CLI_CTL_ADMIN_CLIENT_H_
 
@@ -28,14 +28,14 @@ struct AdminClientOptions {
   absl::Duration timeout = absl::Seconds(5);
 };
 
-// An AdminClient makes calls, one at a time, until `timeout` after its creation.
+// An AdminClient makes calls, one at a time, all of which share a deadline: `timeout` after the client's creation.
 //
-// Errors: UNAVAILABLE if no server answers at the endpoint, DEADLINE_EXCEEDED if the time is over; both
-// name the endpoint. Others are the server's, one line each.
+// Errors of calls: UNAVAILABLE if no server answers at the endpoint, DEADLINE_EXCEEDED after the deadline,
+// UNIMPLEMENTED if the server lacks the method; these name the endpoint. Others are the server's, one line each.
 class AdminClient {
  public:
-  // Creates the client without connecting. INVALID_ARGUMENT for a malformed endpoint, or if it needs `insecure`; errors
-  // of rpc::ReadTokenFile.
+  // Creates the client without connecting. Errors: INVALID_ARGUMENT for a malformed endpoint, or one that needs
+  // `insecure`; those of rpc::ReadTokenFile.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
 
   // Calls a method, such as &PlannerAdmin::ListNodes.
@@ -50,10 +50,10 @@ class AdminClient {
     return reply;
   }
 
-  // Extends the deadline by the time that the verb spends on purpose.
+  // Extends the deadline, for time in which a verb waits on purpose.
   void Extend(absl::Duration more) { deadline_ += more; }
 
-  // Returns how long a server may wait for other nodes, so that its own answer is in time.
+  // Returns the time that the server may wait for answers of daemons, so that its reply arrives before the deadline.
   absl::Duration TimeForOthers() const { return std::min(absl::Seconds(2), options_.timeout * 0.7); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// coll list: calls in flight, and their missing ranks.
+// Implements the verb `coll list`, which lists calls in flight and their missing ranks.
 #ifndef COPSE_CLI_CTL_COLL_VERBS_H_
 #define COPSE_CLI_CTL_COLL_VERBS_H_
 

@@ -17,7 +17,7 @@ constexpr char kFooter[] =
     "Options may stand before or after the verb; `copsectl VERB --help` tells a verb's own.\n"
     "Exit codes: 0 done, 1 failed, 2 bad usage, 3 cannot reach the server, 4 timed out.";
 
-// CommonOptions holds the options of all verbs as given.
+// CommonOptions holds options that all verbs have, as CLI11 stores them.
 struct CommonOptions {
   std::string format = "table";
   std::optional<double> timeout_s;
@@ -48,7 +48,8 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
       ->envname("COPSECTL_INSECURE");
 }
 
-// Empty values count as not given.
+// Removes parameters with empty values, which count as not given. Errors: INVALID_ARGUMENT if a required argument is
+// empty.
 absl::StatusOr<Arguments> GivenArguments(Arguments arguments, const Verb& verb) {
   std::erase_if(arguments.values, [&](const auto& item) { return arguments.Text(item.first).empty(); });
   for (const cli::Parameter& parameter : verb.positionals) {

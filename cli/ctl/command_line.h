@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsectl's command line.
+// Parses copsectl's command line.
 #ifndef COPSE_CLI_CTL_COMMAND_LINE_H_
 #define COPSE_CLI_CTL_COMMAND_LINE_H_
 
@@ -26,15 +26,15 @@ struct CommandLine {
   Arguments arguments;
   std::string endpoint = kDefaultEndpoint;
   Format format = Format::kTable;
-  std::optional<size_t> width;  // not given: the caller's choice
-  absl::Duration timeout;       // the option, else the verb's default
+  std::optional<size_t> width;  // characters; 0: unlimited; nothing: not given
+  absl::Duration timeout;       // value of --timeout, or the verb's default
   bool insecure = false;
   std::string token_file;
 };
 
 // Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. Defaults come from the
 // environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH, COPSECTL_INSECURE,
-// COPSECTL_TOKEN_FILE. INVALID_ARGUMENT describes the mistake in one line.
+// COPSECTL_TOKEN_FILE. Errors: INVALID_ARGUMENT, which describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
 }  // namespace copse::ctl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsectl as a function.
+// Provides copsectl as a function, for main and for tests.
 #ifndef COPSE_CLI_CTL_COPSECTL_H_
 #define COPSE_CLI_CTL_COPSECTL_H_
 
@@ -12,7 +12,7 @@
 
 namespace copse::ctl {
 
-// Returns all verbs, by family.
+// Returns all verbs; those of one family are adjacent.
 const std::vector<Verb>& AllVerbs();
 
 struct Outcome {
@@ -21,8 +21,9 @@ struct Outcome {
   std::string err;  // for standard error
 };
 
-// Runs copsectl with `arguments`, which exclude the program's name. `width` is the terminal's; 0: no terminal. `print`
-// writes output before the end, and returns false to end the verb.
+// Runs copsectl with `arguments`, which exclude the program's name. `width` is that of the terminal in characters, or 0
+// if standard output is none. Verbs that run until they are stopped pass their output to `print`, which returns false
+// to end them; all other output is in the result.
 Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
                     std::function<bool(const std::string&)> print);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsectl: the administrators' command-line client.
+// copsectl is the command-line client for administrators.
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Converts the field's value, of a repeated field number `i`.
+// Converts the field's value, or value number `i` if the field is repeated.
 Json ValueOf(const Message& message, const FieldDescriptor* field, int i) {
   const google::protobuf::Reflection& get = *message.GetReflection();
   const bool repeated = field->is_repeated();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the administrators' services as JSON.
+// Converts messages of the administrators' services to JSON.
 #ifndef COPSE_CLI_CTL_MESSAGE_JSON_H_
 #define COPSE_CLI_CTL_MESSAGE_JSON_H_
 
@@ -15,12 +15,12 @@
 
 namespace copse::ctl {
 
-// Converts to an object with a key for each field, by its name and in the order of its declaration; optional fields
-// that are not set are left out. Integers stay numbers (protobuf's own printer writes those of 64 bits as texts), maps
-// become objects ordered by key.
+// Converts a message to an object with the fields' names as keys, in the order of their declaration. Optional fields
+// and messages that are not set are left out. Integers stay numbers, whereas protobuf's own printer writes 64-bit ones
+// as strings. Maps become objects ordered by key.
 Json ToJson(const google::protobuf::Message& message);
 
-// Protobuf's maps have no order; people and scripts need one.
+// Sorted returns the counters ordered by name, since the order of a protobuf map is unspecified.
 using CounterMap = google::protobuf::Map<std::string, uint64_t>;
 inline std::map<std::string, uint64_t> Sorted(const CounterMap& counters) { return {counters.begin(), counters.end()}; }
 

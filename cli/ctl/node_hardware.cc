@@ -19,7 +19,7 @@ absl::StatusOr<NodeHardware> ReadHwloc(const std::string& xml, const std::string
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return absl::InternalError("hwloc: cannot start");
   const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> topology(raw, &hwloc_topology_destroy);
-  // The length includes the terminating zero.
+  // libhwloc expects the length with the terminating zero.
   if (hwloc_topology_set_xmlbuffer(raw, xml.c_str(), static_cast<int>(xml.size() + 1)) != 0) return refused();
   if (hwloc_topology_load(raw) != 0) return refused();
   const auto count = [&](hwloc_obj_type_t type) {

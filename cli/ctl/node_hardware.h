@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads lstopo's description of a node: the only library of copsectl that depends on libhwloc. It is read here and not
-// in the planner, so that foreign XML, and the library's plugins, stay out of a server process.
+// Reads the description of a node that lstopo has written. Only this library of copsectl depends on libhwloc. copsectl
+// and not the planner reads the file, so that foreign XML and libhwloc's plugins stay out of a server process.
 #ifndef COPSE_CLI_CTL_NODE_HARDWARE_H_
 #define COPSE_CLI_CTL_NODE_HARDWARE_H_
 
@@ -19,8 +19,8 @@ struct NodeHardware {
   uint32_t threads = 0;  // processing units
 };
 
-// Reads `xml`, a file of `lstopo FILE.xml`. INVALID_ARGUMENT "file: why": not hwloc's XML, or of a machine without
-// processors.
+// Parses `xml`, the content of a file that `lstopo FILE.xml` has written; `file` names it in errors. Errors:
+// INVALID_ARGUMENT if it is not hwloc's XML, or describes no processors; INTERNAL if libhwloc cannot start.
 absl::StatusOr<NodeHardware> ReadHwloc(const std::string& xml, const std::string& file);
 
 }  // namespace copse::ctl

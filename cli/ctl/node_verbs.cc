@@ -13,7 +13,7 @@
 namespace copse::ctl {
 namespace {
 
-// A node without a stream is not ready, whatever its last state.
+// Returns the node's state, with "away" in place of "ready" if its daemon is not connected to the planner.
 std::string StateOf(const v1::NodeRow& node) {
   return node.state() == "ready" && !node.connected() ? "away" : node.state();
 }

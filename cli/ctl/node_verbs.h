@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node list, node show, node drain, node undrain; daemon status.
+// Implements the verbs `node list`, `node show`, `node drain`, `node undrain`, `node remove` and `daemon status`.
 #ifndef COPSE_CLI_CTL_NODE_VERBS_H_
 #define COPSE_CLI_CTL_NODE_VERBS_H_
 

@@ -16,7 +16,7 @@ namespace {
 
 using Edge = PlanDifference::Edge;
 
-// RowReader reads the fields of a plan's object in turn; it keeps the first error.
+// A RowReader reads the fields of a plan's JSON object. A missing field is 0 or empty. status() is the first error.
 class RowReader {
  public:
   RowReader(const Json& json, std::string_view filename) : json_(json), filename_(filename) {}
@@ -74,7 +74,8 @@ std::vector<Edge> EdgesOf(const v1::PlanRow& plan) {
   return edges;
 }
 
-// Returns the edges of `list` beyond those of `other`: a symmetric schedule may use one several times.
+// Returns the edges of `list` that `other` lacks. Each edge of `other` cancels one equal edge of `list`, since a
+// symmetric schedule may have an edge several times.
 std::vector<Edge> Beyond(const std::vector<Edge>& list, const std::vector<Edge>& other) {
   std::map<Edge, size_t> left;
   for (const Edge& edge : other) ++left[edge];

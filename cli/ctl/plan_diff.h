@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The differences between two plans.
+// Finds the differences between two plans.
 #ifndef COPSE_CLI_CTL_PLAN_DIFF_H_
 #define COPSE_CLI_CTL_PLAN_DIFF_H_
 
@@ -18,8 +18,8 @@ namespace copse::ctl {
 
 inline constexpr size_t kPlanFileBytesMax = size_t{256} << 20;
 
-// Parses a plan printed by `plan show -w json`, or written by copse-sim's --write-plan. Missing fields have their
-// defaults. INVALID_ARGUMENT, with `filename` first.
+// Parses a plan printed by `plan show -w json`, or written by copse-sim's --write-plan. All fields but "edges" may be
+// missing; they are then 0 or empty. Errors: INVALID_ARGUMENT, with `filename` first.
 absl::StatusOr<v1::PlanRow> ParsePlanRow(std::string_view text, std::string_view filename);
 
 struct PlanDifference {
@@ -27,9 +27,9 @@ struct PlanDifference {
   struct Field {
     std::string key, before, after;
   };
-  std::vector<Field> fields;  // except the predicted time, ids, team and epoch
+  std::vector<Field> fields;  // that differ; id, team, epoch and predicted time are not compared
   double predicted_us_before = 0, predicted_us_after = 0;
-  std::vector<Edge> removed, added;    // in the order of the plan that has them
+  std::vector<Edge> removed, added;    // in the order of edges in their plan
   std::vector<std::string> reordered;  // nodes that serve the same children in another order
 };
 PlanDifference ComparePlans(const v1::PlanRow& before, const v1::PlanRow& after);

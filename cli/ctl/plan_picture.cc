@@ -26,7 +26,7 @@ constexpr const char* kEdge = "#8c959f";
 constexpr const char* kBar = "#b6d4f0";
 constexpr const char* kCritical = "#cf222e";
 
-// Step is a step of the critical path.
+// A Step is an interval of the critical path in which one node is busy, or a message is in transit.
 struct Step {
   std::string node, what;
   double start_us = 0, end_us = 0;
@@ -36,7 +36,7 @@ struct Row {
   std::string node;
   uint32_t depth = 0;
   size_t parent = 0;  // index of a row; its own index: none
-  size_t hidden = 0;  // nodes below it that are left out
+  size_t hidden = 0;  // children that are left out
 };
 
 double NumberOr(const Json& object, const char* key, double fallback) {
@@ -94,7 +94,8 @@ class Picture {
     last_us_ = std::max(last_us_, plan_.predicted_us());
   }
 
-  // Orders rows depth first from the node without a parent, as far as there is room; else all nodes by name.
+  // Makes one row for each node up to kPictureNodesMax: depth first from the root if the edges form a tree, otherwise
+  // sorted by name.
   void FindRows(const v1::TeamRow& team) {
     std::map<std::string, std::vector<std::string>> children;
     std::set<std::string> nodes, receivers;
@@ -180,7 +181,7 @@ class Picture {
 
   void DrawAxis(Svg* svg, double height) const {
     if (!(last_us_ > 0)) return;
-    // The steps are 1, 2 or 5 times a power of ten, at most ten of them.
+    // The distance of marks is 1, 2 or 5 times a power of ten, which gives five to ten intervals.
     double step = std::pow(10, std::floor(std::log10(last_us_)));
     if (last_us_ / step < 2) {
       step /= 5;
@@ -229,7 +230,7 @@ class Picture {
     return nodes;
   }
 
-  // Draws busy intervals in their node's row, and a vertical line where the path moves to another node.
+  // Draws each step in its node's row, transfers thinner, and a line where the path moves to another node.
   void DrawPath(Svg* svg) const {
     const Step* last = nullptr;
     for (const Step& step : path_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan as a picture: its tree, and the completion time of each of its nodes.
+// Draws a picture of a plan: its tree, and the completion time of each node.
 #ifndef COPSE_CLI_CTL_PLAN_PICTURE_H_
 #define COPSE_CLI_CTL_PLAN_PICTURE_H_
 
@@ -12,12 +12,13 @@
 
 namespace copse::ctl {
 
-// Limit of rows; in a larger tree the subtrees farthest from the root are left out and counted.
+// Limit of the picture's rows, one per node. Of a larger tree, the nodes farthest from the root are left out; the title
+// has their number.
 inline constexpr size_t kPictureNodesMax = 400;
 
-// Draws SVG. On the left is the tree as seen from the plan's root, children in serving order (for a symmetric schedule
-// only its nodes); on the right, along a time axis, each node's completion (its slowest rank's) and the critical path.
-// `explanation` is that of the plan; the members of `team` are used: without them nodes have no times.
+// Draws an SVG. On the left is the tree from its root, with children in serving order, or a list of nodes for a
+// symmetric schedule. On the right, along a time axis, are each node's completion (that of its slowest rank) and the
+// critical path. Only the members of `team` are used; without them nodes have no times.
 std::string DrawPlan(const v1::ExplainPlanReply& explanation, const v1::TeamRow& team);
 
 }  // namespace copse::ctl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes that a plan serves, as text.
+// Formats the size class of a plan.
 #ifndef COPSE_CLI_CTL_PLAN_SIZE_H_
 #define COPSE_CLI_CTL_PLAN_SIZE_H_
 
@@ -11,10 +11,10 @@
 
 namespace copse::ctl {
 
-// A value beyond any call: schedule's kCallBytesMax, as sent over the wire.
+// Equal to schedule::kCallBytesMax, which the planner sends as the upper end of a class without one.
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 
-// Formats "121-8192"; the class without an upper end is "65537 and more".
+// Formats the bounds of a class as "121-8192", or as "65537 and more" if it has no upper end.
 inline std::string SizeClassOf(uint64_t bytes_min, uint64_t bytes_max) {
   return bytes_max >= kCallBytesMax ? absl::StrCat(bytes_min, " and more") : absl::StrCat(bytes_min, "-", bytes_max);
 }

@@ -61,7 +61,7 @@ absl::Status Explain(const Arguments& arguments, VerbContext& context) {
   return context.Answer(RenderExplanation(reply, arguments.Has("dot"), context.style));
 }
 
-// Returns the plan with this id, or from this file.
+// Returns the plan whose id is `text`, or else the one in the file named `text`.
 absl::StatusOr<v1::PlanRow> PlanOf(const std::string& text, AdminClient& client) {
   if (IsNumber(text)) {
     v1::ShowPlanRequest request;

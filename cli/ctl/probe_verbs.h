@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo probe: a measured topology.
+// Implements the verb `topo probe`, which has daemons measure the topology.
 #ifndef COPSE_CLI_CTL_PROBE_VERBS_H_
 #define COPSE_CLI_CTL_PROBE_VERBS_H_
 

@@ -30,7 +30,7 @@ constexpr double kWatchSecondsMax = 86400;
 constexpr char kAllNodes[] = "";
 constexpr std::pair<const char*, double> kPercentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
 
-// LatencyKey identifies one row of a table: node, collective, smallest size, part; and the largest size.
+// A LatencyKey identifies one row of a table: node, collective, size class, and part of the call.
 struct LatencyKey {
   std::string node;
   std::string collective;
@@ -38,7 +38,8 @@ struct LatencyKey {
   uint64_t bytes_max = 0;
   std::string part;
 
-  // Orders by collective and size; the nodes of a class are adjacent, their total first.
+  // Returns the sort key: collective, size class and part come first, so the rows of all nodes are adjacent, and their
+  // total precedes them.
   auto Order() const { return std::tuple(collective, bytes_min, bytes_max, part, node != kAllNodes, node); }
   friend bool operator<(const LatencyKey& a, const LatencyKey& b) { return a.Order() < b.Order(); }
 };
@@ -68,7 +69,7 @@ std::map<LatencyKey, Histogram> Latencies(const v1::GetStatsReply& reply) {
   return latencies;
 }
 
-// Formats "0", "8-15".
+// Formats the size class as "8-15", or as "0" if both bounds are equal.
 std::string FormatClass(const LatencyKey& key) {
   return key.bytes_min == key.bytes_max ? absl::StrCat(key.bytes_min) : absl::StrCat(key.bytes_min, "-", key.bytes_max);
 }
@@ -88,7 +89,7 @@ absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, V
   return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
 }
 
-// Prints changes until the output is closed, or the server is gone. The first lines come after the first interval.
+// Prints changes at intervals, first after one interval, until the output is closed or a call fails.
 absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& request, VerbContext& context) {
   double seconds = 0;
   if (!absl::SimpleAtod(arguments.Text(kWatch), &seconds) ||
@@ -101,7 +102,7 @@ absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& reques
   const auto start = asked;
   ASSIGN_OR_RETURN(v1::GetStatsReply before, AskStats(request, context));
   for (int round = 1;; ++round) {
-    // Deadlines count from the first query, so that the duration of answers does not lengthen intervals.
+    // Intervals are counted from the first query, so that the duration of queries does not lengthen them.
     std::this_thread::sleep_until(start + absl::ToChronoNanoseconds(absl::Seconds(seconds) * round));
     const auto now = std::chrono::steady_clock::now();
     const absl::Duration apart = absl::FromChrono(now - asked);
@@ -173,10 +174,11 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
   cli::TableRows rows = {{"NODE", "COUNTER", "VALUE>", "CHANGE>", "A SECOND>"}};
   for (const v1::NodeStats& stats : after.stats()) {
     const auto node = old.find(stats.node());
-    if (node == old.end()) continue;  // no previous answer
+    if (node == old.end()) continue;  // not in the previous reply
     Json changes = Json::object();
     for (const auto& [name, value] : Sorted(stats.counters())) {
-      // Some counters are no sums, and a restarted daemon begins again: a decrease is a negative change.
+      // The unsigned difference wraps, so that a decrease becomes a negative change: some values are not sums, and a
+      // restarted daemon counts from 0 again.
       const auto change = static_cast<int64_t>(value - node->second[name]);
       if (change == 0) continue;
       changes[name] = change;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stats, ping, version: the state that every daemon and the planner report about themselves.
+// Implements the verbs `stats`, `ping` and `version`, which show the state that daemons and the planner report.
 #ifndef COPSE_CLI_CTL_STATS_VERBS_H_
 #define COPSE_CLI_CTL_STATS_VERBS_H_
 
@@ -25,7 +25,8 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
 // Renders percentiles of the calls' durations for each node, by collective, size class and part of the call. The table
 // adds the total of several nodes; JSON adds the counters. Rows that are not valid histograms are left out.
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style);
-// `round_trip` is the time from here to the planner and back. `node` is empty if the planner itself was pinged.
+// Renders the reply. `round_trip` is the time from copsectl to the planner and back, which includes the planner's ping
+// of the daemon of `node`; `node` is empty if only the planner was pinged.
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
                        const Style& style);
 std::string RenderVersion(const v1::VersionReply& reply, const Style& style);

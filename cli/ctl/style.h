@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output format of a verb's answer.
+// Defines the output formats of copsectl.
 #ifndef COPSE_CLI_CTL_STYLE_H_
 #define COPSE_CLI_CTL_STYLE_H_
 
@@ -19,10 +19,10 @@ struct Style {
   size_t width = 0;  // of a line in characters; 0: unlimited
 };
 
-// Keys keep their insertion order.
+// Objects of this type keep their keys in the order of insertion.
 using Json = nlohmann::ordered_json;
 
-// Writes one document and a line end. Never throws: bytes that are no UTF-8 are replaced.
+// Returns the document as indented text with a newline at the end. Never throws: invalid UTF-8 is replaced.
 inline std::string DumpJson(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

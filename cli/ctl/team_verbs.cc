@@ -13,7 +13,7 @@
 namespace copse::ctl {
 namespace {
 
-// NodeMembers lists nodes in order of their first rank, with their ranks ascending.
+// NodeMembers holds a node's ranks of a team, in ascending order.
 struct NodeMembers {
   std::string node;
   std::vector<uint32_t> ranks;
@@ -36,7 +36,8 @@ std::string NodeList(const v1::TeamRow& team) {
   return names.empty() ? "-" : CompressHostlist(names);
 }
 
-// Returns whether the row is a derived team, with plans for further collectives. An older planner has none.
+// Returns whether the row is a derived team, which has the plans for further collectives. Older planners do not set its
+// class.
 bool IsDerivedTeam(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
 
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// team list, team show, team replan, team break.
+// Implements the verbs `team list`, `team show`, `team replan` and `team break`.
 #ifndef COPSE_CLI_CTL_TEAM_VERBS_H_
 #define COPSE_CLI_CTL_TEAM_VERBS_H_
 

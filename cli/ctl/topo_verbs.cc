@@ -19,10 +19,10 @@
 namespace copse::ctl {
 namespace {
 
-// Limit of a planner's message, minus room for its other fields.
+// Limit of a file's text. It leaves room for the other fields in the largest message that the planner accepts.
 constexpr size_t kTextBytesMax = size_t{60} << 20;
 
-// Reads a whole file; "-" is standard input.
+// Reads a whole file, or standard input if `path` is "-".
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::optional<std::string> text = cli::ReadFile(path, kTextBytesMax, /*or_input=*/true);
   if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
@@ -44,7 +44,7 @@ absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1:
   return absl::OkStatus();
 }
 
-// Replaces lstopo's text by the facts that the planner needs.
+// Replaces lstopo's text in `*source` by the numbers that the planner needs.
 absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
   ASSIGN_OR_RETURN(const NodeHardware found, ReadHwloc(source->text(), source->file()));
   source->clear_text();
@@ -57,7 +57,8 @@ absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
   return absl::OkStatus();
 }
 
-// Reads the optional file of a verb, with the options that define its format.
+// Sets `*source` to the file that FILE or --hwloc names, and to the options that define its format. Without either,
+// leaves `*source` unchanged.
 absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
   if (arguments.Has("file") && arguments.Has("hwloc")) {
     return absl::InvalidArgumentError("FILE and --hwloc exclude each other");
@@ -65,7 +66,7 @@ absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
   const std::string path = arguments.Text(arguments.Has("hwloc") ? "hwloc" : "file");
   if (path.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(SetFile(path, source));
-  // No other format begins with XML.
+  // Only hwloc's XML begins with "<".
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(source->text());
   const std::string format = arguments.Text("format");
   const bool hwloc = arguments.Has("hwloc") || format == "hwloc" || (format.empty() && absl::StartsWith(text, "<"));
@@ -104,7 +105,7 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(SetVersion(arguments, "from", request.mutable_before()));
   const bool given = !request.after().file().empty() || request.after().version() != 0;
   if (!given && !arguments.Has("from")) {
-    // Without a version, the diff is that of the newest version.
+    // Without FILE and versions, compares the two newest versions.
     ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->Call(&PlannerAdmin::ListTopologies, {}));
     if (list.versions_size() < 2) {
       return absl::FailedPreconditionError(
@@ -157,7 +158,7 @@ std::string Link(double latency_ns, double bandwidth_bps) {
   return absl::StrCat(cli::FormatNanoseconds(latency_ns), ", ", cli::FormatBitsPerSecond(bandwidth_bps));
 }
 
-// Tree renders the topology as lines of a tree. Adjacent nodes of one switch with the same figures share a line.
+// A Tree renders the topology as lines of a tree. Consecutive nodes with equal figures on one switch share a line.
 class Tree {
  public:
   explicit Tree(const v1::ShowTopologyReply& reply) {
@@ -181,7 +182,7 @@ class Tree {
     }
   }
 
-  // The walk is not recursive: the server determines the tree's depth.
+  // The walk is not recursive, since the server's reply determines the depth.
   std::string Draw() {
     struct Line {
       const Item* item;
@@ -206,7 +207,7 @@ class Tree {
       const char* branch = line.is_root ? "" : line.is_last ? "└─ " : "├─ ";
       absl::StrAppend(&out, line.prefix, branch, cli::Printable(line.item->text), "\n");
       if (line.item->row == nullptr || line.item->drawn) continue;
-      line.item->drawn = true;  // a topology with a cycle would never end
+      line.item->drawn = true;  // else the walk would not end if the reply had a cycle
       const char* bar = line.is_root ? "" : line.is_last ? "   " : "│  ";
       push_children(line.item->row->name(), absl::StrCat(line.prefix, bar));
     }
@@ -215,7 +216,7 @@ class Tree {
 
  private:
   struct Item {
-    const v1::SwitchRow* row;  // null: nodes
+    const v1::SwitchRow* row;  // null: the item is a line of nodes
     std::string text;
     mutable bool drawn = false;
   };
@@ -227,7 +228,7 @@ class Tree {
                         row.registered() ? "" : ", not registered");
   }
 
-  std::map<std::string, std::vector<Item>> children_;  // by parent switch; "": none
+  std::map<std::string, std::vector<Item>> children_;  // by name of the parent switch; "": roots
 };
 
 }  // namespace

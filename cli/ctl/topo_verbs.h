@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo show, import, diff, export, list: the planner's topology of the cluster, and its versions. The planner reads and
-// writes the formats; they are plain text here, except hwloc's.
+// Implements the verbs `topo show`, `import`, `diff`, `export` and `list` for the planner's topology and its versions.
+// The planner parses and writes the formats, except hwloc's, which copsectl parses.
 #ifndef COPSE_CLI_CTL_TOPO_VERBS_H_
 #define COPSE_CLI_CTL_TOPO_VERBS_H_
 

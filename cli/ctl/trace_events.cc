@@ -18,7 +18,7 @@
 namespace copse::ctl {
 namespace {
 
-// The numbers are those of docs/reference/instruments.md.
+// The kinds of records have the numbers of docs/reference/instruments.md.
 enum Kind : uint8_t {
   kCallPosted = 1,
   kCallArmed = 2,
@@ -62,7 +62,8 @@ bool OfNoTeam(uint8_t kind) { return kind == kClientWoken || kind == kLoopSleep 
 
 // --- Clocks ---
 
-// PacketKey is (receiver's tag, its label, call, counter); the n-th packet sent with a key is the n-th received.
+// A PacketKey is (receiver's tag, its label, call, counter). The n-th packet sent with a key is the n-th received with
+// it.
 using PacketKey = std::tuple<uint32_t, uint32_t, uint32_t, uint16_t>;
 struct PacketEnd {
   size_t node = 0;
@@ -97,14 +98,14 @@ std::vector<Packet> MatchPackets(const std::vector<NodeTrace>& nodes) {
   return packets;
 }
 
-// Alignment has the offsets added to the nodes' times, and the possible error between two nodes.
+// An Alignment holds the offsets that are added to the nodes' times, and the largest estimated error of a clock.
 struct Alignment {
   std::vector<int64_t> offset_ns;
   int64_t doubt_ns = 0;
 };
 
 Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& packets) {
-  // By clock: the answer with the shortest round trip.
+  // The node, by clock, whose answer had the shortest round trip.
   std::map<std::string, size_t> best;
   for (size_t n = 0; n < nodes.size(); ++n) {
     const auto [it, is_new] = best.emplace(nodes[n].clock, n);
@@ -116,7 +117,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     offset[clock] = nodes[n].planner_ns - nodes[n].now_ns;
     doubt[clock] = nodes[n].doubt_ns;
   }
-  // The fastest packet between each two clocks, by the current offsets.
+  // The shortest time of a packet from one clock to another, by the offsets so far.
   std::map<std::pair<std::string, std::string>, int64_t> fastest;
   for (const Packet& packet : packets) {
     const NodeTrace& from = nodes[packet.sent.node];
@@ -168,15 +169,15 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
 
 // --- Events ---
 
-// EventList collects events, and writes them in the order of their times; of those that begin together the longest
-// first.
+// An EventList collects events and writes them in the order of their times. Of those that begin at the same time, the
+// longest is first, as nesting requires.
 class EventList {
  public:
   void AddMeta(const char* what, size_t pid, int tid, const std::string& args) {
     meta_.push_back(
         absl::StrFormat(R"({"ph":"M","name":"%s","pid":%u,"tid":%d,"ts":0,"args":{%s}})", what, pid, tid, args));
   }
-  // Adds an event. `rest` has further fields, each with a comma before it.
+  // Adds an event. `rest` has further JSON fields, each with a comma before it.
   void Add(char phase, size_t pid, int tid, int64_t ts_ns, int64_t duration_ns, const std::string& name,
            const char* category, const std::string& rest) {
     const std::string duration =
@@ -212,14 +213,14 @@ class EventList {
   struct Event {
     int64_t ts_ns;
     int64_t duration_ns;
-    std::string text;  // after the time
+    std::string text;  // JSON fields after "ts"
   };
   std::vector<std::string> meta_;
   std::vector<Event> events_;
   int64_t first_ns_ = std::numeric_limits<int64_t>::max();
 };
 
-// NodePicture converts one node's records to events.
+// A NodePicture converts one node's records to events.
 class NodePicture {
  public:
   NodePicture(const NodeTrace& node, size_t pid, int64_t offset_ns, const std::map<uint32_t, std::string>& names,
@@ -279,7 +280,7 @@ class NodePicture {
         clients_[r.subject].insert({r.team, r.peer});
       } else if (r.kind == kCallCompleted) {
         const auto it = open.find({r.team, r.call, r.peer});
-        if (it == open.end()) continue;  // its beginning was overwritten
+        if (it == open.end()) continue;  // the record of its post was overwritten
         calls_[it->second].end = r.time_ns;
         calls_[it->second].failed = (r.flags & kFailed) != 0;
         open.erase(it);
@@ -289,9 +290,9 @@ class NodePicture {
     }
   }
 
-  // Draws calls; a client's overlapping calls go to threads of their own, each to the first that is free.
+  // Draws each call in the first thread of its client that is free, and adds a thread if none is.
   void DrawCalls() {
-    std::map<uint32_t, std::vector<std::pair<int, int64_t>>> lanes;  // by client: thread, its free time
+    std::map<uint32_t, std::vector<std::pair<int, int64_t>>> lanes;  // by client: its threads, and when each is free
     int next_thread = kFirstClientThread;
     for (const auto& [client, ranks] : clients_) {
       client_threads_[client] = next_thread;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Daemons' traces as one picture: the Trace Event Format, which Perfetto and Chrome open.
+// Converts daemons' traces to one document in the Trace Event Format, which Perfetto and Chrome can open.
 #ifndef COPSE_CLI_CTL_TRACE_EVENTS_H_
 #define COPSE_CLI_CTL_TRACE_EVENTS_H_
 
@@ -29,18 +29,18 @@ struct TraceRecord {
   uint32_t bytes = 0;
 };
 
-// NodeTrace is the trace of one daemon.
+// A NodeTrace holds the trace of one daemon.
 struct NodeTrace {
   std::string name;
   uint64_t incarnation = 0;
-  std::string clock;  // equal for nodes that read the same clock
-  // The daemon's clock was `now_ns` when the planner's was `planner_ns`, with an error of up to `doubt_ns`.
+  std::string clock;  // id of the clock; nodes with equal ids read one clock
+  // The daemon's clock was `now_ns` when the planner's clock was `planner_ns`, with an error of up to `doubt_ns`.
   int64_t now_ns = 0;
   int64_t planner_ns = 0;
   int64_t doubt_ns = 0;
   std::vector<TraceRecord> records;  // by time
 
-  // Appends records. INVALID_ARGUMENT: `bytes` is not a multiple of a record.
+  // Parses `bytes` and appends the records. Errors: INVALID_ARGUMENT if `bytes` is not a whole number of records.
   absl::Status Append(std::string_view bytes);
 };
 
@@ -48,14 +48,16 @@ struct TraceEvents {
   std::string json;
   uint64_t events = 0;
   uint64_t flows = 0;   // packets that were seen at both ends
-  double doubt_us = 0;  // possible error between times of different nodes; 0: one clock
+  double doubt_us = 0;  // largest estimated error of a clock's alignment; 0 if all nodes read one clock
 };
 
-// Makes a process for each node, in it a thread for the loop, one for the engine, and one or more for each client:
-// overlapping calls of one rank lie side by side. Times are microseconds since the first event.
+// Makes a process for each node, with a thread for the loop, one for the engine, and one for each client; a client
+// whose calls overlap has several. Times are microseconds since the first event. With `team`, events of other teams are
+// left out.
 //
-// Nodes with different clocks are aligned by the planner's clock, and where packets went both ways between two clocks,
-// so that the fastest packets took equally long in both directions: no packet arrives before it was sent.
+// Nodes with different clocks are aligned by the planner's clock, and then by their packets: if packets went both ways
+// between two clocks, so that the fastest ones took equally long in both directions; if they went one way, so that none
+// arrives before it was sent. Packets that still arrive too early are left out.
 TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<uint64_t> team);
 
 }  // namespace copse::ctl

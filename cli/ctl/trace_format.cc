@@ -55,7 +55,8 @@ class Checker {
     }
   }
 
-  // Reads microseconds with decimals as nanoseconds.
+  // Converts the value of `key`, microseconds with decimals, to nanoseconds. Returns false if there is none, or if it
+  // is negative.
   static bool Nanoseconds(const Json& event, const char* key, int64_t* ns) {
     if (!event.contains(key) || !event[key].is_number()) return false;
     const double us = event[key].get<double>();

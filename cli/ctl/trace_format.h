@@ -9,10 +9,10 @@
 
 namespace copse::ctl {
 
-// Returns the violations in `text`, one line each, at most 20; empty: none. The rules: an object with an array
-// traceEvents; each event has the fields that its phase needs; times ascend; complete events, and pairs of begin and
-// end, nest in their thread; each flow has one start and one end, not before it, both in a slice; processes and threads
-// with events have names.
+// Returns the first 20 violations in `text`, one line each; empty if there are none. The rules: `text` is an object
+// with an array traceEvents; each event has the fields that its phase needs; times never decrease; complete events, and
+// pairs of begin and end, nest in their thread; each flow has one start and one end, which is not before the start, and
+// both are within complete events of their threads; processes and threads with events have names.
 std::vector<std::string> TraceFormatErrors(const std::string& text);
 
 }  // namespace copse::ctl

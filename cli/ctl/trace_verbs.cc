@@ -30,20 +30,22 @@ constexpr char kLast[] = "last";
 constexpr char kOutput[] = "output";
 constexpr char kRecords[] = "records";
 constexpr double kSecondsMax = 600;
-// A record takes some 150 bytes in the output, and more while it is made.
+// Limits memory: a record takes some 150 bytes in the output, and more while the output is made.
 constexpr uint64_t kRecordsDefault = 4'000'000;
 // Interval between queries of each daemon for new records.
 constexpr absl::Duration kBetweenRounds = absl::Milliseconds(100);
 
-// Source is one daemon's trace while it is fetched.
+// A Source holds one daemon's trace and the progress of fetching it.
 struct Source {
   NodeTrace trace;
   uint64_t next = 0;  // number of the first record not fetched yet
-  uint64_t lost = 0;  // overwritten before they were fetched
+  uint64_t lost = 0;  // number of records overwritten before they were fetched
   bool off = false;
 };
 
-// Appends a chunk. Returns how many records the daemon has beyond it.
+// Appends the records of a reply, and keeps its reading of the clock if it is the most exact one so far. Returns the
+// number of newer records that the daemon has. If `may_miss`, records before the reply's first one do not count as
+// lost.
 absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Source* source) {
   NodeTrace& trace = source->trace;
   trace.incarnation = reply.incarnation();
@@ -61,13 +63,14 @@ absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Sou
   return reply.next() > source->next ? reply.next() - source->next : 0;
 }
 
-// Fetched has the traces of all nodes.
+// Fetched counts the records of all nodes against the limit.
 struct Fetched {
   uint64_t records = 0;
   uint64_t limit = kRecordsDefault;
 };
 
-// Fetches a daemon's records from `source->next` on, chunk by chunk, up to its newest at the start.
+// Fetches a daemon's records from `source->next` on, chunk by chunk, up to the one that was newest at the first chunk;
+// with `last_s`, only those of the last so many seconds. Errors: RESOURCE_EXHAUSTED above the limit; those of the call.
 absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source,
                    Fetched* fetched) {
   std::optional<uint64_t> end;
@@ -89,7 +92,7 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
   }
 }
 
-// Skips the records that exist already.
+// Skips the records that exist already, so that fetching begins with the next one.
 absl::Status SkipRecorded(VerbContext& context, Source* source) {
   v1::GetTraceRequest request;
   request.set_node(source->trace.name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace: the daemons' recent activity, or that of the next seconds, for a trace viewer.
+// Implements the verb `trace`, which writes the daemons' recent activity, or that of the next seconds, for a trace
+// viewer.
 #ifndef COPSE_CLI_CTL_TRACE_VERBS_H_
 #define COPSE_CLI_CTL_TRACE_VERBS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of a verb of copsectl. Every family has a file of its own, which lists its verbs.
+// Defines the interface between copsectl and its verbs. Each family of verbs has a file with a function that returns
+// its verbs, such as NodeVerbs in node_verbs.h.
 #ifndef COPSE_CLI_CTL_VERB_H_
 #define COPSE_CLI_CTL_VERB_H_
 
@@ -19,17 +20,17 @@
 
 namespace copse::ctl {
 
-// VerbContext is a verb's environment.
+// A VerbContext gives a verb its server and style, and takes the verb's output.
 struct VerbContext {
   AdminClient* client;
   Style style;
-  bool terminal = false;           // standard output is one
+  bool terminal = false;           // true: standard output is a terminal
   std::string out;                 // for standard output, even if the verb fails
-  std::vector<std::string> notes;  // lines for standard error: data missing from `out`
-  // For a verb that continues: writes to standard output at once; false: the output is closed.
+  std::vector<std::string> notes;  // lines for standard error, such as about data missing from `out`
+  // Writes to standard output at once, for a verb that runs until it is stopped. Returns false if the output is closed.
   std::function<bool(const std::string&)> print;
 
-  // Sets `out`, as the end of a verb that has succeeded.
+  // Sets `out` and returns OK, so that a verb that succeeds can end with it.
   absl::Status Answer(std::string text) {
     out = std::move(text);
     return absl::OkStatus();
@@ -40,17 +41,18 @@ struct VerbContext {
 using cli::Arguments;
 using Verb = cli::Verb<absl::Status(const Arguments&, VerbContext&)>;
 
-// Returns whether `text` consists of digits: an id, not a name or a file.
+// Returns whether `text` consists of digits, so that it is an id and not the name of a team or file.
 bool IsNumber(std::string_view text);
 
-// Parses a number from 1 on; `what` names it in the error.
+// Parses a number from 1 on. Errors: INVALID_ARGUMENT, in which `what` names the number.
 absl::StatusOr<uint64_t> ParseId(std::string_view what, std::string_view text);
 
-// Parses the seconds of an option, above 0 and at most `limit`.
+// Parses the value of `option`, seconds above 0 and at most `limit`. Errors: INVALID_ARGUMENT.
 absl::StatusOr<double> ParseSeconds(const std::string& option, const std::string& text, double limit);
 
-// Returns the team given by `text`: its id, or its name if only one team has it. Queries the server for a name.
-// NOT_FOUND, or FAILED_PRECONDITION with the ids of all matches.
+// Returns the id of the team given by `text`: an id, or a name that only one team has. Only a name is looked up at the
+// server. Errors: INVALID_ARGUMENT for an invalid id; NOT_FOUND for an unknown name; FAILED_PRECONDITION, with all ids,
+// if several teams have the name; those of the call.
 absl::StatusOr<uint64_t> FindTeam(AdminClient& client, const std::string& text);
 
 }  // namespace copse::ctl

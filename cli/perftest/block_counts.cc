@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kNonEmptyEvery = 8;
 constexpr uint64_t kRandomWeights = 1024;
 
-// Returns shares of the whole, by kind.
+// Returns each rank's share of the elements, as a part of the sum of all shares. The sum is above 0.
 std::vector<uint64_t> Weights(CountsKind kind, uint32_t ranks) {
   std::vector<uint64_t> weights(ranks, 1);
   switch (kind) {
@@ -39,11 +39,11 @@ std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks
   const uint64_t total = mean * ranks;
   uint64_t rest = total;
   for (uint64_t& count : counts) {
-    // The order of operations avoids a product of 128 bits: shares are small.
+    // Dividing before multiplying avoids a product of 128 bits, since shares are small.
     count = total / whole * count + total % whole * count / whole;
     rest -= count;
   }
-  // The remainder of rounding goes to blocks with a share, one element each: it is smaller than their number.
+  // The remainder of rounding is smaller than the number of blocks with a share, so each gets at most one more element.
   const std::vector<uint64_t> weights = Weights(kind, ranks);
   for (uint32_t rank = 0; rest > 0; ++rank) {
     if (weights[rank] == 0) continue;

@@ -16,11 +16,11 @@ namespace copse::perftest {
 
 namespace {
 
-// Limit of one buffer: beyond it sizes in bytes could overflow when added.
+// Limit of one buffer. Above it, sums of sizes in bytes could overflow.
 constexpr uint64_t kBufferBytesMax = uint64_t{1} << 62;
 
-// Returns the limit of a node's memory that its ranks may fill: beyond it the OOM killer would end them, or another
-// process.
+// Returns how many bytes of the node's memory its ranks may fill together. Above this limit, the OOM killer might end
+// them or another process.
 uint64_t NodeBytesMax() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) / 4 * 3 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -43,7 +43,7 @@ Caller::Caller(Session* session, const Options* options, Collective collective, 
 }
 
 Caller::~Caller() {
-  // A request that fails here is still in progress after an error: the end of the context releases it.
+  // copse_finalize refuses a request that is still in progress after an error; copse_fini releases it later.
   for (const auto& [root, request] : kept_) copse_finalize(request);
   for (const Allocation& allocation : {send_, recv_}) {
     if (allocation.data == nullptr) continue;
@@ -57,7 +57,7 @@ Caller::~Caller() {
 
 uint64_t Caller::LengthOf(uint32_t from, uint32_t to) const {
   if (!IsIrregular(collective_)) return count_;
-  // In every row and column each length occurs once, and a rank receives from another as much as it sends there.
+  // The matrix is symmetric, so that recv_counts_ equals send_counts_, and each row has every length once.
   if (HasPairSizes(collective_)) return lengths_[(uint64_t{from} + to) % session_->ranks()];
   return lengths_[traits_.send == BufferKind::kBlocks ? to : from];
 }
@@ -92,7 +92,7 @@ absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
   if (options_->memory == Memory::kCopse) {
     return ToStatus(copse_alloc(session_->context(), allocation->bytes, &allocation->data));
   }
-  // The memory is not accessed yet: a size that is refused may exceed the memory.
+  // MAP_NORESERVE: the size may exceed the machine's memory, since the call may yet be refused before any access.
   void* data =
       mmap(nullptr, allocation->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return absl::AbortedError(absl::StrCat("out of memory (bytes=", allocation->bytes, ")"));
@@ -109,7 +109,7 @@ absl::Status Caller::Allocate() {
   };
   const uint64_t sent = count_of(traits_.send, traits_.senders == Holders::kRoot);
   uint64_t received = count_of(traits_.receive, traits_.receivers == Holders::kRoot);
-  // In place, the data to send is in the other buffer.
+  // In place, the data to send is in the receive buffer.
   if (options_->in_place && !is_scatter()) received = std::max(received, sent);
   if (collective_ != Collective::kBcast) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
   RETURN_IF_ERROR(AllocateBuffer(received, &recv_));
@@ -183,7 +183,7 @@ void Caller::PutContribution(uint64_t call) {
       to += LengthOf(rank, other) * bytes;
     }
   } else {
-    // In place, the contribution is in its block among the received ones.
+    // In place, the contribution is in this rank's block of the receive buffer.
     for (uint32_t other = 0; in_recv && traits_.receive == BufferKind::kBlocks && other < rank; ++other) {
       to += LengthOf(other, rank) * bytes;
     }
@@ -209,7 +209,7 @@ absl::Status Caller::Prepare(uint64_t call) {
 absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* time) {
   time->compute_ns = 0;
   const int64_t start = NowNs();
-  // Only a request can have flags.
+  // The blocking functions have no flags, so a call with flags is made by a request.
   if (options_->mode == Mode::kBlocking && args_.flags == 0) {
     const copse_status_t status = CallBlocking(session_->team(), args_);
     time->overall_ns = NowNs() - start;
@@ -221,7 +221,7 @@ absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* t
   if (status == COPSE_OK) status = copse_post(request);
   if (status == COPSE_OK && rounds > 0) status = Compute(computation, rounds, request, time);
   if (status == COPSE_OK) status = Complete(request);
-  // The end of the context releases a failed request.
+  // After an error the request may be in progress; copse_fini releases it.
   if (status == COPSE_OK && !options_->persistent) status = copse_finalize(request);
   time->overall_ns = NowNs() - start;
   return ToStatus(status);
@@ -248,7 +248,7 @@ copse_status_t Caller::Complete(copse_request_t* request) const {
   const int64_t end = seconds < 0 ? INT64_MAX : NowNs() + static_cast<int64_t>(seconds * 1e9);
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) {
-    if (NowNs() > end) return copse_wait(request, 1e-9);  // fails with the library's message
+    if (NowNs() > end) return copse_wait(request, 1e-9);  // sets the library's message for a time-out
   }
   return status;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock of measurements. base/clock.h is unsuitable: every time would include a virtual call and a conversion.
+// Reads the clock for measurements. base/clock.h is unsuitable, since its virtual call and conversion would be part of
+// every measured time.
 #ifndef COPSE_CLI_PERFTEST_CLOCK_H_
 #define COPSE_CLI_PERFTEST_CLOCK_H_
 
@@ -10,7 +11,7 @@
 
 namespace copse::perftest {
 
-// Reads CLOCK_MONOTONIC, which takes about 30 ns, and no system call.
+// Reads CLOCK_MONOTONIC, which takes about 30 ns and no system call.
 inline int64_t NowNs() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -19,7 +20,7 @@ inline int64_t NowNs() {
 
 inline double ToUs(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
-// Measures the cost of one reading on this machine.
+// Measures the mean cost of NowNs on this machine, in ns.
 inline double TimerNs() {
   constexpr int kReadings = 1000;
   const int64_t start = NowNs();

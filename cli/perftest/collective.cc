@@ -7,11 +7,11 @@
 namespace copse::perftest {
 namespace {
 
-// Names of a type that differ from those of base/element_types.h.
+// An OtherName is a name of a type that differs from the one in base/element_types.h.
 struct OtherName {
   ElementType type;
   const char* name;
-  bool is_shown;  // ucc_perftest's
+  bool is_shown;  // ucc_perftest's name, which TypeName returns
 };
 constexpr OtherName kOtherNames[] = {{ElementType::kInt8, "char", false},
                                      {ElementType::kInt16, "short", false},
@@ -23,7 +23,8 @@ constexpr OtherName kOtherNames[] = {{ElementType::kInt8, "char", false},
                                      {ElementType::kComplexFloat, "float32_complex", true},
                                      {ElementType::kComplexDouble, "float64_complex", true}};
 
-// The blocking calls differ in the arguments that they take.
+// Blocking calls differ in their parameters, so Make is overloaded for each signature. Displacements are null: blocks
+// are contiguous.
 using Team = copse_team_t*;
 using Args = copse_coll_args_t;
 using Status = copse_status_t;
@@ -71,7 +72,7 @@ Status Blocking(Team team, const Args& args) {
   return Make(kCall, team, args);
 }
 
-// By number of the collective.
+// Indexed by Collective.
 constexpr Status (*kBlockingCalls[])(Team, const Args&) = {
     Blocking<copse_barrier>,        Blocking<copse_bcast>,      Blocking<copse_reduce>,
     Blocking<copse_allreduce>,      Blocking<copse_gather>,     Blocking<copse_scatter>,

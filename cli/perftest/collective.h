@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives, types of elements and operations that can be measured: all that collectives/collective.h and
-// base/element_types.h have.
+// Names and calls the collectives and element types that can be measured: all those of collectives/collective.h and
+// base/element_types.h.
 #ifndef COPSE_CLI_PERFTEST_COLLECTIVE_H_
 #define COPSE_CLI_PERFTEST_COLLECTIVE_H_
 
@@ -15,20 +15,21 @@
 
 namespace copse::perftest {
 
-// These list names by number.
+// These return the names of all collectives and types, indexed by enum value.
 std::vector<std::string_view> CollectiveNames();
 std::vector<std::string_view> TypeNames();
 
-// Returns ucc_perftest's name of the type, where it has the type; else that of base/element_types.h.
+// Returns the name of the type in ucc_perftest, or the one in base/element_types.h if ucc_perftest lacks the type.
 std::string_view TypeName(ElementType type);
-// Takes MPI's names and those of base/element_types.h, too.
+// Accepts the names that TypeName returns, those of base/element_types.h, and char, short, int and long.
 std::optional<ElementType> TypeFromName(std::string_view name);
 
-// Makes the blocking call of args.collective.
+// Makes the blocking call of args.collective. Ignores args.flags and displacements, which the blocking call does not
+// get.
 copse_status_t CallBlocking(copse_team_t* team, const copse_coll_args_t& args);
 
-// The bandwidth on the bus, as printed by ucc_perftest, is this factor times the size divided by the time. The
-// collective has data.
+// Returns the factor by which size / time must be multiplied to get the bus bandwidth, as ucc_perftest prints it. The
+// factor has no meaning for a collective without data.
 double BusFactor(Collective collective, double ranks);
 
 inline bool CanBeInPlace(Collective c) { return HasData(c) && c != Collective::kBcast; }

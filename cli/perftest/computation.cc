@@ -9,7 +9,7 @@ namespace copse::perftest {
 namespace {
 
 constexpr uint64_t kCalibrationRounds = 20'000;
-constexpr int kCalibrations = 10;  // the fastest counts: it had the least disturbance
+constexpr int kCalibrations = 10;  // the fastest one counts, since it was disturbed least
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work for the processor that overlaps with communication.
+// Provides work for the processor that can be overlapped with communication.
 #ifndef COPSE_CLI_PERFTEST_COMPUTATION_H_
 #define COPSE_CLI_PERFTEST_COMPUTATION_H_
 
@@ -8,14 +8,14 @@
 
 namespace copse::perftest {
 
-// A Computation is a fixed amount of arithmetic on data that stays in the cache. The amount is fixed, not the time, so
-// that processor time lost to other processes shows as a longer time. Thread-compatible.
+// A Computation runs a given amount of arithmetic on data that stays in the cache. The amount is given, not the time,
+// so that processor time lost to other processes shows as a longer time. Thread-compatible.
 class Computation {
  public:
-  // Calibrates for some milliseconds.
+  // Measures the speed of Run, which takes some milliseconds.
   Computation();
 
-  // Returns how many rounds take `us` microseconds on an undisturbed processor; at least 1.
+  // Returns the number of rounds, at least 1, that take `us` microseconds on an undisturbed processor.
   uint64_t RoundsFor(double us) const;
   void Run(uint64_t rounds);
 

@@ -24,7 +24,7 @@ constexpr int64_t kPatienceNs = 5'000'000'000;
 
 struct Child {
   pid_t pid = -1;
-  int pipe = -1;  // delivers its error, then end of file
+  int pipe = -1;  // read end: the child writes its error and closes the other end
   bool running = false;
   Outcome outcome;
 };
@@ -33,7 +33,7 @@ struct Child {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   const Outcome outcome = run_rank(rank);
-  // The text fits into the pipe. If it cannot be written, the reader is gone.
+  // 4096 bytes fit into the empty pipe, so the write does not block. It fails only if the parent has ended.
   const std::string& error = outcome.error;
   [[maybe_unused]] const ssize_t written = write(pipe, error.data(), std::min<size_t>(error.size(), 4096));
   _exit(outcome.exit_code);
@@ -54,7 +54,7 @@ bool Start(uint32_t rank, const std::function<Outcome(uint32_t)>& run_rank, Chil
   return child->running;
 }
 
-// Waits for output until `deadline_ns`.
+// Waits until a running child has written or ended, but at most until `deadline_ns` (NowNs; INT64_MAX: no limit).
 void AwaitOutput(const std::vector<Child>& children, int64_t deadline_ns) {
   std::vector<pollfd> events;
   for (const Child& child : children) {
@@ -64,7 +64,7 @@ void AwaitOutput(const std::vector<Child>& children, int64_t deadline_ns) {
   poll(events.data(), events.size(), static_cast<int>(wait_ms));
 }
 
-// Collects the child's status after its pipe has ended.
+// Waits until the child, which has closed its pipe or was killed, has ended, and stores its exit code.
 void Reap(uint32_t rank, Child* child) {
   int status = 0;
   while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
@@ -77,7 +77,7 @@ void Reap(uint32_t rank, Child* child) {
   }
 }
 
-// Reads output. Returns whether the pipe has ended.
+// Reads the child's output without waiting for it. At the end of the pipe, reaps the child and returns true.
 bool Read(uint32_t rank, Child* child) {
   pollfd event{child->pipe, POLLIN, 0};
   if (poll(&event, 1, 0) <= 0) return false;
@@ -127,7 +127,7 @@ Outcome RunLocally(uint32_t ranks, const std::function<Outcome(uint32_t rank)>& 
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     const Outcome& outcome = children[rank].outcome;
     if (outcome.exit_code == 0) continue;
-    // Ranks that this process killed are no cause; a time-out of one rank is a plain failure of the others.
+    // Ranks that this process killed are never the cause. If one rank times out, the others fail with code 1.
     const int weight = killed[rank] ? 1 : outcome.exit_code == 1 ? 2 : 3;
     if (weight > best) reason = &outcome;
     best = std::max(best, weight);

@@ -10,16 +10,17 @@
 
 namespace copse::perftest {
 
-// Outcome is the end of a rank. An empty error with a code above 0: another rank has the reason.
+// An Outcome is the result of a rank's process. If `exit_code` is above 0 and `error` is empty, another rank reports
+// the reason.
 struct Outcome {
   int exit_code = 0;
-  std::string error;  // one line, without its end
+  std::string error;  // one line, without a newline
 };
 
-// Runs `run_rank` in a process for each rank in [0, ranks) and returns the outcome of the lowest one that failed, if
-// any; other exit codes take precedence over 1, which may be a consequence. The processes end with this one. Processes
-// that still run some seconds after one failed are killed: they may wait for it. Must be called while this process has
-// one thread.
+// Runs `run_rank` in a child process for each rank in [0, ranks), and waits for all of them. Returns the outcome of the
+// lowest rank that failed, if any; exit codes other than 1 take precedence, since 1 may be a consequence of another
+// rank's failure. Children that still run 5 s after one failed are killed, since they may wait for it; so are all if
+// one cannot be started, or when this process ends. This process must have only one thread.
 Outcome RunLocally(uint32_t ranks, const std::function<Outcome(uint32_t rank)>& run_rank);
 
 }  // namespace copse::perftest

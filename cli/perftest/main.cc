@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-perftest: measures the costs of a cluster's collectives for their callers.
+// copse-perftest measures the costs of a cluster's collectives for their callers.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +61,7 @@ class Run {
   bool Say(const std::string& text) { return options_.rank != 0 || Print(text); }
   static Outcome CannotPrint() { return {kFailed, absl::StrCat("cannot write results: ", std::strerror(errno))}; }
 
-  // The first wrong data determines the outcome, else the first refusal.
+  // The first cell with wrong data determines the outcome; without one, the first refused cell does.
   void Judge(const Cell& cell) {
     const std::string where =
         absl::StrCat("collective=", AbslView(CollectiveName(cell.collective)), ", count=", cell.count);
@@ -84,9 +84,9 @@ class Run {
   bool wrong_ = false;
 };
 
-// Waits before a rank that gave up ends: its end breaks the team, which is a plain failure of the others. They gave up
-// at about the same time, or will if they can: so it stays for as long as it has waited. RunLocally collects all
-// reasons.
+// Keeps a rank that timed out alive for another time-out. Its end breaks the team, so ranks that reach their own
+// time-outs later would fail with kFailed instead of kTimedOut. With --local there is no need to wait: RunLocally gives
+// time-outs precedence.
 void LetOthersTimeOut(const Options& options) {
   if (options.local == 0 && options.timeout_s.has_value()) absl::SleepFor(absl::Seconds(*options.timeout_s));
 }

@@ -10,7 +10,7 @@
 namespace copse::perftest {
 namespace {
 
-// Times has this rank's times of a cell, in microseconds.
+// Times holds this rank's times of a cell's measured calls, in microseconds.
 struct Times {
   std::vector<double> overall, compute;
 };
@@ -55,7 +55,8 @@ class Measurement {
   }
 
  private:
-  // Runs the warm-up, then the measured calls; with `rounds` of computation in each.
+  // Makes the warm-up calls and then the measured ones, each with `rounds` rounds of computation. Returns the times of
+  // the measured ones.
   absl::StatusOr<Times> Loop(uint64_t rounds) {
     Times times;
     times.overall.reserve(iterations_);
@@ -72,8 +73,8 @@ class Measurement {
     return times;
   }
 
-  // Follows the OSU micro-benchmarks: first measures a call without computation, then calls with a computation that
-  // takes as long.
+  // Follows the OSU micro-benchmarks: first measures calls without computation, then calls with a computation that
+  // takes as long as the mean call.
   absl::Status MeasureOverlap() {
     ASSIGN_OR_RETURN(const Times alone, Loop(0));
     std::vector<double> communication = {Mean(alone.overall)};
@@ -98,7 +99,7 @@ class Measurement {
     return absl::OkStatus();
   }
 
-  // Returns each call's slowest rank's time.
+  // Adds a metric to the cell. Returns the time of each call on its slowest rank.
   absl::StatusOr<std::vector<double>> AddMetric(const char* name, const std::vector<double>& mine_us) {
     Metric metric{.name = name, .unit = "us"};
     RETURN_IF_ERROR(SpreadOf(Mean(mine_us), &metric.ranks));

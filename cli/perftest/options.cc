@@ -37,7 +37,7 @@ struct LauncherVariables {
 };
 constexpr LauncherVariables kLaunchers[] = {
     {"PMI_RANK", "PMI_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
-// Variables that identify one launch of a program; unset ones are left out.
+// Variables that together identify one launch of a program. Those that are set become part of the default team's name.
 constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMI_JOBID", "PMIX_NAMESPACE",
                                          "OMPI_MCA_ess_base_jobid"};
 
@@ -53,7 +53,7 @@ std::string Joined(const Names& names) {
   return absl::StrJoin(texts, ", ");
 }
 
-// Sets `*choice` to the number of `name` in `names`; `what` begins the error.
+// Sets `*choice` to the enum value whose name is `name`; `names` is indexed by enum value. `what` begins the error.
 template <typename Enum, typename Names>
 absl::Status Choose(const char* what, const std::string& name, const Names& names, Enum* choice) {
   const auto found = std::find(std::begin(names), std::end(names), name);
@@ -65,7 +65,7 @@ absl::Status Choose(const char* what, const std::string& name, const Names& name
 constexpr std::string_view kMemoryNames[] = {"host", "copse"};
 constexpr std::string_view kFormatNames[] = {"text", "csv", "json"};
 
-// Parses a size and returns elements of `type`.
+// Parses a number of elements, or of bytes if it ends in B, and returns the number of elements of `type`.
 absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& text, ElementType type) {
   const absl::StatusOr<int64_t> amount = ParseBytes(text);
   if (!amount.ok()) return Usage(flag, ": not a size (value=", text, ")");
@@ -83,7 +83,7 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& t
   return value / type_bytes;
 }
 
-// Lists counts; 0 is followed by 1.
+// Lists the counts from `begin` to at most `end`, each `factor` times the one before; 0 is followed by 1.
 std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) {
   std::vector<uint64_t> counts;
   for (uint64_t count = begin; count <= end; count = std::max<uint64_t>(1, count * factor)) {
@@ -93,7 +93,7 @@ std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) 
   return counts;
 }
 
-// OptionsParser owns one parse's CLI11 objects and their targets.
+// An OptionsParser parses one command line. It owns the CLI11 objects and the memory into which CLI11 stores values.
 class OptionsParser {
  public:
   explicit OptionsParser(const Environment& environment)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-perftest's command line.
+// Parses copse-perftest's command line.
 #ifndef COPSE_CLI_PERFTEST_OPTIONS_H_
 #define COPSE_CLI_PERFTEST_OPTIONS_H_
 
@@ -17,7 +17,7 @@
 
 namespace copse::perftest {
 
-inline constexpr uint64_t kIterationsMax = 10'000'000;  // every call's time is stored
+inline constexpr uint64_t kIterationsMax = 10'000'000;  // limited because every call's time is stored
 inline constexpr uint32_t kLocalRanksMax = 256;
 inline constexpr uint32_t kRanksMax = 1u << 20;
 inline constexpr double kTimeoutMaxSeconds = 86400;
@@ -28,13 +28,13 @@ enum class Completion { kWait, kTest };
 enum class Memory { kHost, kCopse };
 enum class Format { kText, kCsv, kJson };
 
-// Options has the checked values of the command line and the environment.
+// Options holds the checked values of the command line and the environment.
 struct Options {
   std::vector<Collective> collectives;
   ElementType type = ElementType::kFloat;
   ElementOp operation = ElementOp::kSum;
   std::vector<uint64_t> counts;                 // elements, ascending
-  CountsKind counts_kind = CountsKind::kEqual;  // for irregular collectives: distribution around these counts
+  CountsKind counts_kind = CountsKind::kEqual;  // distribution of an irregular collective's blocks, with mean `counts`
   bool counts_known = false;                    // gatherv, scatterv: all ranks pass the counts, not only the root
   Memory memory = Memory::kHost;
   bool in_place = false;
@@ -46,7 +46,7 @@ struct Options {
   Completion completion = Completion::kWait;
   bool persistent = false;
   bool back_to_back = false;
-  uint32_t tests = 0;  // number of tests during a computation
+  uint32_t tests = 0;  // number of copse_test calls during a computation
 
   uint32_t iterations = 0, iterations_large = 0;
   uint32_t warmup = 0, warmup_large = 0;
@@ -56,14 +56,14 @@ struct Options {
   uint64_t seed = 1;
   Format format = Format::kText;
 
-  // Identity of this process. With `local` it is no rank: it starts the ranks.
+  // Identity of this process. `local` > 0: this process starts that many ranks as children, for which it sets `rank`.
   uint32_t rank = 0;
   uint32_t ranks = 0;
   uint32_t local = 0;
   std::string team;
   std::optional<double> timeout_s;
 
-  std::string flags;  // the command line
+  std::string flags;  // arguments of the command line, joined by spaces
 
   bool is_large(uint64_t count) const { return count * ElementBytes(type) > large_bytes; }
   uint32_t IterationsOf(uint64_t count) const { return is_large(count) ? iterations_large : iterations; }
@@ -76,10 +76,12 @@ struct CommandLine {
   Options options;
 };
 
-// Environment returns null, or the value of an environment variable.
+// An Environment returns the value of an environment variable, or null if the variable is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-// Parses `arguments`, which exclude the program's name. INVALID_ARGUMENT describes the mistake in one line.
+// Parses `arguments`, which exclude the program's name. The rank, the number of ranks and the name of the job are taken
+// from `environment` if they are not given; COPSE_TIMEOUT is always that of the process. Errors: INVALID_ARGUMENT,
+// which describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const Environment& environment);
 
 }  // namespace copse::perftest

@@ -17,12 +17,13 @@ uint64_t Hash(uint64_t seed, uint64_t call, uint32_t rank, uint32_t place) {
   return Mix64(Mix64(Mix64(Mix64(seed + 1) + call) + rank) + place);
 }
 
-// Floating-point sums and products are exact up to this many ranks: bfloat16 counts to 256 only, and half to 2^16.
+// Higher ranks contribute 0 to sums of bfloat16, whose integers are exact up to 256, and only 1 or -1 to products of
+// floating-point types, of which half ends below 2^16.
 constexpr uint32_t kRanksThatAdd = 256;
 constexpr uint32_t kRanksThatDouble = 14;
 
-// Makes a value from the random `hash`; at each place one rank determines the result of operations that keep one
-// operand.
+// Returns a value made from the random `hash`. At each place, `decides` is true for one rank: its value determines the
+// result of operations such as min, max, and the logical and bitwise AND and OR.
 template <typename T>
 T Number(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   const int small = static_cast<int>(hash % 50);
@@ -61,8 +62,8 @@ T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
     using Part = typename T::value_type;
     const auto part = Number<Part>(op, hash, decides, rank);
     if (op == ElementOp::kSum) return {part, Number<Part>(op, hash >> 8, decides, rank)};
-    // Two ranks have complex values, the others positive real ones: no component of a product is zero, since its sign
-    // would depend on the order of factors.
+    // Two ranks have complex values, the others positive real ones, so that no component of a product is zero: the sign
+    // of a zero would depend on the order of the factors.
     if (rank == 0) return (hash & 4) != 0 ? T{3, 1} : T{3, -1};
     if (rank == 1) return (hash & 4) != 0 ? T{2, 1} : T{1, 2};
     return {std::abs(part), 0};
@@ -74,7 +75,8 @@ T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   }
 }
 
-// Fills elements from `first` on: computes one period, and copies it as often as needed.
+// Writes `count` elements, from element `first` on: computes one period with value_at(place), and copies it as often as
+// needed.
 template <typename T, typename ValueAt>
 void Tile(uint64_t first, uint64_t count, void* out, const ValueAt& value_at) {
   const uint64_t made = std::min<uint64_t>(count, Pattern::kPeriod);
@@ -112,7 +114,7 @@ void Pattern::Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64
         const T value = Value<T>(operation_, Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
         result = rank == 0 ? value : CombineElements<T>(operation_, result, value);
       }
-      // A lone rank's logical result is its unmodified contribution.
+      // A single operand is not combined, so its contribution is the result, even for logical operations.
       return result;
     });
   });

@@ -16,7 +16,7 @@
 namespace copse::perftest {
 namespace {
 
-// TextReport is for people. Lines that are not rows begin with #.
+// A TextReport writes a table to be read by people. Lines that are not rows begin with #.
 class TextReport : public Report {
  public:
   TextReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
@@ -129,7 +129,7 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
 }
 
 std::string ToJson(const nlohmann::ordered_json& row) {
-  // A command line may hold any bytes.
+  // By default dump() throws if a string is not UTF-8, and the command line may hold any bytes.
   return row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -147,7 +147,7 @@ std::string ToCsv(const nlohmann::ordered_json& row) {
   return line + "\n";
 }
 
-// RowReport is for programs.
+// A RowReport writes CSV or JSON to be read by programs, one line for each metric.
 class RowReport : public Report {
  public:
   RowReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}

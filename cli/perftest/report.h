@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output of rank 0.
+// Formats the results that rank 0 prints.
 #ifndef COPSE_CLI_PERFTEST_REPORT_H_
 #define COPSE_CLI_PERFTEST_REPORT_H_
 
@@ -17,15 +17,16 @@ struct Placement {
   uint32_t ranks = 0, nodes = 0, ranks_per_node = 0;
 };
 
-// Report converts cells to text, whole lines each. Thread-compatible.
+// A Report formats the results of cells as whole lines of text. Before the cells of each collective, Heading must be
+// called. Thread-compatible.
 class Report {
  public:
   virtual ~Report() = default;
-  // Returns the text before the first cell of a collective.
+  // Returns the text before the first cell of a collective; empty in JSON, and in CSV except at the first call.
   virtual std::string Heading(Collective collective) = 0;
   virtual std::string Row(const Cell& cell) = 0;
 
-  // Makes the report in the options' format. `options` must outlive it.
+  // Makes a report in the options' format. `*options` must outlive it.
   static std::unique_ptr<Report> Make(const Options* options, const Placement& placement);
 };
 

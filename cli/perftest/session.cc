@@ -14,8 +14,8 @@
 namespace copse::perftest {
 namespace {
 
-// Hashes the options that must be equal on all ranks: all that determine which calls are made. The seed is excluded,
-// since the data check must be able to find a wrong one.
+// Hashes the options that must be equal on all ranks, since they determine which calls are made. The seed is excluded:
+// tests pass different ones to see the data check fail.
 uint64_t Fingerprint(const Options& options) {
   std::string text;
   for (const Collective collective : options.collectives) {
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
   std::unique_ptr<Session> session(new Session);
   session->rank_ = options.rank;
   session->ranks_ = options.ranks;
-  // The environment is the only way to set the time-out of blocking calls.
+  // Only the environment can set the time-out of blocking calls.
   if (options.timeout_s.has_value()) setenv("COPSE_TIMEOUT", absl::StrCat(*options.timeout_s).c_str(), 1);
   RETURN_IF_ERROR(ToStatus(copse_init(nullptr, &session->context_)));
   copse_context_attr_t attr{};
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
 }
 
 Session::~Session() {
-  // A failure here has no remedy.
+  // Errors are ignored: there is nothing to do about them at the end.
   if (team_ != nullptr) copse_team_destroy(team_);
   if (context_ != nullptr) copse_fini(context_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This process as a member of the measured team.
+// Makes this process a member of the measured team.
 #ifndef COPSE_CLI_PERFTEST_SESSION_H_
 #define COPSE_CLI_PERFTEST_SESSION_H_
 
@@ -16,15 +16,16 @@
 
 namespace copse::perftest {
 
-// Converts to OK, or to an error with copse_last_error(). UNAVAILABLE: no daemon; DEADLINE_EXCEEDED: timed out;
-// UNIMPLEMENTED: refused as not supported; ABORTED: any other error.
+// Converts the status of a libcopse call that this thread has just made. An error has the text of copse_last_error().
+// UNAVAILABLE: no daemon; DEADLINE_EXCEEDED: timed out; UNIMPLEMENTED: not supported; ABORTED: any other error.
 absl::Status ToStatus(copse_status_t status);
 
-// A Session is attached to this node's daemon and in the team from Join to its end. Operations over all ranks are
-// collectives of the team: every rank makes the same calls in the same order. Thread-compatible.
+// A Session attaches this process to its node's daemon and makes it a member of the team, from Join to the destructor.
+// Join and Combine communicate: all ranks must call them in the same order. Thread-compatible.
 class Session {
  public:
-  // Forms the team. FAILED_PRECONDITION if the ranks' options differ where they must agree.
+  // Forms the team. Sets COPSE_TIMEOUT in this process's environment if the options have a time-out. Errors: those of
+  // ToStatus; FAILED_PRECONDITION if the ranks' options differ where they must agree.
   static absl::StatusOr<std::unique_ptr<Session>> Join(const Options& options);
   ~Session();
   Session(const Session&) = delete;
@@ -37,7 +38,8 @@ class Session {
   uint32_t nodes() const { return nodes_; }
   uint32_t ranks_per_node() const { return ranks_per_node_; }  // the maximum over the nodes
 
-  // Combines element by element over all ranks, in messages up to the team's limit.
+  // Replaces each value by its reduction with `op` over all ranks, which must have equally many values. Messages are as
+  // long as all ranks allow. Errors: those of ToStatus.
   absl::Status Combine(copse_op_t op, std::vector<double>* values);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statistics of measured times.
+// Computes statistics of measured times.
 #ifndef COPSE_CLI_PERFTEST_STATISTICS_H_
 #define COPSE_CLI_PERFTEST_STATISTICS_H_
 
@@ -10,21 +10,21 @@ namespace copse::perftest {
 
 double Mean(const std::vector<double>& values);  // 0 without values
 
-// Percentiles are taken over the calls of a cell, one value per call.
+// Percentiles of the calls of a cell are computed from one value per call.
 struct Percentiles {
   double p10 = 0, median = 0, p90 = 0, p99 = 0;
 };
-// Interpolates linearly between two values, like the benchmarks of bench/. All are 0 without values.
+// Interpolates linearly between two values, like the benchmarks of bench/. All percentiles are 0 without values.
 Percentiles PercentilesOf(std::vector<double> values);
 
-// Spread is taken over the ranks, one value per rank.
+// A Spread is computed from one value per rank.
 struct Spread {
   double avg = 0, min = 0, max = 0;
 };
 
-// Returns the share of the communication that was hidden behind the computation, in percent from 0 to 100, by the
-// formula of the OSU micro-benchmarks: `overall` minus `compute` is the share of `communication` (the time of a call
-// without any computation) that was not hidden. Any unit. 0 if communication takes no time.
+// Returns the percentage, from 0 to 100, of the communication that was hidden behind the computation, by the formula of
+// the OSU micro-benchmarks: of `communication`, the time of a call without computation, `overall` - `compute` was not
+// hidden. The times may have any common unit. Returns 0 if `communication` is not above 0.
 double OverlapPercent(double overall, double compute, double communication);
 
 }  // namespace copse::perftest

@@ -16,24 +16,24 @@
 
 namespace copse::simcli {
 
-// TriggerOverheads is for nodes that are all alike, and equally far from each other. Nanoseconds; a packet's bytes are
-// included.
+// TriggerOverheads holds the overheads of equal nodes at equal distances from each other, in nanoseconds. They include
+// the time for a packet's bytes.
 struct TriggerOverheads {
-  int64_t send_ns = 0;        // a packet occupies its sender
-  int64_t transfer_ns = 0;    // from then until it is at the receiver
-  int64_t receive_ns = 0;     // a packet occupies its receiver
-  int64_t arm_ns = 0;         // for a descriptor, before the call
-  int64_t wake_ns = 0;        // before a sleeping unit or process does anything: 0 for hardware
-  int64_t client_hop_ns = 0;  // a process's own work to post, and to take up its result
+  int64_t send_ns = 0;        // the sender's work for a packet
+  int64_t transfer_ns = 0;    // a packet's transit, from the end of the sender's work
+  int64_t receive_ns = 0;     // the receiver's work for a packet; 0: equal to send_ns
+  int64_t arm_ns = 0;         // arming of a descriptor, before the call
+  int64_t wake_ns = 0;        // wake-up of a sleeping unit or process; 0 for hardware
+  int64_t client_hop_ns = 0;  // a process's work to post, and again to fetch its result
 };
 // Returns the overheads of Copse's daemons on one machine without calibration: the defaults of the topology file.
 TriggerOverheads DaemonOverheads();
 
-// Predicts every rank's time: the primitive sequences of its node run in order (CN104360936A: Start, RecvFrom, SendTo,
-// Wait, End); SendTo occupies the node for `send`, its packet is at the peer `transfer` later and occupies that for
-// `receive`; Wait ends when the last awaited packet has been taken. The recurrence is the cost model's
-// (docs/reference/cost-model.md); the patent's own formulas are lost. One rank a node. Errors: INVALID_ARGUMENT for an
-// overhead out of range; those of planner::Price.
+// Predicts every rank's time, for one rank per node. The primitive sequence of each node runs in order (patent
+// CN104360936A: Start, RecvFrom, SendTo, Wait, End): SendTo takes the node send_ns; the packet reaches the peer
+// transfer_ns later and takes it receive_ns; Wait ends when the last awaited packet has been received. The recurrence
+// is the cost model's (docs/reference/cost-model.md), since the patent's formulas are not available. Errors:
+// INVALID_ARGUMENT for an overhead out of range; those of planner::Price.
 absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const CallArguments& call,
                                                     const TriggerOverheads& overheads);
 // Returns the time of an algorithm of structure.h over `nodes` nodes. Errors: those of BuildStructure and
@@ -41,7 +41,7 @@ absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, 
 absl::StatusOr<int64_t> TimeOnTriggers(const std::string& algorithm, uint32_t nodes, const CallArguments& call,
                                        const TriggerOverheads& overheads);
 
-// PublishedFigure is one figure of Wang, Zhang, Xie, Dong: one rank a node, 48 B.
+// A PublishedFigure is a time published by Wang, Zhang, Xie, Dong, for one rank per node and 48 B.
 struct PublishedFigure {
   std::string algorithm;
   Collective collective;
@@ -50,8 +50,8 @@ struct PublishedFigure {
 };
 std::vector<PublishedFigure> PublishedFigures();
 
-// PublishedOrdering is one ordering of that paper: in each of its comparisons `faster` should take less time than
-// `slower`.
+// A PublishedOrdering is a statement of that paper about the order of algorithms: in each of its comparisons `faster`
+// takes less time than `slower`.
 struct PublishedOrdering {
   struct Comparison {
     Collective collective;
@@ -63,20 +63,21 @@ struct PublishedOrdering {
 };
 std::vector<PublishedOrdering> PublishedOrderings();
 
-// Holding counts the ordering's comparisons that hold, and those in which both take the same. Errors: those of
-// TimeOnTriggers.
+// Holding counts the comparisons of an ordering that hold in the model (`holding`), and those in which both times are
+// equal (`equal`, not part of `holding`).
 struct Holding {
   uint32_t holding = 0;
   uint32_t equal = 0;
 };
+// Evaluates the ordering's comparisons. Errors: those of TimeOnTriggers.
 absl::StatusOr<Holding> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads);
 
-// Returns the overheads with which the model is nearest to the Allreduce figures, starting from `start`; overheads that
-// are 0 there stay 0. Errors: those of planner::Calibrate.
+// Returns the overheads with which the model is nearest to the Allreduce figures. The search begins at `start`, whose
+// overheads of 0 stay 0; a receive_ns of 0 becomes equal to send_ns. Errors: those of planner::Calibrate.
 absl::StatusOr<TriggerOverheads> FitToPublished(const TriggerOverheads& start);
 
-// Returns send, transfer and receive overheads whose ratios span four orders of magnitude: an ordering that holds for
-// none of them is outside the model.
+// Returns send, transfer and receive overheads whose ratios span four orders of magnitude. If an ordering holds for
+// none of them, the model cannot explain it.
 std::vector<TriggerOverheads> OverheadGrid();
 
 }  // namespace copse::simcli

@@ -25,9 +25,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Limit of ranks that a text shows one by one.
+// Limit of ranks whose times the text lists one by one.
 constexpr uint32_t kShownRanksMax = 64;
-// The fit starts from a hardware trigger unit, with only the three overheads that the patent measures.
+// Overheads of a hardware trigger unit, from which the fit starts: only the three that the patent measures are above 0.
 constexpr TriggerOverheads kHardware = {.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300};
 
 struct OverheadOption {
@@ -47,7 +47,7 @@ struct TreeTime {
   uint32_t nodes = 0;
   std::string algorithm;
   int64_t ns = 0;
-  bool best = false;  // the best for its number of nodes
+  bool best = false;  // fastest for its number of nodes
 };
 struct FigureRow {
   PublishedFigure figure;
@@ -57,7 +57,7 @@ struct OrderingRow {
   std::string what;
   Holding holding;
   uint32_t comparisons = 0;
-  uint32_t grid_all = 0, grid = 0;  // points of the grid at which all comparisons hold
+  uint32_t grid_all = 0, grid = 0;  // OverheadGrid: points at which all comparisons hold, and all points
 };
 struct Report {
   TriggerOverheads overheads;
@@ -84,7 +84,7 @@ absl::StatusOr<TriggerOverheads> ReadOverheads(const Arguments& arguments) {
   if (overheads.send_ns <= 0) {
     return absl::InvalidArgumentError("send: a packet's sending takes time (ns=0, least=1)");
   }
-  if (overheads.transfer_ns < 2) {  // each of two links has half of it
+  if (overheads.transfer_ns < 2) {  // a path has two links, each of which needs at least 1 ns
     return absl::InvalidArgumentError(
         absl::StrCat("transfer: a packet's way takes time (ns=", overheads.transfer_ns, ", least=2)"));
   }
@@ -117,7 +117,7 @@ absl::Status PricePlan(const Arguments& arguments, Report* report) {
   const std::string file = arguments.Text("plan");
   ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file, kPlanFileBytesMax));
   ASSIGN_OR_RETURN(NamedPlan named, ParsePlanFile(text, file));
-  // The call is replaced by the requested one: any tree can carry it.
+  // The plan's collective and sizes are replaced by those of the requested call, which any tree can carry.
   named.plan.collective = report->call.collective;
   named.plan.bytes_min = 0;
   named.plan.bytes_max = report->call.collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax;
@@ -210,7 +210,8 @@ std::string PublishedText(const Report& report) {
   }
   absl::StrAppend(&text, "\n", cli::RenderTable(rows), "\nWhere the model fails:\n");
   const size_t before = text.size();
-  // Each level of the tree adds the same work: the growth from 64 to 256 nodes shows whether the figures do so.
+  // In the model each level of the tree adds equal work. The growth from 64 to 256 nodes shows whether this is true of
+  // the figures.
   const FigureRow *small = nullptr, *large = nullptr;
   for (const FigureRow& row : report.figures) {
     if (row.figure.collective != Collective::kAllreduce) continue;

@@ -6,8 +6,9 @@
 
 namespace copse::simcli {
 
-// Makes the verb `copse-sim barrier`: prices trees on a trigger unit by its overheads, picks the best for each number
-// of nodes, and compares the model with published figures. docs/reference/copse-sim.md has the options and the JSON.
+// Makes the verb `copse-sim barrier`, which prices trees on a trigger unit by its overheads, selects the best for each
+// number of nodes, and compares the model with published figures. docs/reference/copse-sim.md has the options and the
+// JSON.
 Verb BarrierVerb();
 
 }  // namespace copse::simcli

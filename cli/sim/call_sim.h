@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls copse-sim from a test.
+// CallSim runs copse-sim within a test and returns its output.
 #ifndef COPSE_CLI_SIM_CALL_SIM_H_
 #define COPSE_CLI_SIM_CALL_SIM_H_
 

@@ -6,9 +6,10 @@
 
 namespace copse::simcli {
 
-// Makes the verb `copse-sim golden FILE...`: runs the tree algorithms on the clusters of golden vectors
-// (docs/reference/copse-sim.md has the format) and compares. It prints a line for each difference, then "N passed, N
-// failed", in comparisons. A file that cannot be read is bad usage.
+// Makes the verb `copse-sim golden FILE...`, which runs the tree algorithms on the clusters of golden vectors
+// (docs/reference/copse-sim.md has the format) and compares the results. It prints a line for each difference, then the
+// numbers of comparisons: "N passed, N failed". It fails if any comparison fails; a file that cannot be read is bad
+// usage.
 Verb GoldenVerb();
 
 }  // namespace copse::simcli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-sim: Copse's pure libraries without a cluster.
+// copse-sim runs Copse's planner, cost model and engines without a cluster.
 #include <cstdio>
 #include <iostream>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options that several verbs read in the same way.
+// Reads options that several verbs have. All errors are INVALID_ARGUMENT unless stated otherwise.
 #ifndef COPSE_CLI_SIM_OPTIONS_H_
 #define COPSE_CLI_SIM_OPTIONS_H_
 
@@ -14,32 +14,35 @@
 
 namespace copse::simcli {
 
-// Reads a number in [least, limit]; `fallback` if the option was not given. INVALID_ARGUMENT names option, value and
-// limits.
+// Reads a number in [least, limit]. Returns `fallback`, unchecked, if the option was not given.
 absl::StatusOr<uint64_t> NumberOption(const Arguments& arguments, const std::string& name, uint64_t fallback,
                                       uint64_t least, uint64_t limit);
-// Reads "1024", "1KiB". Below 2^33.
+// Reads a number of bytes, at most 2^33, such as "1024" or "1KiB"; `fallback` if the option was not given. The second
+// function reads a list separated by commas.
 absl::StatusOr<uint64_t> BytesOption(const Arguments& arguments, const std::string& name, uint64_t fallback);
 absl::StatusOr<std::vector<uint64_t>> BytesListOption(const Arguments& arguments, const std::string& name,
                                                       const std::string& fallback);
-// Reads "4,8,16" and ranges "1-40", in the order given; at most kListMax. INVALID_ARGUMENT from NumberOption.
 inline constexpr size_t kListMax = 10'000;
+// Reads a list such as "4,8,16", which may contain ranges such as "1-40", and returns its numbers in the order given:
+// at most kListMax, each in [least, limit]. `fallback` is read if the option was not given.
 absl::StatusOr<std::vector<uint64_t>> NumberListOption(const Arguments& arguments, const std::string& name,
                                                        const std::string& fallback, uint64_t least, uint64_t limit);
-// Reads nanoseconds, from "2us".
+// Reads a duration such as "2us" and returns nanoseconds; `fallback_ns` if the option was not given.
 absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::string& name, int64_t fallback_ns);
 
-// Reads a collective of the daemons; `others` are further names that the verb knows, for the error's text.
+// Reads the name of a collective; `fallback` is read if the option was not given. The error for an unknown name lists
+// barrier, bcast, reduce, allreduce and `others`.
 absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
                                             const std::string& others = "");
 
-// Returns whether -w json was given; the program sets the option, which no verb has.
+// The name under which the program passes its option -w to a verb.
 inline constexpr char kFormat[] = "write-out";
+// Returns whether -w json was given.
 bool WantsJson(const Arguments& arguments);
 
-// Reads a whole file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
+// Reads a whole file. Errors: INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max);
-// Writes `text` to the file, or returns the system's error.
+// Replaces the file's content by `text`. Errors: UNAVAILABLE with the system's reason.
 absl::Status WriteTextFile(const std::string& path, const std::string& text);
 
 }  // namespace copse::simcli

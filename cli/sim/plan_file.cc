@@ -147,7 +147,7 @@ class PlanFileParser {
     return Error(absl::StrCat("a cycle that the root does not reach (node=", names_[lost], ")"));
   }
 
-  // Numbers the root 0, and the others in depth-first order from it.
+  // Makes the plan's nodes, numbered from the root in depth-first order.
   void Number() {
     const auto count = static_cast<uint32_t>(names_.size());
     std::vector<uint32_t> number(count);
@@ -173,7 +173,7 @@ class PlanFileParser {
   std::vector<uint32_t> parent_;
   std::vector<std::vector<uint32_t>> children_;
   uint32_t root_ = kNone;
-  std::vector<uint32_t> order_;  // depth first
+  std::vector<uint32_t> order_;  // nodes in depth-first order
 };
 
 }  // namespace

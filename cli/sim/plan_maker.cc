@@ -25,10 +25,11 @@ namespace copse::simcli {
 
 namespace {
 
-// Beyond this size, pricing every candidate once more for the explanation takes longer than the choice.
+// Limit of nodes up to which plans are priced to select a segment size or explain a choice. Above it, that takes longer
+// than the choice itself.
 constexpr uint32_t kExplainedNodesMax = 2000;
 
-// Returns the call's bytes, or an error if the call is invalid.
+// Returns the call's bytes. Errors: INVALID_ARGUMENT if there are too many, or if the root is no rank.
 absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& team) {
   const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
   if (!HasBlocks(call.collective) && bytes > schedule::kMessageBytesMax) {
@@ -42,7 +43,8 @@ absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& 
   return bytes;
 }
 
-// Converts the mean block to the call's count: for collectives that count all blocks, to their sum.
+// Returns the call with its count of a mean block replaced by the sum of all blocks, for collectives that count the
+// sum.
 CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
   CallArguments counted = call;
   if (CountsAllBlocks(call.collective)) {
@@ -63,7 +65,7 @@ bool IsStructure(const std::string& algorithm) {
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
 }
 
-// Calls BuildBroadcast for an algorithm that is no structure; the error for an unknown name lists all known ones.
+// Calls BuildBroadcast for an algorithm that is no structure. Adds the structures to the error that lists known names.
 absl::StatusOr<planner::BroadcastTree> BuildTree(const std::string& algorithm, const planner::BroadcastCosts& costs,
                                                  uint32_t root_node) {
   absl::StatusOr<planner::BroadcastTree> tree = planner::BuildBroadcast(algorithm, costs, root_node);
@@ -84,7 +86,7 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
                                                  uint64_t bytes, Collective collective) {
   if (IsStructure(algorithm)) {
     planner::NodeOrder order = planner::OrderByTopology(team.costs, root_node);
-    // A scan's sums follow the order of ranks.
+    // A scan reduces in the order of ranks.
     if (IsScan(collective)) std::iota(order.begin(), order.end(), 0);
     return planner::BuildStructure(algorithm, order);
   }
@@ -150,7 +152,7 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
                      ", collective=", AbslView(CollectiveName(call.collective)), ")"));
   }
   const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesUsual;
-  // All blocks together are long, for any size of one.
+  // Blocks are segmented even if one is short, since all of them together are long.
   const bool blocks = HasBlocks(collective);
   uint64_t bytes_max = bytes;
   if (blocks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams and plans for the verbs: all nodes of a cluster, and algorithms by name.
+// Makes teams and plans for the verbs: a team of a cluster's nodes, and plans by the name of an algorithm.
 #ifndef COPSE_CLI_SIM_PLAN_MAKER_H_
 #define COPSE_CLI_SIM_PLAN_MAKER_H_
 
@@ -22,24 +22,25 @@
 
 namespace copse::simcli {
 
-// SimTeam is a team with the same number of ranks on each of its nodes: rank r lives on node r / ppn.
+// A SimTeam is a team with equally many ranks, ppn, on each of its nodes: rank r is on node r / ppn. The topology must
+// outlive it.
 struct SimTeam {
   schedule::TeamShape shape;
-  planner::TeamCosts costs;  // points to the topology
+  planner::TeamCosts costs;  // refers to the topology
 };
-// Makes a team of the named nodes; costs are the topology's. Errors: INVALID_ARGUMENT for ranks_per_node out of range;
-// those of TeamCosts::Create.
+// Makes a team of the named nodes with the costs of the topology, which must outlive the team. Errors: INVALID_ARGUMENT
+// for ranks_per_node out of range; those of TeamCosts::Create.
 absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<const std::string> node_names,
                                  uint32_t ranks_per_node);
 std::vector<std::string> AllNodeNames(const topology::Topology& topology);
 
 // Returns a call of `bytes` bytes: a sum of 64-bit or 32-bit unsigned integers if their size divides `bytes`, else of
-// bytes. A barrier carries none.
+// bytes. A barrier has none. `root` is ignored for a collective without root.
 CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root);
 
 struct PlanRequest {
   std::string algorithm;
-  CallArguments call;          // for an irregular collective: with its mean block as count
+  CallArguments call;          // of an irregular collective, `count` is the length of the mean block
   uint32_t segment_bytes = 0;  // 0: kSegmentBytesUsual
 };
 // Makes a plan for the call, rooted at its root's node; for an irregular collective, its regular form's plan. "flat",
@@ -50,16 +51,18 @@ struct PlanRequest {
 // or a root, size or segment size out of range; those of the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
 
-// Makes a plan with the segment size of least price among those that the planner would compare; beyond 2000 nodes with
-// the first of them.
+// Makes a plan as MakePlan does, with the segment size of least price among those that the planner would compare, or
+// above 2000 nodes with the first of these. Ignores request.segment_bytes. Errors: those of MakePlan and
+// planner::PredictedNs.
 absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, const SimTeam& team);
 
-// ChosenPlan is the planner's choice for this call, with the reason in one line.
+// A ChosenPlan is the planner's choice for a call, with the reason in one line.
 struct ChosenPlan {
   schedule::Plan plan;
   std::string why;
 };
-// Errors: INVALID_ARGUMENT for a size or root out of range; those of the planner.
+// Returns the plan that the planner would select for the call. Errors: INVALID_ARGUMENT for a size or root out of
+// range; those of the planner.
 absl::StatusOr<ChosenPlan> ChoosePlan(const CallArguments& call, const SimTeam& team,
                                       absl::Span<const std::string> node_names);
 
@@ -80,7 +83,8 @@ absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm,
 // The names of these collectives are passed to CollectiveOption as `others`.
 inline constexpr char kBlockCollectives[] = " scatter gather allgather";
 
-// Returns the completion of a broadcast along the plan's tree by section 3.1 of the MGO paper.
+// Returns the completion time, in ns, of a broadcast along the plan's tree by section 3.1 of the MGO paper. `plan` must
+// be a tree plan.
 absl::StatusOr<int64_t> ReplayNs(const schedule::Plan& plan, const SimTeam& team, uint32_t root_node, uint64_t bytes);
 
 }  // namespace copse::simcli

@@ -96,7 +96,7 @@ class PlotDrawing {
     for (const Svg::Point& point : line) svg_.Circle(point, 3, colour);
   }
 
-  // Draws labels at the lines' ends without overlap.
+  // Draws the series' names beside the ends of their lines, moved so that they do not overlap.
   void DrawLabels() {
     std::vector<std::pair<double, size_t>> labels;
     for (size_t i = 0; i < plot_.series.size(); ++i) {
@@ -142,7 +142,7 @@ struct OpenFile {
 std::string DrawPlot(const Plot& plot) { return PlotDrawing(plot).Draw(); }
 
 absl::Status WritePng(const std::string& svg, const std::string& path) {
-  // The input is a file in memory, not a pipe: no thread has to write while the converter reads.
+  // The input is a file in memory instead of a pipe, so that no thread has to write while the converter reads.
   const OpenFile input{memfd_create("copse-sim.svg", MFD_CLOEXEC)};
   if (input.fd < 0) return Failed("memfd_create", errno);
   for (size_t at = 0; at < svg.size();) {

@@ -11,7 +11,9 @@
 
 namespace copse::simcli {
 
-// Progress reports on standard error how far long work has come: at most one line a second, and none in the first.
+// A Progress reports the share of a long task that is done, in at most one line per second and none in the first
+// second.
+// `*err` must outlive it.
 class Progress {
  public:
   Progress(std::ostream* err, std::string what) : err_(err), what_(std::move(what)) {}

@@ -10,8 +10,9 @@
 
 namespace copse::simcli {
 
-// Runs `copse-sim run --charge mgo --collective scatter|gather|allgather` with the model's events, not the engines',
-// whose messages are cut. Errors: those of a verb; INVALID_ARGUMENT also for options that only the engines' calls have.
+// Runs `copse-sim run --charge mgo --collective scatter|gather|allgather` with the model's events instead of the
+// engines, which would split messages into segments. Errors: those of a verb; INVALID_ARGUMENT also for options that
+// only apply to engines.
 absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective collective, std::ostream& out);
 
 }  // namespace copse::simcli

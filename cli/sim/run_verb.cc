@@ -34,7 +34,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Lists the collectives for which copse-sim makes counts and results of its own.
+// The collectives of blocks, whose counts and results copse-sim makes; a list for CollectiveOption.
 constexpr char kOtherCollectives[] =
     " gather scatter allgather alltoall reduce_scatter scan exscan gatherv scatterv allgatherv alltoallv "
     "reduce_scatterv";
@@ -48,14 +48,15 @@ struct RunOutcome {
   std::string why;  // reason of the planner's choice; empty: the plan was requested
   CallArguments call;
   uint64_t bytes = 0;
-  std::string counts;  // for an irregular collective
+  std::string counts;  // name of the distribution; empty for a regular collective
   uint32_t ranks = 0;
   sim::Charging charging = sim::Charging::kCostModel;
   std::optional<int64_t> predicted_ns;
   sim::PlanRunResult run;
 };
 
-// FilePlan is a file's plan over the topology's nodes, renumbered in the topology's order, so that ranks follow it.
+// A FilePlan is a plan from a file whose nodes are renumbered in the order of the topology, so that ranks have this
+// order, too.
 struct FilePlan {
   schedule::Plan plan;
   std::vector<std::string> node_names;
@@ -111,7 +112,7 @@ std::string ToText(const sim::DaemonUse& use) {
   return text;
 }
 
-// Describes the call. No single count describes the blocks of an irregular collective.
+// Describes the call; for an irregular collective, by the distribution of its blocks, since there is no common length.
 std::string DescribeCall(const RunOutcome& outcome) {
   const CallArguments& call = outcome.call;
   if (outcome.counts.empty()) return DescribeArguments(call);
@@ -124,7 +125,7 @@ std::string DescribeCall(const RunOutcome& outcome) {
   return text;
 }
 
-// Checks the size of all ranks' buffers.
+// Checks the size of all ranks' buffers for blocks of `bytes` bytes. Errors: INVALID_ARGUMENT above kBuffersMax.
 absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks) {
   uint64_t blocks = 2 * ranks;
   switch (PlanCollective(collective)) {
@@ -274,7 +275,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
     outcome.predicted_ns = prediction.total_ns;
     outcome.plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
   }
-  // The paper's section does not cover several segments.
+  // The paper's section covers one segment only.
   if (outcome.charging == sim::Charging::kMgo && collective == Collective::kBcast &&
       outcome.plan.kind == schedule::PlanKind::kTree && schedule::SegmentCount(outcome.plan, bytes) == 1) {
     ASSIGN_OR_RETURN(outcome.predicted_ns,
@@ -290,7 +291,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
 }
 
 absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  // The paper's accounting of messages that carry a subtree's blocks is run by the model, not the engines.
+  // The paper has one message for all blocks of a subtree. The model's events send these; engines would split them.
   const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
   if (blocks.has_value() && arguments.Text("charge") == "mgo") return RunBlockVerb(arguments, *blocks, out);
   ASSIGN_OR_RETURN(const RunOutcome outcome, Execute(arguments, err));

@@ -6,9 +6,9 @@
 
 namespace copse::simcli {
 
-// Makes the verb `copse-sim run`: executes one call of a plan with the daemons' engines on a simulated cluster, checks
-// every rank's data, and prints measured beside predicted values. docs/reference/copse-sim.md has the options and the
-// JSON.
+// Makes the verb `copse-sim run`, which executes one call of a plan with the daemons' engines on a simulated cluster,
+// checks every rank's data, and prints simulated and predicted times. docs/reference/copse-sim.md has the options and
+// the JSON.
 Verb RunVerb();
 
 }  // namespace copse::simcli

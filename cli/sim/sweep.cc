@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> BlockTimeOf(const SweepRequest& request, const SimTeam& 
   return run.total_ns;
 }
 
-// Checks that the method supports the collective.
+// Checks that the method supports the collective and the number of ranks per node.
 absl::Status CheckMethod(const SweepRequest& request) {
   if (request.blocks.has_value()) {
     if (request.method != Method::kCosts && request.ranks_per_node == 1) return absl::OkStatus();

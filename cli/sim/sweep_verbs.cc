@@ -33,10 +33,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kAlgorithms[] = "FT,BT,FEF_cost,FCEF,LA,MGO,best";
 
-// Axis is the variable on the horizontal axis.
+// An Axis is the variable on the horizontal axis.
 enum class Axis : uint8_t { kNodes, kBytes };
 
-// Returns the first nodes of a topology, with its switches.
+// Returns a topology of the first `nodes` nodes of `whole` and all of its switches. Errors: INVALID_ARGUMENT if it has
+// fewer nodes.
 absl::StatusOr<topology::Topology> FirstNodes(const topology::Topology& whole, uint32_t nodes) {
   if (nodes > whole.nodes().size()) {
     return absl::InvalidArgumentError(
@@ -56,7 +57,7 @@ absl::StatusOr<SweepRequest> ReadRequest(const Arguments& arguments, Axis axis) 
   if (is_file) {
     ASSIGN_OR_RETURN(topology::Topology whole, LoadCluster(arguments));
     nodes_limit = static_cast<uint32_t>(whole.nodes().size());
-    // All points share the topology of one file.
+    // All points use the first nodes of one topology.
     auto shared = std::make_shared<const topology::Topology>(std::move(whole));
     request.cluster = [shared](uint32_t nodes, uint64_t) { return FirstNodes(*shared, nodes); };
     if (arguments.Has("seeds")) {

@@ -8,8 +8,8 @@
 
 namespace copse::simcli {
 
-// Makes the verbs `copse-sim table`: completion against the number of nodes, and `copse-sim sweep`: completion against
-// the message's size. Both compare several algorithms, over seeds; as a table, JSON, SVG and PNG.
+// Makes the verbs `copse-sim table`, which shows completion times by the number of nodes, and `copse-sim sweep`, which
+// shows them by the message's size. Both compare several algorithms over seeds, and write a table, JSON, SVG or PNG.
 // docs/reference/copse-sim.md has the options and the JSON.
 std::vector<Verb> SweepVerbs();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures for display.
+// Formats values for display, and reads the peak memory of the process.
 #ifndef COPSE_CLI_SIM_TEXT_H_
 #define COPSE_CLI_SIM_TEXT_H_
 
@@ -11,7 +11,7 @@
 
 namespace copse::simcli {
 
-// Formats "12.345 us": in the largest unit of ns, us, ms, s in which it is at least 1, to five digits.
+// Formats a time as "12.345 us", with five digits in the largest of ns, us, ms and s in which it is at least 1.
 inline std::string FormatNs(double ns) { return cli::FormatNanoseconds(ns, 5); }
 
 // Formats the difference of `value` from `reference` as "+1.2 %"; "-" if `reference` is not positive.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of a verb of copse-sim. Every verb, or family of verbs, has a file of its own.
+// Defines the interface between copse-sim and its verbs. Each verb, or group of similar verbs, has its own file.
 #ifndef COPSE_CLI_SIM_VERB_H_
 #define COPSE_CLI_SIM_VERB_H_
 
@@ -13,8 +13,9 @@ namespace copse::simcli {
 
 using cli::Arguments;
 using cli::Parameter;
-// `out` and `err` are standard output and error. INVALID_ARGUMENT is bad usage; any other error is a failure, whose
-// text is printed unless it is empty. All positionals are required.
+// A verb's function writes to `out` and `err`, the standard output and error. If it returns INVALID_ARGUMENT, that is
+// reported as bad usage; any other error is a failure, whose text is printed unless it is empty. All positionals are
+// required.
 using Verb = cli::Verb<absl::Status(const Arguments&, std::ostream& out, std::ostream& err)>;
 
 }  // namespace copse::simcli

@@ -32,7 +32,7 @@ struct Options {
   std::string folder, plot, profile, write_out = "table";
   bool check = false;
 
-  // The tables include the profile's gaps already.
+  // The output of prints() includes the lines of NotLearnt already.
   bool tells_of_profile() const { return !profile.empty() && !prints(); }
   bool prints() const { return write_out == "json" || (plot.empty() && profile.empty() && !check); }
 };

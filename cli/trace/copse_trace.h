@@ -8,8 +8,8 @@
 
 namespace copse::trace {
 
-// Runs the program with `arguments`, which exclude its name. Returns its exit code: 0 done, 1 failed, or ranks do not
-// agree, 2 bad usage.
+// Runs copse-trace with `arguments`, which exclude the program's name. Returns its exit code: 0 done; 1 failed, or
+// --check found that ranks do not agree; 2 bad usage.
 int RunTrace(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace copse::trace

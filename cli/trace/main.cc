@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-trace: shows which fragments of results programs access first.
+// copse-trace shows which fragments of results programs access first.
 #include <cstdio>
 #include <iostream>
 #include <string>

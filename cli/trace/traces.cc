@@ -33,7 +33,7 @@ absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
   return trace;
 }
 
-// Returns the places of fragments among the first accesses of a call; nothing if the call's result was not accessed.
+// Returns each fragment's place in the order of a call's first accesses; nothing if the result was never accessed.
 std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
   const std::vector<uint64_t> touches = FirstTouches(call);
   if (std::all_of(touches.begin(), touches.end(), [](uint64_t ns) { return ns == UINT64_MAX; })) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
   return places;
 }
 
-// Places counts the places that fragments have had in calls.
+// Places counts, for each fragment, the places that it has had in the access orders of calls.
 class Places {
  public:
   void Add(const std::vector<uint64_t>& places) {
@@ -58,7 +58,8 @@ class Places {
   }
 
   uint64_t calls() const { return calls_; }
-  // Orders by the median, so that a few exceptional calls change nothing; then by the mean.
+  // Returns the fragments sorted by the median of their places, so that a few exceptional calls change nothing; equal
+  // medians are sorted by the mean.
   Order OrderOf(uint32_t parts) const {
     std::vector<std::pair<uint64_t, uint64_t>> keys;
     for (const Part& part : parts_) keys.emplace_back(MedianOf(part), part.sum);
@@ -88,7 +89,7 @@ class Places {
   uint64_t calls_ = 0;
 };
 
-// Tally counts the access orders of calls together.
+// A Tally counts how many calls had each access order.
 class Tally {
  public:
   void Add(const std::vector<uint64_t>& places) {
@@ -110,8 +111,8 @@ class Tally {
   std::map<std::vector<uint64_t>, uint64_t> calls_of_;
 };
 
-// Replays the call as if data had arrived in the order of first accesses, at the recorded arrival times; the program's
-// computation between its accesses is unchanged.
+// Returns the time, in ns, that the program would have waited if the call's data had arrived in the order of first
+// accesses, at the recorded arrival times, with unchanged computation between the accesses.
 uint64_t WaitedAtBest(const tnbc::TraceCall& call) {
   std::vector<uint64_t> there;
   std::vector<const tnbc::TracePiece*> touched;
@@ -221,16 +222,16 @@ void ForEachCall(const Traces& traces, Visit visit) {
   }
 }
 
-// Calls are numbered within their kind for any number of fragments.
+// Returns the key within which calls are numbered: the number of fragments makes no difference.
 KindKey OfAnyParts(KindKey key) {
   key.parts = 0;
   return key;
 }
 
-// PlacesOfKind has the places that make the calls of a kind.
+// PlacesOfKind holds the places (call sites) from which the calls of one kind are made.
 struct PlacesOfKind {
   CallPlaces::InTurn in_turn;
-  std::map<uint32_t, std::set<std::string>> sites;  // by place, their names on all ranks
+  std::map<uint32_t, std::set<std::string>> sites;  // by place: its names on all ranks
 
   std::optional<uint32_t> PlaceOf(uint64_t number) const {
     if (number == 0 || number > in_turn.places.size()) return std::nullopt;
@@ -385,7 +386,8 @@ absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces) {
   return profile;
 }
 
-// Communicators of the same members have calls of the same number: these are compared in sequence.
+// Communicators with equal members share call numbers, so a rank may have several calls with one number: the first of
+// them is compared with the first of another rank, and so on.
 std::vector<std::string> Disagreements(const Traces& traces) {
   std::vector<std::string> lines;
   if (traces.files.size() < traces.ranks) {

@@ -10,7 +10,8 @@
 namespace copse::trace {
 namespace {
 
-// The rule is that of learning at run time: a period counts if it is seen twice, over at least so many calls.
+// The least length of a run. As in learning at run time (client/tnbc/access_order.h), a period must have been seen
+// twice and over at least so many calls.
 constexpr uint64_t kCallsMin = 4;
 
 bool IsOnePlace(const std::vector<uint32_t>& places) {
@@ -22,7 +23,7 @@ std::string Describe(const std::optional<Turns>& turns) {
   return absl::StrCat("in a period of ", turns->period, " from call ", turns->first);
 }
 
-// Returns the reason for having no turns. `places` are by rank.
+// Returns the reason why the ranks' calls together have no period. `places` are by rank.
 std::string WhyNone(const std::map<uint32_t, std::vector<uint32_t>>& places) {
   const auto& [first_rank, first_places] = *places.begin();
   const std::optional<Turns> first = FindTurns(first_places);
@@ -66,7 +67,7 @@ CallPlaces::InTurn CallPlaces::Find() const {
         absl::StrCat("call ", *twice_, " is made at several places, by communicators of the same members");
     return result;
   }
-  uint64_t calls = UINT64_MAX;  // number of calls that all ranks have
+  uint64_t calls = UINT64_MAX;  // number of calls from 1 on that all ranks have
   for (const auto& [rank, sites] : sites_) {
     uint64_t mine = 0;
     while (mine < calls && sites.count(mine + 1) != 0) ++mine;
@@ -78,7 +79,7 @@ CallPlaces::InTurn CallPlaces::Find() const {
   for (const auto& [rank, sites] : sites_) {
     std::vector<uint32_t>& mine = by_rank[rank];
     for (uint64_t i = 0; i < calls; ++i) mine.push_back(sites.at(i + 1));
-    // Calls that had one place so far may have several by this rank.
+    // Calls that are equal on the ranks before may have different places on this rank, and then get different numbers.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> indices;
     for (uint64_t i = 0; i < calls; ++i) {
       const auto next = static_cast<uint32_t>(indices.size());

@@ -13,7 +13,7 @@
 namespace copse::sim {
 namespace {
 
-// Makes one list of counts.
+// Makes one list of lengths in bytes, by rank.
 absl::StatusOr<std::vector<uint64_t>> Counts(const std::string& name, uint32_t ranks, uint64_t bytes, uint64_t unit,
                                              Prng* prng) {
   const uint64_t each = bytes / unit;
@@ -38,15 +38,15 @@ absl::StatusOr<std::vector<uint64_t>> Counts(const std::string& name, uint32_t r
 uint64_t Element(uint64_t seed, uint64_t from, uint64_t to, uint64_t i) {
   return Mix64(((seed * 0x9e3779b97f4a7c15 + from) * 0xff51afd7ed558ccd + to) * 0xc4ceb9fe1a85ec53 + i);
 }
-// Returns an operand of reductions. It is linear in the rank, so that the sum over the first ranks has a closed
-// formula.
+// Returns element `i` of a rank's operand of a reduction. It is linear in the rank, so that the sum over the first
+// ranks has a closed formula.
 uint64_t Operand(uint64_t seed, uint64_t rank, uint64_t i) { return Mix64(seed + i) * rank + Mix64(~(seed + i)); }
 uint64_t SumOfFirst(uint64_t seed, uint64_t ranks, uint64_t i) {
   const uint64_t sum = ranks % 2 == 0 ? ranks / 2 * (ranks - 1) : (ranks - 1) / 2 * ranks;
   return Mix64(seed + i) * sum + Mix64(~(seed + i)) * ranks;
 }
 
-void Put(uint64_t value, uint64_t unit, uint8_t* to) { std::memcpy(to, &value, unit); }  // little endian
+void Put(uint64_t value, uint64_t unit, uint8_t* to) { std::memcpy(to, &value, unit); }  // low bytes first
 
 uint64_t UnitOf(const schedule::BlockProgram& program) { return ElementBytes(program.arguments().type); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks' contributions in a simulated call of a collective of blocks, and their expected results. Every element has
-// a closed formula, even a sum over tens of thousands of ranks.
+// Computes the ranks' contributions to a simulated call of a collective of blocks, and checks the results. Each element
+// is computed by a closed formula, even a sum over tens of thousands of ranks.
 #ifndef COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
 #define COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
 
@@ -17,22 +17,24 @@
 
 namespace copse::sim {
 
-// Returns the counts of an irregular call with blocks of `bytes` in the mean, in elements of `unit` bytes, by name:
+// Returns the lengths of the blocks of an irregular call, in bytes that are multiples of `unit`. `name` is one of these
+// distributions, whose mean is about `bytes`:
 // - "equal": all equal;
-// - "heavy": one rank, in the middle, has half of all, the others share the rest;
-// - "random": 0 to twice the mean, from the seed;
-// - "sparse": one in sixteen has sixteen times the mean, the others nothing.
-// An alltoallv's matrix has such a row for each rank, shifted by rank. Empty for regular collectives.
+// - "heavy": the middle rank has half of all bytes, the others share the rest;
+// - "random": from 0 to twice the mean, drawn from the seed;
+// - "sparse": ranks 0, 16, 32, ... have sixteen times the mean, the others nothing.
+// An alltoallv's matrix has such a row for each rank, rotated by the rank. Empty for regular collectives.
 // Errors: INVALID_ARGUMENT for another name.
 absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, Collective collective, uint32_t ranks,
                                                       uint64_t bytes, uint64_t unit, uint64_t seed);
 
-// Returns the arguments completed by the counts: their sum and their hash, where ranks know it.
+// Returns the arguments of an irregular call with the sum and the hash of the counts, in so far as all ranks know
+// these; otherwise they are 0. Other calls are returned unchanged.
 CallArguments WithCounts(const CallArguments& arguments, const schedule::BlockCounts& counts);
 
-// Returns the send buffer of `rank`. Reductions are sums of unsigned integers.
+// Returns the content of the send buffer of `rank`. A reduction must be a sum of unsigned integers.
 std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed);
-// Returns INTERNAL with the first element that differs if the receive buffer is wrong.
+// Checks the content of the receive buffer of `rank`. Errors: INTERNAL, with the first element that differs.
 absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed,
                          absl::Span<const uint8_t> received);
 

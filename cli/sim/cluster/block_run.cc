@@ -25,7 +25,7 @@ using planner::BroadcastTree;
 // Returns a number that represents the data of node v's block.
 uint64_t BlockOf(uint32_t v) { return Mix64(uint64_t{v} + 1); }
 
-// Walk lists a tree's nodes in preorder: a subtree is a range of places, its top first.
+// A Walk numbers a tree's nodes in preorder: the places of a subtree are consecutive, and its root has the first.
 struct Walk {
   std::vector<std::vector<uint32_t>> children;  // in serving order
   std::vector<uint32_t> parent;
@@ -94,16 +94,16 @@ class BlockRun {
   Simulator simulator_;
   Walk up_, down_;
 
-  // By node: its subtree's blocks, by place from its own on; in a gather those collected, in a scatter those received.
+  // Indexed by node, then by place minus the node's own: the blocks of its subtree that it has received.
   std::vector<Blocks> blocks_;
-  // Receiver is a receiver's state in a gather.
+  // A Receiver is the state of a node that receives from its children in a gather.
   struct Receiver {
-    std::vector<uint32_t> heads;  // heads that have arrived and are not taken yet
-    size_t taken = 0;             // children taken, the last first
-    bool waits = false;           // idle until the next child's head arrives
+    std::vector<uint32_t> heads;  // children whose message has arrived but was not received yet
+    size_t taken = 0;             // number of children received from, the last child first
+    bool waits = false;           // true: idle until the next child's message arrives
   };
   std::vector<Receiver> receivers_;
-  // For an allgather: all blocks, and the nodes that have them.
+  // Blocks at the root after a gather, and, for an allgather, the nodes that have received them.
   Blocks all_;
   std::vector<bool> has_all_;
 
@@ -120,7 +120,8 @@ void BlockRun::StartGather() {
   }
 }
 
-// Takes the next child's message after v has become free.
+// Called when v is free: receives the next child's message if it has arrived, or sends to the parent after the last
+// one.
 void BlockRun::TakeNext(uint32_t v) {
   Receiver& receiver = receivers_[v];
   const std::vector<uint32_t>& children = up_.children[v];
@@ -170,7 +171,7 @@ void BlockRun::StartBroadcast() {
   SendDown(root, 0);
 }
 
-// Sends to the child with that number after v has become free.
+// Called when v is free: sends to its child number `child` in serving order, if there is one.
 void BlockRun::SendDown(uint32_t v, size_t child) {
   if (child == down_.children[v].size()) return;
   const uint32_t to = down_.children[v][child];

@@ -22,14 +22,14 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Beyond this size, all nodes receive the counts in shared memory.
+// If all nodes together would need more memory for received counts, they share it.
 constexpr uint64_t kOwnNotesBytesMax = uint64_t{512} << 20;
 
 double SecondsSince(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// PlanRun numbers actors 0..nodes-1 for the daemons' threads, nodes..nodes+ranks-1 for the ranks.
+// A PlanRun runs one call. Actors 0..nodes-1 are the daemons' threads, nodes..nodes+ranks-1 are the ranks.
 class PlanRun final : private Worker {
  public:
   PlanRun(const schedule::Plan& plan, const schedule::TeamShape& shape, const planner::TeamCosts& costs,
@@ -106,7 +106,7 @@ absl::Status PlanRun::PrepareBlocks() {
 }
 
 absl::Status PlanRun::Open() {
-  // SequencesPerCall examines all nodes, so it is called once for each number of ranks on a node.
+  // SequencesPerCall visits all nodes of the plan, so it is called only once for each number of ranks on a node.
   std::map<uint32_t, uint32_t> sequences_max;
   nodes_.reserve(node_count());
   for (uint32_t v = 0; v < node_count(); ++v) {
@@ -145,7 +145,7 @@ int64_t PlanRun::NodeTurn(uint32_t node, int64_t now_ns) {
   return end;
 }
 
-// A rank's first turn posts, its second takes up the result.
+// Runs a rank: the first time it posts the call, the second time it fetches the result. Returns when it is free again.
 int64_t PlanRun::RankTurn(uint32_t rank, int64_t now_ns) {
   const int64_t hop_ns = charged() ? call_.costs->parameters().client_hop_ns : 0;
   if (!posted_[rank]) {
@@ -177,7 +177,7 @@ absl::Status PlanRun::Check() const {
     for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->CheckData({}));
     return absl::OkStatus();
   }
-  // All ranks that receive a result receive the same.
+  // All ranks that receive a result receive an equal one.
   const Rank root(HasRoot(call_.arguments.collective) ? call_.arguments.root : 0);
   const std::vector<uint8_t> expected =
       schedule::ExpectedResult(call_.arguments, root.value(), shape_.size(), call_.seed);

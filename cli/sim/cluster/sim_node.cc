@@ -16,15 +16,16 @@
 namespace copse::sim {
 namespace {
 
-// Bytes behind a result that must stay unchanged.
+// Number of bytes behind a result that must stay unchanged.
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
 
-// Event values: for common collectives a local rank, or kNodeDone; for blocks also a chunk's number.
+// The value of an event is the local rank whose result is complete, or kNodeDone. For a collective of blocks it also
+// has the number of the chunk, in the bits of kChunkMask; the local rank is then shifted by kLocalShift.
 constexpr uint64_t kNodeDone = uint64_t{1} << 32;
 constexpr int kLocalShift = 40;
 constexpr uint64_t kChunkMask = kNodeDone - 1;
-// Limit of one engine's memory; the simulation's own memory is the real bound.
+// Limit of one engine's memory, which is never reached: the simulation's memory ends before.
 constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 
 // Returns the incarnation of node v's daemon.
@@ -32,7 +33,7 @@ Incarnation IncarnationOf(uint32_t node) { return Incarnation(uint64_t{node} + 1
 
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
 
-// Returns the buffer for descriptors between lowering and engine: one for all nodes.
+// Returns the buffer in which lowered descriptors are passed to an engine. All nodes of a thread share it.
 schedule::LoweredCall& Lowered() {
   thread_local schedule::LoweredCall lowered;
   return lowered;
@@ -212,7 +213,7 @@ schedule::PortMap SimNode::Map() const {
   return map;
 }
 
-// Makes the ranks' contributions, and the memory for their results.
+// Makes the contributions of this node's ranks, and the memory for their results and the metadata.
 void SimNode::MakeRanks() {
   const schedule::BlockProgram& program = *call_->blocks;
   const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
@@ -333,7 +334,7 @@ bool SimNode::Progress(emu::TransportSink* sink) {
   return true;
 }
 
-// Returns the message's bytes in the frame, or the whole frame's.
+// Returns the bytes for which a frame is charged: those of the records' data, or all if headers are charged, too.
 uint64_t SimNode::ChargedBytes(absl::Span<const uint8_t> frame) const {
   if (call_->charge_headers) return frame.size();
   emu::FrameHeader header;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One simulated node in one call of a plan: the daemon's engine, its one thread, and the ranks' buffers.
+// Simulates one node in one call of a plan: the daemon's engine, its one thread, and the ranks' buffers.
 #ifndef COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
 #define COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
 
@@ -26,16 +26,16 @@
 
 namespace copse::sim {
 
-// Charging is the rule by which work takes time.
+// A Charging is the rule by which work takes time.
 enum class Charging : uint8_t {
-  // By the cost model: docs/reference/cost-model.md.
+  // The rules of the cost model (docs/reference/cost-model.md).
   kCostModel,
-  // By MGO's section 3.1: a send keeps its node busy for o + (m-1)/b, the head travels L, the receiver is busy for its
-  // o; nothing else has a cost, and no link is shared.
+  // Section 3.1 of the MGO paper: a send keeps its node busy for o + (m-1)/b, the message's head arrives after the
+  // latency L, and the receiver is busy for its o. Nothing else has a cost, and links have no contention.
   kMgo,
 };
 
-// SimCall is the data that all nodes of a call share.
+// SimCall holds the data that all nodes of a call share.
 struct SimCall {
   const schedule::Plan* plan = nullptr;
   const schedule::ShapeIndex* shape = nullptr;
@@ -43,55 +43,58 @@ struct SimCall {
   const planner::TeamCosts* costs = nullptr;
   CallArguments arguments;
   Charging charging = Charging::kCostModel;
-  bool charge_headers = false;  // links and ends are charged for whole frames, not for the message's bytes alone
+  bool charge_headers = false;  // true: frames are charged with their headers, not only for the message's bytes
   uint64_t seed = 1;            // seed of the contributions
-  const schedule::BlockProgram* blocks = nullptr;  // for a collective of blocks
-  // Its nodes' metadata, if all of them share the memory: each writes the same bytes. Else null.
+  const schedule::BlockProgram* blocks = nullptr;  // for a collective of blocks; else null
+  // Memory for the metadata of all nodes, each of which writes equal bytes to it. Null: each node has its own.
   uint8_t* shared_notes = nullptr;
 };
 
 // A SimNode does for one call the work of the daemon's EpochPort and LongCall: it opens a port with the plan's edges,
-// expands the plan, lowers it and posts it when its ranks come; a collective of blocks runs chunk by chunk, a window of
-// them at a time. It differs in that all nodes of the process share plan and index, and that it knows all counts. As
-// Transport of its engine it charges its thread for the engine's work and passes frames to the wire.
+// expands the plan, lowers it, and posts descriptors as ranks post the call. A collective of blocks runs chunk by
+// chunk, a window of them at a time. Unlike daemons, the nodes share plan and index, and know all counts from the
+// start. As the Transport of its engine, a SimNode charges its thread for the engine's work and passes frames to the
+// wire.
 //
-// Calls: Open, LabelFor and SetRemoteLabel for each neighbor, Settle, then AddRank and AddFrame with a Turn each.
-// Single-threaded. All pointers must outlive it.
+// Calls follow Open, LabelFor and SetRemoteLabel for each neighbor, Settle, (AddRank | AddFrame | Turn TakeDone)*,
+// where Turn needs HasWork(). Thread-compatible. All pointers must outlive this object.
 class SimNode final : private emu::Transport, private emu::PortSink, private emu::ControlSink {
  public:
   SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores);
   ~SimNode() override;
 
-  // Errors: those of Expand and Engine::OpenPort. `sequences_max` is schedule::SequencesPerCall of the plan and this
-  // node's ranks.
+  // Makes the engine and opens its port. `sequences_max` is the result of schedule::SequencesPerCall for the plan and
+  // the number of this node's ranks. Errors: those of Expand, Engine::OpenPort and Engine::AddEdge.
   absl::Status Open(uint32_t sequences_max);
   absl::Span<const uint32_t> neighbours() const { return neighbours_; }
   emu::Label LabelFor(uint32_t neighbour) const;
   absl::Status SetRemoteLabel(uint32_t neighbour, emu::Label label);
-  // Lets the engine process the labels before the call, as in a daemon; all labels must be set.
+  // Runs the engine until it has no work. Before the call, this processes the labels, which must all be set.
   void Settle();
 
-  // These queue work for the node's thread: a rank that has posted, by its local index; a frame that has arrived.
+  // These queue work for the node's thread: a rank that has posted the call, by its local index, or a frame that has
+  // arrived.
   void AddRank(uint32_t local) { items_.push_back({.from_rank = true, .local = local, .frame = {}}); }
   void AddFrame(WireFrame frame) { items_.push_back({.from_rank = false, .local = 0, .frame = std::move(frame)}); }
   bool HasWork() const { return next_item_ < items_.size(); }
-  // Does the next work, from `now_ns` on. Returns when the thread is free again.
+  // Does the oldest queued work, beginning at `now_ns`. Returns the time at which the thread is free again. Errors are
+  // in failure().
   int64_t Turn(int64_t now_ns);
-  // Returns the local indices of ranks whose result arrived in the last turn, at its end. Replaces `*done`.
+  // Sets `*done` to the local indices of the ranks whose results have been completed since the last TakeDone.
   void TakeDone(std::vector<uint32_t>* done);
 
-  // Returns the engine's error; there should be none.
+  // Returns the first error of the engine or of the call; any error is a bug.
   const absl::Status& failure() const { return failure_; }
   // Returns whether all ranks and the node's own work have ended.
   bool ended() const {
     if (call_->blocks != nullptr) return chunks_finished_ == call_->blocks->chunk_count();
     return node_done_ && told_ == ranks_.size();
   }
-  // Returns INTERNAL, with the first byte that differs, if the data of a rank here differs from `expected`, the call's
-  // result.
+  // Checks the results of this node's ranks. `expected` is the call's result; a collective of blocks ignores it, since
+  // each rank has its own. Errors: INTERNAL with the first byte that differs, or if memory behind a result was written.
   absl::Status CheckData(absl::Span<const uint8_t> expected) const;
   const emu::EngineStats& stats() const { return engine_->stats(); }
-  // These count the daemon's own memory beside the engine's: metadata, and the maximum of copy lists.
+  // These return the bytes of a daemon's memory that are not the engine's: metadata, and the maximum of copy lists.
   uint64_t notes_bytes() const { return call_->blocks != nullptr ? call_->blocks->NotesBytes() : 0; }
   uint64_t list_bytes_max() const { return list_bytes_max_; }
 
@@ -103,7 +106,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   };
   struct RankMemory {
     std::vector<uint8_t> send;
-    std::vector<uint8_t> receive;  // the result, and guard bytes
+    std::vector<uint8_t> receive;  // the result and guard bytes
   };
 
   // --- Transport ---
@@ -136,7 +139,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   };
   uint32_t slots() const { return static_cast<uint32_t>(chunks_.size()); }
   void MakeRanks();
-  // Finishes chunks that have ended and starts those that may begin. Returns false if there were none.
+  // Finishes chunks that have ended and starts those for which the window has room. Returns false if there were none.
   absl::StatusOr<bool> Advance();
   absl::Status StartChunk(uint64_t chunk);
   absl::Status FinishChunk(uint64_t chunk);
@@ -149,7 +152,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   const Cores* const cores_;
   std::unique_ptr<emu::Engine> engine_;
   emu::PortId port_;
-  std::vector<schedule::NodeSequence> sequences_;  // one per rotation, until all ranks have come
+  std::vector<schedule::NodeSequence> sequences_;  // by rotation; freed when all ranks have posted
   std::vector<uint32_t> neighbours_;
   std::vector<uint32_t> edges_;          // parallel to neighbours_
   std::vector<emu::Label> labels_;       // parallel to neighbours_
@@ -157,9 +160,9 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   std::vector<RankMemory> ranks_;        // by local index
   std::vector<Item> items_;
   size_t next_item_ = 0;
-  WireFrame inbox_;  // the frame of this turn
+  WireFrame inbox_;  // frame that the engine's next Progress receives; valid if has_frame_
   bool has_frame_ = false;
-  int64_t cursor_ns_ = 0;               // the thread's position in a turn
+  int64_t cursor_ns_ = 0;               // time up to which the thread's work is charged
   uint64_t copied_ = 0, combined_ = 0;  // bytes already charged
   uint32_t arrived_ = 0;
   uint32_t told_ = 0;
@@ -167,7 +170,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   std::vector<uint32_t> done_;
   std::vector<ActiveChunk> chunks_;  // by slot
   std::vector<uint8_t> notes_;
-  std::vector<uint64_t> told_chunks_;  // by local rank
+  std::vector<uint64_t> told_chunks_;  // by local rank: chunks whose result is complete
   uint32_t counters_per_slot_ = 0;
   uint64_t chunks_started_ = 0;
   uint64_t chunks_finished_ = 0;

@@ -17,7 +17,7 @@ void Wire::Send(WireFrame frame, int64_t time_ns) {
   const uint32_t slot = NewSlot(std::move(frame));
   slots_[slot].tail_ns = tail_ns;
   costs_->AppendHops(slots_[slot].frame.from, slots_[slot].frame.to, &slots_[slot].hops);
-  Pass(slot, 0, time_ns);  // at once: only the sender uses this direction of its own link
+  Pass(slot, 0, time_ns);  // called at once, since no other node sends in this direction of the sender's link
 }
 
 void Wire::SendHead(WireFrame frame, int64_t time_ns) {

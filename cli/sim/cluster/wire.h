@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The network between simulated nodes: a topology's latencies and bandwidths.
+// Simulates the network between nodes, with the latencies and bandwidths of a topology.
 #ifndef COPSE_CLI_SIM_CLUSTER_WIRE_H_
 #define COPSE_CLI_SIM_CLUSTER_WIRE_H_
 
@@ -15,28 +15,29 @@
 
 namespace copse::sim {
 
-// WireFrame is a frame in transit.
+// A WireFrame is a frame in transit.
 struct WireFrame {
   uint32_t from = 0;
   uint32_t to = 0;
-  uint64_t charged_bytes = 0;  // charged to links, sender and receiver
+  uint64_t charged_bytes = 0;  // bytes for which links, sender and receiver are charged
   std::vector<uint8_t> bytes;
 };
 
-// A Wire carries frames between the nodes of `*costs`. A frame's head needs each link's latency; each direction of a
-// link carries one frame at a time, in the order of their heads, for StreamNs at its bandwidth; the tail follows the
-// head by StreamNs at the path's least bandwidth. Nothing is lost. `*simulator` and `*costs` must outlive it.
-// Single-threaded.
+// A Wire carries frames between the nodes of `*costs`. A frame's head needs the latency of each link. Each direction of
+// a link carries one frame at a time, in the order in which heads arrive, for StreamNs at the link's bandwidth. The
+// tail follows the head by StreamNs at the least bandwidth of the path. Nothing is lost. `*simulator` and `*costs` must
+// outlive this object. Thread-compatible.
 class Wire {
  public:
-  // `arrived` receives a frame when its tail arrives.
+  // `arrived` is called with each frame when its tail arrives.
   Wire(Simulator* simulator, const planner::TeamCosts* costs, std::function<void(WireFrame)> arrived);
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  // Sends a frame that the sender releases at `time_ns`, not before now. A sender's times ascend.
+  // Sends a frame that its sender releases at `time_ns`, which must not be before the simulator's time or before the
+  // sender's previous frame.
   void Send(WireFrame frame, int64_t time_ns);
-  // Sends without contention for links, and without a tail: the frame arrives after the path's latency.
+  // Sends a frame that arrives after the path's latency, without contention for links and without a tail.
   void SendHead(WireFrame frame, int64_t time_ns);
 
  private:
@@ -47,7 +48,7 @@ class Wire {
   };
 
   uint32_t NewSlot(WireFrame frame);
-  // Handles the frame's head at hop number `place`.
+  // Passes the frame's head, which arrives at `time_ns`, over hop number `place` of its path.
   void Pass(uint32_t slot, uint32_t place, int64_t time_ns);
   void ArriveAt(uint32_t slot, int64_t time_ns);
 
