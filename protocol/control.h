@@ -79,9 +79,9 @@ struct FormatVersions {
 // A Feature is an ability of planner or daemon beyond the first version of the protocol. The peer uses only features
 // that were announced. The numbers are part of the wire format.
 enum class Feature : uint32_t {
-  kSilence = 1,     // planner: handles NeighbourSilent
+  kSilence = 1,       // planner: handles NeighbourSilent
   kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
-  kStopping = 3,    // planner: handles Stopping
+  kStopping = 3,      // planner: handles Stopping
 };
 using Features = std::set<Feature>;
 
@@ -118,7 +118,9 @@ struct TeamLayout {
   uint32_t window = 8;          // W: calls per edge; power of two
 };
 // Returns whether the team's members derived it from another team; false for a class's derived team.
-inline bool IsSubTeam(const TeamLayout& layout) { return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity); }
+inline bool IsSubTeam(const TeamLayout& layout) {
+  return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity);
+}
 
 // --- Daemon to planner ---
 // A RunningTeam is a team that a reconnecting daemon still has.

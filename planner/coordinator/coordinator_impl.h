@@ -306,7 +306,7 @@ class Coordinator::Impl {
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
-  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;                  // by parent team and collective class
+  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
   std::set<TeamId> ended_;                                        // ended or aborted; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
