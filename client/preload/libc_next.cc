@@ -49,11 +49,14 @@ void* FindInLibraries(const char* name) {
 void Resolve(int call) {
   if (next_calls[call].load(std::memory_order_relaxed) != nullptr) return;
   void*& slot = copse_libc_slots[call];
-  void* first = __atomic_load_n(&slot, __ATOMIC_RELAXED);
+  // Acquire: pairs with copse_preload_set_memory_hooks, which sets the hooks before it stores wrappers.
+  void* first = __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
+  const bool has_wrappers = TheMemoryHooks() != nullptr;
   void* function = dlsym(RTLD_NEXT, kNames[call]);
   if (function == nullptr) return;
   next_calls[call].store(function, std::memory_order_release);  // pairs with Found
-  if (call >= kWrapperCount) return;
+  // A function of a library that is loaded later keeps its wrapper.
+  if (call >= kWrapperCount || has_wrappers) return;
   // Release: trampolines jump through the slot.
   __atomic_compare_exchange_n(&slot, &first, function, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

@@ -372,5 +372,20 @@ TEST(LibcTransfersTest, EveryCallOfTheListIsTested) {
 #undef NAME
 }
 
+// A library that is loaded later, and whose symbols all see.
+TEST(LibcTransfersTest, AFunctionThatIsLoadedLaterKeepsItsWrapper) {
+  InChild([] {
+    SetHooks();
+    ASSERT_NE(dlopen("client/preload/libc_test_aio.so", RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+    const Channel channel = NewChannel(Kind::kFile);
+    for (int calls = 1; calls <= 3; ++calls) {
+      char* memory = NewPages();
+      Hide(memory, kBytes);
+      EXPECT_EQ(WithKernelBlock(channel.fd, IOCB_CMD_PWRITE, memory, kBytes), static_cast<ssize_t>(kBytes));
+      EXPECT_EQ(TheEngine()->awaited, calls);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace copse::preload
