@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/run/launch.h"
 
+#include <string.h>
+
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "base/string_view.h"
 
 namespace copse::run {
@@ -75,30 +83,100 @@ Words AddToOpenMpi(const Words& command, const Additions& additions) {
   return result;
 }
 
+// srun's options of one letter whose value may be the next word, and its long ones that have no value there
+// (Slurm 22.05, srun(1)).
+constexpr char kSrunLettersWithValue[] = "ABcCdDeGiJLmMnNopqrStTwWx";
+constexpr const char* kSrunFlags[] = {"bcast",
+                                      "compress",
+                                      "contiguous",
+                                      "disable-status",
+                                      "exact",
+                                      "exclusive",
+                                      "external",
+                                      "help",
+                                      "hold",
+                                      "immediate",
+                                      "interactive",
+                                      "kill-on-bad-exit",
+                                      "label",
+                                      "multi-prog",
+                                      "no-allocate",
+                                      "no-kill",
+                                      "no-requeue",
+                                      "overcommit",
+                                      "overlap",
+                                      "oversubscribe",
+                                      "preserve-env",
+                                      "propagate",
+                                      "pty",
+                                      "quiet",
+                                      "quit-on-interrupt",
+                                      "reboot",
+                                      "requeue",
+                                      "send-libs",
+                                      "spread-job",
+                                      "test-only",
+                                      "unbuffered",
+                                      "usage",
+                                      "use-min-nodes",
+                                      "verbose",
+                                      "version",
+                                      "x11"};
+
+// Returns whether srun takes the word after this option for its value.
+bool TakesNextWord(const std::string& option) {
+  if (!absl::StartsWith(option, "--")) {
+    return option.size() == 2 && strchr(kSrunLettersWithValue, option[1]) != nullptr;
+  }
+  return option.find('=') == std::string::npos &&
+         std::find(std::begin(kSrunFlags), std::end(kSrunFlags), option.substr(2)) == std::end(kSrunFlags);
+}
+
+// Returns the items of an --export with the additions, except variables that it sets already.
+absl::StatusOr<std::string> Exported(std::string exported, const Additions& additions) {
+  if (exported == "NONE" || exported == "NIL") exported.clear();
+  Words items = absl::StrSplit(exported, ',', absl::SkipEmpty());
+  std::map<std::string, std::string> missing = additions.variables;
+  missing[kPreload] = Behind(additions.preload, additions.library);
+  for (std::string& item : items) {
+    const std::string name = item.substr(0, item.find('='));
+    if (name == kPreload) {
+      const std::string value = item == name ? additions.preload : item.substr(name.size() + 1);
+      item = absl::StrCat(name, "=", Behind(value, additions.library));
+    }
+    missing.erase(name);
+  }
+  for (const auto& [name, value] : missing) items.push_back(absl::StrCat(name, "=", value));
+  std::string result = absl::StrJoin(items, ",");
+  const auto has_comma = [](const auto& variable) { return absl::StrContains(variable.second, ","); };
+  if (absl::StrContains(additions.library, ",") || absl::StrContains(additions.preload, ",") ||
+      std::any_of(missing.begin(), missing.end(), has_comma)) {
+    return absl::InvalidArgumentError(absl::StrCat("srun: a value has a comma (export=", result, ")"));
+  }
+  return result;
+}
+
 // srun passes on what --export names, by default everything. A later --export would replace an earlier one, so the
 // command's is merged into the one that is added.
 absl::StatusOr<Words> AddToSrun(const Words& command, const Additions& additions) {
+  constexpr char kExport[] = "--export";
   std::string exported = additions.slurm_export.empty() ? "ALL" : additions.slurm_export;
   Words rest;
-  bool in_options = true;
-  for (size_t i = 1; i < command.size(); ++i) {
-    const std::string& word = command[i];
-    in_options = in_options && absl::StartsWith(word, "-");
-    if (in_options && absl::StartsWith(word, "--export=")) {
-      exported = word.substr(sizeof("--export=") - 1);
+  size_t i = 1;
+  for (; i < command.size() && absl::StartsWith(command[i], "-") && command[i] != "--"; ++i) {
+    const bool has_value = TakesNextWord(command[i]) && i + 1 < command.size();
+    if (command[i] == kExport && has_value) {
+      exported = command[++i];
+    } else if (absl::StartsWith(command[i], absl::StrCat(kExport, "="))) {
+      exported = command[i].substr(sizeof(kExport));
     } else {
-      rest.push_back(word);
+      rest.push_back(command[i]);
+      if (has_value) rest.push_back(command[++i]);
     }
   }
-  if (exported == "NONE" || exported == "NIL") exported.clear();
-  const auto add = [&](const std::string& name, const std::string& value) {
-    absl::StrAppend(&exported, exported.empty() ? "" : ",", name, "=", value);
-    return !absl::StrContains(value, ",");
-  };
-  bool possible = add(kPreload, Behind(additions.preload, additions.library));
-  for (const auto& [name, value] : additions.variables) possible = add(name, value) && possible;
-  if (!possible) return absl::InvalidArgumentError(absl::StrCat("srun: a value has a comma (export=", exported, ")"));
-  Words result = {command[0], absl::StrCat("--export=", exported)};
+  rest.insert(rest.end(), command.begin() + static_cast<ptrdiff_t>(i), command.end());
+  ASSIGN_OR_RETURN(exported, Exported(exported, additions));
+  Words result = {command[0], absl::StrCat(kExport, "=", exported)};
   Append(&result, rest);
   return result;
 }

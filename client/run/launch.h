@@ -32,8 +32,8 @@ struct Additions {
   std::map<std::string, std::string> variables;  // with Hydra and Open MPI, the command's own settings win
 };
 
-// Returns the launcher's command, whose first word is the launcher, with the additions. With Hydra and Open MPI, a
-// command that sets LD_PRELOAD keeps its value before the library. Errors: INVALID_ARGUMENT if the library's path has a
+// Returns the launcher's command, whose first word is the launcher, with the additions. A command that
+// sets LD_PRELOAD keeps its value before the library. Errors: INVALID_ARGUMENT if the library's path has a
 // colon or a space, or, with srun, if a value has a comma.
 absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
                                                       const Additions& additions);

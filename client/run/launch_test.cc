@@ -68,10 +68,24 @@ TEST(LaunchTest, SrunExportsMore) {
   EXPECT_EQ(Added(Launcher::kSrun, "srun -n 2 ./a --export=X", kLibrary),
             "srun --export=ALL,LD_PRELOAD=/l.so -n 2 ./a --export=X");
   EXPECT_EQ(Added(Launcher::kSrun, "srun --export=FOO=1 ./a", kAll),
-            "srun --export=FOO=1,LD_PRELOAD=/a.so:/b.so:/l.so,COPSE_MPI_STATS=1 ./a");
+            "srun --export=FOO=1,COPSE_MPI_STATS=1,LD_PRELOAD=/a.so:/b.so:/l.so ./a");
   EXPECT_EQ(Added(Launcher::kSrun, "srun --export=NONE ./a", kLibrary), "srun --export=LD_PRELOAD=/l.so ./a");
   EXPECT_EQ(Added(Launcher::kSrun, "srun ./a", {.library = "/l.so", .slurm_export = "PATH"}),
             "srun --export=PATH,LD_PRELOAD=/l.so ./a");
+}
+
+TEST(LaunchTest, SrunKeepsWhatTheCommandExports) {
+  for (const char* options : {"-n 4 --export=PATH", "-n 4 --export PATH", "--export PATH -n 4",
+                              "-n4 --ntasks-per-node 2 -l --export PATH", "--label --nodes 2 --export=PATH"}) {
+    const std::string added = Added(Launcher::kSrun, absl::StrCat("srun ", options, " ./a --export=X"), kLibrary);
+    EXPECT_TRUE(absl::StartsWith(added, "srun --export=PATH,LD_PRELOAD=/l.so ")) << added;
+    EXPECT_TRUE(absl::EndsWith(added, " ./a --export=X")) << added;
+    EXPECT_EQ(Split(added).size(), Split(options).size() + (absl::StrContains(options, "--export ") ? 3 : 4)) << added;
+  }
+  EXPECT_EQ(Added(Launcher::kSrun, "srun --export=ALL,COPSE_MPI_STATS=0,LD_PRELOAD=/x.so ./a", kAll),
+            "srun --export=ALL,COPSE_MPI_STATS=0,LD_PRELOAD=/x.so:/l.so ./a");
+  EXPECT_EQ(Added(Launcher::kSrun, "srun -- ./a --export PATH", kLibrary),
+            "srun --export=ALL,LD_PRELOAD=/l.so -- ./a --export PATH");
 }
 
 TEST(LaunchTest, ValuesThatCannotBeGivenAreNamed) {
