@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/ioctl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,18 +72,19 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   char line[4608];
   bool found = false;
   while (!found && fgets(line, sizeof(line), maps) != nullptr) {
-    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
-    char rights[5] = "", name[4097] = "";
-    if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %4096[^\n]", &begin, &end, rights, &offset, &inode, name) < 5) continue;
-    if (address < begin || address >= end) continue;
-    found = true;
-    *info = {{begin, end}, MemoryKind::kOther, 0, offset, inode};
-    const uint64_t flags = (rights[0] == 'r' ? kReadable : 0) | (rights[1] == 'w' ? kWritable : 0) |
-                           (rights[2] == 'x' ? kExecutable : 0) | (rights[3] == 's' ? kShared : 0);
-    Classify(flags, name, info);
+    const auto mapping = MappingOfLine(line);
+    found = mapping.has_value() && address >= mapping->range.begin && address < mapping->range.end;
+    if (found) *info = *mapping;
   }
   fclose(maps);
   return found;
+}
+
+// Returns whether a mapping of this name is of hugetlbfs.
+bool HasHugePages(const char* name) {
+  if (strncmp(name, "/anon_hugepage", strlen("/anon_hugepage")) == 0) return true;
+  struct statfs system = {};
+  return name[0] == '/' && statfs(name, &system) == 0 && system.f_type == HUGETLBFS_MAGIC;
 }
 
 // Returns whether the library of a GPU's driver is loaded. Looks at all libraries only if some were loaded since none
@@ -131,6 +134,18 @@ bool HasMappingsOfGpu() {
 }
 
 }  // namespace
+
+std::optional<MappingInfo> MappingOfLine(const char* line) {
+  unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+  char rights[5] = "", name[4097] = "";
+  const int fields = sscanf(line, "%lx-%lx %4s %lx %*s %lu %4096[^\n]", &begin, &end, rights, &offset, &inode, name);
+  if (fields < 5) return std::nullopt;
+  MappingInfo info = {{begin, end}, MemoryKind::kOther, 0, offset, inode};
+  const uint64_t flags = (rights[0] == 'r' ? kReadable : 0) | (rights[1] == 'w' ? kWritable : 0) |
+                         (rights[2] == 'x' ? kExecutable : 0) | (rights[3] == 's' ? kShared : 0);
+  if (!HasHugePages(name)) Classify(flags, name, &info);
+  return info;
+}
 
 std::optional<MappingInfo> MappingAt(uintptr_t address) {
   static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

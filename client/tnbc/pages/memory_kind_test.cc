@@ -127,6 +127,18 @@ TEST(MemoryKindTest, GpusAreKnownByTheirFiles) {
   EXPECT_FALSE(IsOfGpu("7f0000000000-7f0000001000 r-xp 00000000 08:01 516   /usr/lib/dev/nvidia.so\n"));
 }
 
+TEST(MemoryKindTest, HugePagesAreKnownByTheirName) {
+  const auto heap = MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n");
+  ASSERT_TRUE(heap.has_value());
+  EXPECT_EQ(heap->range.bytes(), 0x200000u);
+  EXPECT_EQ(heap->kind, MemoryKind::kPrivate);
+  const auto huge = MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:0f 517   /anon_hugepage (deleted)\n");
+  ASSERT_TRUE(huge.has_value());
+  EXPECT_EQ(huge->kind, MemoryKind::kOther);
+  EXPECT_EQ(huge->inode, 517u);
+  EXPECT_FALSE(MappingOfLine("no line of it").has_value());
+}
+
 TEST(MemoryKindTest, StacksMayNot) {
   char local[100'000];
   local[0] = 1;
