@@ -46,9 +46,9 @@ TEST(CallStateTest, EachTransitionOfTheTableIsTakenAndAnyOtherRefused) {
       CallProgress progress;
       for (const CallEvent before : way) ASSERT_TRUE(progress.Take(before));
       ASSERT_EQ(progress.state(), state);
-      const auto found = std::find_if(
-          std::begin(kCallTransitions), std::end(kCallTransitions),
-          [&](const CallTransition& transition) { return transition.from == state && transition.event == event; });
+      const auto found =
+          std::find_if(std::begin(kCallTransitions), std::end(kCallTransitions),
+                       [&, from = state](const CallTransition& t) { return t.from == from && t.event == event; });
       const bool is_legal = found != std::end(kCallTransitions);
       EXPECT_EQ(progress.Take(event), is_legal) << static_cast<int>(state) << " " << i;
       EXPECT_EQ(progress.state(), is_legal ? found->to : state) << static_cast<int>(state) << " " << i;
