@@ -206,9 +206,14 @@ bool Communicator::FormStream(Session* session) {
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
-  if (!has_failed_) PrintLine("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
-  has_failed_ = true;
-  return CallErrorHandler(CodeOfText(ErrorClassOf(status), text, &error_codes_));
+  if (!has_failed_.exchange(true, std::memory_order_relaxed)) {
+    PrintLine("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
+  }
+  const int error = [&] {
+    const std::lock_guard lock(error_codes_mutex_);
+    return CodeOfText(ErrorClassOf(status), text, &error_codes_);
+  }();
+  return CallErrorHandler(error);
 }
 
 int Communicator::Refuse(const char* function, int error, const char* why) {

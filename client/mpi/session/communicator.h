@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -145,7 +146,8 @@ class Communicator {
   std::optional<tnbc::TeamCalls> divided_calls_;
   std::atomic<int> late_failure_{COPSE_OK};
   std::atomic<bool> is_out_of_step_{false};
-  bool has_failed_ = false;
+  std::atomic<bool> has_failed_{false};
+  std::mutex error_codes_mutex_;    // guards error_codes_: threads may report failures at once
   std::map<int, int> error_codes_;  // by class
   bool freed_ = false;
   std::atomic<int> uses_{1};
