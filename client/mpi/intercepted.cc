@@ -27,6 +27,14 @@ void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
   }
 }
 
+namespace {
+
+// Returns whether a call that was not posted may have failed on this rank alone. Others may have posted it: the next
+// call of this rank would be combined with theirs.
+bool IsOfOneRank(copse_status_t status) { return status == COPSE_ERR_NO_RESOURCE || status == COPSE_ERR_NO_MEMORY; }
+
+}  // namespace
+
 // Fails the call before it is made, since an earlier call has failed.
 void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
   status = why;
@@ -66,8 +74,13 @@ copse_status_t InterceptedCall::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
   ProgressingWait wait(session);
   copse_status_t now = offload->Init(team);
-  if (now == COPSE_OK) now = offload->Pack();
-  if (now == COPSE_OK) now = wait.Post(team, offload);
+  bool is_in_step = now == COPSE_OK || !IsOfOneRank(now);
+  if (now == COPSE_OK) {
+    now = offload->Pack();
+    if (now == COPSE_OK) now = wait.Post(team, offload);
+    is_in_step = now == COPSE_OK;
+  }
+  if (!is_in_step) communicator->SetOutOfStep();
   if (now == COPSE_OK) now = wait.Await(offload);
   if (now == COPSE_OK) now = offload->Unpack();
   return now;
@@ -109,6 +122,7 @@ void InterceptedCall::Decide() {
 void InterceptedCall::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
+  if (IsOfOneRank(status)) communicator->SetOutOfStep();
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 

@@ -112,6 +112,7 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
       if (state.is_offloaded() || (mode.has_part_in_first && state.combines_first_calls())) go(&state);
     } catch (const std::bad_alloc&) {  // no other exception is thrown
       state.status = COPSE_ERR_NO_MEMORY;
+      if (state.communicator != nullptr) state.communicator->SetOutOfStep();
     }
     if (!state.is_offloaded() && !state.is_done && state.AwaitData(call)) state.result = pass();
     state.Count();

@@ -121,8 +121,12 @@ copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_
   std::optional<HeldSignals> held(std::in_place);  // once here, not in each function below
   const bool is_early = call->Prepare(work.may_return);
   *returned_early = false;
-  if (!Enlist(call, caller.get())) return COPSE_ERR_TIMED_OUT;
+  if (!Enlist(call, caller.get())) {
+    caller->OnNotPosted();
+    return COPSE_ERR_TIMED_OUT;
+  }
   copse_status_t status = call->Start(work.team);
+  if (status != COPSE_OK) caller->OnNotPosted();
   Advance();
   *returned_early =
       status == COPSE_OK && is_early && !work.waits_idly && call->MayReturnBeforeEdges() && call->ReturnBeforeEdges();

@@ -55,15 +55,24 @@ class Pages {
 
 class TestCaller final : public Caller {
  public:
-  copse_status_t Post(copse_request_t* request) override { return copse_post(request); }
+  explicit TestCaller(bool has_room) : has_room_(has_room) {}
+
+  copse_status_t Post(copse_request_t* request) override {
+    return has_room_ ? copse_post(request) : COPSE_ERR_NO_RESOURCE;
+  }
   copse_status_t Await(copse_request_t* request) override { return copse_wait(request, kPatience); }
   double slice() const override { return 0.01; }
   bool Turn() override { return true; }
+  void OnNotPosted() override { is_not_posted = true; }
   void OnEnd(const Cost& cost) override { fragments = cost.order.size(); }
   void OnLate(copse_status_t status, const char*) override { late = status; }
 
   size_t fragments = 0;
+  bool is_not_posted = false;
   std::atomic<copse_status_t> late{COPSE_OK};
+
+ private:
+  const bool has_room_;
 };
 
 // One rank: what it calls returns early, or waits if it has to.
@@ -75,11 +84,11 @@ class Rank {
     EXPECT_EQ(client::CreateNamed(self.context, "stream", self.rank, kRanks, &stream_), COPSE_OK);
   }
 
-  copse_status_t Call(const copse_coll_args_t& args, bool may_return = true) {
+  copse_status_t Call(const copse_coll_args_t& args, bool may_return = true, bool has_room = true) {
     Fragmentation fragmentation;
     const std::vector<uint64_t> nodes = {1, 2};
     EXPECT_TRUE(FragmentCall(args, self_.rank, NodeLayout::Of(nodes), {}, &fragmentation));
-    caller_ = std::make_shared<TestCaller>();
+    caller_ = std::make_shared<TestCaller>(has_room);
     const copse_status_t status = early_.Call(
         {.team = self_.team, .stream = stream_, .args = args, .fragmentation = fragmentation, .may_return = may_return},
         caller_, &returned_early_);
@@ -202,6 +211,19 @@ TEST_F(AsynchronousCompletionTest, MemoryThatIsUsedAgainIsAdopted) {
     }
     EXPECT_GT(rank.early().remapped()->remappings(), 0u);
     rank.early().remapped()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+  });
+}
+
+TEST_F(AsynchronousCompletionTest, ACallThatCannotBePostedIsReported) {
+  OnRanks([](client::FakeRank& self) {
+    Rank rank(self);
+    Pages send, receive;
+    const copse_coll_args_t args = ArgsOf(COPSE_COLL_ALLREDUCE, send.data(), receive.data());
+    EXPECT_EQ(rank.Call(args, /*may_return=*/true, /*has_room=*/false), COPSE_ERR_NO_RESOURCE);
+    EXPECT_TRUE(rank.caller().is_not_posted);
+    EXPECT_EQ(rank.Call(args), COPSE_OK);
+    EXPECT_FALSE(rank.caller().is_not_posted);
+    EXPECT_TRUE(rank.Drain());
   });
 }
 

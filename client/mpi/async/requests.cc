@@ -54,6 +54,7 @@ void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
   if (status == COPSE_ERR_NO_RESOURCE && !session_->settings.IsOver(call->since_)) return;
   --queued_;
+  if (status != COPSE_OK) call->communicator->SetOutOfStep();
   call->state_ = status == COPSE_OK ? CollectiveRequest::State::kPosted : CollectiveRequest::State::kEnded;
   call->status_ = status;
 }
@@ -63,14 +64,10 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
   waitable_.fetch_add(1, std::memory_order_relaxed);
-  if (AwaitBuffers(*call->communicator, call->offload)) {
-    call->status_ = call->offload.Pack();
-  } else {
-    call->status_ = call->offload.Lose(kLostData);
-    call->communicator->SetOutOfStep();
-  }
+  call->status_ =
+      AwaitBuffers(*call->communicator, call->offload) ? call->offload.Pack() : call->offload.Lose(kLostData);
   call->state_ = call->status_ == COPSE_OK ? CollectiveRequest::State::kQueued : CollectiveRequest::State::kEnded;
-  if (call->status_ != COPSE_OK) return;
+  if (call->status_ != COPSE_OK) return call->communicator->SetOutOfStep();
   ++queued_;
   Advance();
   if (call->state_ == CollectiveRequest::State::kQueued) StartPoster();
