@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<uint64_t>> NumberListOption(const Arguments& argument
       return absl::InvalidArgumentError(
           absl::StrCat(name, ": a list that runs backwards or is too long (value=", text, ", limit=", kListMax, ")"));
     }
-    for (uint64_t value = first; value <= last; ++value) list.push_back(value);
+    for (uint64_t i = 0; i <= last - first; ++i) list.push_back(first + i);
   }
   return list;
 }

@@ -78,6 +78,14 @@ TEST(TableVerbTest, KnowsCollectivesOfBlocks) {
   }
 }
 
+TEST(SweepVerbTest, ListsMayEndWithTheLargestNumber) {
+  const std::string last = absl::StrCat(~uint64_t{0}), first = absl::StrCat(~uint64_t{0} - 1, "-", last);
+  for (const std::string& seeds : {last, first}) {
+    EXPECT_EQ(CallSim({"table", "--generate", "flat", "--nodes", "2", "--seeds", seeds}).exit_code, 0) << seeds;
+  }
+  EXPECT_EQ(CallSim({"table", "--generate", "flat", "--nodes", "2", "--seeds", "0-" + last}).exit_code, 2);
+}
+
 TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
   const std::string file = PathOf("sweep.yaml");
   std::ofstream(file) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[1-6]\", switch: core}]\n";
