@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -191,14 +190,6 @@ NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective c
   return out.End();
 }
 
-std::string BufferName(const Buffer& buffer) {
-  constexpr const char* kNames[] = {"nothing", "scratch", "cell", "send", "recv", "notes"};
-  const bool is_one_of_many =
-      buffer.place == Place::kCell || buffer.place == Place::kRankSend || buffer.place == Place::kRankRecv;
-  const char* const name = kNames[static_cast<int>(buffer.place)];
-  return is_one_of_many ? absl::StrCat(name, buffer.index) : name;
-}
-
 }  // namespace
 
 TreeIndex::TreeIndex(const Plan& plan) {
@@ -292,38 +283,6 @@ std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes) {
     segments.push_back({i, offset, length});
   }
   return segments;
-}
-
-std::string DescribePrimitive(const Primitive& p) {
-  std::vector<std::string> names;
-  for (const Buffer& buffer : p.operands) names.push_back(BufferName(buffer));
-  const std::string operands = absl::StrJoin(names, " + ");
-  constexpr const char* kNames[] = {"Start",    "RecvFrom", "RecvLocal", "Wait",    "Reduce", "Copy",
-                                    "CopyRuns", "SendTo",   "Deliver",   "Release", "End"};
-  const char* const name = kNames[static_cast<int>(p.step)];
-  const char* const when = p.lands ? " on arrival" : "";
-  switch (p.step) {
-    case Step::kStart:
-    case Step::kEnd:
-      return name;
-    case Step::kRecvFrom:
-    case Step::kRecvLocal:
-      return absl::StrCat(name, "(", p.peer, ") phase ", p.phase);
-    case Step::kWait:
-      return absl::StrCat(name, " phase ", p.phase);
-    case Step::kReduce:
-    case Step::kCopy:
-      return absl::StrCat(name, "(", BufferName(p.target), " = ", operands, ")");
-    case Step::kCopyRuns:
-      return absl::StrCat(name, "(", p.runs.size(), ")", when);
-    case Step::kSendTo:
-      return absl::StrCat(name, "(", p.peer, ") phase ", p.phase, " from ", operands);
-    case Step::kDeliver:
-      return absl::StrCat(name, "(", p.peer, ") from ", operands, when);
-    case Step::kRelease:
-      return absl::StrCat(name, "(", p.peer, ")");
-  }
-  return "?";
 }
 
 }  // namespace copse::schedule

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/expand.h"
+#include "schedule/plan.h"
+#include "schedule/primitive.h"
 
 namespace copse::schedule {
 
