@@ -84,7 +84,9 @@ TEST_F(ProbeTest, AStoppedDaemonIsMissingAndBreaksNobody) {
   ASSERT_EQ(reply->notes_size(), 1);
   EXPECT_THAT(reply->notes(0), Names("node n3", "missing=3"));
   cluster_.ContinueDaemon(3);
-  const auto again = Probe("find");
+  // On a busy machine the daemon may take longer than a pair's time limit to work off what it has missed.
+  absl::StatusOr<v1::ProbeTopologyReply> again = absl::UnknownError("");
+  for (int tries = 0; tries < 5 && !(again.ok() && again->notes_size() == 0); ++tries) again = Probe("find");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->nodes_size(), 4);
   EXPECT_EQ(again->notes_size(), 0);
