@@ -29,7 +29,11 @@ void PlannerSession::OnRegistered(const schedule::Registered& message) {
   } else if (state_ == State::kRegistered) {
     state_ = State::kAsked;
   }
-  features_ = message.features;
+  features_ = 0;
+  for (const schedule::Feature feature : message.features) {
+    // Later versions may have more features than there are bits.
+    if (const auto bit = static_cast<uint32_t>(feature); bit < 64) features_ |= uint64_t{1} << bit;
+  }
   refusal_ = message.accepted ? nullptr : std::make_unique<FailureReport>(message.why);
 }
 

@@ -36,7 +36,9 @@ class PlannerSession {
 
   bool registered() const { return state_ == State::kRegistered; }
   // Returns whether the daemon is registered with a planner that has the feature.
-  bool Has(schedule::Feature feature) const { return registered() && features_.contains(feature); }
+  bool Has(schedule::Feature feature) const {
+    return registered() && (features_ >> static_cast<uint32_t>(feature) & 1) != 0;
+  }
   // Returns why the planner's latest answer was a refusal; kNone: it was not.
   const schedule::FailureReport& refusal() const;
   // Returns whether the daemon is not registered, and the stream of its last registration ended `patience` or longer
@@ -55,9 +57,9 @@ class PlannerSession {
 
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;              // end of the stream of the last registration; before the first one, the start
-  uint64_t term_ = 0;            // highest term received from a planner
-  schedule::Features features_;  // the planner's
+  absl::Time lost_;        // end of the stream of the last registration; before the first one, the start
+  uint64_t term_ = 0;      // highest term received from a planner
+  uint64_t features_ = 0;  // features of the planner that this version knows; bit n: Feature n
   // Allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };
