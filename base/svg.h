@@ -41,7 +41,7 @@ class Svg {
   void Circle(Point centre, double radius, std::string_view colour);
   void Polyline(const std::vector<Point>& points, std::string_view colour, double width = 2);
 
-  // Returns the content of the file.
+  // Returns the SVG document. The object must not be used afterwards.
   std::string Finish() &&;
 
  private:

@@ -65,7 +65,7 @@ struct PricedCall {
   const TeamCosts& costs;
   const CallArguments& arguments;
   uint64_t bytes_max = 0;               // upper end of its size class
-  std::vector<uint32_t> segment_sizes;  // SegmentSizes(bytes_max), or a rule's size
+  std::vector<uint32_t> segment_sizes;  // at least one: SegmentSizes, BlockSegmentSizes, or the size of a rule or plan
 };
 
 // Prices the structures with the indices `which`, which can all carry the call: each with the first segment size, then

@@ -9,7 +9,8 @@
 // memfd, doorbell eventfd, in this order). Any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory
 // (with one memfd) -> MemoryRegistered, and DeregisterMemory -> Done may follow; answers carry the request's number and
 // may come in any order. A failed answer has a text for people, and facts for programs. A request with the number
-// kNoAnswer gets no Done, for clients that would not read it. The daemon sends Closing without a request before it
+// kNoAnswer gets no Done, for clients that would not read it. A daemon that has no room for another client sends a
+// failed AttachReply without a request and closes the socket. The daemon sends Closing without a request before it
 // closes the port.
 #ifndef COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 #define COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
@@ -43,7 +44,7 @@ enum class MessageType : uint32_t {
 struct MessageHead {
   uint32_t magic;
   uint32_t type;     // MessageType
-  uint64_t request;  // the client's number of the request, repeated in the answer; 0 in Closing
+  uint64_t request;  // the client's number of the request, repeated in the answer; 0 in a message without a request
 };
 
 struct AttachRequest {
@@ -54,7 +55,7 @@ struct AttachRequest {
   uint32_t mpq_entries;  // must be 0
   uint64_t data_bytes;   // length of the port's data area; 0: the daemon's default
   char package_version[32];
-  char job[kJobBytes];  // COPSE_JOB, SLURM_JOB_ID, PMI's, or empty
+  char job[kJobBytes];  // copse_init's `job`, else COPSE_JOB, else the launcher's job id, else empty
 };
 
 struct AttachReply {
@@ -78,16 +79,16 @@ struct TeamCreate {
   uint32_t size;
   uint32_t reserved;
   uint64_t nonce;
-  double timeout_s;  // limit of formation; 0: the planner's default
+  double timeout_s;  // limit of the wait for TeamReady; 0: the daemon's default. The planner has its own limit
   char name[kNameBytes];
 };
 
 struct TeamReady {
   MessageHead head;
   int32_t status;
-  uint32_t handle;  // names the team in DQ entries; never 0
+  uint32_t handle;  // names the team in entries of the submission queue; never 0
   uint64_t team;    // TeamId, cluster-wide
-  uint32_t window;  // W
+  uint32_t window;  // number of the team's calls that may be in flight on an edge
   uint32_t node_count;
   char text[kTextBytes];
   FailureFacts facts;
@@ -99,7 +100,9 @@ struct TeamDestroy {
   uint32_t reserved;
 };
 
-struct RegisterMemory {  // comes with one memfd that is sealed against shrinking
+// Comes with one memfd of at least `bytes` bytes: open for reading and writing (O_RDWR), sealed against shrinking
+// (F_SEAL_SHRINK) but not against writing, and without huge pages.
+struct RegisterMemory {
   MessageHead head;
   uint64_t bytes;
 };

@@ -47,9 +47,11 @@ class TreeIndex {
 
 // Returns the sequence of `view.node` by a plan for barrier, bcast, reduce or allreduce that was verified. On trees and
 // cycles, operands are the node's own ranks, ascending, and then its children in the plan's order; in each round of a
-// symmetric schedule they are in order of nodes.
+// symmetric schedule they are in order of nodes, except that the node's own value is first if the node receives from
+// more than kRoundPartnersMax nodes.
 // Errors: INVALID_ARGUMENT if the plan is for another collective, the message is outside its size class, node or root
-//         node is out of range, or the number of local ranks is 0 or above kLocalRanksMax.
+//         node is out of range, the number of local ranks is 0 or above kLocalRanksMax, or root_local_index is at least
+//         kLocalRanksMax.
 // Cost:   O(node's neighbors + local ranks + log n); O(n) on a cycle.
 // Source: papers, triggered operations (algorithms 1 and 2) and barrier model (primitives). Differs: nodes have several
 //         ranks.

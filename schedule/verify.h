@@ -16,7 +16,8 @@ namespace copse::schedule {
 // Limit of a node's neighbors in one plan; each takes an edge of the engine's port.
 inline constexpr uint32_t kNeighboursMax = 4096;
 
-// VerifyLimits are the most resources that a plan may use at a node.
+// VerifyLimits are the most resources that a plan may use at a node. neighbours_max applies to trees and cycles, and
+// phases_max to symmetric schedules, where kExchangeNodesMax limits the neighbors.
 struct VerifyLimits {
   uint32_t neighbours_max = kNeighboursMax;
   uint32_t segments_max = kSegmentsMax;
@@ -31,7 +32,7 @@ struct VerifyLimits {
 //  - no deadlock: executed symbolically, every node reaches its end;
 //  - content: every result has each node's contribution exactly once (a barrier's: at least once);
 //  - order: operands follow from the plan alone (by construction of Expand);
-//  - resources: segments, phases, neighbors and bytes within `limits` and plan.h's bounds.
+//  - resources: segments, phases and neighbors within `limits`, as far as they apply; bytes within plan.h's bounds.
 // Trees and cycles are proven by structure, which covers every root, in O(n log n); symmetric schedules, which have no
 // root, by execution in O(messages * n / 64).
 // Errors: INVALID_ARGUMENT that names the plan and the reason (of an invalid shape: the team). Nothing else.

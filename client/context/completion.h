@@ -56,8 +56,10 @@ class Completion {
   // Destroys the queues and unmaps the port. Takes no lock, since it is also called in a forked child.
   void Stop() { queue_.reset(); }
 
-  // Posts a round. If there is no room, waits for it until `patience`, without the lock. Errors: NO_RESOURCE, which
-  // names what stayed full; NO_DAEMON or INTERNAL if the context is dead; NO_MEMORY and TIMED_OUT of RegisterRegion.
+  // Posts a round. If there is no room, waits for it until `patience`, without the lock, or up to 10 s longer if more
+  // memory for copies has to be registered. Errors: NO_RESOURCE, which names what is full (at once if the data area has
+  // no room and no call in flight can free any), or says why the daemon refuses to register memory; NO_DAEMON or
+  // INTERNAL if the context is dead; NO_MEMORY, NO_DAEMON and TIMED_OUT of RegisterRegion.
   copse_status_t Post(Lock& lock, const Member& team, const CallPlan& plan, Round* round, Deadline patience);
   // Blocks without the lock until the round is complete, and returns its result; COPSE_ERR_TIMED_OUT if it is still in
   // progress at the deadline.
@@ -66,17 +68,19 @@ class Completion {
   // Post and Wait. Ping does so with an entry that the daemon only acknowledges.
   copse_status_t Call(const Member& member, const std::string& team, const CallPlan& plan, Deadline deadline);
   copse_status_t Ping(Deadline deadline);
-  // Returns the result of a complete round, and sets the last error if it has failed. Runs the reduction of an
-  // operation of the application if it has succeeded, once per round.
+  // Returns the result of a complete round. If the round has failed, sets the last error. If it has succeeded, runs its
+  // reduction by a user-defined operation, if it has one, once per round.
   static copse_status_t Result(const char* what, const std::string& team, Round* round);
   // Ends a round in progress with COPSE_ERR_CANCELED.
   void Cancel(Lock& /*lock*/, Round* round) { queue_->Detach(round); }
-  // Returns the error of a context whose daemon is gone or corrupt, else COPSE_OK.
+  // Returns COPSE_OK, or the error of a dead context, which also becomes the last error: NO_DAEMON if the daemon is
+  // gone, INTERNAL if the completion queue is corrupt.
   copse_status_t CheckAlive(const Lock& /*lock*/) const { return CheckAlive(); }
 
-  // These are for threads that wait for any of many rounds. ends() changes whenever rounds have ended; AwaitEnd blocks
-  // until it differs from `seen`, the context is dead, or the deadline. Acquire: pairs with the release in Progress and
-  // Die, so a thread that reads the new value also reads the ended rounds' states.
+  // These are for threads that wait for any of many rounds. ends() changes after events, which may have ended rounds,
+  // when the context dies, and in InterruptAwaitEnd, but not when Cancel or EndAll ends rounds. AwaitEnd blocks until
+  // it differs from `seen`, the context is dead, or the deadline has passed. Acquire: pairs with the release at each
+  // change, so a thread that reads the new value also reads the ended rounds' states.
   uint64_t ends() const { return ends_.load(std::memory_order_acquire); }
   void AwaitEnd(uint64_t seen, Deadline deadline);
   // Changes ends() and wakes the threads blocked in AwaitEnd(). A poller that is about to block may miss the wake-up,
@@ -89,7 +93,8 @@ class Completion {
 
   // Returns the calls in flight and the memory that they use.
   CallQueue& queue(const Lock& /*lock*/) { return *queue_; }
-  // Asks the daemon to deregister the regions that no call uses any more.
+  // Asks the daemon to deregister the regions of queue() that were dropped since the last call: freed memory and idle
+  // bounce regions. Does not wait for an answer.
   void DeregisterDropped(const Lock& /*lock*/) { DeregisterDropped(); }
   // Returns the port, for the counters of asynchronous completions that the daemon reports. Needs no lock.
   Port& early_counts() { return queue_->port(); }

@@ -51,7 +51,7 @@ struct copse_request final : copse::client::Handle {
 // requests. Calls follow Attach, any others, Detach (or DropInChild in a forked child). Thread-safe between these.
 struct copse_context final : copse::client::Handle {
   using Lock = copse::client::Completion::Lock;
-  // Owned teams and requests, by address.
+  // Handles are the owned teams and requests, by address.
   using Handles = std::map<Handle*, std::unique_ptr<Handle>>;
 
   copse_context() : Handle(Kind::kContext) {}

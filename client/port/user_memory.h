@@ -36,7 +36,8 @@ class UserMemory {
   bool Add(UserRange&& range);
   // Returns the range that starts at `address`; null if there is none or it was freed.
   UserRange* At(const void* address);
-  // Returns the range that contains [address, address + bytes) and that the daemon can access; null if there is none.
+  // Returns the range that contains [address, address + bytes) and that the daemon can access, even if it was freed
+  // while calls use it; null if there is none.
   UserRange* Reachable(const void* address, uint64_t bytes);
   void Drop(UserRange* range);
 

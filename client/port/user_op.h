@@ -52,7 +52,7 @@ class Fold {
   std::vector<uint8_t> scratch_;
 };
 
-// Plans a call like PlanCall, also with an operation of the application. Such a call is planned as the collective that
+// Plans a call like PlanCall, also with a user-defined operation. Such a call is planned as the collective that
 // brings all contributions. Errors are those of PlanCall; INVALID_ARGUMENT if the operation was freed; NOT_SUPPORTED
 // and NO_RESOURCE if all contributions together exceed `message_bytes_max` or Staging::kBounceBytesMax.
 copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,

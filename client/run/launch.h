@@ -29,7 +29,7 @@ struct Additions {
   std::string library;                           // to be preloaded, after the libraries in LD_PRELOAD
   std::string preload;                           // LD_PRELOAD of copse-run's own environment
   std::string slurm_export;                      // SLURM_EXPORT_ENV of copse-run's own environment
-  std::map<std::string, std::string> variables;  // with Hydra and Open MPI, the command's own settings win
+  std::map<std::string, std::string> variables;  // the command's own settings take precedence
 };
 
 // Returns the launcher's command, whose first word is the launcher, with the additions. A command that

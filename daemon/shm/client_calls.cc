@@ -115,7 +115,8 @@ void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) 
 }
 
 uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& checked) {
-  CHECK(!free_.empty());  // Read took no more entries than there is room
+  // There are as many calls_ as the completion queue has entries, and Read takes no more posts than that has room for.
+  CHECK(!free_.empty());
   const uint32_t index = free_.back();
   free_.pop_back();
   ++outstanding_;

@@ -61,7 +61,8 @@ bool IsLeftOver(const std::string& path, const Address& address) {
          errno == ECONNREFUSED;
 }
 
-// Returns whether clients would trust the process that listens at an abstract name: it is root's or this user's.
+// Returns whether a process of root or of this daemon's user listens at an abstract name. Also returns false if the
+// name cannot be connected to, for example because the backlog is full.
 bool MayBeDaemon(const Address& address) {
   const UniqueFd probe = NewSocket();
   ucred server{};

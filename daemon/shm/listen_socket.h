@@ -19,9 +19,9 @@ std::string ExpandSocketName(std::string_view name, std::string_view node);
 
 // Returns a listening, non-blocking SOCK_SEQPACKET socket, to which any user may connect. `name`: "@name" is abstract,
 // anything else is a path, where the socket of a dead daemon is replaced. ALREADY_EXISTS: a daemon listens there, or
-// the path is no socket. PERMISSION_DENIED: another user, whom clients do not trust, has the abstract name, or the
-// path's folder is not writable. INVALID_ARGUMENT: the name is empty or too long. Other errors: those of the system
-// calls.
+// the path is no socket. PERMISSION_DENIED: the abstract name is taken, and connecting to it reaches no process of root
+// or of this user; or the path's folder is not writable. INVALID_ARGUMENT: the name is empty or too long. Other errors:
+// those of the system calls.
 absl::StatusOr<UniqueFd> ListenOn(const std::string& name);
 
 // Returns the sockets that systemd passed (LISTEN_FDS), made non-blocking; none without systemd, or at a second call.

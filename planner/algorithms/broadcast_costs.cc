@@ -34,7 +34,8 @@ absl::Status CheckLink(size_t index, int64_t latency_ns, int64_t bandwidth) {
   return absl::OkStatus();
 }
 
-// Lists the vertices that are kept, by new number: nodes, then switches, parents before children.
+// Returns the nodes, and then the switches that have nodes below them, parents before children; a vertex's place is its
+// new number. Errors: INVALID_ARGUMENT if a parent is no switch, there is a cycle, or there is not exactly one top.
 absl::StatusOr<std::vector<uint32_t>> OrderVertices(const CostTree& tree, uint32_t n) {
   const uint32_t count = static_cast<uint32_t>(tree.parent.size());
   std::vector<uint32_t> below(count, 0), children(count, 0);
@@ -54,7 +55,7 @@ absl::StatusOr<std::vector<uint32_t>> OrderVertices(const CostTree& tree, uint32
     }
     ++children[parent];
   }
-  // This removes vertices from the leaves up: a vertex whose children are never all removed is on a cycle or above one.
+  // Vertices are removed from the leaves up. One on a cycle always keeps a child, so exactly those on cycles remain.
   std::vector<uint32_t> order;
   order.reserve(count);
   for (uint32_t v = 0; v < count; ++v) {

@@ -29,20 +29,22 @@ struct GoldenVector {
   std::string name;
   uint32_t root = 0;
   uint64_t bytes = 0;
-  BroadcastCosts costs;  // with its matrix
+  BroadcastCosts costs;  // has its matrix, up to BroadcastCosts::kMatrixNodesMax nodes
   std::vector<GoldenResult> results;
   std::optional<int64_t> lower_bound_ns;
 };
 
-// Accepts any text. Errors: INVALID_ARGUMENT that names the wrong member and its value.
+// Parses the JSON text of one golden vector. Errors: INVALID_ARGUMENT if the text is not a JSON object, if a member is
+// missing, of another type or out of range, which the message names, and those of BroadcastCosts::FromTree.
 absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text);
 
-// Limit of the completion time of "best", in per cent of the reference result.
+// Limit of the completion time of "best", in percent of the reference result.
 inline constexpr int64_t kGoldenBestPercentMax = 103;
 
 struct GoldenComparison {
-  uint32_t passed = 0;              // number of algorithms without a difference; plus 1 if the lower bound has passed
-  std::vector<std::string> failed;  // one line for each difference
+  uint32_t passed = 0;  // number of algorithms without a difference; plus 1 if the lower bound has passed
+  // One line for each algorithm that differs, with its first difference, and one if the lower bound has failed.
+  std::vector<std::string> failed;
 };
 
 // Runs every algorithm for which the vector has a result, and checks our lower bound if the vector has one.

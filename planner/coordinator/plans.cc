@@ -62,7 +62,8 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
       timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
       return;
     }
-    // The team continues, since each daemon has verified the plans that it runs. They are only not displayed.
+    // The team continues, since each daemon has verified the plans that it runs. The planner forgets all of the team's
+    // plans, so it does not display them.
     COPSE_LOG(kWarning, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
     record.plans.clear();
   }

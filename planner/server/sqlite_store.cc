@@ -90,7 +90,7 @@ class SqliteStore::Database {
                         nullptr) != SQLITE_OK) {
       return absl::UnavailableError(absl::StrCat("state: cannot open (state=", path_, "): ", sqlite3_errmsg(handle_)));
     }
-    // The exclusive lock is held until the connection is closed; the first statement that writes takes it.
+    // The next statement, which enters WAL mode, takes the exclusive lock. It is held until the connection is closed.
     RETURN_IF_ERROR(Run("PRAGMA locking_mode=EXCLUSIVE"));
     RETURN_IF_ERROR(Run("PRAGMA journal_mode=WAL"));
     RETURN_IF_ERROR(Run("PRAGMA synchronous=FULL"));

@@ -51,8 +51,9 @@ struct AsyncSettings {
   static AsyncSettings FromEnvironment(bool may_print);
 
   void AddTo(Agreement* agreement) const;
-  // The profile is used if all ranks have read the same one; otherwise orders are learnt, and one rank prints why. A
-  // rank that cannot use its folder of traces writes none; the first such rank prints why.
+  // Takes the answers. The order is the least of all ranks'. If it is kProfile, but not all ranks have read the same
+  // profile, orders are learned instead, and one rank prints why. A rank that cannot use its folder of traces writes
+  // none; the first such rank prints why.
   void Apply(int rank, int size, Agreement* agreement);
 };
 

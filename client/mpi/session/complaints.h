@@ -7,8 +7,8 @@
 
 namespace copse::mpi {
 
-// Complaints holds one line for each invalid setting of a process. Usually all ranks have the same settings, so only
-// one rank prints its lines.
+// Complaints holds one line for each setting of a process that is invalid or that the system does not support. Usually
+// all ranks have the same lines, so only one rank prints its own, as a rule the first that has any.
 using Complaints = std::vector<std::string>;
 
 // Returns the value of an environment variable; an empty string if it is not set.

@@ -51,7 +51,7 @@ struct Session {
 Session* TheSession();
 
 // Starts what asynchronous completion needs and returns `wanted`; if that fails, returns kOff and adds the reason to
-// `*complaints`.
+// `*complaints`. Also adds settings that are ignored or not supported.
 using StartAsync = AsyncMode (*)(AsyncMode wanted, Complaints* complaints);
 
 // Makes the Session and attaches to the daemon. It is called after MPI_Init and collective over MPI_COMM_WORLD, as all

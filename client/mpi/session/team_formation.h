@@ -25,8 +25,9 @@ struct FormedTeam {
 };
 
 // Forms a team. It is collective over the communicator, on which no other collective may be in progress. If any rank
-// fails, no rank has a team. Rank 0 then prints why, once per process. For a time that grows with the number of
-// failures, these processes form no team as rank 0, since each attempt may take long.
+// fails, no rank has a team, and rank 0 prints why, once per process. Since attempts may take long, all these processes
+// then pause: while rank 0 of a communicator pauses, the function returns at once, without a team on any rank. A pause
+// is 2 to 20 times as long as the attempt, more with each failure in a row, and at least 1 s.
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi
