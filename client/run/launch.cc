@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -86,50 +85,18 @@ Words AddToOpenMpi(const Words& command, const Additions& additions) {
 // srun's options of one letter whose value may be the next word, and its long ones that have no value there
 // (Slurm 22.05, srun(1)).
 constexpr char kSrunLettersWithValue[] = "ABcCdDeGiJLmMnNopqrStTwWx";
-constexpr const char* kSrunFlags[] = {"bcast",
-                                      "compress",
-                                      "contiguous",
-                                      "disable-status",
-                                      "exact",
-                                      "exclusive",
-                                      "external",
-                                      "help",
-                                      "hold",
-                                      "immediate",
-                                      "interactive",
-                                      "kill-on-bad-exit",
-                                      "label",
-                                      "multi-prog",
-                                      "no-allocate",
-                                      "no-kill",
-                                      "no-requeue",
-                                      "overcommit",
-                                      "overlap",
-                                      "oversubscribe",
-                                      "preserve-env",
-                                      "propagate",
-                                      "pty",
-                                      "quiet",
-                                      "quit-on-interrupt",
-                                      "reboot",
-                                      "requeue",
-                                      "send-libs",
-                                      "spread-job",
-                                      "test-only",
-                                      "unbuffered",
-                                      "usage",
-                                      "use-min-nodes",
-                                      "verbose",
-                                      "version",
-                                      "x11"};
+constexpr char kSrunFlags[] =
+    " bcast compress contiguous disable-status exact exclusive external help hold immediate interactive "
+    "kill-on-bad-exit label multi-prog no-allocate no-kill no-requeue overcommit overlap oversubscribe "
+    "preserve-env propagate pty quiet quit-on-interrupt reboot requeue send-libs spread-job test-only "
+    "unbuffered usage use-min-nodes verbose version x11 ";
 
 // Returns whether srun takes the word after this option for its value.
 bool TakesNextWord(const std::string& option) {
   if (!absl::StartsWith(option, "--")) {
     return option.size() == 2 && strchr(kSrunLettersWithValue, option[1]) != nullptr;
   }
-  return option.find('=') == std::string::npos &&
-         std::find(std::begin(kSrunFlags), std::end(kSrunFlags), option.substr(2)) == std::end(kSrunFlags);
+  return !Contains(option, "=") && !Contains(kSrunFlags, absl::StrCat(" ", option.substr(2), " ").c_str());
 }
 
 // Returns the items of an --export with the additions, except variables that it sets already.
