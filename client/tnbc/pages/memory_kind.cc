@@ -72,8 +72,8 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   char line[4608];
   bool found = false;
   while (!found && fgets(line, sizeof(line), maps) != nullptr) {
-    const auto mapping = MappingOfLine(line);
-    found = mapping.has_value() && address >= mapping->range.begin && address < mapping->range.end;
+    const auto mapping = MappingOfLine(line, address);
+    found = mapping.has_value();
     if (found) *info = *mapping;
   }
   fclose(maps);
@@ -135,15 +135,16 @@ bool HasMappingsOfGpu() {
 
 }  // namespace
 
-std::optional<MappingInfo> MappingOfLine(const char* line) {
+std::optional<MappingInfo> MappingOfLine(const char* line, uintptr_t address) {
   unsigned long begin = 0, end = 0, offset = 0, inode = 0;
   char rights[5] = "", name[4097] = "";
   const int fields = sscanf(line, "%lx-%lx %4s %lx %*s %lu %4096[^\n]", &begin, &end, rights, &offset, &inode, name);
-  if (fields < 5) return std::nullopt;
+  if (fields < 5 || address < begin || address >= end) return std::nullopt;
   MappingInfo info = {{begin, end}, MemoryKind::kOther, 0, offset, inode};
   const uint64_t flags = (rights[0] == 'r' ? kReadable : 0) | (rights[1] == 'w' ? kWritable : 0) |
                          (rights[2] == 'x' ? kExecutable : 0) | (rights[3] == 's' ? kShared : 0);
-  if (!HasHugePages(name)) Classify(flags, name, &info);
+  Classify(flags, name, &info);
+  if (info.kind == MemoryKind::kPrivate && HasHugePages(name)) info.kind = MemoryKind::kOther;
   return info;
 }
 

@@ -30,9 +30,9 @@ struct MappingInfo {
 };
 // Returns the mapping that contains `address`; nullopt if there is none.
 std::optional<MappingInfo> MappingAt(uintptr_t address);
-// Returns the mapping that a line of /proc/self/maps describes. Pages of hugetlbfs are known by the name; they are
-// kOther, as single pages of ours cannot be opened within one of theirs.
-std::optional<MappingInfo> MappingOfLine(const char* line);
+// Returns the mapping that a line of /proc/self/maps describes; nullopt if it does not contain `address`. Pages of
+// hugetlbfs are known by the name; they are kOther, as single pages of ours cannot be opened within one of theirs.
+std::optional<MappingInfo> MappingOfLine(const char* line, uintptr_t address);
 
 // Returns whether pages of this process may be pinned, so that the kernel or a device can access them even if they are
 // closed: pages known to network cards, or registered with io_uring, which the kernel counts (VmPin), or known to GPUs,

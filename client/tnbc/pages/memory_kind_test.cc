@@ -128,15 +128,18 @@ TEST(MemoryKindTest, GpusAreKnownByTheirFiles) {
 }
 
 TEST(MemoryKindTest, HugePagesAreKnownByTheirName) {
-  const auto heap = MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n");
+  constexpr uintptr_t kAddress = 0x7f0000001000;
+  const auto heap = MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n", kAddress);
   ASSERT_TRUE(heap.has_value());
   EXPECT_EQ(heap->range.bytes(), 0x200000u);
   EXPECT_EQ(heap->kind, MemoryKind::kPrivate);
-  const auto huge = MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:0f 517   /anon_hugepage (deleted)\n");
+  const auto huge =
+      MappingOfLine("7f0000000000-7f0000200000 rw-p 00000000 00:0f 517   /anon_hugepage (deleted)\n", kAddress);
   ASSERT_TRUE(huge.has_value());
   EXPECT_EQ(huge->kind, MemoryKind::kOther);
   EXPECT_EQ(huge->inode, 517u);
-  EXPECT_FALSE(MappingOfLine("no line of it").has_value());
+  EXPECT_FALSE(MappingOfLine("no line of it", kAddress).has_value());
+  EXPECT_FALSE(MappingOfLine("7f0000200000-7f0000400000 rw-p 00000000 00:00 0 \n", kAddress).has_value());
 }
 
 TEST(MemoryKindTest, StacksMayNot) {
