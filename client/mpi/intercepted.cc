@@ -27,14 +27,6 @@ void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
   }
 }
 
-namespace {
-
-// Returns whether a call that was not posted may have failed on this rank alone. Others may have posted it: the next
-// call of this rank would be combined with theirs.
-bool IsOfOneRank(copse_status_t status) { return status == COPSE_ERR_NO_RESOURCE || status == COPSE_ERR_NO_MEMORY; }
-
-}  // namespace
-
 // Fails the call before it is made, since an earlier call has failed.
 void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
   status = why;
@@ -74,13 +66,12 @@ copse_status_t InterceptedCall::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
   ProgressingWait wait(session);
   copse_status_t now = offload->Init(team);
-  bool is_in_step = now == COPSE_OK || !IsOfOneRank(now);
   if (now == COPSE_OK) {
     now = offload->Pack();
-    if (now == COPSE_OK) now = wait.Post(team, offload);
-    is_in_step = now == COPSE_OK;
+    if (now != COPSE_OK) communicator->SetOutOfStep();
   }
-  if (!is_in_step) communicator->SetOutOfStep();
+  if (now == COPSE_OK) now = wait.Post(team, offload);
+  if (now != COPSE_OK) communicator->NoteNotPosted(now);
   if (now == COPSE_OK) now = wait.Await(offload);
   if (now == COPSE_OK) now = offload->Unpack();
   return now;
@@ -122,7 +113,7 @@ void InterceptedCall::Decide() {
 void InterceptedCall::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
-  if (IsOfOneRank(status)) communicator->SetOutOfStep();
+  communicator->NoteNotPosted(status);
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 

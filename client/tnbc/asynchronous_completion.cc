@@ -122,11 +122,11 @@ copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_
   const bool is_early = call->Prepare(work.may_return);
   *returned_early = false;
   if (!Enlist(call, caller.get())) {
-    caller->OnNotPosted();
+    caller->OnNotPosted(COPSE_ERR_TIMED_OUT);
     return COPSE_ERR_TIMED_OUT;
   }
   copse_status_t status = call->Start(work.team);
-  if (status != COPSE_OK) caller->OnNotPosted();
+  if (status != COPSE_OK) caller->OnNotPosted(status);
   Advance();
   *returned_early =
       status == COPSE_OK && is_early && !work.waits_idly && call->MayReturnBeforeEdges() && call->ReturnBeforeEdges();

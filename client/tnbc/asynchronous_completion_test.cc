@@ -63,12 +63,12 @@ class TestCaller final : public Caller {
   copse_status_t Await(copse_request_t* request) override { return copse_wait(request, kPatience); }
   double slice() const override { return 0.01; }
   bool Turn() override { return true; }
-  void OnNotPosted() override { is_not_posted = true; }
+  void OnNotPosted(copse_status_t status) override { not_posted = status; }
   void OnEnd(const Cost& cost) override { fragments = cost.order.size(); }
   void OnLate(copse_status_t status, const char*) override { late = status; }
 
   size_t fragments = 0;
-  bool is_not_posted = false;
+  copse_status_t not_posted = COPSE_OK;
   std::atomic<copse_status_t> late{COPSE_OK};
 
  private:
@@ -220,9 +220,9 @@ TEST_F(AsynchronousCompletionTest, ACallThatCannotBePostedIsReported) {
     Pages send, receive;
     const copse_coll_args_t args = ArgsOf(COPSE_COLL_ALLREDUCE, send.data(), receive.data());
     EXPECT_EQ(rank.Call(args, /*may_return=*/true, /*has_room=*/false), COPSE_ERR_NO_RESOURCE);
-    EXPECT_TRUE(rank.caller().is_not_posted);
+    EXPECT_EQ(rank.caller().not_posted, COPSE_ERR_NO_RESOURCE);
     EXPECT_EQ(rank.Call(args), COPSE_OK);
-    EXPECT_FALSE(rank.caller().is_not_posted);
+    EXPECT_EQ(rank.caller().not_posted, COPSE_OK);
     EXPECT_TRUE(rank.Drain());
   });
 }

@@ -35,8 +35,8 @@ class Caller {
     // Accesses that waited for this call's data, in their order.
     std::vector<AccessOrder::Access> accesses;
   };
-  // Called if the call fails before all of it was posted, perhaps on this rank alone.
-  virtual void OnNotPosted() = 0;
+  // Called if the call fails with `status` before all of it was posted, perhaps on this rank alone.
+  virtual void OnNotPosted(copse_status_t status) = 0;
   // Called once, in AsynchronousCompletion::Reap, after all data of a call that returned early has arrived.
   virtual void OnEnd(const Cost& cost) = 0;
   // Called if a call that has returned early fails, for the reason `why`, by the thread that detects it: often the

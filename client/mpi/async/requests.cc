@@ -54,7 +54,7 @@ void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
   if (status == COPSE_ERR_NO_RESOURCE && !session_->settings.IsOver(call->since_)) return;
   --queued_;
-  if (status != COPSE_OK) call->communicator->SetOutOfStep();
+  call->communicator->NoteNotPosted(status);
   call->state_ = status == COPSE_OK ? CollectiveRequest::State::kPosted : CollectiveRequest::State::kEnded;
   call->status_ = status;
 }

@@ -93,6 +93,11 @@ class Communicator {
   // Records that a call has failed on this rank alone before it was posted. The ranks' calls no longer match, so all
   // later calls of this rank fail. Thread-safe.
   void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
+  // Does so if a call that failed with `status` before it was posted may have been posted by other ranks.
+  void NoteNotPosted(copse_status_t status) {
+    if (status == COPSE_ERR_NO_RESOURCE || status == COPSE_ERR_NO_MEMORY || status == COPSE_ERR_TIMED_OUT)
+      SetOutOfStep();
+  }
   bool is_out_of_step() const { return is_out_of_step_.load(std::memory_order_relaxed); }
 
   // A call that continues after its MPI call has returned retains this object. Release destroys it with the last use.

@@ -95,7 +95,10 @@ TEST_F(CommunicatorTest, ALateFailureIsTakenOnce) {
   EXPECT_EQ(communicator->TakeLateFailure(), COPSE_ERR_TIMED_OUT);
   EXPECT_EQ(communicator->TakeLateFailure(), COPSE_OK);
   EXPECT_FALSE(communicator->is_out_of_step());
-  communicator->SetOutOfStep();
+  communicator->NoteNotPosted(COPSE_OK);
+  communicator->NoteNotPosted(COPSE_ERR_MEMBER_LOST);  // all ranks get it
+  EXPECT_FALSE(communicator->is_out_of_step());
+  communicator->NoteNotPosted(COPSE_ERR_NO_RESOURCE);
   EXPECT_TRUE(communicator->is_out_of_step());
 }
 
