@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "offload_emu/engine_impl.h"
+#include "offload_emu/peer.h"
 
 namespace copse::emu {
 namespace {
@@ -24,7 +24,7 @@ constexpr uint32_t kQueueEntriesMax = 65536;  // limit of an MPQ, and of an EQ
 
 }  // namespace
 
-Engine::Impl::Impl(Transport* transport, ControlSink* control, EngineOptions options)
+Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options)
     : transport_(transport),
       control_(control),
       options_(options),
@@ -35,18 +35,18 @@ Engine::Impl::Impl(Transport* transport, ControlSink* control, EngineOptions opt
   CHECK_GT(options_.quantum_bytes, 0u);
 }
 
-Engine::Impl::~Impl() {
+Engine::~Engine() {
   for (const PortEntry& entry : ports_) {
     if (entry.port != nullptr) ClosePort(entry.port->id());
   }
 }
 
-Port* Engine::Impl::Find(PortId id) const {
+Port* Engine::Find(PortId id) const {
   if (id.index >= ports_.size() || ports_[id.index].generation != id.generation) return nullptr;
   return ports_[id.index].port.get();
 }
 
-absl::Status Engine::Impl::CheckOptions(const PortOptions& options) const {
+absl::Status Engine::CheckOptions(const PortOptions& options) const {
   RETURN_IF_ERROR(CheckAtMost("slots", options.slots, kSlotsMax));
   if (!std::has_single_bit(options.slots)) {
     return absl::InvalidArgumentError(absl::StrCat("slots ", options.slots, ": not a power of two"));
@@ -69,7 +69,7 @@ absl::Status Engine::Impl::CheckOptions(const PortOptions& options) const {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Impl::Reserve(uint64_t bytes) {
+absl::Status Engine::Reserve(uint64_t bytes) {
   if (bytes > options_.memory_limit_bytes - stats_.memory_reserved_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("memory for cells: ", bytes, " bytes more than the ",
                                                      stats_.memory_reserved_bytes, " reserved (limit ",
@@ -79,7 +79,7 @@ absl::Status Engine::Impl::Reserve(uint64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PortId> Engine::Impl::OpenPort(const PortOptions& options, PortSink* sink) {
+absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* sink) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(Reserve(Port::ReservedBytes(options)));
   PortId id;
@@ -98,7 +98,7 @@ absl::StatusOr<PortId> Engine::Impl::OpenPort(const PortOptions& options, PortSi
   return id;
 }
 
-void Engine::Impl::ClosePort(PortId id) {
+void Engine::ClosePort(PortId id) {
   Port* port = Find(id);
   if (port == nullptr) return;
   for (uint32_t slot = 0; slot <= port->options().slots; ++slot) DropSequences(port, slot);
@@ -113,20 +113,20 @@ void Engine::Impl::ClosePort(PortId id) {
   if (!in_progress_) Reap();
 }
 
-void Engine::Impl::NameInTrace(PortId id, TeamId team, CallSeq first_call) {
+void Engine::NameInTrace(PortId id, TeamId team, CallSeq first_call) {
   Port* port = Find(id);
   if (port == nullptr) return;
   port->trace_team = static_cast<uint32_t>(team.value());
   port->trace_first_call = static_cast<uint32_t>(first_call.value());
 }
 
-absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
+absl::Status Engine::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   return port->Bind(index, BoundRegion{base, bytes, writable});
 }
 
-absl::StatusOr<Engine::NewEdge> Engine::Impl::AddEdge(PortId id, Incarnation peer) {
+absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId id, Incarnation peer) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   const uint32_t index = port->FreeEdge();
@@ -141,7 +141,7 @@ absl::StatusOr<Engine::NewEdge> Engine::Impl::AddEdge(PortId id, Incarnation pee
   return NewEdge{index, edge->local};
 }
 
-absl::Status Engine::Impl::SetRemoteLabel(PortId id, uint32_t index, Label remote) {
+absl::Status Engine::SetRemoteLabel(PortId id, uint32_t index, Label remote) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   Edge* edge = port->edge(index);
@@ -154,7 +154,7 @@ absl::Status Engine::Impl::SetRemoteLabel(PortId id, uint32_t index, Label remot
 }
 
 // Removes the edge from all data structures except its port's.
-void Engine::Impl::DetachEdge(Edge* edge) {
+void Engine::DetachEdge(Edge* edge) {
   labels_.Retire(edge->local);
   Peer* peer = edge->peer;
   peer->edges.erase(std::find(peer->edges.begin(), peer->edges.end(), edge));
@@ -163,7 +163,7 @@ void Engine::Impl::DetachEdge(Edge* edge) {
   stats_.memory_reserved_bytes -= Port::ReservedBytes(edge->port->options());
 }
 
-void Engine::Impl::RemoveEdge(PortId id, uint32_t index) {
+void Engine::RemoveEdge(PortId id, uint32_t index) {
   Port* port = Find(id);
   Edge* edge = port == nullptr ? nullptr : port->edge(index);
   if (edge == nullptr) return;
@@ -177,7 +177,7 @@ void Engine::Impl::RemoveEdge(PortId id, uint32_t index) {
   port->RemoveEdge(index);
 }
 
-absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
+absl::Status Engine::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (!port->InWindow(seq.value())) {
@@ -218,7 +218,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Impl::FinishCall(PortId id, CallSeq seq) {
+absl::Status Engine::FinishCall(PortId id, CallSeq seq) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (!port->InWindow(seq.value())) {
@@ -239,7 +239,7 @@ absl::Status Engine::Impl::FinishCall(PortId id, CallSeq seq) {
 }
 
 // Frees the objects that could not be freed while sequences ran.
-void Engine::Impl::Reap() {
+void Engine::Reap() {
   for (std::unique_ptr<Port>& port : closed_ports_) ready_.RemovePort(port->job);
   closed_ports_.clear();
   for (const Incarnation incarnation : idle_peers_) {
@@ -251,7 +251,7 @@ void Engine::Impl::Reap() {
   idle_peers_.clear();
 }
 
-bool Engine::Impl::Progress(uint64_t budget_bytes) {
+bool Engine::Progress(uint64_t budget_bytes) {
   CHECK(!in_progress_);
   in_progress_ = true;
   if (trace_ != nullptr) trace_->NewTurn();
@@ -267,7 +267,7 @@ bool Engine::Impl::Progress(uint64_t budget_bytes) {
   return did || ready_.Turn() != nullptr;
 }
 
-const EngineStats& Engine::Impl::stats() {
+const EngineStats& Engine::stats() const {
   stats_.memory_used_bytes = buffers_.used_bytes();
   stats_.memory_used_bytes_max = buffers_.used_bytes_max();
   stats_.frames_waiting = 0;
@@ -275,7 +275,7 @@ const EngineStats& Engine::Impl::stats() {
   return stats_;
 }
 
-void Engine::Impl::CheckInvariants() const {
+void Engine::CheckInvariants() const {
   CHECK(!in_progress_ && !is_in_network_);
   CHECK(closed_ports_.empty());
   uint32_t open = 0;
@@ -284,7 +284,6 @@ void Engine::Impl::CheckInvariants() const {
     const Port* const port = ports_[index].port.get();
     if (port == nullptr) continue;
     ++open;
-    CHECK(!port->closed);
     CHECK_EQ(port->id().index, index);
     CHECK(Find(port->id()) == port);
     waiting += port->CheckInvariants();
@@ -306,54 +305,24 @@ void Engine::Impl::CheckInvariants() const {
   }
 }
 
-Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options)
-    : impl_(std::make_unique<Impl>(transport, control, options)) {}
-Engine::~Engine() = default;
+RegionIndex Engine::CellRegion(PortId id, uint32_t edge, uint32_t slot) const {
+  const Port* port = Find(id);
+  return port == nullptr ? kNoRegion : port->CellRegion(edge, slot);
+}
 
-absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* sink) {
-  return impl_->OpenPort(options, sink);
+RegionIndex Engine::ScratchRegion(PortId id, uint32_t slot) const {
+  const Port* port = Find(id);
+  return port == nullptr ? kNoRegion : port->ScratchRegion(slot);
 }
-void Engine::ClosePort(PortId port) { impl_->ClosePort(port); }
-void Engine::NameInTrace(PortId port, TeamId team, CallSeq first_call) { impl_->NameInTrace(port, team, first_call); }
-absl::Status Engine::BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
-  return impl_->BindRegion(port, index, base, bytes, writable);
+
+CallSeq Engine::Finished(PortId id) const {
+  const Port* port = Find(id);
+  return CallSeq(port == nullptr ? 0 : port->finished());
 }
-RegionIndex Engine::CellRegion(PortId port, uint32_t edge, uint32_t slot) const {
-  const Port* of = impl_->Find(port);
-  return of == nullptr ? kNoRegion : of->CellRegion(edge, slot);
+
+bool Engine::PopPacket(PortId id, MpPacket* packet, uint32_t* payload_bytes) {
+  Port* port = Find(id);
+  return port != nullptr && port->mpq().Pop(packet, payload_bytes);
 }
-RegionIndex Engine::ScratchRegion(PortId port, uint32_t slot) const {
-  const Port* of = impl_->Find(port);
-  return of == nullptr ? kNoRegion : of->ScratchRegion(slot);
-}
-absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId port, Incarnation peer) { return impl_->AddEdge(port, peer); }
-absl::Status Engine::SetRemoteLabel(PortId port, uint32_t edge, Label remote) {
-  return impl_->SetRemoteLabel(port, edge, remote);
-}
-void Engine::RemoveEdge(PortId port, uint32_t edge) { impl_->RemoveEdge(port, edge); }
-absl::Status Engine::Post(PortId port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
-  return impl_->Post(port, trigger, descriptors);
-}
-absl::Status Engine::Count(PortId port, CounterIndex counter, uint64_t success, uint64_t failure) {
-  return impl_->Count(port, counter, success, failure);
-}
-CounterValue Engine::ReadCounter(PortId port, CounterIndex counter) const { return impl_->ReadCounter(port, counter); }
-absl::Status Engine::ExpectHash(PortId port, CallSeq seq, uint16_t hash) { return impl_->ExpectHash(port, seq, hash); }
-absl::Status Engine::FinishCall(PortId port, CallSeq seq) { return impl_->FinishCall(port, seq); }
-CallSeq Engine::Finished(PortId port) const {
-  const Port* of = impl_->Find(port);
-  return CallSeq(of == nullptr ? 0 : of->finished());
-}
-absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
-                                 ControlPlace place) {
-  return impl_->SendControl(peer, type, message, place);
-}
-bool Engine::PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes) {
-  Port* of = impl_->Find(port);
-  return of != nullptr && of->mpq().Pop(packet, payload_bytes);
-}
-bool Engine::Progress(uint64_t budget_bytes) { return impl_->Progress(budget_bytes); }
-const EngineStats& Engine::stats() const { return impl_->stats(); }
-void Engine::CheckInvariants() const { impl_->CheckInvariants(); }
 
 }  // namespace copse::emu

@@ -5,59 +5,30 @@
 #define COPSE_OFFLOAD_EMU_ENGINE_H_
 
 #include <cstdint>
+#include <list>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "offload_emu/descriptor.h"
+#include "offload_emu/label_table.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/pool.h"
+#include "offload_emu/port.h"
+#include "offload_emu/ready_queue.h"
+#include "offload_emu/sequence.h"
 #include "offload_emu/trace_ring.h"
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
 
-// PortOptions are the resources of a port. Its owner chooses them; OpenPort checks them against the engine's limits.
-//
-// A port that serves a team has `slots` = the window W: all state of call `seq` is in slot seq mod W.
-// Counters are numbered slot * counters_per_slot + i. Regions below `regions` are bound by the owner; every edge also
-// has one eager buffer per slot (CellRegion) of at most `cell_bytes`, which the engine allocates on first use.
-//
-// A port with an MPQ and no eager buffers serves packets from client to client: it has no calls, so packets go to the
-// MPQ (dropped if it is full), every record with kRecordTrigger counts, and neither window, credit nor hash apply. Such
-// ports and OpCode::kGet are part of the machine that the papers describe and are tested here (MpqTest has an example);
-// no plan uses them yet, and the daemon opens no port with an MPQ.
-struct PortOptions {
-  uint32_t job = 0;          // fairness: ready work is served round-robin by job
-  uint32_t sequences = 64;   // descriptor sequences posted and not yet run (the DQ's depth)
-  uint32_t mpq_entries = 0;  // received packets not yet popped
-  uint32_t eq_entries = 64;  // kEvent descriptors of sequences not yet run
-  uint32_t slots = 1;        // power of two, at most 4096
-  uint32_t counters_per_slot = 8;
-  uint32_t regions = 16;
-  uint32_t edges = 0;       // limit of AddEdge
-  uint64_t cell_bytes = 0;  // limit of one eager buffer, and of one scratch region
-};
-
-// A CounterValue is a copy of the two halves of a counter.
-struct CounterValue {
-  uint64_t success = 0;
-  uint64_t failure = 0;
-};
-
-// A PortSink receives the callbacks of a port, from Progress (OnMismatch also from ExpectHash) on the engine's thread.
-// They may call the engine, except Progress and CheckInvariants; they may close their own port.
-class PortSink {
- public:
-  virtual ~PortSink() = default;
-  // Called when a kEvent descriptor runs. `failed`: its trigger or an earlier operation of its sequence had failed.
-  virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
-  // Called if a packet or put for call `sequence` (modulo 2^16) has another hash than ExpectHash set, before or after
-  // the packet arrived. Called once per edge and call; such packets never count.
-  virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
-};
+struct Peer;
 
 // A ControlSink receives the daemons' control messages, which are opaque to the engine, and the loss of peers. Called
 // from Progress.
@@ -117,10 +88,10 @@ struct EngineStats {
 //
 // Invariants: a sequence runs at most once; descriptors of one sequence run in order; no eager buffer is written for a
 // call outside of the window; a failure on a trigger is passed on as a failure, never as data.
-class Engine {
+class Engine final : private TransportSink {
  public:
   Engine(Transport* transport, ControlSink* control, EngineOptions options);
-  ~Engine();
+  ~Engine() override;
 
   // --- Ports ---
   // `*sink` must outlive the port. Errors: INVALID_ARGUMENT if an option is out of range, RESOURCE_EXHAUSTED if a limit
@@ -215,8 +186,131 @@ class Engine {
   void CheckInvariants() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct PortEntry {
+    std::unique_ptr<Port> port;
+    uint32_t generation = 0;
+  };
+
+  // TransportSink
+  void OnFrame(absl::Span<const uint8_t> frame) override;
+  bool TakeFrame(absl::Span<const uint8_t> frame) override;
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
+
+  // Returns INVALID_ARGUMENT, with name, value and limit, if the value exceeds the limit.
+  static absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
+  static absl::Status NoSuchPort(PortId id);
+  // Returns null if there is no such port.
+  Port* Find(PortId id) const;
+
+  // engine.cc: ports, edges and calls
+  absl::Status CheckOptions(const PortOptions& options) const;
+  absl::Status Reserve(uint64_t bytes);
+  void DetachEdge(Edge* edge);
+  void Reap();
+
+  // engine_post.cc: checks of posted sequences
+  absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
+  absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
+  uint32_t SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) const;
+  void ArmLanding(Sequence* sequence);
+  void DropLanding(Sequence* sequence);
+  void DropSequences(Port* port, uint32_t slot);
+  void DropSequence(Sequence* sequence);
+
+  // The arguments of a deferred PortSink::OnMismatch.
+  struct Mismatch {
+    PortId port;
+    uint32_t edge;
+    uint16_t sequence;
+    uint16_t hash;
+  };
+
+  // engine_receive.cc: incoming records
+  void Report(Port* port, const Mismatch& mismatch);
+  void ReportMismatches();
+  void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
+  void OnRequest(Edge* edge, const Record& record);
+  void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
+  bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
+  // Writes the payload to the target of the sequence's copy, and marks that copy as done. Returns false if the payload
+  // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.
+  bool LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
+
+  // engine_run.cc: execution
+  void AddCount(Port* port, CounterIndex counter, uint64_t success, uint64_t failure);
+  void MakeReady(Sequence* sequence);
+  bool RunReady(uint64_t* budget_bytes);
+  uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
+  void FreeSequence(Sequence* sequence);
+  // kLost: a transfer's memory was lost, and nothing was sent.
+  enum class StepOutcome { kDone, kFailed, kInterrupted, kWaits, kLost };
+  // Returns whether any range of a bound region that the descriptor accesses lies in lost memory.
+  static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
+  StepOutcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                            uint64_t* used_bytes);
+  StepOutcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
+  StepOutcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                        uint64_t* used_bytes);
+  StepOutcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
+  StepOutcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                          uint64_t* used_bytes);
+
+  // engine_send.cc: outgoing records
+  Peer* PeerOf(Incarnation incarnation);
+  void MarkDirty(Peer* peer);
+  void MarkDue(Edge* edge);
+  bool MaySend(Edge* edge, const Descriptor& descriptor);
+  void WakeWaiting(Edge* edge);
+  Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
+  uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
+  // Sends a long record without the outbox, which saves a copy of its payload. Returns false if it was not sent, and
+  // has to go through the outbox.
+  bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
+  void SendDue(Peer* peer);
+  void SendDue(Edge* edge);
+  void Answer(Edge* edge, const GetRequest& request);
+  void Flush();
+  void ReportLost();
+
+  // Adds `record` to the trace, if there is one, with the port's team and, if the port has calls, the team's number of
+  // `call`, which counts from the port's first.
+  void Trace(const Port& port, uint64_t call, TraceRecord record) {
+    if (trace_ == nullptr) return;
+    record.team = port.trace_team;
+    if (port.has_calls()) record.call = port.trace_first_call + static_cast<uint32_t>(call);
+    trace_->Record(record);
+  }
+  void TraceWork(TraceKind kind, const Sequence& sequence, uint32_t peer, uint64_t bytes) {
+    if (trace_ == nullptr) return;
+    const Port& port = *sequence.port;
+    Trace(port, port.CallOfSlot(sequence.slot),
+          {.kind = kind, .subject = port.id().index, .peer = peer, .bytes = static_cast<uint32_t>(bytes)});
+  }
+
+  Transport* const transport_;
+  ControlSink* const control_;
+  const EngineOptions options_;
+  TraceRing* const trace_;
+  mutable EngineStats stats_;  // stats() sets the current values
+  BufferPool buffers_;
+  SequencePool sequences_;
+  ReadyQueue ready_;
+  LabelTable labels_;
+  std::vector<PortEntry> ports_;
+  std::list<uint32_t> free_ports_;  // indices of closed ports, longest closed first
+  uint32_t ports_open_ = 0;
+  uint64_t next_owner_ = 1;
+  absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
+  std::vector<Peer*> dirty_;                                       // peers to flush, in order
+  std::vector<Peer*> flushing_;                                    // Flush's scratch list, kept for its capacity
+  std::vector<std::pair<Incarnation, absl::Status>> lost_;         // losses found by Flush, not yet reported
+  std::vector<Incarnation> idle_peers_;                            // candidates for removal
+  std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
+  std::vector<Mismatch> mismatches_;                               // found in TakeFrame, not yet reported
+  bool in_progress_ = false;
+  bool is_in_network_ = false;  // in TakeFrame
 };
 
 }  // namespace copse::emu

@@ -7,20 +7,20 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "offload_emu/engine_impl.h"
+#include "offload_emu/engine.h"
 
 namespace copse::emu {
 
-absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit) {
+absl::Status Engine::CheckAtMost(const char* what, uint64_t value, uint64_t limit) {
   if (value <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, " ", value, " (limit ", limit, ")"));
 }
 
-absl::Status NoSuchPort(PortId id) {
+absl::Status Engine::NoSuchPort(PortId id) {
   return absl::NotFoundError(absl::StrCat("port ", id.index, " generation ", id.generation, " is not open"));
 }
 
-absl::Status Engine::Impl::CheckCounter(const Port& port, CounterIndex counter) const {
+absl::Status Engine::CheckCounter(const Port& port, CounterIndex counter) const {
   const uint32_t count = port.counter_count();
   if (counter >= count) {
     return absl::InvalidArgumentError(absl::StrCat("counter ", counter, " (limit ", count, ")"));
@@ -28,7 +28,7 @@ absl::Status Engine::Impl::CheckCounter(const Port& port, CounterIndex counter) 
   return absl::OkStatus();
 }
 
-absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& descriptor) const {
+absl::Status Engine::CheckDescriptor(const Port& port, const Descriptor& descriptor) const {
   if (descriptor.counter != kNoCounter) RETURN_IF_ERROR(CheckCounter(port, descriptor.counter));
   const auto check_region = [&](const char* what, const MemoryRef& ref) {
     if (descriptor.bytes == 0 || ref.region < port.region_count()) return absl::OkStatus();
@@ -90,8 +90,7 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
 
 // Returns the slot of the call that a sequence belongs to, and with which it is dropped: its trigger's, else its first
 // transfer's, else its first counter's, else the slot for sequences without a call.
-uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
-                              absl::Span<const Descriptor> descriptors) const {
+uint32_t Engine::SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) const {
   if (!port.has_calls()) return port.options().slots;
   if (trigger.counter != kNoCounter) return trigger.counter / port.options().counters_per_slot;
   for (const Descriptor& descriptor : descriptors) {
@@ -103,7 +102,7 @@ uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
   return port.options().slots;
 }
 
-absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
+absl::Status Engine::Post(PortId id, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (descriptors.empty() || descriptors.size() > kSequenceDescriptorsMax) {
@@ -152,7 +151,7 @@ absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger, absl::Span<co
   return absl::OkStatus();
 }
 
-void Engine::Impl::ArmLanding(Sequence* sequence) {
+void Engine::ArmLanding(Sequence* sequence) {
   const auto descriptors = absl::MakeConstSpan(sequence->descriptors(), sequence->count);
   const auto first = std::find_if(descriptors.begin(), descriptors.end(),
                                   [](const Descriptor& descriptor) { return (descriptor.options & kOptionLand) != 0; });
@@ -162,13 +161,13 @@ void Engine::Impl::ArmLanding(Sequence* sequence) {
 }
 
 // Excludes the sequence from direct placement.
-void Engine::Impl::DropLanding(Sequence* sequence) {
+void Engine::DropLanding(Sequence* sequence) {
   if (!sequence->lands) return;
   sequence->port->Block(sequence->slot).RemoveLanding(sequence);
   sequence->lands = false;
 }
 
-absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t success, uint64_t failure) {
+absl::Status Engine::Count(PortId id, CounterIndex counter, uint64_t success, uint64_t failure) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   RETURN_IF_ERROR(CheckCounter(*port, counter));
@@ -180,7 +179,7 @@ absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t succe
   return absl::OkStatus();
 }
 
-CounterValue Engine::Impl::ReadCounter(PortId id, CounterIndex index) {
+CounterValue Engine::ReadCounter(PortId id, CounterIndex index) const {
   Port* port = Find(id);
   if (port == nullptr || !CheckCounter(*port, index).ok()) return {};
   if (port->slot(index / port->options().counters_per_slot).block == nullptr) return {};
@@ -188,7 +187,7 @@ CounterValue Engine::Impl::ReadCounter(PortId id, CounterIndex index) {
   return {counter.success, counter.failure};
 }
 
-void Engine::Impl::DropSequence(Sequence* sequence) {
+void Engine::DropSequence(Sequence* sequence) {
   Port* port = sequence->port;
   port->slot(sequence->slot).sequences.Remove(sequence);
   --port->sequences_used;
@@ -214,7 +213,7 @@ void Engine::Impl::DropSequence(Sequence* sequence) {
   sequences_.Free(sequence);
 }
 
-void Engine::Impl::DropSequences(Port* port, uint32_t slot) {
+void Engine::DropSequences(Port* port, uint32_t slot) {
   while (Sequence* sequence = port->slot(slot).sequences.front()) DropSequence(sequence);
 }
 

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/version.h"
-#include "offload_emu/engine_impl.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/peer.h"
 
 namespace copse::emu {
 namespace {
@@ -50,7 +51,7 @@ bool WellFormed(absl::Span<const uint8_t> bytes, uint32_t count) {
 
 }  // namespace
 
-void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
+void Engine::OnFrame(absl::Span<const uint8_t> frame) {
   ++stats_.frames_received;
   stats_.bytes_received += frame.size();
   FrameHeader header;
@@ -90,7 +91,7 @@ void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
 
 // Takes data frames only: their records queue work and make no callback that may call the engine (OnMismatch is
 // deferred), while control messages make such callbacks.
-bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
+bool Engine::TakeFrame(absl::Span<const uint8_t> frame) {
   FrameHeader header;
   if (frame.size() < sizeof(header)) return false;
   std::memcpy(&header, frame.data(), sizeof(header));
@@ -101,7 +102,7 @@ bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
   return true;
 }
 
-void Engine::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
+void Engine::OnPeerDown(Incarnation peer, const absl::Status& why) {
   const auto known = peers_.find(peer);
   if (known != peers_.end()) {
     known->second->lost = true;
@@ -112,7 +113,7 @@ void Engine::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
   control_->OnPeerDown(peer, why);
 }
 
-void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
+void Engine::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
   const LabelTable::Target* target = labels_.Find(Label{record.header.label});
   if (target == nullptr) {
     ++stats_.dropped_label;
@@ -152,7 +153,7 @@ void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_
   OnCallRecord(edge, record, payload);
 }
 
-void Engine::Impl::OnRequest(Edge* edge, const Record& record) {
+void Engine::OnRequest(Edge* edge, const Record& record) {
   if (edge->requests.size() >= kGetsPerEdgeMax) {
     ++stats_.dropped_malformed;
     return;
@@ -168,7 +169,7 @@ void Engine::Impl::OnRequest(Edge* edge, const Record& record) {
   MarkDue(edge);
 }
 
-void Engine::Impl::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
+void Engine::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   PendingGet* get = port->FindGet(record.region);
   if (get == nullptr || get->edge != edge->index) {
@@ -193,7 +194,7 @@ void Engine::Impl::OnReply(Edge* edge, const Record& record, const uint8_t* payl
 
 // Handles a record at a port without calls: packets go to its MPQ, puts to bound regions, and each record with
 // kRecordTrigger counts.
-void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
+void Engine::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   const bool trigger = (record.flags & kRecordTrigger) != 0;
   const bool failed = (record.flags & kRecordError) != 0;
@@ -219,7 +220,7 @@ void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t*
 
 // Writes the payload to the record's place. Returns false, and counts the record as malformed, if that is out of
 // bounds.
-bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
+bool Engine::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
   if (record.bytes == 0) return true;
   Port* port = edge->port;
   MemoryRef place{record.region, record.offset};
@@ -237,7 +238,7 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
   return true;
 }
 
-bool Engine::Impl::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
+bool Engine::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
   Port* port = sequence->port;
   const RegionIndex cell = port->CellRegion(edge.index, sequence->slot);
   // A later run that does not fit loses nothing: the copy then takes all runs again, from the eager buffer.
@@ -271,17 +272,17 @@ bool Engine::Impl::LandAtTarget(Sequence* sequence, const Edge& edge, const Reco
   return false;
 }
 
-void Engine::Impl::Report(Port* port, const Mismatch& mismatch) {
+void Engine::Report(Port* port, const Mismatch& mismatch) {
   port->sink()->OnMismatch(mismatch.port, mismatch.edge, mismatch.sequence, mismatch.hash);
 }
 
-void Engine::Impl::ReportMismatches() {
+void Engine::ReportMismatches() {
   for (const Mismatch& mismatch : std::exchange(mismatches_, {})) {
     if (Port* port = Find(mismatch.port); port != nullptr) Report(port, mismatch);
   }
 }
 
-void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
+void Engine::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   uint64_t call = 0;
   if (!port->CallInWindow(record.header.sequence, &call)) {

@@ -7,7 +7,8 @@
 
 #include "base/check.h"
 #include "base/lost_memory.h"
-#include "offload_emu/engine_impl.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/peer.h"
 
 namespace copse::emu {
 namespace {
@@ -21,7 +22,7 @@ constexpr uint32_t kStampBytes = 1024;
 
 }  // namespace
 
-void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
+void Engine::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
   Counter& counter = port->counter(index);
   counter.success += success;
   counter.failure += failure;
@@ -43,10 +44,10 @@ void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, ui
   }
 }
 
-void Engine::Impl::MakeReady(Sequence* sequence) { ready_.Push(sequence->port->job, sequence); }
+void Engine::MakeReady(Sequence* sequence) { ready_.Push(sequence->port->job, sequence); }
 
 // Runs ready sequences until the budget is used up. Returns true if anything ran.
-bool Engine::Impl::RunReady(uint64_t* budget_bytes) {
+bool Engine::RunReady(uint64_t* budget_bytes) {
   bool ran = false;
   while (*budget_bytes > 0) {
     ReadyJob* job = ready_.Turn();
@@ -63,7 +64,7 @@ bool Engine::Impl::RunReady(uint64_t* budget_bytes) {
 }
 
 // Runs descriptors in order until the sequence ends, has to wait, or has used its allowance. Returns the bytes used.
-uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
+uint64_t Engine::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
   Port* port = sequence->port;
   uint64_t used = 0;
   while (sequence->current < sequence->count) {
@@ -97,7 +98,7 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
 }
 
 // Frees a running sequence. A dropped one is on no list and in none of its port's tables any more.
-void Engine::Impl::FreeSequence(Sequence* sequence) {
+void Engine::FreeSequence(Sequence* sequence) {
   if (!sequence->dropped) {
     Port* port = sequence->port;
     port->slot(sequence->slot).sequences.Remove(sequence);
@@ -107,7 +108,7 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
   sequences_.Free(sequence);
 }
 
-bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
+bool Engine::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   const auto is_lost = [&](const MemoryRef& ref, uint64_t bytes) {
     if (ref.region >= port->options().regions || bytes == 0)
       return false;  // eager buffers and scratch are the engine's own memory
@@ -137,8 +138,8 @@ bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   return false;
 }
 
-Engine::Impl::StepOutcome Engine::Impl::RunDescriptor(Sequence* sequence, const Descriptor& descriptor,
-                                                      uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::StepOutcome Engine::RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                                          uint64_t* used_bytes) {
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
@@ -164,8 +165,7 @@ Engine::Impl::StepOutcome Engine::Impl::RunDescriptor(Sequence* sequence, const 
 
 // Runs a send, put or get. One that cannot be sent yet makes the whole sequence wait, so that its later descriptors
 // never overtake it.
-Engine::Impl::StepOutcome Engine::Impl::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
-                                                    uint64_t* used_bytes) {
+Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes) {
   Port* port = sequence->port;
   Edge* edge = port->edge(descriptor.edge);
   if (edge == nullptr) return StepOutcome::kFailed;
@@ -235,8 +235,8 @@ Engine::Impl::StepOutcome Engine::Impl::RunTransfer(Sequence* sequence, const De
   return StepOutcome::kDone;
 }
 
-Engine::Impl::StepOutcome Engine::Impl::RunReduce(Sequence* sequence, const Descriptor& descriptor,
-                                                  uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::StepOutcome Engine::RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                                      uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   // There are two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
@@ -270,8 +270,8 @@ Engine::Impl::StepOutcome Engine::Impl::RunReduce(Sequence* sequence, const Desc
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
-Engine::Impl::StepOutcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor,
-                                                uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::StepOutcome Engine::RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                                    uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   const uint8_t* source = nullptr;
@@ -300,8 +300,8 @@ Engine::Impl::StepOutcome Engine::Impl::RunCopy(Sequence* sequence, const Descri
 }
 
 // Each run is copied in one step, so done_bytes counts runs.
-Engine::Impl::StepOutcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
-                                                    uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::StepOutcome Engine::RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                                        uint64_t* used_bytes) {
   constexpr uint64_t kRunCostBytes = 16;
   Port* port = sequence->port;
   uint64_t used = 0;

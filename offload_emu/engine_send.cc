@@ -6,23 +6,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "offload_emu/engine_impl.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/peer.h"
 
 namespace copse::emu {
 
-Peer* Engine::Impl::PeerOf(Incarnation incarnation) {
+Peer* Engine::PeerOf(Incarnation incarnation) {
   std::unique_ptr<Peer>& peer = peers_[incarnation];
   if (peer == nullptr) peer = std::make_unique<Peer>(options_.incarnation, incarnation, &buffers_);
   return peer.get();
 }
 
-void Engine::Impl::MarkDirty(Peer* peer) {
+void Engine::MarkDirty(Peer* peer) {
   if (peer->dirty) return;
   peer->dirty = true;
   dirty_.push_back(peer);
 }
 
-void Engine::Impl::MarkDue(Edge* edge) {
+void Engine::MarkDue(Edge* edge) {
   if (edge->due || edge->remote == kNoLabel) return;
   edge->due = true;
   edge->peer->due.push_back(edge);
@@ -30,7 +31,7 @@ void Engine::Impl::MarkDue(Edge* edge) {
 }
 
 // Returns whether the record of `descriptor` may be sent now. Asks the peer for credit if that is missing.
-bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
+bool Engine::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
   if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
   if (!edge->port->has_calls()) return true;
@@ -48,7 +49,7 @@ bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
 }
 
 // Makes the sequences that wait for the edge ready again, in order.
-void Engine::Impl::WakeWaiting(Edge* edge) {
+void Engine::WakeWaiting(Edge* edge) {
   while (Sequence* sequence = edge->waiting.front()) {
     edge->waiting.Remove(sequence);
     --stats_.sends_waiting;
@@ -56,7 +57,7 @@ void Engine::Impl::WakeWaiting(Edge* edge) {
   }
 }
 
-Record Engine::Impl::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
+Record Engine::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
   Record record{};
   record.header = header;
   record.header.label = static_cast<uint32_t>(edge->remote);
@@ -66,12 +67,12 @@ Record Engine::Impl::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
   return record;
 }
 
-uint8_t* Engine::Impl::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
+uint8_t* Engine::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
   MarkDirty(edge->peer);
   return edge->peer->outbox.Append(record, payload_bytes);
 }
 
-bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
+bool Engine::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
   Peer* peer = edge->peer;
   const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
   // Records in the outbox are older and go first. A record whose payload needs padding also goes there.
@@ -101,7 +102,7 @@ bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* p
   return true;
 }
 
-void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
+void Engine::Answer(Edge* edge, const GetRequest& request) {
   Record record = RecordFor(edge, RecordKind::kPut, request.header);
   record.header.label = request.reply_label;
   record.flags = kRecordReply;
@@ -123,7 +124,7 @@ void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
   std::copy(source, source + request.bytes, payload);
 }
 
-void Engine::Impl::SendDue(Edge* edge) {
+void Engine::SendDue(Edge* edge) {
   Port* port = edge->port;
   size_t answered = 0;
   while (answered < edge->requests.size() && !edge->peer->outbox.full()) Answer(edge, edge->requests[answered++]);
@@ -139,7 +140,7 @@ void Engine::Impl::SendDue(Edge* edge) {
   }
 }
 
-void Engine::Impl::SendDue(Peer* peer) {
+void Engine::SendDue(Peer* peer) {
   size_t kept = 0;
   for (Edge* edge : peer->due) {
     SendDue(edge);
@@ -149,7 +150,7 @@ void Engine::Impl::SendDue(Peer* peer) {
   peer->due.resize(kept);
 }
 
-void Engine::Impl::Flush() {
+void Engine::Flush() {
   flushing_.swap(dirty_);
   for (Peer* peer : flushing_) {
     peer->dirty = false;
@@ -183,15 +184,15 @@ void Engine::Impl::Flush() {
   flushing_.clear();
 }
 
-void Engine::Impl::ReportLost() {
+void Engine::ReportLost() {
   if (lost_.empty()) return;
   std::vector<std::pair<Incarnation, absl::Status>> lost;
   lost.swap(lost_);
   for (const auto& [peer, why] : lost) control_->OnPeerDown(peer, why);
 }
 
-absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
-                                       ControlPlace place) {
+absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
+                                 ControlPlace place) {
   if (message.size() > kControlBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("control message of ", message.size(), " bytes (limit ", kControlBytesMax, ")"));

@@ -10,7 +10,6 @@
 
 #include "offload_emu/counter.h"
 #include "offload_emu/credit.h"
-#include "offload_emu/engine.h"
 #include "offload_emu/mpq.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/ready_queue.h"
@@ -19,6 +18,46 @@
 namespace copse::emu {
 
 struct Peer;
+
+// PortOptions are the resources of a port. Its owner chooses them; OpenPort checks them against the engine's limits.
+//
+// A port that serves a team has `slots` = the window W: all state of call `seq` is in slot seq mod W.
+// Counters are numbered slot * counters_per_slot + i. Regions below `regions` are bound by the owner; every edge also
+// has one eager buffer per slot (CellRegion) of at most `cell_bytes`, which the engine allocates on first use.
+//
+// A port with an MPQ and no eager buffers serves packets from client to client: it has no calls, so packets go to the
+// MPQ (dropped if it is full), every record with kRecordTrigger counts, and neither window, credit nor hash apply. Such
+// ports and OpCode::kGet are part of the machine that the papers describe and are tested here (MpqTest has an example);
+// no plan uses them yet, and the daemon opens no port with an MPQ.
+struct PortOptions {
+  uint32_t job = 0;          // fairness: ready work is served round-robin by job
+  uint32_t sequences = 64;   // descriptor sequences posted and not yet run (the DQ's depth)
+  uint32_t mpq_entries = 0;  // received packets not yet popped
+  uint32_t eq_entries = 64;  // kEvent descriptors of sequences not yet run
+  uint32_t slots = 1;        // power of two, at most 4096
+  uint32_t counters_per_slot = 8;
+  uint32_t regions = 16;
+  uint32_t edges = 0;       // limit of AddEdge
+  uint64_t cell_bytes = 0;  // limit of one eager buffer, and of one scratch region
+};
+
+// A CounterValue is a copy of the two halves of a counter.
+struct CounterValue {
+  uint64_t success = 0;
+  uint64_t failure = 0;
+};
+
+// A PortSink receives the callbacks of a port, from Progress (OnMismatch also from ExpectHash) on the engine's thread.
+// They may call the engine, except Progress and CheckInvariants; they may close their own port.
+class PortSink {
+ public:
+  virtual ~PortSink() = default;
+  // Called when a kEvent descriptor runs. `failed`: its trigger or an earlier operation of its sequence had failed.
+  virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
+  // Called if a packet or put for call `sequence` (modulo 2^16) has another hash than ExpectHash set, before or after
+  // the packet arrived. Called once per edge and call; such packets never count.
+  virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
+};
 
 // A GetRequest is a neighbor's request for bytes of this port, to be answered when the outbox has room.
 struct GetRequest {
@@ -161,7 +200,6 @@ class Port {
   uint32_t sequences_used = 0;
   uint32_t events_armed = 0;
   ReadyJob* job = nullptr;
-  bool closed = false;
   // Fields of the port's trace records.
   uint32_t trace_team = 0;
   uint32_t trace_first_call = 0;
