@@ -3,6 +3,7 @@
 // Memory that the daemon reaches itself, by the C API on the fake daemon.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -153,6 +154,20 @@ TEST_F(MemoryTest, WrongArgumentsAreRefused) {
   EXPECT_EQ(copse_deregister(context_, values), COPSE_ERR_INVALID_ARGUMENT);
   int64_t* own = Alloc(10);
   EXPECT_EQ(copse_deregister(context_, own), COPSE_ERR_INVALID_ARGUMENT);
+}
+
+TEST_F(MemoryTest, MemoryThatWasUnmappedWithoutDeregisteringGivesWay) {
+  constexpr uint64_t kBytes = 64 << 20;
+  Start();
+  void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  ASSERT_EQ(copse_register(context_, mapped, kBytes), COPSE_OK);
+  ASSERT_EQ(munmap(mapped, kBytes), 0);
+  int64_t* allocated = Alloc(kBytes / sizeof(int64_t));
+  ASSERT_EQ(allocated, mapped) << "the kernel reuses the gap that fits";
+  ExpectAllreduces(allocated, allocated + 2000, 2000);
+  EXPECT_EQ(copse_deregister(context_, mapped), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_free(context_, allocated), COPSE_OK);
 }
 
 }  // namespace

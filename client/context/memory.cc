@@ -68,7 +68,7 @@ copse_status_t Memory::AllocateRegion(uint64_t bytes, void** memory) {
   }
   const Completion::Lock lock(&completion_);
   *memory = range.address;
-  completion_.queue(lock).user_memory().Add(std::move(range));
+  completion_.queue(lock).user_memory().AddMapped(std::move(range));
   return COPSE_OK;
 }
 

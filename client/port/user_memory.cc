@@ -19,6 +19,16 @@ bool UserMemory::Add(UserRange&& range) {
   return true;
 }
 
+void UserMemory::AddMapped(UserRange&& range) {
+  const auto start = reinterpret_cast<uintptr_t>(range.address);
+  const uintptr_t end = start + range.bytes;
+  std::erase_if(ranges_, [start, end](const auto& entry) {
+    const auto& [from, other] = entry;
+    return other.kind == Kind::kRegistered && from < end && start < from + other.bytes;
+  });
+  ranges_.emplace(start, std::move(range));
+}
+
 UserMemory::UserRange* UserMemory::At(const void* address) {
   const auto found = ranges_.find(reinterpret_cast<uintptr_t>(address));
   return found == ranges_.end() || found->second.freed ? nullptr : &found->second;

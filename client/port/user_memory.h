@@ -34,6 +34,9 @@ class UserMemory {
 
   // Returns false, and leaves `range` unchanged, if it overlaps another.
   bool Add(UserRange&& range);
+  // Adds memory that was mapped just now. Registered ranges that it overlaps are dropped: the program has unmapped
+  // theirs without deregistering it.
+  void AddMapped(UserRange&& range);
   // Returns the range that starts at `address`; null if there is none or it was freed.
   UserRange* At(const void* address);
   // Returns the range that contains [address, address + bytes) and that the daemon can access, even if it was freed

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include <chrono>
+#include <optional>
 #include <system_error>
+#include <unordered_set>
 
 #include "client/mpi/api/quiet_thread.h"
 #include "client/mpi/api/wait_time.h"
@@ -14,12 +16,19 @@
 namespace copse::mpi {
 namespace {
 
-// The least upper bound of tags that the MPI standard allows.
-constexpr int kTagMax = 32767;
+// The least upper bound of tags that the MPI standard allows. MPIs have millions.
+constexpr int kLeastTagMax = 32767;
 // Interval at which the poster thread tries to post queued calls.
 constexpr std::chrono::microseconds kPostEvery{200};
 
 Requests* the_requests = nullptr;
+
+int TagMax() {
+  const int* bound = nullptr;
+  int is_set = 0;
+  const int result = Mpi().Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &is_set);
+  return result == MPI_SUCCESS && is_set != 0 ? *bound : kLeastTagMax;
+}
 
 }  // namespace
 
@@ -43,12 +52,7 @@ CollectiveRequest::~CollectiveRequest() {
   communicator->Release();
 }
 
-int Requests::NewTag() {
-  do {
-    last_tag_ = last_tag_ % kTagMax + 1;
-  } while (!tags_.insert(last_tag_).second);
-  return last_tag_;
-}
+Requests::Requests(Session* session) : session_(session), tags_(TagMax()) {}
 
 void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
@@ -75,10 +79,12 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
 
 template <typename Receive>
 int Requests::Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request, Receive receive) {
-  call->tag_ = NewTag();
+  const std::optional<int> tag = tags_.Take();
+  if (!tag.has_value()) return MPI_ERR_OTHER;
+  call->tag_ = *tag;
   const int result = receive(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
   if (result != MPI_SUCCESS) {
-    tags_.erase(call->tag_);
+    tags_.Return(call->tag_);
     return result;
   }
   *request = call->handle_;
@@ -89,7 +95,11 @@ int Requests::Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* 
 int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
   const int result = Make(call, request, Mpi().Irecv);
-  if (result == MPI_SUCCESS) Activate(call);
+  if (result == MPI_SUCCESS) {
+    Activate(call);
+  } else {
+    call->communicator->SetOutOfStep();  // other ranks may have posted the call
+  }
   return result;
 }
 
@@ -127,7 +137,7 @@ void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
   const bool failed = call->status_ != COPSE_OK;
   call->state_ = failed ? CollectiveRequest::State::kFailed : CollectiveRequest::State::kIdle;
   if (!call->persistent) {
-    tags_.erase(call->tag_);
+    tags_.Return(call->tag_);
     if (!failed) by_handle_.erase(Key(call->handle_));
   }
   if (!failed) waitable_.fetch_sub(1, std::memory_order_relaxed);
@@ -201,7 +211,7 @@ void Requests::Forget(MPI_Request request) {
   if (found == by_handle_.end()) return;
   call = found->second;
   if (call->state_ == CollectiveRequest::State::kFailed) waitable_.fetch_sub(1, std::memory_order_relaxed);
-  tags_.erase(call->tag_);
+  tags_.Return(call->tag_);
   by_handle_.erase(found);
 }
 

@@ -13,11 +13,11 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "client/copse.h"
 #include "client/mpi/api/back_end.h"
 #include "client/mpi/api/mpi_api.h"
+#include "client/mpi/async/tag_pool.h"
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
 #include "client/mpi/session/session.h"
@@ -64,7 +64,7 @@ class CollectiveRequest {
 // Thread-safe.
 class Requests {
  public:
-  explicit Requests(Session* session) : session_(session) {}
+  explicit Requests(Session* session);
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
@@ -103,7 +103,6 @@ class Requests {
  private:
   using Calls = std::list<std::shared_ptr<CollectiveRequest>>;
 
-  int NewTag();
   // Makes the program's request by `receive`, which is MPI's Irecv or Recv_init. Returns MPI's code.
   template <typename Receive>
   int Make(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request, Receive receive);
@@ -120,8 +119,7 @@ class Requests {
   std::mutex mutex_;  // guards all members below, and the states of calls
   Calls active_;      // in the order of their starts
   std::unordered_map<uintptr_t, std::shared_ptr<CollectiveRequest>> by_handle_;
-  std::unordered_set<int> tags_;
-  int last_tag_ = 0;
+  TagPool tags_;
   uint64_t queued_ = 0;
   bool stopping_ = false;
   std::condition_variable wake_poster_;
