@@ -37,7 +37,7 @@ absl::Status Coordinator::Impl::Start() {
   started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
   ids_.emplace(store_, snapshot.term);
-  ended_ = std::move(snapshot.aborted);
+  for (const TeamId id : snapshot.aborted) ended_.Insert(id);
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];
     team.record = std::move(record);

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/ended_teams.h"
 #include "planner/coordinator/id_source.h"
 #include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
@@ -26,11 +27,8 @@
 
 namespace copse::coordinator {
 
-// Limit of the ended teams that are remembered, since a daemon that missed an end may report the team again.
-inline constexpr size_t kEndedTeamsMax = 65536;
-
-// Limit of remembered joins per session.
-inline constexpr size_t kRequestsMax = 4096;
+// Limit of a session's joins that wait.
+inline constexpr size_t kRequestsMax = 16384;
 
 class Coordinator::Impl {
  public:
@@ -70,8 +68,8 @@ class Coordinator::Impl {
     std::string from;  // the peer's address
     std::string node;  // empty: not registered
     TimerId register_timer;
-    // Requests of the joins that were received and not aborted; at most kRequestsMax, the lowest are dropped. A daemon
-    // repeats its joins when it receives Registered, including those that it has just sent.
+    // Requests of the joins that were received and not aborted; at most kRequestsMax. A daemon repeats its joins when
+    // it receives Registered, including those that it has just sent.
     std::set<uint64_t> requests;
   };
 
@@ -307,7 +305,7 @@ class Coordinator::Impl {
   std::map<TeamId, Team> teams_;
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
   std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
-  std::set<TeamId> ended_;                                        // ended or aborted; the newest kEndedTeamsMax
+  EndedTeams ended_;                                              // ended or aborted
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;

@@ -65,6 +65,18 @@ TEST_F(EpochSwitchTest, TellsTheCallerWhenAllHaveConfirmed) {
   EXPECT_TRUE(result->ok());
 }
 
+TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
+  Replan();
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  coordinator->OnDisconnected(1);
+  coordinator->OnDisconnected(2);
+  for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));
+  EXPECT_FALSE(coordinator->Team(team.layout.id).ok());
+  ASSERT_TRUE(result.has_value());
+  EXPECT_THAT(*result, FailsWith(StatusCode::kDataLoss, Name(), "record"));
+}
+
 TEST_F(EpochSwitchTest, RefusalTimeoutDisconnectionAndLeavingAbort) {
   Replan();
   auto p1 = sink.Take<schedule::Prepare>(1);

@@ -132,6 +132,20 @@ TEST_F(CoordinatorTest, TooManyFormationsAreRefused) {
   EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names("limit 1", "team='b'", "user 1000"));
 }
 
+TEST_F(CoordinatorTest, JoinsOfANodeThatAreTooManyAreRefused) {
+  RegisterTwo();
+  constexpr uint32_t kLimit = 16384;
+  for (uint32_t rank = 0; rank < kLimit; ++rank) Join(1, rank, 60000, rank + 1);
+  for (uint32_t request = 1; request <= kLimit; request += kLimit - 1) Join(1, request - 1, 60000, request);  // again
+  EXPECT_TRUE(Silent());
+  Join(1, 0, 2, kLimit + 1, "u");
+  const auto why = sink.Take<schedule::Abort>(1).why;
+  EXPECT_EQ(why.failure, Failure::kNoResource);
+  EXPECT_EQ(why.limit, kLimit);
+  EXPECT_THAT(why.text, Names("node n1", "limit=16384"));
+  EXPECT_TRUE(Silent());
+}
+
 TEST_F(CoordinatorTest, TooManyRanksOfANodeAreRefused) {
   Register(1, "n1");
   for (uint32_t rank = 0; rank < 257; ++rank) Join(1, rank, 257, rank);

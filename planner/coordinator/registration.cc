@@ -220,7 +220,7 @@ Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::Runnin
     return is_over ? Standing::kForgotten : Standing::kWelcome;
   }
   if (running.epoch == EpochId{0}) return Standing::kWelcome;  // undecided: TakeUp handles it
-  if (ended_.count(layout.id) != 0) return Standing::kForgotten;
+  if (ended_.Has(layout.id)) return Standing::kForgotten;
   const bool is_member = std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const schedule::TeamNode& member) {
     return member.name == node.name && member.incarnation == node.incarnation;
   });
@@ -242,7 +242,7 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
     const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
     // The store would have these teams if they had been decided.
-    const bool is_recorded = TermOf(id) == ids_->term() || ended_.count(id) != 0 ||
+    const bool is_recorded = TermOf(id) == ids_->term() || ended_.Has(id) ||
                              (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
     if (team != nullptr || is_recorded) return SendTo(who, abort);
     undecided_[id].insert_or_assign(node.announcement.name, Undecided{running, clock_->Now()});
@@ -398,9 +398,9 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
 // Aborts a team that may run on other nodes, from which no coordinator may adopt it later. So the abort is recorded
 // before the daemon is notified; recording is retried until it succeeds.
 void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
-  const absl::Status saved = ended_.count(abort.team) != 0 ? absl::OkStatus() : store_->SaveAborted(abort.team);
+  const absl::Status saved = ended_.Has(abort.team) ? absl::OkStatus() : store_->SaveAborted(abort.team);
   if (saved.ok()) {
-    ended_.insert(abort.team);
+    ended_.Insert(abort.team);
     return SendTo(who, abort);
   }
   COPSE_LOG(kError, "team ", abort.team.value(), " cannot be recorded as aborted: ", saved.message());

@@ -50,9 +50,17 @@ bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
 
 void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& message) {
   std::set<uint64_t>& requests = sessions_.at(session).requests;
-  if (!requests.insert(message.request).second) return;
-  if (requests.size() > kRequestsMax) requests.erase(requests.begin());
+  if (requests.count(message.request) != 0) return;
   Join join{session, sessions_.at(session).node, message};
+  if (requests.size() >= kRequestsMax) {
+    schedule::FailureReport why{Failure::kNoResource,
+                                absl::StrCat("too many joins of node ", join.node, " wait (limit=", kRequestsMax, ")"),
+                                FailureCause::kQuota, join.node, join.message.rank};
+    why.limit = kRequestsMax;
+    if (schedule::IsDerivedTeam(message.identity)) return FailJoins({join}, why);
+    return Act(joins_.Refuse(join, std::move(why)));
+  }
+  requests.insert(message.request);
   if (schedule::IsDerivedTeam(message.identity)) return OnDerivedTeamJoin(std::move(join));
   const auto refuse = [&](Failure failure, const std::string& text, FailureCause cause) {
     Act(joins_.Refuse(join, {failure, text, cause, join.node, join.message.rank}));
@@ -511,6 +519,7 @@ bool Coordinator::Impl::MaybeEnd(Team& team) {
 
 void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
   ForgetPlans(teams_.at(id));
+  const auto settled = std::move(teams_.at(id).settled);
   const schedule::TeamLayout layout = std::move(teams_.at(id).record.layout);
   for (const schedule::TeamNode& member : layout.nodes) {
     const auto it = nodes_.find(member.name);
@@ -518,9 +527,8 @@ void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
   }
   teams_.erase(id);
   ForgetDerivedTeams(layout);
-  if (!has_ended) return;
-  ended_.insert(id);
-  if (ended_.size() > kEndedTeamsMax) ended_.erase(ended_.begin());
+  if (has_ended) ended_.Insert(id);
+  if (settled) settled(absl::DataLossError(absl::StrCat("team ", id.value(), ": its record was dropped")));
 }
 
 std::optional<uint32_t> Coordinator::Impl::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
