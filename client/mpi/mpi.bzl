@@ -6,6 +6,8 @@ load("//third_party:mpi.bzl", "MPI_LIBRARIES")
 def _headers(library):
     return ["@%s//:headers" % library] + (["@pmix//:headers"] if library == "openmpi" else [])
 
+_MPI_API = "//client/mpi/api:mpi_api"
+
 def _of(library, labels):
     return ["%s_%s" % (label, library) for label in labels]
 
@@ -17,16 +19,18 @@ def mpi_library(name, srcs = None, hdrs = None, deps = [], mpi_deps = [], **kwar
       srcs: as cc_library's; `{mpi}` in a name stands for mpich or openmpi. NAME.cc, if it exists, unless given.
       hdrs: as cc_library's. NAME.h unless given.
       deps: what does not depend on the MPI.
-      mpi_deps: other targets of this macro.
+      mpi_deps: other targets of this macro, besides mpi_api.
       **kwargs: as cc_library's.
     """
+    is_mpi_api = "//%s:%s" % (native.package_name(), name) == _MPI_API
+    all_mpi_deps = mpi_deps if is_mpi_api else mpi_deps + [_MPI_API]
     for library in MPI_LIBRARIES:
         native.cc_library(
             name = "%s_%s" % (name, library),
             srcs = [src.replace("{mpi}", library) for src in srcs or native.glob([name + ".cc"])],
             hdrs = hdrs or [name + ".h"],
             copts = ["-fvisibility=hidden"],
-            deps = deps + _of(library, mpi_deps) + _headers(library),
+            deps = deps + _of(library, all_mpi_deps) + _headers(library),
             **kwargs
         )
 
