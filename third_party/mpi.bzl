@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs for MPI, built once with each library."""
 
+load("//tools/rules:library.bzl", "MACHINE_TAGS")
+
 MPI_LIBRARIES = ["mpich", "openmpi"]
+
+# Tags of a test that launches MPI jobs: launchers make files in /tmp and sockets on loopback. Sanitizers find the MPIs'
+# own leaks, and programs that others compiled cannot load a library with a sanitizer's runtime.
+MPI_JOB_TAGS = MACHINE_TAGS + ["nosanitizer"]
+
+def of_each_mpi(names):
+    """The targets NAME_mpich and NAME_openmpi of each of `names`."""
+    return ["%s_%s" % (name, library) for name in names for library in MPI_LIBRARIES]
 
 # MPICH's header declares arrays of statuses, for which gcc takes MPI_STATUSES_IGNORE. Clang does not know this warning.
 _COPTS = [

@@ -6,36 +6,39 @@ load("//third_party:mpi.bzl", "MPI_LIBRARIES")
 def _headers(library):
     return ["@%s//:headers" % library] + (["@pmix//:headers"] if library == "openmpi" else [])
 
+_MPI_API = "//client/mpi/api:mpi_api"
+
 def _of(library, labels):
     return ["%s_%s" % (label, library) for label in labels]
 
-def mpi_library(name, srcs = [], hdrs = [], deps = [], mpi_deps = [], **kwargs):
+def mpi_library(name, srcs = None, hdrs = None, deps = [], mpi_deps = [], **kwargs):
     """Declares NAME_mpich and NAME_openmpi, cc_library targets that are linked with no MPI.
 
     Args:
       name: the targets' names begin with it.
-      srcs: as cc_library's; `{mpi}` in a name stands for mpich or openmpi.
-      hdrs: as cc_library's.
+      srcs: as cc_library's; `{mpi}` in a name stands for mpich or openmpi. NAME.cc, if it exists, unless given.
+      hdrs: as cc_library's. NAME.h unless given.
       deps: what does not depend on the MPI.
-      mpi_deps: other targets of this macro.
+      mpi_deps: other targets of this macro, besides mpi_api.
       **kwargs: as cc_library's.
     """
+    is_mpi_api = "//%s:%s" % (native.package_name(), name) == _MPI_API
+    all_mpi_deps = mpi_deps if is_mpi_api else mpi_deps + [_MPI_API]
     for library in MPI_LIBRARIES:
         native.cc_library(
             name = "%s_%s" % (name, library),
-            srcs = [src.replace("{mpi}", library) for src in srcs],
-            hdrs = hdrs,
+            srcs = [src.replace("{mpi}", library) for src in srcs or native.glob([name + ".cc"])],
+            hdrs = hdrs or [name + ".h"],
             copts = ["-fvisibility=hidden"],
-            deps = deps + _of(library, mpi_deps) + _headers(library),
+            deps = deps + _of(library, all_mpi_deps) + _headers(library),
             **kwargs
         )
 
-def mpi_test(name, srcs, deps = [], mpi_deps = [], **kwargs):
+def mpi_test(name, deps = [], mpi_deps = [], **kwargs):
     """Declares NAME_mpich_test and NAME_openmpi_test, small tests that are linked with the MPI.
 
     Args:
-      name: the targets' names begin with it.
-      srcs: as cc_test's.
+      name: the targets' names begin with it; the source is NAME_test.cc.
       deps: what does not depend on the MPI.
       mpi_deps: targets of mpi_library.
       **kwargs: as cc_test's.
@@ -44,7 +47,7 @@ def mpi_test(name, srcs, deps = [], mpi_deps = [], **kwargs):
         native.cc_test(
             name = "%s_%s_test" % (name, library),
             size = "small",
-            srcs = srcs,
+            srcs = [name + "_test.cc"],
             # The MPIs' plugins leave memory behind at their end.
             env = {"LSAN_OPTIONS": "detect_leaks=0"},
             deps = deps + _of(library, mpi_deps) + [

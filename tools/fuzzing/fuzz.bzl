@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets: what parses bytes that we do not control."""
 
-def copse_fuzz(name, srcs, deps, **kwargs):
+def copse_fuzz(name, deps, **kwargs):
     """Declares a fuzz target, and a test of it.
 
     `name` is a libFuzzer program. It needs --config=fuzz, so no wildcard builds it: tools/fuzz does. `name`_test runs
     the same code on its seeds and on mutations of them, with any compiler.
 
     Args:
-      name: "NAME_fuzz".
-      srcs: the sources, which define what tools/fuzzing/target.h declares.
-      deps: of the sources.
+      name: "SUBJECT_fuzz"; the source is SUBJECT_fuzz.cc, which defines what tools/fuzzing/target.h declares.
+      deps: of the source.
       **kwargs: of both, such as size.
     """
     native.cc_library(
         name = name + "_target",
         testonly = True,
-        srcs = srcs,
+        srcs = [name + ".cc"],
         deps = deps + ["//tools/fuzzing:target"],
         # The programs below call it, and come before it on the linker's command line.
         alwayslink = True,

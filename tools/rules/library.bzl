@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A library with its test, by convention: NAME.cc and NAME.h, NAME_test.cc."""
 
+# Tags of a test that makes network namespaces, or launches jobs on the machine: alone, and outside Bazel's sandbox.
+MACHINE_TAGS = ["exclusive", "local", "no-sandbox"]
+
 def _once(labels):
     return {label: None for label in labels}.keys()
 
-def copse_test(name, deps = [], size = "small", **kwargs):
+def copse_test(name, srcs = None, deps = [], size = "small", **kwargs):
     """Declares a test of GoogleTest.
 
     Args:
-      name: the source is NAME.cc.
+      name: the test's.
+      srcs: as cc_test's; NAME.cc unless given.
       deps: what it needs besides GoogleTest.
       size: as cc_test's.
       **kwargs: as cc_test's.
@@ -16,7 +20,7 @@ def copse_test(name, deps = [], size = "small", **kwargs):
     native.cc_test(
         name = name,
         size = size,
-        srcs = [name + ".cc"],
+        srcs = srcs or [name + ".cc"],
         deps = _once(deps + ["//third_party:gtest_main"]),
         **kwargs
     )

@@ -47,7 +47,7 @@ def testonly_files(paths):
             keywords = {keyword.arg: keyword.value for keyword in statement.value.keywords}
             if "testonly" not in keywords:
                 continue
-            if statement.value.func.id == "copse_library":
+            if statement.value.func.id in ("copse_library", "mpi_library"):
                 found.update(os.path.join(folder, keywords["name"].value + end) for end in (".h", ".cc"))
             for argument in ("srcs", "hdrs"):
                 for item in ast.walk(keywords.get(argument, ast.Constant(0))):
