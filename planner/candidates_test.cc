@@ -69,23 +69,22 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
     if (CanCarry(structures[i], Collective::kBcast)) which.push_back(i);
   }
   std::vector<Candidate> every;
-  const auto best = PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every);
-  ASSERT_TRUE(best.ok()) << best.status();
-  EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
-  EXPECT_EQ(every.size(), best->size() + kRefined * (SegmentSizes(bytes).size() - 1));
+  const auto best =
+      PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every).value();
+  EXPECT_EQ(best.size(), structures.size() - 2) << "exchanges carry no bcast";
+  EXPECT_EQ(every.size(), best.size() + kRefined * (SegmentSizes(bytes).size() - 1));
 
   // The expected value tries every structure with every size.
   int64_t least = INT64_MAX;
   for (const Structure& structure : structures) {
     if (!CanCarry(structure, Collective::kBcast)) continue;
     for (const uint32_t size : SegmentSizes(bytes)) {
-      const auto price = Price(PlanOf(structure, Collective::kBcast, 0, bytes, size), shape, *costs, arguments);
-      ASSERT_TRUE(price.ok()) << price.status();
-      least = std::min(least, price->total_ns);
+      const auto price = Price(PlanOf(structure, Collective::kBcast, 0, bytes, size), shape, *costs, arguments).value();
+      least = std::min(least, price.total_ns);
     }
   }
   int64_t found = INT64_MAX;
-  for (const Candidate& candidate : *best) found = std::min(found, candidate.total_ns);
+  for (const Candidate& candidate : best) found = std::min(found, candidate.total_ns);
   EXPECT_EQ(found, least);
 }
 

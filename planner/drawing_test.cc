@@ -34,9 +34,8 @@ Drawn Draw(const std::string& algorithm, Collective collective, uint32_t nodes, 
   const uint64_t bytes = collective == Collective::kBarrier ? 0 : 8;
   const schedule::Plan plan = PlanOf(*BuildStructure(algorithm, order), collective, 0, bytes, 0);
   const CallArguments arguments = {.collective = collective, .count = bytes, .root = root};
-  const auto prediction = Price(plan, shape, *costs, arguments);
-  EXPECT_TRUE(prediction.ok()) << prediction.status();
-  const Drawing drawing(plan, shape, *costs, arguments, *prediction);
+  const auto prediction = Price(plan, shape, *costs, arguments).value();
+  const Drawing drawing(plan, shape, *costs, arguments, prediction);
   return {drawing.Text(), drawing.Dot()};
 }
 

@@ -30,11 +30,7 @@ class SqliteStoreTest : public ::testing::Test {
       : path_(std::string(getenv("TEST_TMPDIR")) + "/" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
-  std::unique_ptr<SqliteStore> Open() {
-    auto store = SqliteStore::Open(path_);
-    EXPECT_TRUE(store.ok()) << store.status();
-    return store.ok() ? *std::move(store) : nullptr;
-  }
+  std::unique_ptr<SqliteStore> Open() { return SqliteStore::Open(path_).value(); }
 
   const std::string path_;
 };
