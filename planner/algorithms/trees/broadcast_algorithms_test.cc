@@ -63,6 +63,17 @@ void ExpectAllSound(const BroadcastCosts& costs, uint32_t root) {
   }
 }
 
+// Calls `check(costs, root, prng)` for random clusters with random roots, until one fails.
+template <typename Check>
+void ForRandomClusters(uint64_t seed, int rounds, uint32_t nodes_max, const Check& check) {
+  Prng prng(seed);
+  for (int round = 0; round < rounds && !::testing::Test::HasFatalFailure(); ++round) {
+    SCOPED_TRACE(round);
+    const BroadcastCosts costs = RandomTreeCosts(prng, nodes_max);
+    check(costs, static_cast<uint32_t>(prng.Below(costs.node_count())), prng);
+  }
+}
+
 TEST(BroadcastAlgorithmsTest, AreSoundOnRandomTrees) {
   Prng prng(1);
   for (int round = 0; round < 40; ++round) {
@@ -75,27 +86,19 @@ TEST(BroadcastAlgorithmsTest, AreSoundOnRandomTrees) {
 }
 
 TEST(BuildMgoTest, GivesTheSameEdgesAsThePaperStepByStep) {
-  Prng prng(3);
-  for (int round = 0; round < 1500; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(3, 1500, 40, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     const BroadcastTree plain = BuildMgoPlainly(costs, root), fast = BuildMgo(costs, root);
     ASSERT_EQ(plain.edges, fast.edges);
     ASSERT_EQ(plain.phase1_edges, fast.phase1_edges);
     ASSERT_EQ(plain.completion_ns, fast.completion_ns);
-  }
+  });
 }
 
 TEST(BuildEarliestCompletionTest, OnTheTreeAndByPairsAreTheSame) {
-  Prng prng(5);
-  for (int round = 0; round < 1500; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(5, 1500, 40, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     const BroadcastTree by_pairs = BuildEarliestCompletionFirst(costs, root, Accounting::kSound);
     ASSERT_EQ(by_pairs.edges, BuildEarliestCompletionOnTree(costs, root).edges);
-  }
+  });
 }
 
 // Computes earliest completion with a bias for each receiver, and with urgent switches, without a tournament.
@@ -132,18 +135,14 @@ std::vector<BroadcastEdge> UrgentPlainly(const BroadcastCosts& costs, uint32_t r
 }
 
 TEST(BuildEarliestCompletionTest, BiasAndUrgencyCountAsTheyAreGiven) {
-  Prng prng(9);
-  for (int round = 0; round < 1000; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(9, 1000, 40, [](const BroadcastCosts& costs, uint32_t root, Prng& prng) {
     std::vector<int64_t> bias(costs.node_count()), urgency(costs.vertex_count());
     for (int64_t& ns : bias) ns = static_cast<int64_t>(prng.Below(50));
     for (int64_t& ns : urgency) ns = static_cast<int64_t>(prng.Below(2) * prng.Below(3000));
     const BroadcastTree tree = BuildEarliestCompletionOnTree(costs, root, bias, urgency);
     ASSERT_EQ(tree.edges, UrgentPlainly(costs, root, bias, urgency));
     ASSERT_EQ(tree.completion_ns, Completion(costs, tree.edges));
-  }
+  });
 }
 
 TEST(UrgencyOfTest, IsWhatASubClusterTakesBeyondItsSlowestPart) {
@@ -193,14 +192,10 @@ std::vector<BroadcastEdge> LookAheadPlainly(const BroadcastCosts& costs, uint32_
 }
 
 TEST(BuildLookAheadTest, GivesTheEdgesOfItsListing) {
-  Prng prng(6);
-  for (int round = 0; round < 400; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 24);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(6, 400, 24, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     ASSERT_EQ(BuildBroadcast("LA", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kSound));
     ASSERT_EQ(BuildBroadcast("LA_bhat", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kBhat));
-  }
+  });
 }
 
 TEST(BroadcastAlgorithmsTest, NamesAreForgiving) {
