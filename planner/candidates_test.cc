@@ -8,6 +8,7 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -48,14 +49,12 @@ TEST(SegmentSizesTest, KeepWithinTheBounds) {
 TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const uint32_t n = 24;
   std::vector<std::string> names;
-  schedule::TeamShape shape;
   NodeOrder order;
   for (uint32_t v = 0; v < n; ++v) {
     names.push_back(absl::StrCat("n", v));
-    shape.node_of_rank.push_back(NodeIndex(v));
     order.push_back(v);
   }
-  shape.node_count = n;
+  const schedule::TeamShape shape = schedule::BlockShape(n, 1);
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   std::vector<Structure> structures;
@@ -106,9 +105,7 @@ TEST(PriceCandidatesTest, PassesErrorsOn) {
   const auto topology = topology::FlatTopology({"a"});
   const auto costs = TeamCosts::Create({"a"}, *topology, {});
   const std::vector<Structure> structures = {*BuildStructure("flat", {0})};
-  schedule::TeamShape shape;
-  shape.node_of_rank = {NodeIndex(0)};
-  shape.node_count = 1;
+  const schedule::TeamShape shape = schedule::BlockShape(1, 1);
   const CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
   const auto priced = PriceCandidates(structures, {0}, {shape, *costs, arguments, 100, {0}}, nullptr);
   EXPECT_THAT(priced, FailsWith(absl::StatusCode::kInvalidArgument, "bytes=200", "limit=0-100"));

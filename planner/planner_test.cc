@@ -13,6 +13,7 @@
 #include "planner/node_order.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
+#include "schedule/testing/sample_plans.h"
 #include "schedule/verify.h"
 
 namespace copse::planner {
@@ -41,15 +42,9 @@ std::vector<std::string> NodeNames(uint32_t nodes) {
   return names;
 }
 
-schedule::TeamShape ShapeOf(uint32_t nodes, uint32_t ranks_per_node) {
-  schedule::TeamShape shape{.node_count = nodes};
-  for (uint32_t r = 0; r < nodes * ranks_per_node; ++r) shape.node_of_rank.push_back(NodeIndex(r / ranks_per_node));
-  return shape;
-}
-
 Team MakeTeam(uint32_t nodes, uint32_t ranks_per_node = 1, const topology::FlatCosts& costs = {}) {
   const std::vector<std::string> names = NodeNames(nodes);
-  return {names, ShapeOf(nodes, ranks_per_node), *topology::FlatTopology(names, costs)};
+  return {names, schedule::BlockShape(nodes, ranks_per_node), *topology::FlatTopology(names, costs)};
 }
 
 // Makes a switch with a slow link for each of `latencies_ns`. Nodes, of one rank each, are dealt out round robin.
@@ -64,7 +59,7 @@ Team Sites(uint32_t nodes, const std::vector<int64_t>& latencies_ns, int64_t ban
   for (uint32_t v = 0; v < nodes; ++v) {
     members.push_back(topology::MakeNode(names[v], 1 + v % static_cast<uint32_t>(latencies_ns.size()), node));
   }
-  return {names, ShapeOf(nodes, 1), *topology::Topology::Create(switches, members)};
+  return {names, schedule::BlockShape(nodes, 1), *topology::Topology::Create(switches, members)};
 }
 
 // Returns teams of many sizes, with one rank a node and with three.

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
 #include "planner/structure.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -30,8 +31,7 @@ schedule::Plan MakePlan(const std::string& algorithm, uint32_t nodes, Collective
 
 Observation Call(const std::string& algorithm, uint32_t nodes, Collective collective, uint64_t bytes) {
   Observation call;
-  call.shape.node_count = nodes;
-  for (uint32_t v = 0; v < nodes; ++v) call.shape.node_of_rank.push_back(NodeIndex(v));
+  call.shape = schedule::BlockShape(nodes, 1);
   call.plan = MakePlan(algorithm, nodes, collective, bytes);
   call.arguments = {.collective = collective, .count = bytes};
   call.barrier = MakePlan(algorithm, nodes, Collective::kBarrier, 0);

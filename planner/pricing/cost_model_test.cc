@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
 #include "planner/structure.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -33,11 +34,10 @@ Team MakeTeamOn(topology::Topology topology, uint32_t ranks_per_node, const Cost
   Team team;
   team.topology = std::make_unique<topology::Topology>(std::move(topology));
   const uint32_t nodes = static_cast<uint32_t>(team.topology->nodes().size());
-  team.shape.node_count = nodes;
+  team.shape = schedule::BlockShape(nodes, ranks_per_node);
   for (uint32_t v = 0; v < nodes; ++v) {
     team.names.push_back(team.topology->nodes()[v].name);
     team.order.push_back(v);
-    for (uint32_t i = 0; i < ranks_per_node; ++i) team.shape.node_of_rank.push_back(NodeIndex(v));
   }
   team.costs = std::make_unique<TeamCosts>(*TeamCosts::Create(team.names, *team.topology, parameters));
   return team;

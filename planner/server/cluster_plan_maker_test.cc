@@ -3,18 +3,17 @@
 
 #include "gtest/gtest.h"
 #include "planner/topology/topology_yaml.h"
+#include "schedule/testing/sample_plans.h"
 #include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {
 
 schedule::TeamLayout Layout(uint32_t nodes) {
-  schedule::TeamLayout layout;
+  schedule::TeamLayout layout{.shape = schedule::BlockShape(nodes, 1)};
   for (uint32_t n = 0; n < nodes; ++n) {
     layout.nodes.push_back({.name = "n" + std::to_string(n), .incarnation = Incarnation(n + 1)});
-    layout.shape.node_of_rank.push_back(NodeIndex(n));
   }
-  layout.shape.node_count = nodes;
   return layout;
 }
 

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "planner/algorithms/testing/random_costs.h"
 #include "schedule/plan.h"
+#include "schedule/testing/sample_plans.h"
 #include "schedule/verify.h"
 
 namespace copse::planner {
@@ -53,9 +54,7 @@ schedule::Plan PlanOf(const ExchangeSteps& steps, Collective collective) {
 }
 
 absl::Status Verify(const ExchangeSteps& steps, Collective collective) {
-  schedule::TeamShape shape{.node_count = static_cast<uint32_t>(steps.size())};
-  for (uint32_t v = 0; v < shape.node_count; ++v) shape.node_of_rank.push_back(NodeIndex(v));
-  return schedule::VerifyPlan(PlanOf(steps, collective), shape);
+  return schedule::VerifyPlan(PlanOf(steps, collective), schedule::BlockShape(static_cast<uint32_t>(steps.size()), 1));
 }
 
 TEST(GroupsOfTest, NodesPartAtTheDeepestVertexAboveAll) {
