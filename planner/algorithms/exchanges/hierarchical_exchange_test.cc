@@ -3,16 +3,14 @@
 
 #include <set>
 
-#include "base/ids.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
-#include "collectives/call_arguments.h"
+#include "collectives/collective.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/algorithms/testing/exchange_properties.h"
 #include "planner/algorithms/testing/random_costs.h"
 #include "schedule/plan.h"
-#include "schedule/testing/sample_plans.h"
-#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {
@@ -39,22 +37,6 @@ BroadcastCosts Sites(const std::vector<uint32_t>& sizes) {
   tree.bandwidth_bytes_per_s.assign(tree.parent.size(), 1'000'000'000);
   const std::vector<int64_t> overheads(n, 1);
   return BroadcastCosts::FromTree(tree, overheads, overheads, 1).value();
-}
-
-schedule::Plan PlanOf(const ExchangeSteps& steps, Collective collective) {
-  schedule::Plan plan;
-  plan.id = PlanId(1);
-  plan.collective = collective;
-  plan.bytes_max = collective == Collective::kBarrier ? 0 : 120;
-  plan.algorithm = "hierarchical";
-  plan.kind = schedule::PlanKind::kExchange;
-  plan.node_count = static_cast<uint32_t>(steps.size());
-  plan.steps = steps;
-  return plan;
-}
-
-absl::Status Verify(const ExchangeSteps& steps, Collective collective) {
-  return schedule::VerifyPlan(PlanOf(steps, collective), schedule::BlockShape(static_cast<uint32_t>(steps.size()), 1));
 }
 
 TEST(GroupsOfTest, NodesPartAtTheDeepestVertexAboveAll) {
@@ -103,7 +85,7 @@ TEST(BuildHierarchicalExchangeTest, EverybodyGetsEachContributionOnceAndGroupsAr
     const BroadcastCosts costs = RandomTreeCosts(prng, 60);
     const auto steps = BuildHierarchicalExchange(costs).value();
     for (const auto collective : {Collective::kBarrier, Collective::kAllreduce}) {
-      const absl::Status verified = Verify(steps, collective);
+      const absl::Status verified = VerifyExchange(steps, collective);
       ASSERT_TRUE(verified.ok()) << verified << ", cluster " << i;
     }
     // Every node that communicates with another group is its group's leader.
