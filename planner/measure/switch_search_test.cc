@@ -29,12 +29,10 @@ std::vector<NodePair> All(size_t count) {
 // Considers the random trees whose levels all exceed a hundredth of the paths across them.
 TEST(FindTreeTest, ExactMeasurementsGiveTheTree) {
   int recovered = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    Prng prng(seed);
-    const topology::Topology truth = RandomTree(&prng, 3);
-    const auto found = FindTree(Names(truth), Measure(truth, All(truth.nodes().size()), 0, 0, &prng)).value();
+  ForRandomTrees(200, 3, [&](const topology::Topology& truth, Prng* prng) {
+    const auto found = FindTree(Names(truth), Measure(truth, All(truth.nodes().size()), 0, 0, prng)).value();
     recovered += SameTree(found, truth);
-  }
+  });
   EXPECT_GE(recovered, 198);  // others may have links of 100 us on paths of 10 ms and more
 }
 

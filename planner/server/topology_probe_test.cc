@@ -148,14 +148,13 @@ class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSin
 };
 
 TEST_F(TopologyProbeTest, AKnownTreeGetsItsFigures) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Prng prng(seed);
-    Begin(measure::RandomTree(&prng, 3));
+  measure::ForRandomTrees(30, 3, [&](const Topology& cluster, Prng*) {
+    Begin(cluster);
     at_once_max = measured = 0;
     const auto report = Run(Options(true)).value();
     EXPECT_EQ(report.topology.nodes().size(), truth->nodes().size());
     for (uint32_t n = 0; n < truth->nodes().size(); ++n) {
-      EXPECT_NEAR(report.topology.nodes()[n].latency_ns, truth->nodes()[n].latency_ns, 200) << "seed " << seed;
+      EXPECT_NEAR(report.topology.nodes()[n].latency_ns, truth->nodes()[n].latency_ns, 200);
       EXPECT_LE(report.topology.nodes()[n].bandwidth_bytes_per_s, truth->nodes()[n].bandwidth_bytes_per_s);
       EXPECT_EQ(report.topology.nodes()[n].overhead_ns, kOverheadNs);
       EXPECT_EQ(report.topology.nodes()[n].receive_overhead_ns, kOverheadNs);
@@ -164,19 +163,18 @@ TEST_F(TopologyProbeTest, AKnownTreeGetsItsFigures) {
     EXPECT_LE(report.fit.latency_error_ns_max, 200);
     EXPECT_LT(measured, 4 * (truth->nodes().size() + truth->switches().size()));
     EXPECT_LE(at_once_max, 4u);
-  }
+  });
 }
 
 TEST_F(TopologyProbeTest, ATreeIsFound) {
   int same = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Prng prng(seed);
-    Begin(measure::RandomTree(&prng, 2));
-    if (truth->nodes().size() > measure::kAllPairsNodesMax) continue;
+  measure::ForRandomTrees(20, 2, [&](const Topology& cluster, Prng*) {
+    Begin(cluster);
+    if (truth->nodes().size() > measure::kAllPairsNodesMax) return;
     const auto report = Run(Options(false)).value();
     same += measure::SameTree(report.topology, *truth);
     for (const ProbedPair& pair : report.pairs) EXPECT_TRUE(pair.measured);
-  }
+  });
   EXPECT_GE(same, 19);
 }
 
