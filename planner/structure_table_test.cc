@@ -2,6 +2,7 @@
 #include "planner/structure_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,26 +22,31 @@ using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Cluster has three sites, the middle one near to both others; node v is in site v % 3, and n1 in the middle site.
-struct Cluster {
-  std::vector<std::string> names;
-  topology::Topology topology;
-};
-Cluster Sites(uint32_t nodes) {
-  std::vector<topology::Switch> switches = {{"middle"}};
-  for (const char* site : {"left", "right"}) switches.push_back({site, 0, 10'000'000, 1'000'000'000});
-  std::vector<topology::Node> members;
-  std::vector<std::string> names;
-  for (uint32_t v = 0; v < nodes; ++v) {
-    names.push_back(absl::StrCat("n", v));
-    members.push_back({.name = names.back(),
-                       .parent = v % 3 == 1 ? 0 : (v % 3 == 0 ? 1u : 2u),
-                       .overhead_ns = 1'000,
-                       .latency_ns = 1'000,
-                       .bandwidth_bytes_per_s = 1'000'000'000});
+// Sites is a team on three sites, the middle one near to both others; node v is in site v % 3, and n1 in the middle
+// site.
+struct Sites {
+  explicit Sites(uint32_t nodes) {
+    std::vector<topology::Switch> switches = {{"middle"}};
+    for (const char* site : {"left", "right"}) switches.push_back({site, 0, 10'000'000, 1'000'000'000});
+    std::vector<topology::Node> members;
+    std::vector<std::string> names;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      names.push_back(absl::StrCat("n", v));
+      members.push_back({.name = names.back(),
+                         .parent = v % 3 == 1 ? 0 : (v % 3 == 0 ? 1u : 2u),
+                         .overhead_ns = 1'000,
+                         .latency_ns = 1'000,
+                         .bandwidth_bytes_per_s = 1'000'000'000});
+    }
+    topology.emplace(*topology::Topology::Create(switches, members));
+    costs.emplace(*TeamCosts::Create(names, *topology, {}));
+    table.emplace(&*costs, 0);
   }
-  return {names, *topology::Topology::Create(switches, members)};
-}
+
+  std::optional<topology::Topology> topology;
+  std::optional<TeamCosts> costs;  // points to the topology
+  std::optional<StructureTable> table;
+};
 
 std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<uint32_t>& which) {
   std::vector<std::string> names;
@@ -49,9 +55,8 @@ std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<
 }
 
 TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
-  const Cluster cluster = Sites(schedule::kNeighboursMax + 2);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(schedule::kNeighboursMax + 2);
+  StructureTable& table = *sites.table;
   const auto found = table.Candidates(Collective::kBcast, {0, 120}).value();
   EXPECT_THAT(NamesOf(table, found), Not(Contains("flat")));
   EXPECT_THAT(NamesOf(table, found), Contains("binomial"));
@@ -62,19 +67,17 @@ TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
 }
 
 TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
-  const auto shorts = table.Candidates(Collective::kBcast, {0, 120}),
-             longs = table.Candidates(Collective::kBcast, {8'193, 65'536});
-  ASSERT_TRUE(shorts.ok() && longs.ok());
-  EXPECT_THAT(NamesOf(table, *shorts), Contains("flat"));
-  EXPECT_THAT(NamesOf(table, *shorts), Contains("mgo"));
-  EXPECT_THAT(NamesOf(table, *shorts), Not(Contains("chain")));
-  EXPECT_THAT(NamesOf(table, *longs), Contains("chain"));
-  EXPECT_THAT(NamesOf(table, *longs), Contains("pipeline-2"));
+  Sites sites(13);
+  StructureTable& table = *sites.table;
+  const auto shorts = table.Candidates(Collective::kBcast, {0, 120}).value(),
+             longs = table.Candidates(Collective::kBcast, {8'193, 65'536}).value();
+  EXPECT_THAT(NamesOf(table, shorts), Contains("flat"));
+  EXPECT_THAT(NamesOf(table, shorts), Contains("mgo"));
+  EXPECT_THAT(NamesOf(table, shorts), Not(Contains("chain")));
+  EXPECT_THAT(NamesOf(table, longs), Contains("chain"));
+  EXPECT_THAT(NamesOf(table, longs), Contains("pipeline-2"));
   // No tree appears twice.
-  for (const auto& which : {*shorts, *longs}) {
+  for (const auto& which : {shorts, longs}) {
     std::set<std::pair<uint32_t, Neighbours>> trees;
     for (const uint32_t i : which) {
       EXPECT_TRUE(trees.emplace(table.structures()[i].root_node.value(), table.structures()[i].neighbours).second);
@@ -82,14 +85,13 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   }
   // Repeated requests build nothing.
   const size_t before = table.structures().size();
-  EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), *longs);
+  EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), longs);
   EXPECT_EQ(table.structures().size(), before);
 }
 
 TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(13);
+  StructureTable& table = *sites.table;
   const auto roots = [&](Collective collective) {
     std::set<uint32_t> result;
     const auto which = table.Candidates(collective, {0, 0}).value();
@@ -103,9 +105,8 @@ TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
 }
 
 TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(13);
+  StructureTable& table = *sites.table;
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const auto which = table.Candidates(collective, {0, 0}).value();
@@ -118,9 +119,8 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
 }
 
 TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
-  const Cluster cluster = Sites(6);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(6);
+  StructureTable& table = *sites.table;
   for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
@@ -137,9 +137,8 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
 }
 
 TEST(StructureTableTest, ThousandsOfNodesHaveFewTreesForAll) {
-  const Cluster cluster = Sites(2'100);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(2'100);
+  StructureTable& table = *sites.table;
   const auto barrier = table.Candidates(Collective::kBarrier, {0, 0}).value();
   const size_t built = table.structures().size();
   ASSERT_TRUE(table.Candidates(Collective::kReduce, {8'193, 65'536}).ok());
