@@ -8,6 +8,7 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -48,14 +49,12 @@ TEST(SegmentSizesTest, KeepWithinTheBounds) {
 TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const uint32_t n = 24;
   std::vector<std::string> names;
-  schedule::TeamShape shape;
   NodeOrder order;
   for (uint32_t v = 0; v < n; ++v) {
     names.push_back(absl::StrCat("n", v));
-    shape.node_of_rank.push_back(NodeIndex(v));
     order.push_back(v);
   }
-  shape.node_count = n;
+  const schedule::TeamShape shape = schedule::BlockShape(n, 1);
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   std::vector<Structure> structures;
@@ -69,23 +68,22 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
     if (CanCarry(structures[i], Collective::kBcast)) which.push_back(i);
   }
   std::vector<Candidate> every;
-  const auto best = PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every);
-  ASSERT_TRUE(best.ok()) << best.status();
-  EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
-  EXPECT_EQ(every.size(), best->size() + kRefined * (SegmentSizes(bytes).size() - 1));
+  const auto best =
+      PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every).value();
+  EXPECT_EQ(best.size(), structures.size() - 2) << "exchanges carry no bcast";
+  EXPECT_EQ(every.size(), best.size() + kRefined * (SegmentSizes(bytes).size() - 1));
 
   // The expected value tries every structure with every size.
   int64_t least = INT64_MAX;
   for (const Structure& structure : structures) {
     if (!CanCarry(structure, Collective::kBcast)) continue;
     for (const uint32_t size : SegmentSizes(bytes)) {
-      const auto price = Price(PlanOf(structure, Collective::kBcast, 0, bytes, size), shape, *costs, arguments);
-      ASSERT_TRUE(price.ok()) << price.status();
-      least = std::min(least, price->total_ns);
+      const auto price = Price(PlanOf(structure, Collective::kBcast, 0, bytes, size), shape, *costs, arguments).value();
+      least = std::min(least, price.total_ns);
     }
   }
   int64_t found = INT64_MAX;
-  for (const Candidate& candidate : *best) found = std::min(found, candidate.total_ns);
+  for (const Candidate& candidate : best) found = std::min(found, candidate.total_ns);
   EXPECT_EQ(found, least);
 }
 
@@ -107,9 +105,7 @@ TEST(PriceCandidatesTest, PassesErrorsOn) {
   const auto topology = topology::FlatTopology({"a"});
   const auto costs = TeamCosts::Create({"a"}, *topology, {});
   const std::vector<Structure> structures = {*BuildStructure("flat", {0})};
-  schedule::TeamShape shape;
-  shape.node_of_rank = {NodeIndex(0)};
-  shape.node_count = 1;
+  const schedule::TeamShape shape = schedule::BlockShape(1, 1);
   const CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
   const auto priced = PriceCandidates(structures, {0}, {shape, *costs, arguments, 100, {0}}, nullptr);
   EXPECT_THAT(priced, FailsWith(absl::StatusCode::kInvalidArgument, "bytes=200", "limit=0-100"));

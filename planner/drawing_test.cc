@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
 #include "planner/structure.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -21,22 +22,19 @@ struct Drawn {
 Drawn Draw(const std::string& algorithm, Collective collective, uint32_t nodes, uint32_t ranks_per_node,
            uint32_t root = 0) {
   std::vector<std::string> names;
-  schedule::TeamShape shape;
   NodeOrder order;
   for (uint32_t v = 0; v < nodes; ++v) {
     names.push_back(absl::StrCat("host", v));
     order.push_back(v);
-    for (uint32_t i = 0; i < ranks_per_node; ++i) shape.node_of_rank.push_back(NodeIndex(v));
   }
-  shape.node_count = nodes;
+  const schedule::TeamShape shape = schedule::BlockShape(nodes, ranks_per_node);
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   const uint64_t bytes = collective == Collective::kBarrier ? 0 : 8;
   const schedule::Plan plan = PlanOf(*BuildStructure(algorithm, order), collective, 0, bytes, 0);
   const CallArguments arguments = {.collective = collective, .count = bytes, .root = root};
-  const auto prediction = Price(plan, shape, *costs, arguments);
-  EXPECT_TRUE(prediction.ok()) << prediction.status();
-  const Drawing drawing(plan, shape, *costs, arguments, *prediction);
+  const auto prediction = Price(plan, shape, *costs, arguments).value();
+  const Drawing drawing(plan, shape, *costs, arguments, prediction);
   return {drawing.Text(), drawing.Dot()};
 }
 

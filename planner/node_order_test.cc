@@ -38,13 +38,11 @@ TEST(OrderByTopologyTest, KeepsSwitchesTogetherNearestFirst) {
     names.push_back(node.name);
     nodes.push_back(node);
   }
-  const auto topology = topology::Topology::Create(switches, nodes);
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  const auto costs = TeamCosts::Create(names, *topology, {});
-  ASSERT_TRUE(costs.ok());
+  const auto topology = topology::Topology::Create(switches, nodes).value();
+  const auto costs = TeamCosts::Create(names, topology, {}).value();
   // From w1-b (6): its switch, then w2 under the same parent, then what joins at the core, in preorder.
-  EXPECT_THAT(OrderByTopology(*costs, 6), ElementsAre(6, 2, 0, 4, 8, 1, 5, 3, 7));
-  EXPECT_THAT(OrderByTopology(*costs, 8), ElementsAre(8, 1, 5, 3, 7, 2, 6, 0, 4));
+  EXPECT_THAT(OrderByTopology(costs, 6), ElementsAre(6, 2, 0, 4, 8, 1, 5, 3, 7));
+  EXPECT_THAT(OrderByTopology(costs, 8), ElementsAre(8, 1, 5, 3, 7, 2, 6, 0, 4));
 }
 
 }  // namespace

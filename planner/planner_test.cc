@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "planner/node_order.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
+#include "schedule/testing/sample_plans.h"
 #include "schedule/verify.h"
 
 namespace copse::planner {
@@ -24,23 +24,51 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
+// Team is a team and the topology that it is planned for.
 struct Team {
   std::vector<std::string> names;
   schedule::TeamShape shape;
+  topology::Topology topology;
+
+  absl::StatusOr<std::vector<schedule::Plan>> Plans(const PlannerOptions& options = {},
+                                                    Family family = Family::kCommon) const {
+    return Planner(&topology, {}, options).MakePlans(shape, names, family);
+  }
 };
 
-Team MakeTeam(uint32_t nodes, uint32_t ranks_per_node = 1) {
-  Team team;
-  team.shape.node_count = nodes;
-  for (uint32_t v = 0; v < nodes; ++v) {
-    team.names.push_back(absl::StrCat("n", v));
-    for (uint32_t i = 0; i < ranks_per_node; ++i) team.shape.node_of_rank.push_back(NodeIndex(v));
-  }
-  return team;
+std::vector<std::string> NodeNames(uint32_t nodes) {
+  std::vector<std::string> names;
+  for (uint32_t v = 0; v < nodes; ++v) names.push_back(absl::StrCat("n", v));
+  return names;
 }
 
-topology::Topology Flat(const Team& team, const topology::FlatCosts& costs = {}) {
-  return *topology::FlatTopology(team.names, costs);
+Team MakeTeam(uint32_t nodes, uint32_t ranks_per_node = 1, const topology::FlatCosts& costs = {}) {
+  const std::vector<std::string> names = NodeNames(nodes);
+  return {names, schedule::BlockShape(nodes, ranks_per_node), *topology::FlatTopology(names, costs)};
+}
+
+// Makes a switch with a slow link for each of `latencies_ns`. Nodes, of one rank each, are dealt out round robin.
+Team Sites(uint32_t nodes, const std::vector<int64_t>& latencies_ns, int64_t bandwidth_bytes_per_s,
+           const topology::FlatCosts& node) {
+  std::vector<topology::Switch> switches = {{"core"}};
+  for (const int64_t ns : latencies_ns) {
+    switches.push_back({absl::StrCat("site", switches.size()), 0, ns, bandwidth_bytes_per_s});
+  }
+  const std::vector<std::string> names = NodeNames(nodes);
+  std::vector<topology::Node> members;
+  for (uint32_t v = 0; v < nodes; ++v) {
+    members.push_back(topology::MakeNode(names[v], 1 + v % static_cast<uint32_t>(latencies_ns.size()), node));
+  }
+  return {names, schedule::BlockShape(nodes, 1), *topology::Topology::Create(switches, members)};
+}
+
+// Returns teams of many sizes, with one rank a node and with three.
+std::vector<Team> TeamsOfManySizes() {
+  std::vector<Team> teams;
+  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
+    for (const uint32_t ranks_per_node : {1u, 3u}) teams.push_back(MakeTeam(nodes, ranks_per_node));
+  }
+  return teams;
 }
 
 uint32_t MostNeighbours(const std::vector<schedule::Plan>& plans, uint32_t nodes) {
@@ -57,39 +85,27 @@ uint32_t MostNeighbours(const std::vector<schedule::Plan>& plans, uint32_t nodes
 }
 
 TEST(MakePlansTest, EveryTeamGetsPlansThatVerify) {
-  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
-    for (const uint32_t ppn : {1u, 3u}) {
-      const Team team = MakeTeam(nodes, ppn);
-      const topology::Topology topology = Flat(team);
-      const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
-      ASSERT_TRUE(plans.ok()) << plans.status();
-      ASSERT_EQ(plans->size(), 1u + 3 * (nodes > 2 ? 5 : 3));
-      const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
-      EXPECT_TRUE(verified.ok()) << verified;
-      for (size_t i = 0; i < plans->size(); ++i) {
-        EXPECT_EQ((*plans)[i].id, PlanId(i + 1));
-        EXPECT_GT((*plans)[i].predicted_us, 0);
-        EXPECT_EQ((*plans)[i].root_node, NodeIndex(0));
-      }
+  for (const Team& team : TeamsOfManySizes()) {
+    const auto plans = team.Plans().value();
+    ASSERT_EQ(plans.size(), 1u + 3 * (team.names.size() > 2 ? 5 : 3));
+    EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
+    for (size_t i = 0; i < plans.size(); ++i) {
+      EXPECT_EQ(plans[i].id, PlanId(i + 1));
+      EXPECT_GT(plans[i].predicted_us, 0);
+      EXPECT_EQ(plans[i].root_node, NodeIndex(0));
     }
   }
 }
 
 TEST(MakePlansTest, EveryFamilyGetsPlansThatVerify) {
-  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
-    for (const uint32_t ppn : {1u, 3u}) {
-      const Team team = MakeTeam(nodes, ppn);
-      const topology::Topology topology = Flat(team);
-      for (const Family family : {Family::kRooted, Family::kSpread, Family::kAlltoall}) {
-        const auto plans = Planner(&topology).MakePlans(team.shape, team.names, family);
-        ASSERT_TRUE(plans.ok()) << plans.status();
-        size_t classes = 0;
-        for (const Collective collective : CollectivesOf(family)) classes += BlockClasses(collective).size();
-        EXPECT_EQ(plans->size(), classes);
-        const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
-        EXPECT_TRUE(verified.ok()) << verified;
-        for (const schedule::Plan& plan : *plans) EXPECT_GT(plan.predicted_us, 0) << plan.algorithm;
-      }
+  for (const Team& team : TeamsOfManySizes()) {
+    for (const Family family : {Family::kRooted, Family::kSpread, Family::kAlltoall}) {
+      const auto plans = team.Plans({}, family).value();
+      size_t classes = 0;
+      for (const Collective collective : CollectivesOf(family)) classes += BlockClasses(collective).size();
+      EXPECT_EQ(plans.size(), classes);
+      EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
+      for (const schedule::Plan& plan : plans) EXPECT_GT(plan.predicted_us, 0) << plan.algorithm;
     }
   }
 }
@@ -99,39 +115,33 @@ const schedule::Plan& PlanFor(const std::vector<schedule::Plan>& plans, Collecti
 }
 
 TEST(MakePlansTest, AllgathersDoubleWhatIsShortAndPassOnWhatIsLong) {
-  const Team team = MakeTeam(32);
-  const topology::Topology topology = Flat(team, {.bandwidth_bytes_per_s = 125'000'000});
-  const auto plans = Planner(&topology, {}, {.edge_bias = 0}).MakePlans(team.shape, team.names, Family::kSpread);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 8).algorithm, "bruck");
-  EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 60'000).algorithm, "ring");
-  EXPECT_EQ(PlanFor(*plans, Collective::kReduceScatter, 60'000).algorithm, "rotated-binomial");
-  EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).algorithm, "doubling");
+  const Team team = MakeTeam(32, 1, {.bandwidth_bytes_per_s = 125'000'000});
+  const auto plans = team.Plans({.edge_bias = 0}, Family::kSpread).value();
+  EXPECT_EQ(PlanFor(plans, Collective::kAllgather, 8).algorithm, "bruck");
+  EXPECT_EQ(PlanFor(plans, Collective::kAllgather, 60'000).algorithm, "ring");
+  EXPECT_EQ(PlanFor(plans, Collective::kReduceScatter, 60'000).algorithm, "rotated-binomial");
+  EXPECT_EQ(PlanFor(plans, Collective::kScan, 8).algorithm, "doubling");
 }
 
 TEST(MakePlansTest, AlltoallsOfShortBlocksArePassedOnAndLongOnesGoToEverybody) {
   const Team team = MakeTeam(16);
-  const topology::Topology topology = Flat(team);
   PlannerOptions options;
   for (const bool forced : {false, true}) {
     if (forced) options.forced[Collective::kAlltoall] = "bruck";
-    const Planner planner(&topology, {}, options);
-    const auto plans = planner.MakePlans(team.shape, team.names, Family::kAlltoall);
-    ASSERT_TRUE(plans.ok()) << plans.status();
-    EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 8).algorithm, "bruck");
-    EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 60'000).algorithm, "pairwise");
-    EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok()) << schedule::VerifyPlans(*plans, team.shape);
+    const auto plans = team.Plans(options, Family::kAlltoall).value();
+    EXPECT_EQ(PlanFor(plans, Collective::kAlltoall, 8).algorithm, "bruck");
+    EXPECT_EQ(PlanFor(plans, Collective::kAlltoall, 60'000).algorithm, "pairwise");
+    EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
   }
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kAlltoall);
+  const auto plans = team.Plans({}, Family::kAlltoall);
   const schedule::Plan& plan = PlanFor(*plans, Collective::kAlltoall, 8);
-  const auto explained = Planner(&topology).Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
-  ASSERT_TRUE(explained.ok()) << explained.status();
-  EXPECT_THAT(explained->text, HasSubstr("each node sends to those that follow it by 1, 2, 4, 8 in this cycle:\n"));
-  EXPECT_THAT(explained->text,
-              HasSubstr("candidates for this call, each by running its sequences:\n  bruck, segments"));
-  EXPECT_THAT(explained->text, HasSubstr("critical path:\n"));
-  EXPECT_EQ(explained->prediction.completion_ns.size(), 16);
-  EXPECT_EQ(explained->alternatives.size(), 2);
+  const auto explained =
+      Planner(&team.topology).Explain(plan, team.shape, team.names, TypicalCall(plan), *plans).value();
+  EXPECT_THAT(explained.text, HasSubstr("each node sends to those that follow it by 1, 2, 4, 8 in this cycle:\n"));
+  EXPECT_THAT(explained.text, HasSubstr("candidates for this call, each by running its sequences:\n  bruck, segments"));
+  EXPECT_THAT(explained.text, HasSubstr("critical path:\n"));
+  EXPECT_EQ(explained.prediction.completion_ns.size(), 16);
+  EXPECT_EQ(explained.alternatives.size(), 2);
 }
 
 TEST(IsPricedByRunningTest, CountsTheSegmentsOfAPlanThatCutsFinerThanPlannersDo) {
@@ -151,63 +161,50 @@ TEST(IsPricedByRunningTest, CountsTheSegmentsOfAPlanThatCutsFinerThanPlannersDo)
 // Calls that are too large to run are compared by formulas, and the explanation says so.
 TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   const Team team = MakeTeam(100);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
-  const auto plans = planner.MakePlans(team.shape, team.names, Family::kRooted);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  const schedule::Plan& plan = PlanFor(*plans, Collective::kGather, 8);
+  const Planner planner(&team.topology);
+  const auto plans = planner.MakePlans(team.shape, team.names, Family::kRooted).value();
+  const schedule::Plan& plan = PlanFor(plans, Collective::kGather, 8);
   EXPECT_FALSE(IsPricedByRunning(plan, team.shape, TypicalCall(plan)));
-  const auto explained = planner.Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
-  ASSERT_TRUE(explained.ok()) << explained.status();
-  EXPECT_THAT(explained->text, HasSubstr("by a formula without segments and contention"));
-  EXPECT_THAT(explained->text, HasSubstr("candidates for this call, by formulas:\n"));
-  EXPECT_TRUE(explained->prediction.completion_ns.empty());
+  const auto explained = planner.Explain(plan, team.shape, team.names, TypicalCall(plan), plans).value();
+  EXPECT_THAT(explained.text, HasSubstr("by a formula without segments and contention"));
+  EXPECT_THAT(explained.text, HasSubstr("candidates for this call, by formulas:\n"));
+  EXPECT_TRUE(explained.prediction.completion_ns.empty());
 }
 
 // Ranks are dealt out one by one: a cycle would add them up in another order.
 TEST(MakePlansTest, ScansKeepToTheOrderOfRanks) {
   Team team = MakeTeam(3);
   for (uint32_t v = 0; v < 3; ++v) team.shape.node_of_rank.push_back(NodeIndex(v));
-  const topology::Topology topology = Flat(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kSpread);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).kind, schedule::PlanKind::kTree);
+  const auto plans = team.Plans({}, Family::kSpread).value();
+  EXPECT_EQ(PlanFor(plans, Collective::kScan, 8).kind, schedule::PlanKind::kTree);
   PlannerOptions options;
   options.forced[Collective::kExscan] = "doubling";
-  EXPECT_THAT(Planner(&topology, {}, options).MakePlans(team.shape, team.names, Family::kSpread).status(),
-              FailsWith(kInvalid, "collective=exscan"));
+  EXPECT_THAT(team.Plans(options, Family::kSpread).status(), FailsWith(kInvalid, "collective=exscan"));
 }
 
 TEST(MakePlansTest, CyclesOfScansFollowTheRanksWhateverTheTopologySays) {
   const Team team = MakeTeam(6);
-  const topology::Topology topology = Flat(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kSpread);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_THAT(schedule::CycleOf(PlanFor(*plans, Collective::kScan, 8)), ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  const auto plans = team.Plans({}, Family::kSpread).value();
+  EXPECT_THAT(schedule::CycleOf(PlanFor(plans, Collective::kScan, 8)), ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST(MakePlansTest, AlltoallsOfTooManyNodesAreRefused) {
   const Team team = MakeTeam(2050);
-  const topology::Topology topology = Flat(team);
-  EXPECT_THAT(Planner(&topology).MakePlans(team.shape, team.names, Family::kAlltoall),
+  EXPECT_THAT(team.Plans({}, Family::kAlltoall),
               FailsWith(absl::StatusCode::kResourceExhausted, "alltoall", "nodes=2050", "limit=2049"));
 }
 
 // The test prices all candidates itself: without bias the plan is one of the cheapest.
 TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
   for (const uint32_t cores : {0u, 2u}) {
-    const Team team = MakeTeam(19, 2);
     topology::FlatCosts flat;
     flat.cores = cores;
     flat.host = cores > 0 ? "box" : "";
-    const topology::Topology topology = Flat(team, flat);
-    PlannerOptions options;
-    options.edge_bias = 0;
-    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-    ASSERT_TRUE(plans.ok()) << plans.status();
-    const auto costs = TeamCosts::Create(team.names, topology, {});
+    const Team team = MakeTeam(19, 2, flat);
+    const auto plans = team.Plans({.edge_bias = 0}).value();
+    const auto costs = TeamCosts::Create(team.names, team.topology, {});
     const NodeOrder order = OrderByTopology(*costs, 0);
-    for (const schedule::Plan& plan : *plans) {
+    for (const schedule::Plan& plan : plans) {
       int64_t least = INT64_MAX;
       for (const std::string& name : CandidateAlgorithms(19)) {
         const auto structure = BuildStructure(name, order);
@@ -226,10 +223,8 @@ TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
 
 TEST(MakePlansTest, TinyTeamsAreFlat) {
   const Team team = MakeTeam(2);
-  const topology::Topology topology = Flat(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  for (const schedule::Plan& plan : *plans) {
+  const auto plans = team.Plans().value();
+  for (const schedule::Plan& plan : plans) {
     if (plan.kind == schedule::PlanKind::kTree) {
       EXPECT_EQ(plan.algorithm, "flat");
     }
@@ -237,81 +232,48 @@ TEST(MakePlansTest, TinyTeamsAreFlat) {
 }
 
 TEST(MakePlansTest, LongLatencyAndCheapSendsMakeFlatTrees) {
-  const Team team = MakeTeam(16);
   topology::FlatCosts far;
   far.overhead_ns = 100;
   far.latency_ns = 10'000'000;
   CostParameters parameters;
   parameters.wake_ns = 0;
-  const topology::Topology topology = Flat(team, far);
-  const auto plans = Planner(&topology, parameters).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok());
-  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 8)->algorithm, "flat");
-  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kReduce, 8)->algorithm, "flat");
+  const Team team = MakeTeam(16, 1, far);
+  const auto plans = Planner(&team.topology, parameters).MakePlans(team.shape, team.names).value();
+  EXPECT_EQ(schedule::SelectPlan(plans, Collective::kBcast, 8)->algorithm, "flat");
+  EXPECT_EQ(schedule::SelectPlan(plans, Collective::kReduce, 8)->algorithm, "flat");
 }
 
 TEST(MakePlansTest, DearSendsMakeDeepTrees) {
-  const Team team = MakeTeam(64);
   topology::FlatCosts dear;
   dear.overhead_ns = 1'000'000;
-  const topology::Topology topology = Flat(team, dear);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok());
-  EXPECT_NE(schedule::SelectPlan(*plans, Collective::kBcast, 8)->algorithm, "flat");
+  const Team team = MakeTeam(64, 1, dear);
+  const auto plans = team.Plans().value();
+  EXPECT_NE(schedule::SelectPlan(plans, Collective::kBcast, 8)->algorithm, "flat");
 }
 
 TEST(MakePlansTest, ARackIsEnteredOnce) {
-  // There are four racks of four behind slow links, with the nodes dealt out round robin.
-  std::vector<topology::Switch> switches = {{"core", topology::kNoParent, 0, 0}};
-  for (int r = 0; r < 4; ++r) switches.push_back({absl::StrCat("rack", r), 0, 5'000'000, 1'000'000});
-  Team team = MakeTeam(16);
-  std::vector<topology::Node> nodes;
-  for (uint32_t v = 0; v < 16; ++v) {
-    topology::Node node;
-    node.name = team.names[v];
-    node.parent = 1 + v % 4;
-    node.overhead_ns = 2'000;
-    node.latency_ns = 500;
-    node.bandwidth_bytes_per_s = 1'000'000'000;
-    nodes.push_back(node);
-  }
-  const auto topology = topology::Topology::Create(switches, nodes);
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  const auto plans = Planner(&*topology).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  const schedule::Plan* plan = schedule::SelectPlan(*plans, Collective::kBcast, 65'536);
+  const Team team = Sites(16, {5'000'000, 5'000'000, 5'000'000, 5'000'000}, 1'000'000,
+                          {.overhead_ns = 2'000, .latency_ns = 500, .bandwidth_bytes_per_s = 1'000'000'000});
+  const auto plans = team.Plans().value();
+  const schedule::Plan* plan = schedule::SelectPlan(plans, Collective::kBcast, 65'536);
   uint32_t crossings = 0;
   for (const auto& [from, to] : PlanEdges(*plan)) crossings += from % 4 != to % 4;
   EXPECT_EQ(crossings, 3u) << plan->algorithm;
 }
 
-// Makes three sites of four nodes, 10 ms and 100 Mbit/s apart, 1 ms within; node v in site v % 3.
-topology::Topology FarSites(const Team& team) {
-  std::vector<topology::Switch> switches = {{"wan"}};
-  std::vector<topology::Node> nodes;
-  for (uint32_t s = 0; s < 3; ++s) {
-    switches.push_back(
-        {.name = absl::StrCat("site", s), .parent = 0, .latency_ns = 4'500'000, .bandwidth_bytes_per_s = 12'500'000});
-  }
-  for (uint32_t v = 0; v < team.names.size(); ++v) {
-    nodes.push_back({.name = team.names[v],
-                     .parent = 1 + v % 3,
-                     .overhead_ns = 2'000,
-                     .latency_ns = 500'000,
-                     .bandwidth_bytes_per_s = 125'000'000});
-  }
-  return *topology::Topology::Create(switches, nodes);
+// Makes three sites of four nodes, 10 ms and 100 Mbit/s apart, 1 ms within.
+Team FarSites() {
+  return Sites(12, {4'500'000, 4'500'000, 4'500'000}, 12'500'000,
+               {.overhead_ns = 2'000, .latency_ns = 500'000, .bandwidth_bytes_per_s = 125'000'000});
 }
 
 // A call without a root waits for the wide-area latency only once.
 TEST(MakePlansTest, CallsWithoutARootCrossAWideAreaOnce) {
-  const Team team = MakeTeam(12);
-  const topology::Topology topology = FarSites(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
+  const Team team = FarSites();
+  const auto plans = team.Plans().value();
+  EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
   for (const Collective collective : {Collective::kBarrier, Collective::kAllreduce}) {
-    const schedule::Plan* plan = schedule::SelectPlan(*plans, collective, 0);
+    const schedule::Plan* plan = schedule::SelectPlan(plans, collective, 0);
     EXPECT_EQ(plan->algorithm, "hierarchical");
     EXPECT_GT(plan->predicted_us, 10'000 + 2 * 1'000);  // the sites, and up and down in a site
     EXPECT_LT(plan->predicted_us, 10'000 + 2 * 1'000 + 200);
@@ -320,25 +282,22 @@ TEST(MakePlansTest, CallsWithoutARootCrossAWideAreaOnce) {
 
 // A message of 8 KiB should cross to each site once; for one of 1 kB another tree is faster.
 TEST(MakePlansTest, AClassIsServedByWhatItsTypicalMessageCosts) {
-  const Team team = MakeTeam(12);
-  const topology::Topology topology = FarSites(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  const auto costs = TeamCosts::Create(team.names, topology, {});
+  const Team team = FarSites();
+  const auto plans = team.Plans().value();
+  const auto costs = TeamCosts::Create(team.names, team.topology, {});
   const auto bcast_us = [&](const schedule::Plan& plan, uint64_t bytes) {
     const auto price = Price(plan, team.shape, *costs, {.collective = Collective::kBcast, .count = bytes});
     return static_cast<double>(price->total_ns) / 1000;
   };
-  const schedule::Plan* typical = schedule::SelectPlan(*plans, Collective::kBcast, 995);
+  const schedule::Plan* typical = schedule::SelectPlan(plans, Collective::kBcast, 995);
   EXPECT_EQ(typical->bytes_max, 8'192u);
   EXPECT_EQ(bcast_us(*typical, 995), typical->predicted_us);
   PlannerOptions options;
   for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
     options.rules.push_back({.collective = collective, .bytes_min = 8'192, .bytes_max = 8'192, .segment_bytes = 0});
   }
-  const auto cut = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  const schedule::Plan* largest = schedule::SelectPlan(*cut, Collective::kBcast, 8'192);
+  const auto cut = team.Plans(options).value();
+  const schedule::Plan* largest = schedule::SelectPlan(cut, Collective::kBcast, 8'192);
   schedule::Plan for_largest = *largest;
   for_largest.bytes_min = 121;
   EXPECT_LT(bcast_us(*typical, 995), 0.97 * bcast_us(for_largest, 995)) << typical->algorithm << largest->algorithm;
@@ -347,26 +306,20 @@ TEST(MakePlansTest, AClassIsServedByWhatItsTypicalMessageCosts) {
 
 TEST(MakePlansTest, ForcedAlgorithmsAreTaken) {
   const Team team = MakeTeam(11);
-  const topology::Topology topology = Flat(team);
   PlannerOptions options;
   options.forced = {{Collective::kBarrier, "dissemination"},
                     {Collective::kBcast, "kary-5"},
                     {Collective::kReduce, "flat"},
                     {Collective::kAllreduce, "recursive-doubling"}};
-  const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  for (const schedule::Plan& plan : *plans) EXPECT_EQ(plan.algorithm, options.forced[plan.collective]);
-  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
+  const auto plans = team.Plans(options).value();
+  for (const schedule::Plan& plan : plans) EXPECT_EQ(plan.algorithm, options.forced[plan.collective]);
+  EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
 }
 
 TEST(MakePlansTest, RefusesForcedAlgorithmsThatCannot) {
   const Team team = MakeTeam(4);
-  const topology::Topology topology = Flat(team);
   const auto error = [&](Collective collective, const std::string& name) {
-    PlannerOptions options;
-    options.forced = {{collective, name}};
-    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-    return plans.status();
+    return team.Plans({.forced = {{collective, name}}}).status();
   };
   EXPECT_THAT(error(Collective::kBcast, "dissemination"), FailsWith(kInvalid, "dissemination", "collective=bcast"));
   EXPECT_THAT(error(Collective::kAllreduce, "dissemination"), FailsWith(kInvalid, "collective=allreduce"));
@@ -375,7 +328,6 @@ TEST(MakePlansTest, RefusesForcedAlgorithmsThatCannot) {
 
 TEST(MakePlansTest, RulesCutClassesAndDecideWithinThem) {
   const Team team = MakeTeam(11);
-  const topology::Topology topology = Flat(team);
   PlannerOptions options;
   options.rules = {
       {.collective = Collective::kBcast, .bytes_min = 1'000, .bytes_max = 20'000, .algorithm = "chain"},
@@ -383,17 +335,16 @@ TEST(MakePlansTest, RulesCutClassesAndDecideWithinThem) {
       {.collective = Collective::kReduce, .ranks_min = 12, .algorithm = "flat"},
       {.collective = Collective::kBarrier, .algorithm = "bt"},
   };
-  const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok()) << schedule::VerifyPlans(*plans, team.shape);
-  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBarrier, 0)->algorithm, "bt");
-  EXPECT_NE(schedule::SelectPlan(*plans, Collective::kBcast, 999)->algorithm, "chain");
+  const auto plans = team.Plans(options).value();
+  EXPECT_EQ(schedule::VerifyPlans(plans, team.shape), absl::OkStatus());
+  EXPECT_EQ(schedule::SelectPlan(plans, Collective::kBarrier, 0)->algorithm, "bt");
+  EXPECT_NE(schedule::SelectPlan(plans, Collective::kBcast, 999)->algorithm, "chain");
   for (const uint64_t bytes : {1'000, 9'000, 20'000}) {
-    EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, bytes)->algorithm, "chain") << bytes;
+    EXPECT_EQ(schedule::SelectPlan(plans, Collective::kBcast, bytes)->algorithm, "chain") << bytes;
   }
-  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 10'000)->segment_bytes, 4'096u);
-  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 65'536)->segment_bytes, 4'096u);
-  EXPECT_EQ(std::count_if(plans->begin(), plans->end(),
+  EXPECT_EQ(schedule::SelectPlan(plans, Collective::kBcast, 10'000)->segment_bytes, 4'096u);
+  EXPECT_EQ(schedule::SelectPlan(plans, Collective::kBcast, 65'536)->segment_bytes, 4'096u);
+  EXPECT_EQ(std::count_if(plans.begin(), plans.end(),
                           [](const schedule::Plan& p) { return p.collective == Collective::kReduce; }),
             5)
       << "the rule is for larger teams";
@@ -401,13 +352,10 @@ TEST(MakePlansTest, RulesCutClassesAndDecideWithinThem) {
 
 TEST(MakePlansTest, BiasSavesEdges) {
   const Team team = MakeTeam(64, 2);
-  const topology::Topology topology = Flat(team);
   const auto count = [&](double bias) {
-    PlannerOptions options;
-    options.edge_bias = bias;
     std::set<std::pair<uint32_t, uint32_t>> edges;
-    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-    for (const schedule::Plan& plan : *plans) {
+    const auto plans = team.Plans({.edge_bias = bias}).value();
+    for (const schedule::Plan& plan : plans) {
       for (const auto& [from, to] : PlanEdges(plan)) edges.insert(std::minmax(from, to));
     }
     return edges.size();
@@ -418,50 +366,33 @@ TEST(MakePlansTest, BiasSavesEdges) {
 
 TEST(MakePlansTest, KeepsToTheLimitOfNeighbours) {
   const Team team = MakeTeam(33);
-  const topology::Topology topology = Flat(team);
   for (const uint32_t limit : {3u, 4u, 8u, 12u}) {
-    PlannerOptions options;
-    options.edges_max = limit;
-    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
-    ASSERT_TRUE(plans.ok()) << plans.status();
-    EXPECT_LE(MostNeighbours(*plans, 33), limit);
+    const auto plans = team.Plans({.edges_max = limit}).value();
+    EXPECT_LE(MostNeighbours(plans, 33), limit);
   }
-  PlannerOptions options;
-  options.edges_max = 2;
-  EXPECT_EQ(Planner(&topology, {}, options).MakePlans(team.shape, team.names).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(team.Plans({.edges_max = 2}).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-// Makes three sites behind 10 ms, ranks numbered across them, and rank 0 at the far one.
-Team Sites(uint32_t nodes, std::optional<topology::Topology>& topology) {
-  const Team team = MakeTeam(nodes);
-  std::vector<topology::Switch> switches = {{"core"}};
-  const int64_t latency_ns[] = {30'000'000, 10'000'000, 10'000'000};
-  for (int s = 0; s < 3; ++s) switches.push_back({absl::StrCat("site", s), 0, latency_ns[s], 12'500'000});
-  std::vector<topology::Node> members;
-  for (uint32_t v = 0; v < nodes; ++v) {
-    members.push_back({.name = team.names[v],
-                       .parent = 1 + v % 3,
-                       .overhead_ns = 3'000,
-                       .latency_ns = 100'000,
-                       .bandwidth_bytes_per_s = 125'000'000});
-  }
-  topology = *topology::Topology::Create(switches, members);
-  return team;
+// Makes three sites behind 10 ms, and rank 0 at the far one.
+Team OneFarSite(uint32_t nodes) {
+  return Sites(nodes, {30'000'000, 10'000'000, 10'000'000}, 12'500'000,
+               {.overhead_ns = 3'000, .latency_ns = 100'000, .bandwidth_bytes_per_s = 125'000'000});
+}
+
+// Returns options by which all common collectives use the algorithm.
+PlannerOptions Forced(const std::string& algorithm) {
+  PlannerOptions options;
+  for (int c = 0; c < kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
+  return options;
 }
 
 TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
-  std::optional<topology::Topology> topology;
-  const Team team = Sites(12, topology);
-  PlannerOptions options;
-  for (int c = 0; c < kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
-  const auto plans = Planner(&*topology).MakePlans(team.shape, team.names),
-             by_number = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok() && by_number.ok()) << plans.status() << by_number.status();
-  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
-  for (size_t i = 0; i < plans->size(); ++i) {
-    const schedule::Plan& plan = (*plans)[i];
-    EXPECT_LT(1.5 * plan.predicted_us, (*by_number)[i].predicted_us) << plan.algorithm;
+  const Team team = OneFarSite(12);
+  const auto plans = team.Plans().value(), by_number = team.Plans(Forced("bt")).value();
+  EXPECT_TRUE(schedule::VerifyPlans(plans, team.shape).ok());
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const schedule::Plan& plan = plans[i];
+    EXPECT_LT(1.5 * plan.predicted_us, by_number[i].predicted_us) << plan.algorithm;
     if (HasRoot(plan.collective)) {
       EXPECT_EQ(plan.root_node, NodeIndex(0)) << "where rank 0 lives";
     }
@@ -470,47 +401,38 @@ TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
 
 TEST(MakePlansTest, ByCostIsNeverSlowerThanByPosition) {
   for (const uint32_t nodes : {3u, 7u, 24u}) {
-    std::optional<topology::Topology> topology;
-    const Team team = Sites(nodes, topology);
-    PlannerOptions unbiased;
-    unbiased.edge_bias = 0;
-    const auto plans = Planner(&*topology, {}, unbiased).MakePlans(team.shape, team.names);
+    const Team team = OneFarSite(nodes);
+    const auto plans = team.Plans({.edge_bias = 0}).value();
     for (const char* algorithm : {"flat", "binomial", "kary-2", "chain", "mgo", "best"}) {
-      PlannerOptions options;
-      for (int c = 0; c < kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
-      const auto forced = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
-      ASSERT_TRUE(plans.ok() && forced.ok()) << plans.status() << forced.status();
-      for (size_t i = 0; i < plans->size(); ++i) {
-        EXPECT_EQ((*forced)[i].algorithm, algorithm);
+      const auto forced = team.Plans(Forced(algorithm)).value();
+      for (size_t i = 0; i < plans.size(); ++i) {
+        EXPECT_EQ(forced[i].algorithm, algorithm);
         // Segment sizes beyond the first are tried for the cheapest only.
-        if ((*plans)[i].bytes_max > schedule::kSegmentBytesMax) continue;
-        EXPECT_LE((*plans)[i].predicted_us, (*forced)[i].predicted_us) << algorithm;
+        if (plans[i].bytes_max > schedule::kSegmentBytesMax) continue;
+        EXPECT_LE(plans[i].predicted_us, forced[i].predicted_us) << algorithm;
       }
     }
   }
 }
 
 TEST(MakePlansTest, IsDeterministic) {
-  const Team team = MakeTeam(21, 2);
   topology::FlatCosts flat;
   flat.cores = 2;
   flat.host = "box";
-  const topology::Topology topology = Flat(team, flat);
-  EXPECT_EQ(*Planner(&topology).MakePlans(team.shape, team.names),
-            *Planner(&topology).MakePlans(team.shape, team.names));
+  const Team team = MakeTeam(21, 2, flat);
+  EXPECT_EQ(*team.Plans(), *team.Plans());
 }
 
 TEST(MakePlansTest, RefusesBadTeams) {
   const Team team = MakeTeam(3);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
+  const Planner planner(&team.topology);
   EXPECT_THAT(planner.MakePlans(team.shape, {"n0", "n1"}), FailsWith(kInvalid, "names=2", "nodes=3"));
   EXPECT_THAT(planner.MakePlans(team.shape, {"n0", "n1", "x"}),
               FailsWith(absl::StatusCode::kNotFound, "node x", "nodes=3"));
   EXPECT_THAT(planner.MakePlans({}, {}), FailsWith(kInvalid, "team", "size=0"));
   CostParameters bad;
   bad.wake_ns = -1;
-  EXPECT_THAT(Planner(&topology, bad).MakePlans(team.shape, team.names),
+  EXPECT_THAT(Planner(&team.topology, bad).MakePlans(team.shape, team.names),
               FailsWith(kInvalid, "wake_ns", "value=-1", "limit=1000000000"));
 }
 
@@ -518,9 +440,8 @@ TEST(MakePlansTest, IsFast) {
   // The targets are 20 ms and 1 s; unoptimized and sanitized builds get more.
   const auto seconds = [](uint32_t nodes) {
     const Team team = MakeTeam(nodes);
-    const topology::Topology topology = Flat(team);
     const std::clock_t start = std::clock();  // CPU time of this process: the machine may be busy
-    EXPECT_TRUE(Planner(&topology).MakePlans(team.shape, team.names).ok());
+    EXPECT_TRUE(team.Plans().ok());
     const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     std::cout << nodes << " nodes: " << took * 1e3 << " ms\n";
     return took;
@@ -531,67 +452,62 @@ TEST(MakePlansTest, IsFast) {
 
 TEST(ExplainTest, ShowsThePlanAndItsRivals) {
   const Team team = MakeTeam(9, 2);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
-  const auto plans = planner.MakePlans(team.shape, team.names);
-  ASSERT_TRUE(plans.ok());
-  for (const schedule::Plan& plan : *plans) {
-    const auto explanation = planner.Explain(plan, team.shape, team.names, TypicalCall(plan));
-    ASSERT_TRUE(explanation.ok()) << explanation.status();
-    EXPECT_EQ(plan.predicted_us, static_cast<double>(explanation->prediction.total_ns) / 1000);
-    ASSERT_FALSE(explanation->alternatives.empty());
+  const Planner planner(&team.topology);
+  const auto plans = planner.MakePlans(team.shape, team.names).value();
+  for (const schedule::Plan& plan : plans) {
+    const auto explanation = planner.Explain(plan, team.shape, team.names, TypicalCall(plan)).value();
+    EXPECT_EQ(plan.predicted_us, static_cast<double>(explanation.prediction.total_ns) / 1000);
+    ASSERT_FALSE(explanation.alternatives.empty());
     bool is_among_them = false;
     int64_t before = 0;
-    for (const Alternative& other : explanation->alternatives) {
+    for (const Alternative& other : explanation.alternatives) {
       EXPECT_GE(other.total_ns, before);
       before = other.total_ns;
       is_among_them |= other.algorithm == plan.algorithm && other.segment_bytes == plan.segment_bytes &&
-                       other.total_ns == explanation->prediction.total_ns;
+                       other.total_ns == explanation.prediction.total_ns;
     }
     EXPECT_TRUE(is_among_them);
-    EXPECT_EQ(std::count_if(explanation->alternatives.begin(), explanation->alternatives.end(),
+    EXPECT_EQ(std::count_if(explanation.alternatives.begin(), explanation.alternatives.end(),
                             [](const Alternative& other) { return other.chosen; }),
               1);
     // No price is below the bound.
-    EXPECT_GT(explanation->lower_bound_ns, 0);
-    EXPECT_LE(explanation->lower_bound_ns, explanation->alternatives.front().total_ns);
-    EXPECT_THAT(explanation->why, HasSubstr("by price, of "));
-    EXPECT_FALSE(explanation->prediction.timeline.empty());
-    EXPECT_THAT(explanation->text, HasSubstr("| rank 17 on n8\n"));
-    EXPECT_THAT(explanation->text, HasSubstr(absl::StrCat("plan ", plan.id.value(), ": ")));
-    EXPECT_THAT(explanation->text, HasSubstr("candidates for this call:\n  "));
-    EXPECT_THAT(explanation->dot, HasSubstr("digraph"));
+    EXPECT_GT(explanation.lower_bound_ns, 0);
+    EXPECT_LE(explanation.lower_bound_ns, explanation.alternatives.front().total_ns);
+    EXPECT_THAT(explanation.why, HasSubstr("by price, of "));
+    EXPECT_FALSE(explanation.prediction.timeline.empty());
+    EXPECT_THAT(explanation.text, HasSubstr("| rank 17 on n8\n"));
+    EXPECT_THAT(explanation.text, HasSubstr(absl::StrCat("plan ", plan.id.value(), ": ")));
+    EXPECT_THAT(explanation.text, HasSubstr("candidates for this call:\n  "));
+    EXPECT_THAT(explanation.dot, HasSubstr("digraph"));
   }
 }
 
 TEST(ExplainTest, PricesTheCallNotTheClass) {
   const Team team = MakeTeam(5);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
+  const Planner planner(&team.topology);
   const auto plans = planner.MakePlans(team.shape, team.names);
   const schedule::Plan* plan = schedule::SelectPlan(*plans, Collective::kBcast, 65'536);
   const auto explanation =
-      planner.Explain(*plan, team.shape, team.names, {.collective = Collective::kBcast, .count = 65'000, .root = 3});
-  ASSERT_TRUE(explanation.ok()) << explanation.status();
-  EXPECT_GT(static_cast<double>(explanation->prediction.total_ns) / 1000, plan->predicted_us);
-  EXPECT_THAT(explanation->text, HasSubstr("\nn3  rank 3: "));
+      planner.Explain(*plan, team.shape, team.names, {.collective = Collective::kBcast, .count = 65'000, .root = 3})
+          .value();
+  EXPECT_GT(static_cast<double>(explanation.prediction.total_ns) / 1000, plan->predicted_us);
+  EXPECT_THAT(explanation.text, HasSubstr("\nn3  rank 3: "));
 }
 
 TEST(ExplainTest, APlanThatIsNotTheCheapestSaysWhatMakesUpForThat) {
   const Team team = MakeTeam(16);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
+  const Planner planner(&team.topology);
   const auto plans = planner.MakePlans(team.shape, team.names);
   int dearer = 0;
   for (const schedule::Plan& plan : *plans) {
     if (plan.collective != Collective::kBcast || plan.bytes_max > schedule::kMessageBytesMax) continue;
     for (const uint64_t bytes : {plan.bytes_min + 1, plan.bytes_max}) {
       const auto explanation =
-          planner.Explain(plan, team.shape, team.names, {.collective = Collective::kBcast, .count = bytes}, *plans);
-      ASSERT_TRUE(explanation.ok()) << explanation.status();
-      if (explanation->prediction.total_ns <= explanation->alternatives.front().total_ns) continue;
+          planner.Explain(plan, team.shape, team.names, {.collective = Collective::kBcast, .count = bytes}, *plans)
+              .value();
+      if (explanation.prediction.total_ns <= explanation.alternatives.front().total_ns) continue;
       ++dearer;
-      EXPECT_THAT(explanation->why, HasSubstr(absl::StrCat("chosen for ", TypicalCall(plan).bytes(), " B")));
+      EXPECT_THAT(explanation.why, HasSubstr(absl::StrCat("chosen for ", TypicalCall(plan).bytes(), " B")));
     }
   }
   EXPECT_GT(dearer, 0);
@@ -599,8 +515,7 @@ TEST(ExplainTest, APlanThatIsNotTheCheapestSaysWhatMakesUpForThat) {
 
 TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
   const Team team = MakeTeam(5);
-  const topology::Topology topology = Flat(team);
-  const Planner planner(&topology);
+  const Planner planner(&team.topology);
   const auto plans = planner.MakePlans(team.shape, team.names);
   const auto explain = [&](const CallArguments& arguments) {
     return planner.Explain((*plans)[0], team.shape, team.names, arguments).status();

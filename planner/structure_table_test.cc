@@ -2,6 +2,7 @@
 #include "planner/structure_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,26 +22,31 @@ using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Cluster has three sites, the middle one near to both others; node v is in site v % 3, and n1 in the middle site.
-struct Cluster {
-  std::vector<std::string> names;
-  topology::Topology topology;
-};
-Cluster Sites(uint32_t nodes) {
-  std::vector<topology::Switch> switches = {{"middle"}};
-  for (const char* site : {"left", "right"}) switches.push_back({site, 0, 10'000'000, 1'000'000'000});
-  std::vector<topology::Node> members;
-  std::vector<std::string> names;
-  for (uint32_t v = 0; v < nodes; ++v) {
-    names.push_back(absl::StrCat("n", v));
-    members.push_back({.name = names.back(),
-                       .parent = v % 3 == 1 ? 0 : (v % 3 == 0 ? 1u : 2u),
-                       .overhead_ns = 1'000,
-                       .latency_ns = 1'000,
-                       .bandwidth_bytes_per_s = 1'000'000'000});
+// Sites is a team on three sites, the middle one near to both others; node v is in site v % 3, and n1 in the middle
+// site.
+struct Sites {
+  explicit Sites(uint32_t nodes) {
+    std::vector<topology::Switch> switches = {{"middle"}};
+    for (const char* site : {"left", "right"}) switches.push_back({site, 0, 10'000'000, 1'000'000'000});
+    std::vector<topology::Node> members;
+    std::vector<std::string> names;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      names.push_back(absl::StrCat("n", v));
+      members.push_back({.name = names.back(),
+                         .parent = v % 3 == 1 ? 0 : (v % 3 == 0 ? 1u : 2u),
+                         .overhead_ns = 1'000,
+                         .latency_ns = 1'000,
+                         .bandwidth_bytes_per_s = 1'000'000'000});
+    }
+    topology.emplace(*topology::Topology::Create(switches, members));
+    costs.emplace(*TeamCosts::Create(names, *topology, {}));
+    table.emplace(&*costs, 0);
   }
-  return {names, *topology::Topology::Create(switches, members)};
-}
+
+  std::optional<topology::Topology> topology;
+  std::optional<TeamCosts> costs;  // points to the topology
+  std::optional<StructureTable> table;
+};
 
 std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<uint32_t>& which) {
   std::vector<std::string> names;
@@ -49,33 +55,29 @@ std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<
 }
 
 TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
-  const Cluster cluster = Sites(schedule::kNeighboursMax + 2);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
-  const auto found = table.Candidates(Collective::kBcast, {0, 120});
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_THAT(NamesOf(table, *found), Not(Contains("flat")));
-  EXPECT_THAT(NamesOf(table, *found), Contains("binomial"));
-  EXPECT_THAT(NamesOf(table, *found), Contains("best"));
+  Sites sites(schedule::kNeighboursMax + 2);
+  StructureTable& table = *sites.table;
+  const auto found = table.Candidates(Collective::kBcast, {0, 120}).value();
+  EXPECT_THAT(NamesOf(table, found), Not(Contains("flat")));
+  EXPECT_THAT(NamesOf(table, found), Contains("binomial"));
+  EXPECT_THAT(NamesOf(table, found), Contains("best"));
   for (const char* name : {"flat", "ft"}) {
     EXPECT_THAT(table.Named(name, Collective::kBcast, {0, 120}), FailsWith(kInvalid, "neighbours=4097", "limit=4096"));
   }
 }
 
 TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
-  const auto shorts = table.Candidates(Collective::kBcast, {0, 120}),
-             longs = table.Candidates(Collective::kBcast, {8'193, 65'536});
-  ASSERT_TRUE(shorts.ok() && longs.ok());
-  EXPECT_THAT(NamesOf(table, *shorts), Contains("flat"));
-  EXPECT_THAT(NamesOf(table, *shorts), Contains("mgo"));
-  EXPECT_THAT(NamesOf(table, *shorts), Not(Contains("chain")));
-  EXPECT_THAT(NamesOf(table, *longs), Contains("chain"));
-  EXPECT_THAT(NamesOf(table, *longs), Contains("pipeline-2"));
+  Sites sites(13);
+  StructureTable& table = *sites.table;
+  const auto shorts = table.Candidates(Collective::kBcast, {0, 120}).value(),
+             longs = table.Candidates(Collective::kBcast, {8'193, 65'536}).value();
+  EXPECT_THAT(NamesOf(table, shorts), Contains("flat"));
+  EXPECT_THAT(NamesOf(table, shorts), Contains("mgo"));
+  EXPECT_THAT(NamesOf(table, shorts), Not(Contains("chain")));
+  EXPECT_THAT(NamesOf(table, longs), Contains("chain"));
+  EXPECT_THAT(NamesOf(table, longs), Contains("pipeline-2"));
   // No tree appears twice.
-  for (const auto& which : {*shorts, *longs}) {
+  for (const auto& which : {shorts, longs}) {
     std::set<std::pair<uint32_t, Neighbours>> trees;
     for (const uint32_t i : which) {
       EXPECT_TRUE(trees.emplace(table.structures()[i].root_node.value(), table.structures()[i].neighbours).second);
@@ -83,19 +85,17 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   }
   // Repeated requests build nothing.
   const size_t before = table.structures().size();
-  EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), *longs);
+  EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), longs);
   EXPECT_EQ(table.structures().size(), before);
 }
 
 TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(13);
+  StructureTable& table = *sites.table;
   const auto roots = [&](Collective collective) {
     std::set<uint32_t> result;
-    const auto which = table.Candidates(collective, {0, 0});
-    EXPECT_TRUE(which.ok()) << which.status();
-    for (const uint32_t i : *which) result.insert(table.structures()[i].root_node.value());
+    const auto which = table.Candidates(collective, {0, 0}).value();
+    for (const uint32_t i : which) result.insert(table.structures()[i].root_node.value());
     return result;
   };
   EXPECT_EQ(roots(Collective::kBcast), (std::set<uint32_t>{0}));
@@ -105,14 +105,12 @@ TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
 }
 
 TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
-  const Cluster cluster = Sites(13);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(13);
+  StructureTable& table = *sites.table;
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
-    const auto which = table.Candidates(collective, {0, 0});
-    ASSERT_TRUE(which.ok()) << which.status();
-    const auto names = NamesOf(table, *which);
+    const auto which = table.Candidates(collective, {0, 0}).value();
+    const auto names = NamesOf(table, which);
     EXPECT_EQ(std::count(names.begin(), names.end(), "hierarchical"), HasRoot(collective) ? 0 : 1);
     const auto named = table.Named("hierarchical", collective, {0, 0});
     EXPECT_EQ(named.ok(), !HasRoot(collective)) << named.status();
@@ -121,18 +119,16 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
 }
 
 TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
-  const Cluster cluster = Sites(6);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
+  Sites sites(6);
+  StructureTable& table = *sites.table;
   for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
     for (int c = 0; c < kCommonCollectiveCount; ++c) {
       const auto which =
-          table.Named(name, static_cast<Collective>(c), c == 0 ? SizeClass{0, 0} : SizeClass{8'193, 65'536});
-      ASSERT_TRUE(which.ok()) << which.status();
-      ASSERT_FALSE(which->empty());
-      for (const uint32_t i : *which) EXPECT_EQ(table.structures()[i].algorithm, name);
+          table.Named(name, static_cast<Collective>(c), c == 0 ? SizeClass{0, 0} : SizeClass{8'193, 65'536}).value();
+      ASSERT_FALSE(which.empty());
+      for (const uint32_t i : which) EXPECT_EQ(table.structures()[i].algorithm, name);
     }
   }
   EXPECT_THAT(table.Named("bush", Collective::kBcast, {0, 8}), FailsWith(kInvalid, "algorithm", "name=bush", "known="));
@@ -141,11 +137,9 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
 }
 
 TEST(StructureTableTest, ThousandsOfNodesHaveFewTreesForAll) {
-  const Cluster cluster = Sites(2'100);
-  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
-  StructureTable table(&*costs, 0);
-  const auto barrier = table.Candidates(Collective::kBarrier, {0, 0});
-  ASSERT_TRUE(barrier.ok()) << barrier.status();
+  Sites sites(2'100);
+  StructureTable& table = *sites.table;
+  const auto barrier = table.Candidates(Collective::kBarrier, {0, 0}).value();
   const size_t built = table.structures().size();
   ASSERT_TRUE(table.Candidates(Collective::kReduce, {8'193, 65'536}).ok());
   EXPECT_EQ(table.structures().size(), built);

@@ -29,35 +29,32 @@ NodeOrder Identity(uint32_t n) {
 
 TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
   for (const std::string name : {"flat", "chain", "binomial", "knomial-2", "knomial-12", "kary-2", "kary-31"}) {
-    const auto structure = BuildStructure(name, {3, 1, 0, 2});
-    ASSERT_TRUE(structure.ok()) << structure.status();
-    EXPECT_EQ(structure->algorithm, name);
-    EXPECT_EQ(structure->kind, schedule::PlanKind::kTree);
-    EXPECT_EQ(structure->root_node, NodeIndex(3));
-    EXPECT_EQ(structure->neighbours.size(), 4u);
-    for (int c = 0; c < kCommonCollectiveCount; ++c) EXPECT_TRUE(CanCarry(*structure, static_cast<Collective>(c)));
+    const auto structure = BuildStructure(name, {3, 1, 0, 2}).value();
+    EXPECT_EQ(structure.algorithm, name);
+    EXPECT_EQ(structure.kind, schedule::PlanKind::kTree);
+    EXPECT_EQ(structure.root_node, NodeIndex(3));
+    EXPECT_EQ(structure.neighbours.size(), 4u);
+    for (int c = 0; c < kCommonCollectiveCount; ++c) EXPECT_TRUE(CanCarry(structure, static_cast<Collective>(c)));
   }
   for (const std::string name : {"dissemination", "recursive-doubling"}) {
-    const auto structure = BuildStructure(name, Identity(5));
-    ASSERT_TRUE(structure.ok()) << structure.status();
-    EXPECT_EQ(structure->kind, schedule::PlanKind::kExchange);
-    EXPECT_EQ(structure->steps.size(), 5u);
-    EXPECT_TRUE(CanCarry(*structure, Collective::kBarrier));
-    EXPECT_EQ(CanCarry(*structure, Collective::kAllreduce), name == "recursive-doubling");
-    EXPECT_FALSE(CanCarry(*structure, Collective::kBcast));
-    EXPECT_FALSE(CanCarry(*structure, Collective::kReduce));
+    const auto structure = BuildStructure(name, Identity(5)).value();
+    EXPECT_EQ(structure.kind, schedule::PlanKind::kExchange);
+    EXPECT_EQ(structure.steps.size(), 5u);
+    EXPECT_TRUE(CanCarry(structure, Collective::kBarrier));
+    EXPECT_EQ(CanCarry(structure, Collective::kAllreduce), name == "recursive-doubling");
+    EXPECT_FALSE(CanCarry(structure, Collective::kBcast));
+    EXPECT_FALSE(CanCarry(structure, Collective::kReduce));
   }
 }
 
 TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
   const auto carried = [](const std::string& name) {
     std::vector<std::string> names;
-    const auto structure = BuildStructure(name, {3, 1, 0, 2, 4});
-    EXPECT_TRUE(structure.ok()) << structure.status();
-    EXPECT_EQ(structure->kind, schedule::PlanKind::kCirculant);
+    const auto structure = BuildStructure(name, {3, 1, 0, 2, 4}).value();
+    EXPECT_EQ(structure.kind, schedule::PlanKind::kCirculant);
     for (int c = 0; c < kCollectiveCount; ++c) {
       const auto collective = static_cast<Collective>(c);
-      if (PlanCollective(collective) == collective && CanCarry(*structure, collective)) {
+      if (PlanCollective(collective) == collective && CanCarry(structure, collective)) {
         names.emplace_back(CollectiveName(collective));
       }
     }
@@ -82,17 +79,15 @@ TEST(BuildByCostTest, HierarchicalIsAnExchangeForWhatHasNoRoot) {
                          .latency_ns = std::vector<int64_t>(8, 100'000),
                          .bandwidth_bytes_per_s = std::vector<int64_t>(8, 1'000'000'000)};
   const std::vector<int64_t> overheads(5, 2'000);
-  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120);
-  ASSERT_TRUE(costs.ok()) << costs.status();
+  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120).value();
   EXPECT_TRUE(IsByCost("hierarchical"));
-  const auto structure = BuildByCost("hierarchical", *costs, 3);
-  ASSERT_TRUE(structure.ok()) << structure.status();
-  EXPECT_EQ(structure->kind, schedule::PlanKind::kExchange);
-  EXPECT_EQ(structure->root_node, NodeIndex(3));
-  EXPECT_EQ(UndirectedEdges(*structure).size(), 4u);
+  const auto structure = BuildByCost("hierarchical", costs, 3).value();
+  EXPECT_EQ(structure.kind, schedule::PlanKind::kExchange);
+  EXPECT_EQ(structure.root_node, NodeIndex(3));
+  EXPECT_EQ(UndirectedEdges(structure).size(), 4u);
   for (const Collective collective :
        {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
-    EXPECT_EQ(CanCarry(*structure, collective), !HasRoot(collective));
+    EXPECT_EQ(CanCarry(structure, collective), !HasRoot(collective));
     EXPECT_EQ(CheckAlgorithm("hierarchical", collective).ok(), !HasRoot(collective));
   }
 }
@@ -103,27 +98,25 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
                          .latency_ns = std::vector<int64_t>(15, 100'000),
                          .bandwidth_bytes_per_s = std::vector<int64_t>(15, 1'000'000'000)};
   const std::vector<int64_t> overheads(12, 2'000);
-  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120);
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  const int64_t best = TreeOfNeighbours(*costs, 3, BuildByCost("best", *costs, 3)->neighbours).completion_ns;
+  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120).value();
+  const int64_t best = TreeOfNeighbours(costs, 3, BuildByCost("best", costs, 3)->neighbours).completion_ns;
   for (const std::string name : {"ft", "bt", "fnf", "fef-latency", "fef-cost", "fef", "fcef", "fcef-bhat", "la",
                                  "la-bhat", "mgo", "mgo-jackson", "best", "pipeline-1", "pipeline-3"}) {
     EXPECT_TRUE(IsByCost(name));
     for (int c = 0; c < kCommonCollectiveCount; ++c) {
       EXPECT_TRUE(CheckAlgorithm(name, static_cast<Collective>(c)).ok());
     }
-    const auto structure = BuildByCost(name, *costs, 3);
-    ASSERT_TRUE(structure.ok()) << structure.status();
-    EXPECT_EQ(structure->algorithm, name);
-    EXPECT_EQ(structure->root_node, NodeIndex(3));
-    EXPECT_EQ(UndirectedEdges(*structure).size(), 11u);
-    EXPECT_LE(best, TreeOfNeighbours(*costs, 3, structure->neighbours).completion_ns) << name;
+    const auto structure = BuildByCost(name, costs, 3).value();
+    EXPECT_EQ(structure.algorithm, name);
+    EXPECT_EQ(structure.root_node, NodeIndex(3));
+    EXPECT_EQ(UndirectedEdges(structure).size(), 11u);
+    EXPECT_LE(best, TreeOfNeighbours(costs, 3, structure.neighbours).completion_ns) << name;
   }
   for (const std::string name : {"flat", "MGO", "pipeline-0", "pipeline", "bush"}) {
     EXPECT_FALSE(IsByCost(name));
-    EXPECT_THAT(BuildByCost(name, *costs, 3), FailsWith(kInvalid, absl::StrCat("name=", name)));
+    EXPECT_THAT(BuildByCost(name, costs, 3), FailsWith(kInvalid, absl::StrCat("name=", name)));
   }
-  EXPECT_THAT(BuildByCost("optimal", *costs, 3), FailsWith(kInvalid, "nodes=12"));
+  EXPECT_THAT(BuildByCost("optimal", costs, 3), FailsWith(kInvalid, "nodes=12"));
   EXPECT_THAT(CheckAlgorithm("bush", Collective::kBcast), FailsWith(kInvalid, "algorithm", "name=bush"));
   EXPECT_THAT(CheckAlgorithm("recursive-doubling", Collective::kBcast), FailsWith(kInvalid, "collective=bcast"));
 }

@@ -100,6 +100,7 @@ struct NodeAnnouncement {
   // The host and its boot, opaque. If two daemons have the same name and machine, the newer one has replaced the other.
   // Empty: not known.
   std::string machine;
+  friend bool operator==(const NodeAnnouncement&, const NodeAnnouncement&) = default;
 };
 
 // --- The layout of a team ---
@@ -116,6 +117,7 @@ struct TeamLayout {
   TeamShape shape;              // rank -> node index
   std::vector<TeamNode> nodes;  // by node index
   uint32_t window = 8;          // W: calls per edge; power of two
+  friend bool operator==(const TeamLayout&, const TeamLayout&) = default;
 };
 // Returns whether the team's members derived it from another team; false for a class's derived team.
 inline bool IsSubTeam(const TeamLayout& layout) {
@@ -132,12 +134,14 @@ struct RunningTeam {
   FailureReport why;  // if broken
   // The next epoch, if it was prepared and is undecided; 0: none.
   EpochId prepared_epoch{0};
+  friend bool operator==(const RunningTeam&, const RunningTeam&) = default;
 };
 // Register is a daemon's first message on each connection; the answer is Registered.
 struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
   uint64_t term = 0;  // the highest Registered::term that this daemon has received
+  friend bool operator==(const Register&, const Register&) = default;
 };
 // JoinTeam is sent for each rank; for a class's derived team once per daemon, for all of its ranks.
 struct JoinTeam {
@@ -147,16 +151,19 @@ struct JoinTeam {
   Rank rank{0};
   uint32_t size = 0;
   FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
+  friend bool operator==(const JoinTeam&, const JoinTeam&) = default;
 };
 // CancelJoin withdraws a join, since the client has gone or timed out before the team was formed.
 struct CancelJoin {
   uint64_t request = 0;
   FailureReport why;
+  friend bool operator==(const CancelJoin&, const CancelJoin&) = default;
 };
 // An EdgeLabel is the label of an edge between two daemons. The receiving end of the edge issues it.
 struct EdgeLabel {
   NodeIndex neighbour{0};  // the other end of the edge, as seen from the daemon that sends or gets this message
   uint32_t label = 0;
+  friend bool operator==(const EdgeLabel&, const EdgeLabel&) = default;
 };
 struct PrepareReply {
   TeamId team{0};
@@ -165,18 +172,22 @@ struct PrepareReply {
   FailureReport why;                // if refused
   std::vector<EdgeLabel> incoming;  // if accepted: labels that this daemon issues
   CallSeq started{0};               // S: number of calls started here (epoch switch)
+  friend bool operator==(const PrepareReply&, const PrepareReply&) = default;
 };
 struct CommitReply {
   TeamId team{0};
   EpochId epoch{0};
+  friend bool operator==(const CommitReply&, const CommitReply&) = default;
 };
 // LeaveTeam reports that all ranks on the node have destroyed the team.
 struct LeaveTeam {
   TeamId team{0};
+  friend bool operator==(const LeaveTeam&, const LeaveTeam&) = default;
 };
 struct TeamBroken {
   TeamId team{0};
   FailureReport why;
+  friend bool operator==(const TeamBroken&, const TeamBroken&) = default;
 };
 // NeighbourSilent reports that a daemon receives nothing from a neighbor any more. The planner decides from the reports
 // of all daemons which node is lost, and breaks its teams. `silent` is false if frames of the neighbor arrive again, or
@@ -188,15 +199,18 @@ struct NeighbourSilent {
   std::vector<TeamId> teams;   // teams with an edge to the neighbor
   uint64_t silent_ms = 0;      // time since the neighbor's last frame
   uint64_t others_due_ms = 0;  // time by which other daemons that receive nothing from the neighbor have reported it
+  friend bool operator==(const NeighbourSilent&, const NeighbourSilent&) = default;
 };
 // Stopping announces that the daemon is about to end and takes no new teams.
 struct Stopping {
   bool done = false;  // it has left its teams, and ends now
+  friend bool operator==(const Stopping&, const Stopping&) = default;
 };
 // EpochQuery asks for the decision on a prepared epoch, which has not come for a while.
 struct EpochQuery {
   TeamId team{0};
   EpochId epoch{0};
+  friend bool operator==(const EpochQuery&, const EpochQuery&) = default;
 };
 
 // A CallStatus describes a call in flight at one node, for `coll list`.
@@ -210,6 +224,7 @@ struct CallStatus {
   // Not kCommon: the call waits until the derived team for this class is formed, and `sequence` is its place among
   // the waiting calls.
   Family waits_for = Family::kCommon;
+  friend bool operator==(const CallStatus&, const CallStatus&) = default;
 };
 // A RankProgress says that a rank has taken part in all calls below `calls`. A rank is missing in a call if no node's
 // CallStatus of this call lists it and its `calls` is at most the call's sequence.
@@ -217,6 +232,7 @@ struct RankProgress {
   TeamId team{0};
   Rank rank{0};
   CallSeq calls{0};
+  friend bool operator==(const RankProgress&, const RankProgress&) = default;
 };
 // A CallPart is a part of a call's time at one node. Histograms of them are kept by collective and size class.
 enum class CallPart : uint8_t {
@@ -249,10 +265,12 @@ struct DaemonStatus {
   std::vector<RankProgress> progress;  // for all ranks on this node
   std::map<std::string, uint64_t> counters;
   std::vector<LatencyStatus> latencies;  // if requested
+  friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 struct StatusReply {
   uint64_t query = 0;
   DaemonStatus status;
+  friend bool operator==(const StatusReply&, const StatusReply&) = default;
 };
 
 // TraceReply answers TraceQuery with consecutive records of the daemon's trace.
@@ -302,6 +320,7 @@ struct Registered {
   Features features;
   bool draining = false;  // an administrator drains the node
   uint64_t term = 0;      // number that grows with each start of the planner, so that ids are never reused
+  friend bool operator==(const Registered&, const Registered&) = default;
 };
 // Prepare requests the reservation of an epoch's resources; the answer is PrepareReply.
 struct Prepare {
@@ -312,6 +331,7 @@ struct Prepare {
   // The joins of this daemon that form the team, with their ranks (first epoch only).
   std::vector<std::pair<uint64_t, Rank>> requests;
   FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
+  friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 // Commit makes a prepared epoch valid; the answer is CommitReply.
 struct Commit {
@@ -319,6 +339,7 @@ struct Commit {
   EpochId epoch{0};
   CallSeq first_call{0};            // the first call of this epoch
   std::vector<EdgeLabel> outgoing;  // labels that the neighbors issued for this daemon
+  friend bool operator==(const Commit&, const Commit&) = default;
 };
 // Abort drops a prepared epoch, or joins without one.
 struct Abort {
@@ -328,25 +349,30 @@ struct Abort {
   std::vector<uint64_t> requests;  // joins that fail with `why`
   // The cause is temporary: the daemon sends the joins of `requests` again instead of failing them.
   bool again = false;
+  friend bool operator==(const Abort&, const Abort&) = default;
 };
 // BreakTeam makes all calls of the team fail, for example since one of its nodes is lost.
 struct BreakTeam {
   TeamId team{0};
   FailureReport why;
+  friend bool operator==(const BreakTeam&, const BreakTeam&) = default;
 };
 // EndTeam reports that every node has left the team, so that daemons need not report it any more.
 struct EndTeam {
   TeamId team{0};
+  friend bool operator==(const EndTeam&, const EndTeam&) = default;
 };
 struct StatusQuery {
   uint64_t query = 0;
   bool latencies = false;  // the reply shall have DaemonStatus::latencies
+  friend bool operator==(const StatusQuery&, const StatusQuery&) = default;
 };
 struct TraceQuery {
   uint64_t query = 0;
   uint64_t from = 0;     // number of the first requested record
   uint32_t records = 0;  // limit of the records in the reply, which may have fewer
   int64_t last_ns = -1;  // >= 0: only records of the last `last_ns` nanoseconds
+  friend bool operator==(const TraceQuery&, const TraceQuery&) = default;
 };
 // MeasureQuery requests a measurement between two nodes. Both daemons get it, with the same `query`; the active one
 // begins and answers. They are connected meanwhile, whether or not they are neighbors.
@@ -367,6 +393,7 @@ inline constexpr int64_t kMeasureNsMax = 60'000'000'000;
 // Drain makes the daemon accept no new teams, or accept them again.
 struct Drain {
   bool on = true;
+  friend bool operator==(const Drain&, const Drain&) = default;
 };
 
 using ToDaemon =

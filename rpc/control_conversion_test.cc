@@ -137,11 +137,12 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
   return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7},
           prepare,
           commit,
-          schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},
+          schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}, true},
           schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
           schedule::EndTeam{TeamId{1}},
           schedule::StatusQuery{5, true},
           schedule::TraceQuery{5, 6, 7, 8},
+          schedule::TraceQuery{5, 6, 7, 0},
           schedule::TraceQuery{5, 6, 7, -1},
           schedule::Drain{true},
           schedule::MeasureQuery{.query = 3,
@@ -154,8 +155,6 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
                                  .timeout_ns = 9}};
 }
 
-// Protocol buffers are easily compared; the structs are not. A round trip must give the same bytes, and the fields
-// that are checked below are known to be set.
 template <typename Proto, typename Message>
 void ExpectRoundTrip(const Message& message) {
   Proto proto;
@@ -164,32 +163,12 @@ void ExpectRoundTrip(const Message& message) {
   ASSERT_TRUE(parsed.ParseFromString(proto.SerializeAsString()));
   const absl::StatusOr<Message> back = FromProto(parsed);
   ASSERT_TRUE(back.ok()) << back.status() << proto.DebugString();
-  EXPECT_EQ(back->index(), message.index());
-  Proto again;
-  ToProto(*back, &again);
-  EXPECT_EQ(again.SerializeAsString(), proto.SerializeAsString()) << proto.DebugString();
+  EXPECT_TRUE(*back == message) << proto.DebugString();
 }
 
-TEST(ControlConversionTest, EveryKindComesBack) {
+TEST(ControlConversionTest, EveryKindComesBackWithEveryField) {
   for (const schedule::FromDaemon& message : AllFromDaemon()) ExpectRoundTrip<v1::FromDaemon>(message);
   for (const schedule::ToDaemon& message : AllToDaemon()) ExpectRoundTrip<v1::ToDaemon>(message);
-}
-
-TEST(ControlConversionTest, TracesAndLatenciesComeBack) {
-  v1::FromDaemon proto;
-  ToProto(schedule::FromDaemon(Trace()), &proto);
-  EXPECT_EQ(std::get<schedule::TraceReply>(*FromProto(proto)), Trace());
-  ToProto(schedule::FromDaemon(Status()), &proto);
-  EXPECT_EQ(std::get<schedule::StatusReply>(*FromProto(proto)).status.latencies, Status().status.latencies);
-  for (const int64_t last_ns : {-1, 0, 8}) {
-    v1::ToDaemon query;
-    ToProto(schedule::ToDaemon(schedule::TraceQuery{5, 6, 7, last_ns}), &query);
-    const auto back = std::get<schedule::TraceQuery>(*FromProto(query));
-    EXPECT_EQ(back.query, 5u);
-    EXPECT_EQ(back.from, 6u);
-    EXPECT_EQ(back.records, 7u);
-    EXPECT_EQ(back.last_ns, last_ns);
-  }
 }
 
 TEST(ControlConversionTest, TracesAndLatenciesThatAreNone) {
@@ -204,58 +183,6 @@ TEST(ControlConversionTest, TracesAndLatenciesThatAreNone) {
   EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "status_reply", "buckets=2", "counts=3"));
 }
 
-TEST(ControlConversionTest, EveryFieldComesBack) {
-  v1::FromDaemon proto;
-  ToProto(schedule::FromDaemon(Registration()), &proto);
-  const auto registration = std::get<schedule::Register>(*FromProto(proto));
-  const schedule::Register expected = Registration();
-  EXPECT_EQ(registration.node.name, expected.node.name);
-  EXPECT_EQ(registration.node.incarnation, expected.node.incarnation);
-  EXPECT_EQ(registration.node.worker_address, expected.node.worker_address);
-  EXPECT_EQ(registration.node.version, expected.node.version);
-  EXPECT_EQ(registration.node.formats, expected.node.formats);
-  EXPECT_EQ(registration.node.cores, expected.node.cores);
-  EXPECT_EQ(registration.node.memory_limit_bytes, expected.node.memory_limit_bytes);
-  EXPECT_EQ(registration.node.admin_address, expected.node.admin_address);
-  EXPECT_EQ(registration.node.join_token, expected.node.join_token);
-  EXPECT_EQ(registration.node.features, expected.node.features);
-  EXPECT_EQ(registration.node.machine, expected.node.machine);
-  EXPECT_EQ(registration.term, expected.term);
-  ASSERT_EQ(registration.teams.size(), 1u);
-  const schedule::RunningTeam& team = registration.teams[0];
-  EXPECT_EQ(team.layout.id, Layout().id);
-  EXPECT_EQ(team.layout.identity, Layout().identity);
-  EXPECT_EQ(team.layout.parent, Layout().parent);
-  EXPECT_EQ(team.layout.shape, Layout().shape);
-  EXPECT_EQ(team.layout.nodes, Layout().nodes);
-  EXPECT_EQ(team.layout.window, Layout().window);
-  EXPECT_EQ(team.plans, expected.teams[0].plans);
-  EXPECT_EQ(team.epoch, EpochId{2});
-  EXPECT_TRUE(team.broken);
-  EXPECT_EQ(team.why, kLost);
-  EXPECT_EQ(team.prepared_epoch, EpochId{3});
-
-  ToProto(schedule::FromDaemon(Status()), &proto);
-  const auto status = std::get<schedule::StatusReply>(*FromProto(proto));
-  EXPECT_EQ(status.status.calls[0].arguments, Status().status.calls[0].arguments);
-  EXPECT_EQ(status.status.calls[0].joined, Status().status.calls[0].joined);
-  EXPECT_EQ(status.status.calls[0].waits_for, Family::kSpread);
-  EXPECT_EQ(status.status.progress[0].calls, CallSeq{76});
-  EXPECT_EQ(status.status.counters, Status().status.counters);
-
-  v1::ToDaemon to;
-  ToProto(AllToDaemon()[0], &to);
-  const auto registered = std::get<schedule::Registered>(*FromProto(to));
-  EXPECT_EQ(registered.forgotten, (std::vector<TeamId>{TeamId{4}}));
-  EXPECT_EQ(registered.features, (schedule::Features{schedule::Feature::kSilence}));
-  EXPECT_TRUE(registered.draining);
-  EXPECT_EQ(registered.term, 7u);
-  ToProto(AllToDaemon()[1], &to);
-  const auto prepare = std::get<schedule::Prepare>(*FromProto(to));
-  EXPECT_EQ(prepare.hash, 0x123456789abcdef0u);
-  EXPECT_EQ(prepare.requests, (std::vector<std::pair<uint64_t, Rank>>{{8, Rank{2}}}));
-}
-
 template <typename Change>
 absl::Status Error(const schedule::FromDaemon& message, Change change) {
   v1::FromDaemon proto;
@@ -265,53 +192,52 @@ absl::Status Error(const schedule::FromDaemon& message, Change change) {
 }
 
 TEST(ControlConversionTest, ErrorsNameMessageAndField) {
-  const auto layout = [](v1::FromDaemon* p) { return p->mutable_register_()->mutable_teams(0)->mutable_layout(); };
-  const schedule::FromDaemon reg = Registration();
-  EXPECT_THAT(Error(reg, [](auto* p) { p->Clear(); }), FailsWith(kInvalid, "kind=0"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_id(0); }), FailsWith(kInvalid, "register", "layout", "id: 0"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->clear_nodes(); }),
-              FailsWith(kInvalid, "register", "layout", "nodes: 0"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->clear_node_of_rank(); }),
+  const auto in_team = [](auto change) {
+    return Error(Registration(), [&](auto* p) { change(p->mutable_register_()->mutable_teams(0)); });
+  };
+  const auto in_layout = [&](auto change) { return in_team([&](auto* team) { change(team->mutable_layout()); }); };
+  const auto in_node = [](auto change) {
+    return Error(Registration(), [&](auto* p) { change(p->mutable_register_()->mutable_node()); });
+  };
+  const auto in_join = [](auto change) {
+    return Error(AllFromDaemon()[1], [&](auto* p) { change(p->mutable_join_team()->mutable_identity()); });
+  };
+  EXPECT_THAT(Error(Registration(), [](auto* p) { p->Clear(); }), FailsWith(kInvalid, "kind=0"));
+  EXPECT_THAT(in_layout([](auto* l) { l->set_id(0); }), FailsWith(kInvalid, "register", "layout", "id: 0"));
+  EXPECT_THAT(in_layout([](auto* l) { l->clear_nodes(); }), FailsWith(kInvalid, "register", "layout", "nodes: 0"));
+  EXPECT_THAT(in_layout([](auto* l) { l->clear_node_of_rank(); }),
               FailsWith(kInvalid, "register", "layout", "ranks: 0"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_node_of_rank(1, 2); }),
+  EXPECT_THAT(in_layout([](auto* l) { l->set_node_of_rank(1, 2); }),
               FailsWith(kInvalid, "register", "layout", "index 2", "nodes 2"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_window(12); }),
-              FailsWith(kInvalid, "register", "layout", "window: 12"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_name("a\nb"); }),
+  EXPECT_THAT(in_layout([](auto* l) { l->set_window(12); }), FailsWith(kInvalid, "register", "layout", "window: 12"));
+  EXPECT_THAT(in_layout([](auto* l) { l->mutable_nodes(0)->set_name("a\nb"); }),
               FailsWith(kInvalid, "register", "layout", "name"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_worker_address(std::string(65537, 'x')); }),
+  EXPECT_THAT(in_layout([](auto* l) { l->mutable_nodes(0)->set_worker_address(std::string(65537, 'x')); }),
               FailsWith(kInvalid, "register", "layout", "bytes: 65537", "limit 65536"));
-  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_identity()->set_job(std::string(65, 'x')); }),
+  EXPECT_THAT(in_layout([](auto* l) { l->mutable_identity()->set_job(std::string(65, 'x')); }),
               FailsWith(kInvalid, "register", "job", "bytes: 65", "limit 64"));
-  EXPECT_THAT(Error(reg,
-                    [&](auto* p) {
-                      for (int i = 0; i < 1024; ++i) p->mutable_register_()->mutable_teams(0)->add_plans("p");
-                    }),
-              FailsWith(kInvalid, "register", "plans: 1026", "limit 1024"));
-  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_name(std::string(254, 'n')); }),
+  const auto add_plans = [](auto* team) {
+    for (int i = 0; i < 1024; ++i) team->add_plans("p");
+  };
+  EXPECT_THAT(in_team(add_plans), FailsWith(kInvalid, "register", "plans: 1026", "limit 1024"));
+  EXPECT_THAT(in_node([](auto* n) { n->set_name(std::string(254, 'n')); }),
               FailsWith(kInvalid, "register", "name", "bytes: 254", "limit 253"));
-  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_version(std::string(129, 'n')); }),
+  EXPECT_THAT(in_node([](auto* n) { n->set_version(std::string(129, 'n')); }),
               FailsWith(kInvalid, "register", "version", "bytes: 129", "limit 128"));
-  EXPECT_THAT(
-      Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_admin_address(std::string(257, 'n')); }),
-      FailsWith(kInvalid, "register", "bytes: 257", "limit 256"));
-  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_machine(std::string(129, 'n')); }),
+  EXPECT_THAT(in_node([](auto* n) { n->set_admin_address(std::string(257, 'n')); }),
+              FailsWith(kInvalid, "register", "bytes: 257", "limit 256"));
+  EXPECT_THAT(in_node([](auto* n) { n->set_machine(std::string(129, 'n')); }),
               FailsWith(kInvalid, "register", "machine", "bytes: 129", "limit 128"));
-  EXPECT_THAT(Error(reg,
-                    [](auto* p) {
-                      for (uint32_t i = 0; i < 255; ++i) p->mutable_register_()->mutable_node()->add_features(i);
-                    }),
-              FailsWith(kInvalid, "register", "features: 257", "limit 256"));
-  EXPECT_THAT(
-      Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_worker_address(std::string(65537, 'n')); }),
-      FailsWith(kInvalid, "register", "bytes: 65537", "limit 65536"));
-  EXPECT_THAT(Error(AllFromDaemon()[1],
-                    [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name(std::string(129, 'x')); }),
+  const auto add_features = [](auto* node) {
+    for (uint32_t i = 0; i < 255; ++i) node->add_features(i);
+  };
+  EXPECT_THAT(in_node(add_features), FailsWith(kInvalid, "register", "features: 257", "limit 256"));
+  EXPECT_THAT(in_node([](auto* n) { n->set_worker_address(std::string(65537, 'n')); }),
+              FailsWith(kInvalid, "register", "bytes: 65537", "limit 65536"));
+  EXPECT_THAT(in_join([](auto* i) { i->set_name(std::string(129, 'x')); }),
               FailsWith(kInvalid, "join_team", "bytes: 129", "limit 128"));
-  EXPECT_THAT(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name("\x7f"); }),
-              FailsWith(kInvalid, "join_team", "name"));
-  EXPECT_THAT(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_family(4); }),
-              FailsWith(kInvalid, "join_team", "family: 4", "limit 3"));
+  EXPECT_THAT(in_join([](auto* i) { i->set_name("\x7f"); }), FailsWith(kInvalid, "join_team", "name"));
+  EXPECT_THAT(in_join([](auto* i) { i->set_family(4); }), FailsWith(kInvalid, "join_team", "family: 4", "limit 3"));
 }
 
 TEST(ControlConversionTest, PreparesRequestsMustNameRanks) {
@@ -336,16 +262,14 @@ TEST(ControlConversionTest, TextsAreMadeReadable) {
 }
 
 TEST(ControlConversionTest, CallsOfAnUnknownKindAreLeftOut) {
-  EXPECT_EQ(
-      Error(Status(),
-            [](auto* p) {
-              p->mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_collective(99);
-            }),
-      absl::OkStatus());
   v1::FromDaemon proto;
-  ToProto(schedule::FromDaemon(Status()), &proto);
-  proto.mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_type(200);
-  EXPECT_TRUE(std::get<schedule::StatusReply>(*FromProto(proto)).status.calls.empty());
+  const auto expect_left_out = [&](auto change) {
+    ToProto(schedule::FromDaemon(Status()), &proto);
+    change(proto.mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments());
+    EXPECT_TRUE(std::get<schedule::StatusReply>(*FromProto(proto)).status.calls.empty());
+  };
+  expect_left_out([](auto* arguments) { arguments->set_collective(99); });
+  expect_left_out([](auto* arguments) { arguments->set_type(200); });
 }
 
 // Converts random bytes of a peer: there is no crash, and accepted messages can be sent again.

@@ -24,42 +24,40 @@ const CostTree kTree = {
     .bandwidth_bytes_per_s = {1'000'000'000, 500'000'000, 250'000'000, 0, 100'000'000, 200'000'000, 1}};
 
 TEST(BroadcastCostsTest, SumsLatenciesAndTakesTheSlowestLink) {
-  const auto costs = BroadcastCosts::FromTree(kTree, {10, 20, 30}, {11, 21, 31}, 101);
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->node_count(), 3u);
-  EXPECT_EQ(costs->vertex_count(), 6u) << "without the switch that has no nodes";
-  EXPECT_EQ(costs->Latency(0, 1), 3);
-  EXPECT_EQ(costs->Stream(0, 1), 200);
-  EXPECT_EQ(costs->Latency(0, 2), 1 + 8 + 16 + 4);
-  EXPECT_EQ(costs->Stream(2, 0), 1000);
-  EXPECT_EQ(costs->Busy(0, 2), 10 + 1000);
-  EXPECT_EQ(costs->Travel(0, 2), 29 + 31);
-  EXPECT_EQ(costs->Cost(0, 2), costs->Busy(0, 2) + costs->Travel(0, 2));
+  const auto costs = BroadcastCosts::FromTree(kTree, {10, 20, 30}, {11, 21, 31}, 101).value();
+  EXPECT_EQ(costs.node_count(), 3u);
+  EXPECT_EQ(costs.vertex_count(), 6u) << "without the switch that has no nodes";
+  EXPECT_EQ(costs.Latency(0, 1), 3);
+  EXPECT_EQ(costs.Stream(0, 1), 200);
+  EXPECT_EQ(costs.Latency(0, 2), 1 + 8 + 16 + 4);
+  EXPECT_EQ(costs.Stream(2, 0), 1000);
+  EXPECT_EQ(costs.Busy(0, 2), 10 + 1000);
+  EXPECT_EQ(costs.Travel(0, 2), 29 + 31);
+  EXPECT_EQ(costs.Cost(0, 2), costs.Busy(0, 2) + costs.Travel(0, 2));
 }
 
 TEST(BroadcastCostsTest, FromATopologyIsItsPaths) {
-  const auto topology = topology::Topology::Create(
-      {{.name = "core"}, {.name = "rack", .parent = 0, .latency_ns = 100, .bandwidth_bytes_per_s = 1'000'000}},
-      {{.name = "a", .parent = 0, .overhead_ns = 5, .latency_ns = 7, .bandwidth_bytes_per_s = 2'000'000},
-       {.name = "b",
-        .parent = 1,
-        .overhead_ns = 6,
-        .receive_overhead_ns = 9,
-        .latency_ns = 8,
-        .bandwidth_bytes_per_s = 3'000'000},
-       {.name = "c", .parent = 1, .overhead_ns = 4, .latency_ns = 9, .bandwidth_bytes_per_s = 4'000'000}});
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  const auto costs = BroadcastCosts::FromTopology(*topology, std::vector<uint32_t>{2, 0}, 1001);
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->Latency(0, 1), topology->PathBetween(2, 0).latency_ns);
-  EXPECT_EQ(costs->Stream(0, 1), 1'000'000);
-  EXPECT_EQ(costs->Send(1), 5);
-  const auto all = BroadcastCosts::FromTopology(*topology, 1001);
-  ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->Send(1), 6);
-  EXPECT_EQ(all->Receive(1), 9);
-  EXPECT_EQ(all->Receive(2), 4);
-  EXPECT_THAT(BroadcastCosts::FromTopology(*topology, std::vector<uint32_t>{3}, 1),
+  const auto topology =
+      topology::Topology::Create(
+          {{.name = "core"}, {.name = "rack", .parent = 0, .latency_ns = 100, .bandwidth_bytes_per_s = 1'000'000}},
+          {{.name = "a", .parent = 0, .overhead_ns = 5, .latency_ns = 7, .bandwidth_bytes_per_s = 2'000'000},
+           {.name = "b",
+            .parent = 1,
+            .overhead_ns = 6,
+            .receive_overhead_ns = 9,
+            .latency_ns = 8,
+            .bandwidth_bytes_per_s = 3'000'000},
+           {.name = "c", .parent = 1, .overhead_ns = 4, .latency_ns = 9, .bandwidth_bytes_per_s = 4'000'000}})
+          .value();
+  const auto costs = BroadcastCosts::FromTopology(topology, std::vector<uint32_t>{2, 0}, 1001).value();
+  EXPECT_EQ(costs.Latency(0, 1), topology.PathBetween(2, 0).latency_ns);
+  EXPECT_EQ(costs.Stream(0, 1), 1'000'000);
+  EXPECT_EQ(costs.Send(1), 5);
+  const auto all = BroadcastCosts::FromTopology(topology, 1001).value();
+  EXPECT_EQ(all.Send(1), 6);
+  EXPECT_EQ(all.Receive(1), 9);
+  EXPECT_EQ(all.Receive(2), 4);
+  EXPECT_THAT(BroadcastCosts::FromTopology(topology, std::vector<uint32_t>{3}, 1),
               FailsWith(kInvalid, "team", "place=3", "nodes=3"));
 }
 

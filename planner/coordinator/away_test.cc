@@ -51,8 +51,7 @@ TEST_F(TeamTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
   EXPECT_TRUE(Silent());
 }
 
-TEST_F(CoordinatorTest, NodesThatNeverComeBackAreForgotten) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, NodesThatNeverComeBackAreForgotten) {
   coordinator->OnDisconnected(2);
   for (int hour = 0; hour < 29 * 24; ++hour) Advance(absl::Hours(1));
   EXPECT_TRUE(coordinator->Node("n2").ok());
@@ -147,8 +146,7 @@ TEST_F(CoordinatorTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
   EXPECT_TRUE(store.Load()->teams.empty());
 }
 
-TEST_F(CoordinatorTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
   const auto first = FormTeam("a");
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
@@ -248,8 +246,7 @@ TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
 
 // --- Stalls and blips ---
 
-TEST_F(CoordinatorTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
   const auto p1 = StartTeam();
   coordinator->OnDisconnected(2);
   const auto abort = sink.Take<schedule::Abort>(1);
@@ -264,15 +261,12 @@ TEST_F(CoordinatorTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
   EXPECT_EQ(sink.Take<schedule::Prepare>(3).requests.size(), 1u);
 }
 
-TEST_F(CoordinatorTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
   const auto p1 = StartTeam();
   Stall(options.prepare_timeout + absl::Seconds(50));
   EXPECT_TRUE(Silent());
-  coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(p1, 1));
-  sink.Take<schedule::Commit>(1);
-  sink.Take<schedule::Commit>(2);
+  AcceptBoth(p1);
+  TakeBoth<schedule::Commit>();
   Join(1, 0, 2, 12, "late");
   Advance(options.team_formation_timeout + absl::Milliseconds(1));
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.cause, FailureCause::kNotFormedInTime);

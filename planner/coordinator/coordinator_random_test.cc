@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,12 @@ namespace {
 using schedule::Failure;
 using NodeKey = std::pair<std::string, Incarnation>;
 
+// Returns an iterator to a random element. Precondition: `all` is not empty.
+template <typename Map>
+auto SomeOf(Map& all, Prng& prng) {
+  return std::next(all.begin(), static_cast<ptrdiff_t>(prng.Below(all.size())));
+}
+
 // EpochHistory records the daemons' reactions to an epoch.
 struct EpochHistory {
   std::string team;  // its name: no two teams have one
@@ -40,6 +47,11 @@ struct EpochHistory {
   std::set<uint64_t> first_calls, plan_hashes;
   // labels[a][b] is the label that a issued for b
   std::map<NodeKey, std::map<uint32_t, uint32_t>> labels;
+};
+
+// Totals counts the events of runs, to show that they were not idle.
+struct Totals {
+  uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0;
 };
 
 struct World;
@@ -89,7 +101,7 @@ class FakeDaemon {
 };
 
 struct World : SessionSink {
-  explicit World(uint64_t seed) : prng(seed) {
+  World(uint64_t seed, Totals* totals) : prng(seed), totals(totals) {
     SetLogLevel(std::getenv("COORDINATOR_LOG") == nullptr ? LogLevel::kError : LogLevel::kInfo);
     options.team_formation_timeout = absl::Seconds(30);
     StartPlanner();
@@ -167,12 +179,6 @@ struct World : SessionSink {
     if (coordinator != nullptr && !planner_dead) coordinator->OnDisconnected(session);
   }
 
-  FakeDaemon& SomeDaemon() {
-    auto it = daemons.begin();
-    std::advance(it, prng.Below(daemons.size()));
-    return *it->second;
-  }
-
   // Moves one message. Returns false if there is none.
   bool Deliver() {
     std::vector<std::pair<SessionId, bool>> ready;
@@ -240,19 +246,24 @@ struct World : SessionSink {
     for (const auto& [epoch, history] : epochs) {
       if (epoch.second == EpochId{1}) sub_teams.insert(epoch.first);
     }
-    ++lost_stores;
+    ++totals->lost_stores;
   }
 
   void Replan() {
     const std::vector<TeamInfo> teams = coordinator->Teams();
     if (teams.empty()) return;
     const TeamInfo& team = teams[prng.Below(teams.size())];
-    ++replans;
-    coordinator->ReplanTeam(team.layout.id, {}, [this](const absl::Status& status) { replanned += status.ok(); });
+    coordinator->ReplanTeam(team.layout.id, {},
+                            [this](const absl::Status& status) { totals->replanned += status.ok(); });
+  }
+
+  void Pass(absl::Duration duration) {
+    clock.Advance(duration);
+    coordinator->Tick(clock.Now());
   }
 
   void Step() {
-    FakeDaemon& daemon = SomeDaemon();
+    FakeDaemon& daemon = *SomeOf(daemons, prng)->second;
     const double dice = prng.Unit() * 100;
     if (dice < 70) {
       Deliver();
@@ -281,11 +292,10 @@ struct World : SessionSink {
       planner_dead = true;
       if (prng.Chance(0.3)) LoseStore();
     } else if (dice < 95) {
-      clock.Advance(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
-      coordinator->Tick(clock.Now());
+      Pass(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
     }
     if (planner_dead) {
-      ++crashes;
+      ++totals->crashes;
       StartPlanner();
     }
     Check();
@@ -318,16 +328,14 @@ struct World : SessionSink {
       }
       for (auto& [name, daemon] : daemons) daemon->AskAboutPrepared();
       if (planner_dead) StartPlanner();
-      clock.Advance(absl::Milliseconds(500));
-      coordinator->Tick(clock.Now());
+      Pass(absl::Milliseconds(500));
     }
     while (Deliver()) {
     }
     // Waits for the records of teams that died as a whole while there was no planner.
     for (int minute = 0; minute < 130; ++minute) {
       for (auto& [name, daemon] : daemons) Connect(*daemon);
-      clock.Advance(absl::Minutes(1));
-      coordinator->Tick(clock.Now());
+      Pass(absl::Minutes(1));
       while (Deliver()) {
       }
     }
@@ -381,7 +389,7 @@ struct World : SessionSink {
   std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
   std::map<SessionId, Link> links;
   uint64_t sessions = 0, incarnations = 0, requests = 0, names = 0, labels = 0;
-  uint64_t lost_stores = 0, crashes = 0, replans = 0, replanned = 0, formed = 0;
+  Totals* const totals;
   std::map<std::pair<TeamId, EpochId>, EpochHistory> epochs;
   std::set<TeamId> sub_teams;
   std::set<NodeKey> dead;
@@ -420,15 +428,13 @@ void FakeDaemon::Resolve(uint64_t request) {
 
 void FakeDaemon::CancelSomeJoin(Prng& prng) {
   if (joins.empty() || session == 0) return;  // a client that dies meanwhile is not modeled
-  auto it = joins.begin();
-  std::advance(it, prng.Below(joins.size()));
+  const auto it = SomeOf(joins, prng);
   Send(schedule::CancelJoin{it->first, {Failure::kCanceled, "gave up"}});
 }
 
 void FakeDaemon::LeaveSomeTeam(Prng& prng) {
   if (teams.empty()) return;
-  auto it = teams.begin();
-  std::advance(it, prng.Below(teams.size()));
+  const auto it = SomeOf(teams, prng);
   if (it->second.epoch == EpochId{0} || it->second.prepared.has_value()) return;
   world_->left.insert({it->first, key_});
   Send(schedule::LeaveTeam{it->first});
@@ -437,8 +443,7 @@ void FakeDaemon::LeaveSomeTeam(Prng& prng) {
 
 void FakeDaemon::BreakSomeTeam(Prng& prng) {
   if (teams.empty()) return;
-  auto it = teams.begin();
-  std::advance(it, prng.Below(teams.size()));
+  const auto it = SomeOf(teams, prng);
   if (it->second.epoch == EpochId{0} || it->second.broken) return;
   it->second.broken = true;
   it->second.prepared.reset();
@@ -586,7 +591,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     if (team.epoch == EpochId{0}) {
       for (const uint64_t request : team.requests) Resolve(request);
       team.requests.clear();
-      ++world_->formed;
+      ++world_->totals->formed;
     }
     team.epoch = m->epoch;
     team.first_call = m->first_call;
@@ -628,20 +633,11 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
   }
 }
 
-// Totals counts the events of a run, to show that it was not idle.
-struct Totals {
-  uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0;
-};
-
 void RunSeed(uint64_t seed, int steps, Totals* totals) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
-  World world(seed);
+  World world(seed, totals);
   for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) world.Step();
   if (!testing::Test::HasFailure()) world.Finish();
-  totals->formed += world.formed;
-  totals->replanned += world.replanned;
-  totals->crashes += world.crashes;
-  totals->lost_stores += world.lost_stores;
 }
 
 // COORDINATOR_SEED=N runs only that seed, COORDINATOR_LOG=1 logs the coordinator's actions.

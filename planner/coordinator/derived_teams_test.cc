@@ -37,9 +37,7 @@ class DerivedTeamTest : public TeamTest {
     return reply;
   }
   void Commit(const schedule::Prepare& prepare) {
-    for (const SessionId session : {1, 2}) {
-      coordinator->OnMessage(session, Accept(prepare, static_cast<uint32_t>(session - 1)));
-    }
+    AcceptBoth(prepare);
     for (const SessionId session : {1, 2}) {
       EXPECT_EQ(sink.Take<schedule::Commit>(session).first_call, CallSeq{0});
       coordinator->OnMessage(session, schedule::CommitReply{prepare.layout.id, prepare.epoch});
@@ -47,8 +45,7 @@ class DerivedTeamTest : public TeamTest {
   }
   schedule::Prepare FormDerivedTeam(const schedule::TeamLayout& team, Family family = Family::kRooted) {
     Ask(1, 0, ++request, team, family);
-    const auto prepare = sink.Take<schedule::Prepare>(1);
-    sink.Take<schedule::Prepare>(2);
+    const auto prepare = TakeBoth<schedule::Prepare>();
     Commit(prepare);
     return prepare;
   }
@@ -121,8 +118,7 @@ TEST_F(DerivedTeamTest, PlansThatCannotBeMadeFailTheAttempt) {
 
 TEST_F(DerivedTeamTest, BelievesDaemonsThatCountedMoreAttempts) {
   Restart();  // the planner forgets the attempt
-  Register(1, "n1", 1, {Running(team, 1)});
-  Register(2, "n2", 1, {Running(team, 1)});
+  RegisterTwo({Running(team, 1)});
   const FailureReport drains{Failure::kNoResource, "node n1 is draining", FailureCause::kNodeDraining, "n1"};
   Ask(1, 0, 70, team.layout, Family::kSpread, 3, drains);
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.identity.nonce, 3u);
@@ -153,8 +149,7 @@ TEST_F(DerivedTeamTest, WaitsAsLongAsItTakesAndEndsWithANodeThatIsRemoved) {
 
 TEST_F(DerivedTeamTest, LostStreamDuringFormationIsNoFailure) {
   Ask(1, 0, 70, team.layout);
-  const auto p1 = sink.Take<schedule::Prepare>(1);
-  sink.Take<schedule::Prepare>(2);
+  const auto p1 = TakeBoth<schedule::Prepare>();
   coordinator->OnDisconnected(2);
   const auto abort = sink.Take<schedule::Abort>(1);
   EXPECT_EQ(abort.team, p1.layout.id);
@@ -171,8 +166,7 @@ TEST_F(DerivedTeamTest, LostStreamDuringFormationIsNoFailure) {
 TEST_F(DerivedTeamTest, DecisionSurvivesThePlanner) {
   Ask(1, 0, 70, team.layout);
   const auto p1 = sink.Take<schedule::Prepare>(1);
-  coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(p1, 1));
+  AcceptBoth(p1);
   Restart();  // before any daemon has received it
   Register(1, "n1", 1, {Running(team, 1), Running(p1, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Commit>(1).team, p1.layout.id);

@@ -23,8 +23,7 @@ TEST_F(TeamTest, TeamEndsWhenAllHaveLeft) {
   EXPECT_TRUE(Silent());
   EXPECT_EQ(store.Load()->teams.size(), 1u);
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
-  sink.Take<schedule::EndTeam>(1);
-  sink.Take<schedule::EndTeam>(2);
+  TakeBoth<schedule::EndTeam>();
   EXPECT_TRUE(store.Load()->teams.empty());
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});  // repeated: answered again
   sink.Take<schedule::EndTeam>(2);
@@ -55,8 +54,7 @@ TEST_F(TeamTest, BrokenIsPassedOnAndRecorded) {
 TEST_F(TeamTest, AdministratorBreaks) {
   EXPECT_EQ(coordinator->BreakTeam(TeamId{99}, "").code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "enough").ok());
-  EXPECT_THAT(Brief(sink.Take<schedule::BreakTeam>(1).why), Pair(Failure::kCanceled, Names("enough")));
-  sink.Take<schedule::BreakTeam>(2);
+  EXPECT_THAT(Brief(TakeBoth<schedule::BreakTeam>().why), Pair(Failure::kCanceled, Names("enough")));
 }
 
 TEST_F(TeamTest, NewIncarnationBreaksTheOldOnesTeams) {
@@ -77,11 +75,9 @@ TEST_F(TeamTest, NotListedMeansLeft) {
   sink.Take<schedule::EndTeam>(1);
 }
 
-TEST_F(CoordinatorTest, AcceptedAndNotListedBreaks) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, AcceptedAndNotListedBreaks) {
   const auto p1 = StartTeam();
-  coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(p1, 1));
+  AcceptBoth(p1);
   sink.Take<schedule::Commit>(1);
   coordinator->OnDisconnected(2);  // the Commit is lost with the stream
   Register(3, "n2", 1);

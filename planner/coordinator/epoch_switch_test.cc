@@ -50,19 +50,9 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
   EXPECT_FALSE(result.has_value());
   EXPECT_THAT(Refusal(), FailsWith(StatusCode::kFailedPrecondition, Name(), "epoch 2", "node n2"));
   coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{2}});
+  EXPECT_EQ(result, absl::OkStatus()) << "the caller is told when all have confirmed";
   EXPECT_EQ(coordinator->Plans()[0].plan.algorithm, "knomial-4");
   EXPECT_EQ(coordinator->Plans()[0].epoch, EpochId{2});
-}
-
-TEST_F(EpochSwitchTest, TellsTheCallerWhenAllHaveConfirmed) {
-  Replan();
-  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
-  coordinator->OnMessage(1, schedule::CommitReply{team.layout.id, EpochId{2}});
-  EXPECT_FALSE(result.has_value());
-  coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{2}});
-  ASSERT_TRUE(result.has_value());
-  EXPECT_TRUE(result->ok());
 }
 
 TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
@@ -143,13 +133,11 @@ TEST_F(EpochSwitchTest, WhatMayPassIsTriedAgainForAWhile) {
   Advance(absl::Seconds(1));
   Register(2, "n2", 1, {Running(team, 1)});
   Advance(absl::Seconds(1));
-  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  AcceptBoth(TakeBoth<schedule::Prepare>());
   for (const SessionId session : {1, 2}) {
     coordinator->OnMessage(session, schedule::CommitReply{team.layout.id, sink.Take<schedule::Commit>(session).epoch});
   }
-  ASSERT_TRUE(result.has_value());
-  EXPECT_TRUE(result->ok()) << *result;
+  EXPECT_EQ(result, absl::OkStatus());
 
   // The node stays away.
   coordinator->OnDisconnected(2);
@@ -181,8 +169,7 @@ TEST_F(EpochSwitchTest, BreakingWhilePreparingAbortsFirst) {
 
 TEST_F(EpochSwitchTest, BreakingAfterTheDecisionIsDataLoss) {
   Replan();
-  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  AcceptBoth(TakeBoth<schedule::Prepare>());
   coordinator->OnDisconnected(2);
   EXPECT_TRUE(coordinator->RemoveNode("n2").ok());
   EXPECT_THAT(*result, FailsWith(StatusCode::kDataLoss, "node n2"));
@@ -213,8 +200,7 @@ TEST_F(EpochSwitchTest, RestartBeforeTheRecordAborts) {
 TEST_F(EpochSwitchTest, AbortedEpochNeverComesAgain) {
   Replan();
   Restart();
-  Register(1, "n1", 1, {Running(team, 1)});
-  Register(2, "n2", 1, {Running(team, 1)});
+  RegisterTwo({Running(team, 1)});
   Replan();
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).epoch, EpochId{3});
 }

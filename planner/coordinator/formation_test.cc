@@ -23,8 +23,7 @@ using testing::FailsWith;
 using testing::Names;
 using ::testing::Pair;
 
-TEST_F(CoordinatorTest, FormsATeam) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, FormsATeam) {
   Join(2, 0, 3, 20);  // n2 is node 0: it has rank 0
   Join(1, 1, 3, 10);
   EXPECT_EQ(coordinator->Teams()[0].state, "forming");
@@ -73,8 +72,7 @@ TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {
 }
 
 // The table has the error that each mistake sends to all members that joined.
-TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   const auto expect = [&](const auto& things, Failure failure) {
     for (const SessionId session : {1, 2}) {
       const auto abort = sink.Take<schedule::Abort>(session);
@@ -154,8 +152,7 @@ TEST_F(CoordinatorTest, TooManyRanksOfANodeAreRefused) {
   EXPECT_EQ(abort.requests.size(), 257u);
 }
 
-TEST_F(CoordinatorTest, FormationTimesOutAndNamesMissingRanks) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, FormationTimesOutAndNamesMissingRanks) {
   for (const uint32_t rank : {0, 1, 3, 4, 7}) Join(1, rank, 8, rank);
   Join(2, 6, 8, 1);
   coordinator->OnDisconnected(2);  // its joins are dropped; the others stay pending
@@ -168,8 +165,7 @@ TEST_F(CoordinatorTest, FormationTimesOutAndNamesMissingRanks) {
   EXPECT_EQ(abort.requests.size(), 5u);
 }
 
-TEST_F(CoordinatorTest, JoinsAreSaidAgainAfterReconnection) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, JoinsAreSaidAgainAfterReconnection) {
   Join(1, 0, 2, 10);
   coordinator->OnDisconnected(1);
   EXPECT_TRUE(coordinator->Teams().empty());
@@ -180,8 +176,7 @@ TEST_F(CoordinatorTest, JoinsAreSaidAgainAfterReconnection) {
   sink.Take<schedule::Prepare>(2);
 }
 
-TEST_F(CoordinatorTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
   FormTeam();
   Join(1, 0, 2, request - 1);
   EXPECT_EQ(coordinator->Teams().size(), 1u);
@@ -189,13 +184,11 @@ TEST_F(CoordinatorTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
   EXPECT_EQ(coordinator->Teams().size(), 2u);
 }
 
-TEST_F(CoordinatorTest, PlanMakersErrorReachesMembers) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, PlanMakersErrorReachesMembers) {
   plan_maker.error = absl::InvalidArgumentError("no plan");
   Join(1, 0, 2, 10);
   Join(2, 1, 2, 20);
-  EXPECT_EQ(Brief(sink.Take<schedule::Abort>(1).why), Brief({Failure::kInvalidArgument, "no plan"}));
-  sink.Take<schedule::Abort>(2);
+  EXPECT_EQ(Brief(TakeBoth<schedule::Abort>().why), Brief({Failure::kInvalidArgument, "no plan"}));
   plan_maker.error = absl::ResourceExhaustedError("too big");
   Join(1, 0, 1, 10);
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kNoResource);
@@ -204,8 +197,7 @@ TEST_F(CoordinatorTest, PlanMakersErrorReachesMembers) {
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kNotSupported);
 }
 
-TEST_F(CoordinatorTest, RefusalAbortsForAll) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, RefusalAbortsForAll) {
   const auto prepare = StartTeam();
   coordinator->OnMessage(1, Accept(prepare, 0));
   schedule::PrepareReply refusal;
@@ -224,8 +216,7 @@ TEST_F(CoordinatorTest, RefusalAbortsForAll) {
   EXPECT_TRUE(Silent());
 }
 
-TEST_F(CoordinatorTest, BadLabelsAbort) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, BadLabelsAbort) {
   const auto attempt = [&](std::vector<schedule::EdgeLabel> labels) {
     const auto prepare = StartTeam();
     schedule::PrepareReply reply = Accept(prepare, 0);
@@ -242,8 +233,7 @@ TEST_F(CoordinatorTest, BadLabelsAbort) {
   EXPECT_EQ(attempt({}), "node n1 issued no label for node n2");
 }
 
-TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, DisconnectionWhilePreparingAborts) {
   const auto prepare = StartTeam();
   coordinator->OnDisconnected(2);
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
@@ -254,16 +244,13 @@ TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
   EXPECT_EQ(abort.epoch, EpochId{1});
 }
 
-TEST_F(CoordinatorTest, SilenceWhilePreparingAborts) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, SilenceWhilePreparingAborts) {
   coordinator->OnMessage(1, Accept(StartTeam(), 0));
   Advance(absl::Seconds(10));
-  EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kTimedOut, Names("10s", "node n2")));
-  sink.Take<schedule::Abort>(2);
+  EXPECT_THAT(Brief(TakeBoth<schedule::Abort>().why), Pair(Failure::kTimedOut, Names("10s", "node n2")));
 }
 
-TEST_F(CoordinatorTest, CancelWhilePreparingAborts) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, CancelWhilePreparingAborts) {
   StartTeam();
   coordinator->OnMessage(2, schedule::CancelJoin{21, {Failure::kTimedOut, "gave up"}});
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why),
@@ -271,14 +258,12 @@ TEST_F(CoordinatorTest, CancelWhilePreparingAborts) {
   sink.Take<schedule::Abort>(2);
 }
 
-TEST_F(CoordinatorTest, UnrecordableDecisionAborts) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, UnrecordableDecisionAborts) {
   const auto prepare = StartTeam();
   coordinator->OnMessage(1, Accept(prepare, 0));
   store.error = absl::UnavailableError("disk full");
   coordinator->OnMessage(2, Accept(prepare, 1));
-  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kInternal);
-  sink.Take<schedule::Abort>(2);
+  EXPECT_EQ(TakeBoth<schedule::Abort>().why.failure, Failure::kInternal);
   Restart();  // no id is issued in a term that is not recorded
   Register(1, "n1");
   Join(1, 0, 1, 10);
@@ -324,8 +309,7 @@ TEST_F(TeamTest, SubTeamThatThePlannerLostIsAdopted) {
   EXPECT_EQ(store.Load()->teams.size(), 1u);
   coordinator->OnMessage(1, schedule::LeaveTeam{child.layout.id});
   coordinator->OnMessage(2, schedule::LeaveTeam{child.layout.id});
-  sink.Take<schedule::EndTeam>(1);
-  sink.Take<schedule::EndTeam>(2);
+  TakeBoth<schedule::EndTeam>();
   EXPECT_THAT(coordinator->Team(child.layout.id),
               FailsWith(absl::StatusCode::kNotFound, absl::StrCat("team ", child.layout.id.value())));
 }

@@ -46,68 +46,42 @@ TEST_F(InquiryTest, WhatCannotSpeakIsNotBlamedForItsSilence) {
   EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2})) << "the other one hears a third";
 }
 
-TEST_F(InquiryTest, AHubThatIsCutOff) {
-  Dead(2, 0, 1, 0);
-  Dead(2, 0, 3, 0);
-  Dead(2, 0, 4, 0);
-  EXPECT_EQ(Lost(2, 3), (std::vector<uint64_t>{2, 2, 2}));
+// Says in each report which daemon accuses which, and how many others it hears.
+struct Accusation {
+  uint64_t from, about;
+  uint32_t living;
+};
+struct Incident {
+  const char* name;
+  std::vector<Accusation> reports;
+  std::vector<uint64_t> lost;  // by the verdicts on the link of the first report
+};
+class IncidentTest : public InquiryTest, public testing::WithParamInterface<Incident> {};
+
+TEST_P(IncidentTest, LosesTheRightNodes) {
+  for (const Accusation& report : GetParam().reports) Accuse(report.from, report.about, report.living);
+  EXPECT_EQ(Lost(GetParam().reports[0].from, GetParam().reports[0].about), GetParam().lost);
   EXPECT_TRUE(inquiry_.empty());
 }
-
-TEST_F(InquiryTest, ALeafThatIsCutOffAndComplainsFirst) {
-  Accuse(5, 1, 0);
-  Accuse(1, 5, 3);
-  EXPECT_EQ(Lost(1, 5), (std::vector<uint64_t>{5}));
-}
-
-TEST_F(InquiryTest, AnInnerNodeOfAChain) {
-  Dead(1, 0, 2, 0);
-  Dead(2, 0, 3, 1);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2, 2}));
-}
-
-TEST_F(InquiryTest, OneOfAnExchangeInWhichAllAreNeighbours) {
-  for (const uint64_t other : {1, 2, 4}) Dead(3, 0, other, 2);
-  EXPECT_EQ(Lost(3, 4), (std::vector<uint64_t>{3, 3, 3}));
-}
-
-TEST_F(InquiryTest, TwoLeavesOfOneNodeThatHearsAnother) {
-  Dead(1, 1, 2, 0);
-  Dead(1, 1, 3, 0);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2, 3}));
-}
-
-TEST_F(InquiryTest, WhatTheLostOneExplainsSpeaksAgainstNobodyElse) {
-  // Node 2 is cut off; so is 5, a child of its child 4.
-  Dead(1, 1, 2, 0);
-  Dead(2, 0, 3, 1);
-  Dead(2, 0, 4, 1);
-  Dead(4, 1, 5, 0);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2, 2, 2, 5}));
-}
-
-TEST_F(InquiryTest, TwoNodesAlone) {
-  Dead(1, 0, 2, 0);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{0}));
-}
-
-TEST_F(InquiryTest, OfTwoNodesTheOneThatIsSilentToThePlannerToo) {
-  Accuse(1, 2, 0);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2}));
-}
-
-TEST_F(InquiryTest, ALinkBetweenTwoThatHearOthers) {
-  Dead(1, 2, 2, 1);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{0}));
-}
-
-TEST_F(InquiryTest, TheLatestReportTellsHowManyAreHeard) {
-  Accuse(1, 2, 2);
-  Accuse(1, 3, 1);
-  Accuse(1, 4, 0);
-  Accuse(2, 1, 0);
-  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{1, 1, 1}));
-}
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, IncidentTest,
+    testing::Values(
+        Incident{"AHubThatIsCutOff", {{2, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 2, 0}, {2, 4, 0}, {4, 2, 0}}, {2, 2, 2}},
+        Incident{"ALeafThatIsCutOffAndComplainsFirst", {{5, 1, 0}, {1, 5, 3}}, {5}},
+        Incident{"AnInnerNodeOfAChain", {{1, 2, 0}, {2, 1, 0}, {2, 3, 0}, {3, 2, 1}}, {2, 2}},
+        Incident{"OneOfAnExchangeInWhichAllAreNeighbours",
+                 {{3, 1, 0}, {1, 3, 2}, {3, 2, 0}, {2, 3, 2}, {3, 4, 0}, {4, 3, 2}},
+                 {3, 3, 3}},
+        Incident{"TwoLeavesOfOneNodeThatHearsAnother", {{1, 2, 1}, {2, 1, 0}, {1, 3, 1}, {3, 1, 0}}, {2, 3}},
+        // Node 2 is cut off; so is 5, a child of its child 4.
+        Incident{"WhatTheLostOneExplainsSpeaksAgainstNobodyElse",
+                 {{1, 2, 1}, {2, 1, 0}, {2, 3, 0}, {3, 2, 1}, {2, 4, 0}, {4, 2, 1}, {4, 5, 1}, {5, 4, 0}},
+                 {2, 2, 2, 5}},
+        Incident{"TwoNodesAlone", {{1, 2, 0}, {2, 1, 0}}, {0}},
+        Incident{"OfTwoNodesTheOneThatIsSilentToThePlannerToo", {{1, 2, 0}}, {2}},
+        Incident{"ALinkBetweenTwoThatHearOthers", {{1, 2, 2}, {2, 1, 1}}, {0}},
+        Incident{"TheLatestReportTellsHowManyAreHeard", {{1, 2, 2}, {1, 3, 1}, {1, 4, 0}, {2, 1, 0}}, {1, 1, 1}}),
+    [](const auto& info) { return info.param.name; });
 
 TEST_F(InquiryTest, WhoIsHeardAgainIsNotLost) {
   EXPECT_TRUE(Accuse(1, 2, 0));

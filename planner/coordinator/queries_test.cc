@@ -18,8 +18,7 @@ using testing::Names;
 
 constexpr auto kInvalid = StatusCode::kInvalidArgument;
 
-TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, TraceQueryIsAnsweredOnceAndTimed) {
   std::vector<absl::StatusOr<TraceAnswer>> answers;
   const auto ask = [&](const std::string& node) {
     coordinator->QueryTrace(node, {.from = 7, .records = 100, .last_ns = 5}, absl::Seconds(2),
@@ -56,8 +55,7 @@ TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
   EXPECT_THAT(answers[4], FailsWith(StatusCode::kUnavailable, "node n2"));
 }
 
-TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   std::vector<absl::StatusOr<schedule::MeasureReply>> answers;
   const auto measure = [&](const std::string& from, const std::string& to) {
     coordinator->Measure(from, to, {.pings = 5, .timeout = absl::Seconds(3)},
@@ -111,8 +109,7 @@ TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   }
 }
 
-TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, StatusQueryWaitsForAllOrTheDeadline) {
   Register(3, "n3");
   std::optional<StatusAnswer> answer;
   const auto ask = [&](const std::vector<std::string>& nodes) {
@@ -151,8 +148,7 @@ TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
             clock.Now() + options.forget_records / 4);  // only the collection of n2's records is due
 }
 
-TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, CallsAreMergedByTeamAndSequence) {
   const auto team = FormTeam();  // rank 0 on n1, rank 1 on n2
   StatusAnswer answer;
   answer.nodes.resize(2);

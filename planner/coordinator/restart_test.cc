@@ -31,11 +31,9 @@ TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
   EXPECT_EQ(State(team.layout.id), "ready");
 }
 
-TEST_F(CoordinatorTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
   const auto p1 = StartTeam();
-  coordinator->OnMessage(1, Accept(p1, 0));
-  coordinator->OnMessage(2, Accept(p1, 1));
+  AcceptBoth(p1);
   Restart();  // the Commits are lost
   Register(1, "n1", 1, {Running(p1, 0, 1)});
   const auto commit = sink.Take<schedule::Commit>(1);
@@ -57,8 +55,7 @@ TEST_F(TeamTest, ATeamThatBrokeBeforeItsCommitCameIsReportedBroken) {
   EXPECT_EQ(why.node, "n2");
 }
 
-TEST_F(CoordinatorTest, RestartBeforeRecordAborts) {
-  RegisterTwo();
+TEST_F(TwoNodesTest, RestartBeforeRecordAborts) {
   const auto p1 = StartTeam();
   coordinator->OnMessage(1, Accept(p1, 0));
   Restart();

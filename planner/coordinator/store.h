@@ -36,6 +36,7 @@ struct TeamRecord {
   // By node index: NodeAnnouncement::machine, or empty. After a restart it distinguishes a daemon's successor from an
   // unrelated daemon.
   std::vector<std::string> machines;
+  friend bool operator==(const TeamRecord&, const TeamRecord&) = default;
 };
 
 inline constexpr size_t kAbortedMax = 4096;

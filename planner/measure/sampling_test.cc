@@ -24,17 +24,15 @@ std::vector<bool> Covered(const topology::Topology& tree, const std::vector<Node
 }
 
 TEST(SampleTreeTest, CoversEveryLinkWithPairsLinearInTheTree) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    Prng prng(seed);
-    const topology::Topology tree = RandomTree(&prng, 4);
+  ForRandomTrees(200, 4, [&](const topology::Topology& tree, Prng*) {
     const std::vector<NodePair> pairs = SampleTree(tree, std::vector<bool>(tree.nodes().size(), true));
-    EXPECT_LT(pairs.size(), 4 * (tree.nodes().size() + tree.switches().size())) << "seed " << seed;
+    EXPECT_LT(pairs.size(), 4 * (tree.nodes().size() + tree.switches().size()));
     EXPECT_EQ(std::set<NodePair>(pairs.begin(), pairs.end()).size(), pairs.size());
     const std::vector<bool> covered = Covered(tree, pairs);
     for (uint32_t link = 0; link < covered.size(); ++link) {
-      EXPECT_TRUE(covered[link] || link == tree.root_switch()) << "seed " << seed << ", link " << link;
+      EXPECT_TRUE(covered[link] || link == tree.root_switch()) << "link " << link;
     }
-  }
+  });
 }
 
 TEST(SampleTreeTest, CoveringPairsComeFirst) {
@@ -49,16 +47,14 @@ TEST(SampleTreeTest, CoveringPairsComeFirst) {
 }
 
 TEST(SampleTreeTest, LeavesOutNodesThatTakeNoPart) {
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
-    Prng prng(seed);
-    const topology::Topology tree = RandomTree(&prng, 3);
+  ForRandomTrees(50, 3, [&](const topology::Topology& tree, Prng* prng) {
     std::vector<bool> nodes(tree.nodes().size());
-    for (size_t i = 0; i < nodes.size(); ++i) nodes[i] = prng.Chance(0.5);
+    for (size_t i = 0; i < nodes.size(); ++i) nodes[i] = prng->Chance(0.5);
     for (const NodePair& pair : SampleTree(tree, nodes)) {
       EXPECT_TRUE(nodes[pair.a] && nodes[pair.b]);
       EXPECT_LT(pair.a, pair.b);
     }
-  }
+  });
 }
 
 TEST(SampleTreeTest, OneNodeHasNobodyToMeasure) {

@@ -18,9 +18,7 @@ topology::Topology Cluster() {
       {.name = "n1", .parent = 1, .overhead_ns = 20, .latency_ns = 200},
       {.name = "n0", .parent = 1, .overhead_ns = 10, .receive_overhead_ns = 15, .latency_ns = 100}};
   for (topology::Node& node : nodes) node.bandwidth_bytes_per_s = 1'000'000'000;
-  auto topology = topology::Topology::Create(switches, nodes);
-  EXPECT_TRUE(topology.ok()) << topology.status();
-  return *std::move(topology);
+  return topology::Topology::Create(switches, nodes).value();
 }
 
 CostParameters Parameters() {
@@ -34,15 +32,13 @@ CostParameters Parameters() {
 
 TEST(MessageCostsTest, PathsAreTheTeamsOwn) {
   const topology::Topology topology = Cluster();
-  const auto team = TeamCosts::Create({"n0", "n1", "n2"}, topology, Parameters());
-  ASSERT_TRUE(team.ok()) << team.status();
-  const auto costs = MessageCosts(*team, Collective::kBcast, 1001);
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->node_count(), 3u);
-  EXPECT_EQ(costs->Latency(0, 1), 300);
-  EXPECT_EQ(costs->Latency(0, 2), 1'400);
-  EXPECT_EQ(costs->Stream(0, 1), 1'000);
-  EXPECT_EQ(costs->Stream(0, 2), 2'000);
+  const auto team = TeamCosts::Create({"n0", "n1", "n2"}, topology, Parameters()).value();
+  const auto costs = MessageCosts(team, Collective::kBcast, 1001).value();
+  EXPECT_EQ(costs.node_count(), 3u);
+  EXPECT_EQ(costs.Latency(0, 1), 300);
+  EXPECT_EQ(costs.Latency(0, 2), 1'400);
+  EXPECT_EQ(costs.Stream(0, 1), 1'000);
+  EXPECT_EQ(costs.Stream(0, 2), 2'000);
 }
 
 TEST(MessageCostsTest, AReduceIsABroadcastInReverse) {

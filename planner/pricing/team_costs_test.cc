@@ -34,32 +34,30 @@ topology::Topology MakeTopology() {
 
 TEST(TeamCostsTest, MapsNodesHostsAndPaths) {
   const topology::Topology topology = MakeTopology();
-  const auto costs = TeamCosts::Create({"d", "c", "b", "a"}, topology, {});
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->node_count(), 4u);
-  EXPECT_EQ(costs->NameOf(1), "c");
-  EXPECT_EQ(costs->PlaceOf(1), 2u);
-  EXPECT_EQ(costs->node(0).send_overhead_ns, 5);
-  EXPECT_EQ(costs->node(0).receive_overhead_ns, 9);
-  EXPECT_EQ(costs->node(1).receive_overhead_ns, 5);
-  EXPECT_EQ(costs->host_count(), 3u);
-  EXPECT_EQ(costs->node(1).host, costs->node(3).host);
-  EXPECT_NE(costs->node(0).host, costs->node(2).host);
-  EXPECT_EQ(costs->CoresOf(costs->node(0).host), 0u);
-  EXPECT_EQ(costs->CoresOf(costs->node(1).host), 2u);
-  EXPECT_EQ(costs->CoresOf(costs->node(2).host), 4u);
-  EXPECT_EQ(costs->PathBetween(1, 2).latency_ns, 1 + 10 + 20 + 1);
-  EXPECT_EQ(costs->switch_slot_count(), 3u);  // not `unused`
-  EXPECT_LT(costs->SlotOfSwitch(2), 3u);
+  const auto costs = TeamCosts::Create({"d", "c", "b", "a"}, topology, {}).value();
+  EXPECT_EQ(costs.node_count(), 4u);
+  EXPECT_EQ(costs.NameOf(1), "c");
+  EXPECT_EQ(costs.PlaceOf(1), 2u);
+  EXPECT_EQ(costs.node(0).send_overhead_ns, 5);
+  EXPECT_EQ(costs.node(0).receive_overhead_ns, 9);
+  EXPECT_EQ(costs.node(1).receive_overhead_ns, 5);
+  EXPECT_EQ(costs.host_count(), 3u);
+  EXPECT_EQ(costs.node(1).host, costs.node(3).host);
+  EXPECT_NE(costs.node(0).host, costs.node(2).host);
+  EXPECT_EQ(costs.CoresOf(costs.node(0).host), 0u);
+  EXPECT_EQ(costs.CoresOf(costs.node(1).host), 2u);
+  EXPECT_EQ(costs.CoresOf(costs.node(2).host), 4u);
+  EXPECT_EQ(costs.PathBetween(1, 2).latency_ns, 1 + 10 + 20 + 1);
+  EXPECT_EQ(costs.switch_slot_count(), 3u);  // not `unused`
+  EXPECT_LT(costs.SlotOfSwitch(2), 3u);
 }
 
 TEST(TeamCostsTest, HopsGoUpFromTheSenderAndDownToTheReceiver) {
   const topology::Topology topology = MakeTopology();
-  const auto costs = TeamCosts::Create({"d", "c", "b", "a"}, topology, {});
-  ASSERT_TRUE(costs.ok()) << costs.status();
+  const auto costs = TeamCosts::Create({"d", "c", "b", "a"}, topology, {}).value();
   std::vector<sim::Hop> there, back;
-  costs->AppendHops(1, 2, &there);
-  costs->AppendHops(2, 1, &back);
+  costs.AppendHops(1, 2, &there);
+  costs.AppendHops(2, 1, &back);
   ASSERT_EQ(there.size(), 4u);
   ASSERT_EQ(back.size(), 4u);
   EXPECT_EQ(there[0].direction, 2u);
@@ -67,12 +65,12 @@ TEST(TeamCostsTest, HopsGoUpFromTheSenderAndDownToTheReceiver) {
   int64_t latency_ns = 0;
   for (size_t i = 0; i < there.size(); ++i) {
     latency_ns += there[i].latency_ns;
-    EXPECT_LT(there[i].direction, costs->direction_count());
+    EXPECT_LT(there[i].direction, costs.direction_count());
     // The way back uses the same links in the other direction.
     EXPECT_EQ(there[i].direction ^ 1u, back[3 - i].direction);
     EXPECT_EQ(there[i].bandwidth_bytes_per_s, back[3 - i].bandwidth_bytes_per_s);
   }
-  EXPECT_EQ(latency_ns, costs->PathBetween(1, 2).latency_ns);
+  EXPECT_EQ(latency_ns, costs.PathBetween(1, 2).latency_ns);
 }
 
 TEST(TeamCostsTest, RefusesUnknownNodesAndEmptyTeams) {

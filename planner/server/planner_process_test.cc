@@ -164,12 +164,17 @@ grpc::Status Ask(const Life& life,
   return (v1::AdminService::NewStub(life.Channel()).get()->*method)(&context, request, reply);
 }
 
-v1::ListTeamsReply Teams(const Life& life) {
-  v1::ListTeamsReply reply;
-  const grpc::Status status = Ask(life, &v1::AdminService::Stub::ListTeams, {}, &reply);
+// Makes one call of an administrator that has no arguments and must succeed.
+template <typename Request, typename Reply>
+Reply List(const Life& life,
+           grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*, const Request&, Reply*)) {
+  Reply reply;
+  const grpc::Status status = Ask(life, method, {}, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return reply;
 }
+
+v1::ListTeamsReply Teams(const Life& life) { return List(life, &v1::AdminService::Stub::ListTeams); }
 
 TEST(PlannerProcessTest, EndsThoughSomebodyWaitsForADaemonThatDoesNotAnswer) {
   Life life("");
@@ -221,8 +226,7 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   unreadable.mutable_register_()->mutable_node()->set_name(std::string(rpc::kNodeNameBytesMax + 1, 'n'));
   EXPECT_TRUE(stream->Write(unreadable));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  v1::ListNodesReply nodes;
-  EXPECT_TRUE(Ask(life, &v1::AdminService::Stub::ListNodes, {}, &nodes).ok());
+  const v1::ListNodesReply nodes = List(life, &v1::AdminService::Stub::ListNodes);
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_EQ(nodes.nodes(0).state(), "ready");
 }
@@ -428,25 +432,29 @@ struct Imported {
   v1::ImportTopologyReply reply;
 };
 
-Imported Import(const Life& life, const std::string& text, const std::string& format = "", bool dry_run = false,
-                uint64_t version = 0) {
-  v1::ImportTopologyRequest request;
-  request.set_dry_run(dry_run);
-  request.mutable_source()->set_version(version);
-  if (version == 0) {
-    request.mutable_source()->set_file("the file");
-    request.mutable_source()->set_text(text);
-    request.mutable_source()->set_format(format);
-  }
+Imported Import(const Life& life, const v1::ImportTopologyRequest& request) {
   Imported imported;
   imported.status = Ask(life, &v1::AdminService::Stub::ImportTopology, request, &imported.reply);
   return imported;
 }
 
+Imported Import(const Life& life, const std::string& text, const std::string& format = "", bool dry_run = false) {
+  v1::ImportTopologyRequest request;
+  request.set_dry_run(dry_run);
+  request.mutable_source()->set_file("the file");
+  request.mutable_source()->set_text(text);
+  request.mutable_source()->set_format(format);
+  return Import(life, request);
+}
+
+Imported ImportVersion(const Life& life, uint64_t version) {
+  v1::ImportTopologyRequest request;
+  request.mutable_source()->set_version(version);
+  return Import(life, request);
+}
+
 std::vector<v1::TopologyVersionRow> Versions(const Life& life) {
-  v1::ListTopologiesReply reply;
-  const grpc::Status status = Ask(life, &v1::AdminService::Stub::ListTopologies, {}, &reply);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::ListTopologiesReply reply = List(life, &v1::AdminService::Stub::ListTopologies);
   return {reply.versions().begin(), reply.versions().end()};
 }
 
@@ -544,7 +552,7 @@ TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
   EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3000ns"), std::string::npos);
   EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n");
   // The first version is restored as a new version.
-  EXPECT_EQ(Import(life, "", "", false, 1).reply.version(), 3u);
+  EXPECT_EQ(ImportVersion(life, 1).reply.version(), 3u);
   EXPECT_EQ(Versions(life).back().source(), "version 1");
   EXPECT_EQ(Export(life), Export(life, "yaml", 1));
 }
@@ -598,7 +606,7 @@ TEST(PlannerProcessTest, ADryRunAndABadTextChangeNothing) {
   expect_refusal(Import(life, "\nSwitchName=a Switches=a\n"), StatusCode::INVALID_ARGUMENT,
                  Names("file:2", "switch a", "parent=a"));
   expect_refusal(Import(life, "x", "json"), StatusCode::INVALID_ARGUMENT, Names("format=json", "known=yaml slurm"));
-  expect_refusal(Import(life, "", "", false, 7), StatusCode::NOT_FOUND, Names("topology", "version=7"));
+  expect_refusal(ImportVersion(life, 7), StatusCode::NOT_FOUND, Names("topology", "version=7"));
   EXPECT_EQ(Versions(life).size(), 0u);
   EXPECT_THAT(Export(life, "xml"), Names("format=xml", "known=yaml slurm"));
 }
@@ -610,9 +618,7 @@ TEST(PlannerProcessTest, HardwareOfNodesGoesIntoTheTopology) {
     request.mutable_source()->set_file("n.xml");
     request.mutable_source()->mutable_hardware()->set_nodes(nodes);
     request.mutable_source()->mutable_hardware()->set_cores(cores);
-    Imported imported;
-    imported.status = Ask(life, &v1::AdminService::Stub::ImportTopology, request, &imported.reply);
-    return imported;
+    return Import(life, request);
   };
   EXPECT_THAT(import("n0", 4).status.error_message(), Names("n.xml", "nodes=n0"));
   ASSERT_TRUE(Import(life, kTopology).status.ok());

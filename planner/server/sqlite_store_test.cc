@@ -30,11 +30,7 @@ class SqliteStoreTest : public ::testing::Test {
       : path_(std::string(getenv("TEST_TMPDIR")) + "/" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
-  std::unique_ptr<SqliteStore> Open() {
-    auto store = SqliteStore::Open(path_);
-    EXPECT_TRUE(store.ok()) << store.status();
-    return store.ok() ? *std::move(store) : nullptr;
-  }
+  std::unique_ptr<SqliteStore> Open() { return SqliteStore::Open(path_).value(); }
 
   const std::string path_;
 };
@@ -56,29 +52,6 @@ TeamRecord Record(uint64_t id) {
   return record;
 }
 
-void ExpectEqual(const TeamRecord& a, const TeamRecord& b) {
-  EXPECT_EQ(a.layout.id, b.layout.id);
-  EXPECT_TRUE(a.layout.identity == b.layout.identity);
-  EXPECT_TRUE(a.layout.shape == b.layout.shape);
-  EXPECT_EQ(a.layout.nodes, b.layout.nodes);
-  EXPECT_EQ(a.layout.window, b.layout.window);
-  EXPECT_EQ(a.epoch, b.epoch);
-  EXPECT_EQ(a.prepared, b.prepared);
-  EXPECT_EQ(a.first_call, b.first_call);
-  EXPECT_EQ(a.plans, b.plans);
-  ASSERT_EQ(a.outgoing.size(), b.outgoing.size());
-  for (size_t i = 0; i < a.outgoing.size(); ++i) {
-    ASSERT_EQ(a.outgoing[i].size(), b.outgoing[i].size());
-    for (size_t j = 0; j < a.outgoing[i].size(); ++j) {
-      EXPECT_EQ(a.outgoing[i][j].neighbour, b.outgoing[i][j].neighbour);
-      EXPECT_EQ(a.outgoing[i][j].label, b.outgoing[i][j].label);
-    }
-  }
-  EXPECT_EQ(a.broken, b.broken);
-  EXPECT_EQ(a.machines, b.machines);
-  EXPECT_EQ(a.why, b.why);
-}
-
 TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   TeamRecord broken = Record(9);
   broken.broken = true;
@@ -97,21 +70,19 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
     ASSERT_TRUE(store->SaveTerm(4).ok());
     ASSERT_TRUE(store->SaveAborted(TeamId(77)).ok());
   }
-  const auto snapshot = Open()->Load();
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  ASSERT_EQ(snapshot->teams.size(), 2u);
-  ExpectEqual(snapshot->teams.at(TeamId(8)), Record(8));
-  ExpectEqual(snapshot->teams.at(TeamId(9)), broken);
-  EXPECT_EQ(snapshot->draining, std::set<std::string>{"n1"});
-  EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(77)});
-  EXPECT_EQ(snapshot->term, 4u);
+  const auto snapshot = Open()->Load().value();
+  ASSERT_EQ(snapshot.teams.size(), 2u);
+  EXPECT_TRUE(snapshot.teams.at(TeamId(8)) == Record(8));
+  EXPECT_TRUE(snapshot.teams.at(TeamId(9)) == broken);
+  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
+  EXPECT_EQ(snapshot.term, 4u);
 }
 
 TEST_F(SqliteStoreTest, NewFileIsEmpty) {
-  const auto snapshot = Open()->Load();
-  ASSERT_TRUE(snapshot.ok());
-  EXPECT_TRUE(snapshot->teams.empty());
-  EXPECT_EQ(snapshot->term, 0u);
+  const auto snapshot = Open()->Load().value();
+  EXPECT_TRUE(snapshot.teams.empty());
+  EXPECT_EQ(snapshot.term, 0u);
 }
 
 TEST_F(SqliteStoreTest, ASecondPlannerIsRefused) {
@@ -193,10 +164,9 @@ TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
                          std::to_string(coordinator::kAbortedMax + kMore - 1) +
                          ") INSERT INTO aborted SELECT id FROM n");
   ASSERT_TRUE(Open()->SaveAborted(TeamId(coordinator::kAbortedMax + kMore)).ok());
-  const auto snapshot = Open()->Load();
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  EXPECT_EQ(snapshot->aborted.size(), coordinator::kAbortedMax);
-  EXPECT_EQ(*snapshot->aborted.begin(), TeamId(kMore + 1));
+  const auto snapshot = Open()->Load().value();
+  EXPECT_EQ(snapshot.aborted.size(), coordinator::kAbortedMax);
+  EXPECT_EQ(*snapshot.aborted.begin(), TeamId(kMore + 1));
 }
 
 TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
@@ -212,9 +182,8 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
   uint64_t saved = 0;
   const auto fill = [&] { std::ofstream(filler) << std::string(1 << 20, 'x'); };
   {
-    auto opened = SqliteStore::Open(state);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    SqliteStore& store = **opened;
+    const auto opened = SqliteStore::Open(state).value();
+    SqliteStore& store = *opened;
     while (saved < 20) ASSERT_TRUE(store.SaveTeam(Record(++saved)).ok());
     fill();
     absl::Status refused;
@@ -229,11 +198,10 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
     EXPECT_TRUE(store.SaveTeam(Record(++saved)).ok()) << "there is room again";
     EXPECT_TRUE(store.SaveAborted(TeamId(8)).ok());
   }
-  const auto snapshot = (*SqliteStore::Open(state))->Load();
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  EXPECT_EQ(snapshot->teams.size(), saved);
-  EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(8)});
-  EXPECT_EQ(snapshot->term, 0u);
+  const auto snapshot = (*SqliteStore::Open(state))->Load().value();
+  EXPECT_EQ(snapshot.teams.size(), saved);
+  EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)});
+  EXPECT_EQ(snapshot.term, 0u);
   unlink(state.c_str());
   fill();
   EXPECT_THAT(SqliteStore::Open(state), FailsWith(StatusCode::kUnavailable, "state=" + state));
@@ -258,16 +226,15 @@ TEST_F(SqliteStoreTest, KeepsTopologies) {
     }
     ASSERT_TRUE(store->RemoveTopology(1).ok());
   }
-  const auto versions = Open()->LoadTopologies();
-  ASSERT_TRUE(versions.ok()) << versions.status();
-  ASSERT_EQ(versions->size(), 2u);
-  EXPECT_EQ((*versions)[0].version, 2u);
-  EXPECT_TRUE((*versions)[0].from_file);
-  EXPECT_EQ((*versions)[0].text, "version: 1\n");
-  EXPECT_EQ((*versions)[0].applied, absl::FromUnixSeconds(1'700'000'000));
-  EXPECT_EQ((*versions)[1].source, "probe");
-  EXPECT_FALSE((*versions)[1].from_file);
-  EXPECT_EQ((*versions)[1].text, "");
+  const auto versions = Open()->LoadTopologies().value();
+  ASSERT_EQ(versions.size(), 2u);
+  EXPECT_EQ(versions[0].version, 2u);
+  EXPECT_TRUE(versions[0].from_file);
+  EXPECT_EQ(versions[0].text, "version: 1\n");
+  EXPECT_EQ(versions[0].applied, absl::FromUnixSeconds(1'700'000'000));
+  EXPECT_EQ(versions[1].source, "probe");
+  EXPECT_FALSE(versions[1].from_file);
+  EXPECT_EQ(versions[1].text, "");
 }
 
 }  // namespace

@@ -148,37 +148,33 @@ class TopologyProbeTest : public ::testing::Test, public coordinator::SessionSin
 };
 
 TEST_F(TopologyProbeTest, AKnownTreeGetsItsFigures) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Prng prng(seed);
-    Begin(measure::RandomTree(&prng, 3));
+  measure::ForRandomTrees(30, 3, [&](const Topology& cluster, Prng*) {
+    Begin(cluster);
     at_once_max = measured = 0;
-    const auto report = Run(Options(true));
-    ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->topology.nodes().size(), truth->nodes().size());
+    const auto report = Run(Options(true)).value();
+    EXPECT_EQ(report.topology.nodes().size(), truth->nodes().size());
     for (uint32_t n = 0; n < truth->nodes().size(); ++n) {
-      EXPECT_NEAR(report->topology.nodes()[n].latency_ns, truth->nodes()[n].latency_ns, 200) << "seed " << seed;
-      EXPECT_LE(report->topology.nodes()[n].bandwidth_bytes_per_s, truth->nodes()[n].bandwidth_bytes_per_s);
-      EXPECT_EQ(report->topology.nodes()[n].overhead_ns, kOverheadNs);
-      EXPECT_EQ(report->topology.nodes()[n].receive_overhead_ns, kOverheadNs);
+      EXPECT_NEAR(report.topology.nodes()[n].latency_ns, truth->nodes()[n].latency_ns, 200);
+      EXPECT_LE(report.topology.nodes()[n].bandwidth_bytes_per_s, truth->nodes()[n].bandwidth_bytes_per_s);
+      EXPECT_EQ(report.topology.nodes()[n].overhead_ns, kOverheadNs);
+      EXPECT_EQ(report.topology.nodes()[n].receive_overhead_ns, kOverheadNs);
     }
-    EXPECT_TRUE(report->notes.empty());
-    EXPECT_LE(report->fit.latency_error_ns_max, 200);
+    EXPECT_TRUE(report.notes.empty());
+    EXPECT_LE(report.fit.latency_error_ns_max, 200);
     EXPECT_LT(measured, 4 * (truth->nodes().size() + truth->switches().size()));
     EXPECT_LE(at_once_max, 4u);
-  }
+  });
 }
 
 TEST_F(TopologyProbeTest, ATreeIsFound) {
   int same = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Prng prng(seed);
-    Begin(measure::RandomTree(&prng, 2));
-    if (truth->nodes().size() > measure::kAllPairsNodesMax) continue;
-    const auto report = Run(Options(false));
-    ASSERT_TRUE(report.ok()) << report.status();
-    same += measure::SameTree(report->topology, *truth);
-    for (const ProbedPair& pair : report->pairs) EXPECT_TRUE(pair.measured);
-  }
+  measure::ForRandomTrees(20, 2, [&](const Topology& cluster, Prng*) {
+    Begin(cluster);
+    if (truth->nodes().size() > measure::kAllPairsNodesMax) return;
+    const auto report = Run(Options(false)).value();
+    same += measure::SameTree(report.topology, *truth);
+    for (const ProbedPair& pair : report.pairs) EXPECT_TRUE(pair.measured);
+  });
   EXPECT_GE(same, 19);
 }
 
@@ -200,11 +196,10 @@ TEST_F(TopologyProbeTest, InALargeClusterSomeStandForTheRest) {
     }
   }
   Begin(*Topology::Create(switches, nodes));
-  const auto report = Run(Options(false));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(measure::SameTree(report->topology, *truth));
+  const auto report = Run(Options(false)).value();
+  EXPECT_TRUE(measure::SameTree(report.topology, *truth));
   EXPECT_LT(measured, 1'800u) << "of 4950 pairs";
-  for (const topology::Node& node : report->topology.nodes()) EXPECT_NEAR(node.latency_ns, 5'000, 200);
+  for (const topology::Node& node : report.topology.nodes()) EXPECT_NEAR(node.latency_ns, 5'000, 200);
 }
 
 TEST_F(TopologyProbeTest, WakesOfLongWaitsAreNoLatency) {
@@ -212,34 +207,31 @@ TEST_F(TopologyProbeTest, WakesOfLongWaitsAreNoLatency) {
   wake_ns = 30'000;
   ProbeOptions options = Options(false);
   options.costs.wake_ns = 30'000;
-  const auto report = Run(options);
-  ASSERT_TRUE(report.ok());
-  for (const topology::Node& node : report->topology.nodes()) EXPECT_NEAR(node.latency_ns, 400'000, 100);
-  EXPECT_EQ(report->topology.costs().wake_ns, 30'000);
+  const auto report = Run(options).value();
+  for (const topology::Node& node : report.topology.nodes()) EXPECT_NEAR(node.latency_ns, 400'000, 100);
+  EXPECT_EQ(report.topology.costs().wake_ns, 30'000);
 }
 
 TEST_F(TopologyProbeTest, ASilentNodeIsLeftOutOfTheTree) {
   Begin(*topology::FlatTopology({"a", "b", "c", "d"}, {.latency_ns = 10'000}));
   mute = {"c"};
-  const auto report = Run(Options(false));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->topology.nodes().size(), 3u);
-  EXPECT_FALSE(report->topology.FindNode("c").has_value());
-  ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_EQ(report->notes[0], "node c is left out: not measured to all others (pairs missing=3)");
+  const auto report = Run(Options(false)).value();
+  EXPECT_EQ(report.topology.nodes().size(), 3u);
+  EXPECT_FALSE(report.topology.FindNode("c").has_value());
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0], "node c is left out: not measured to all others (pairs missing=3)");
 }
 
 TEST_F(TopologyProbeTest, ASilentNodeOfAKnownTreeKeepsItsFigures) {
   Begin(*topology::FlatTopology({"a", "b", "c", "d"}, {.latency_ns = 10'000}));
   mute = {"d"};
-  const auto report = Run(Options(true));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->topology.nodes()[3].latency_ns, 77);
-  EXPECT_EQ(report->fit.nodes[3].latency_doubt, measure::LatencyDoubt::kUnmeasured);
-  EXPECT_FALSE(report->nodes[3].measured);
-  EXPECT_NEAR(report->topology.nodes()[0].latency_ns, 10'000, 10);
+  const auto report = Run(Options(true)).value();
+  EXPECT_EQ(report.topology.nodes()[3].latency_ns, 77);
+  EXPECT_EQ(report.fit.nodes[3].latency_doubt, measure::LatencyDoubt::kUnmeasured);
+  EXPECT_FALSE(report.nodes[3].measured);
+  EXPECT_NEAR(report.topology.nodes()[0].latency_ns, 10'000, 10);
   size_t failed = 0;
-  for (const ProbedPair& pair : report->pairs) {
+  for (const ProbedPair& pair : report.pairs) {
     if (pair.measured) continue;
     ++failed;
     EXPECT_THAT(pair.why, ::testing::AnyOf(Names("node d"), Names("within 5s")));
@@ -265,35 +257,32 @@ TEST_F(TopologyProbeTest, APairThatAloneTellsARateIsMeasuredTwice) {
     times.clear();
     measured = 0;
     scripts[{"a", "b"}] = script;
-    const auto report = Run(Options(true));
-    ASSERT_TRUE(report.ok()) << report.status();
+    const auto report = Run(Options(true)).value();
     for (const uint32_t fast : {0, 1}) {
-      EXPECT_EQ(report->topology.nodes()[fast].bandwidth_bytes_per_s, 1'000'000'000);
-      EXPECT_NEAR(report->topology.nodes()[fast].latency_ns, 10'000, 10);
+      EXPECT_EQ(report.topology.nodes()[fast].bandwidth_bytes_per_s, 1'000'000'000);
+      EXPECT_NEAR(report.topology.nodes()[fast].latency_ns, 10'000, 10);
     }
     EXPECT_EQ((times[{"a", "b"}]), 2);
     EXPECT_EQ(measured, times.size() + 1) << "the others once";
-    EXPECT_TRUE(report->notes.empty());
+    EXPECT_TRUE(report.notes.empty());
   }
 }
 
 TEST_F(TopologyProbeTest, WithoutItsSecondMeasurementAPairKeepsItsFirst) {
   Begin(TwoFastNodes());
   scripts[{"a", "b"}] = {{.slower = 2}, {.fails = true}};
-  auto report = Run(Options(true));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->topology.nodes()[0].bandwidth_bytes_per_s, 500'000'000);
+  ProbeReport report = Run(Options(true)).value();
+  EXPECT_EQ(report.topology.nodes()[0].bandwidth_bytes_per_s, 500'000'000);
   EXPECT_EQ((times[{"a", "b"}]), 2) << "not once more";
-  for (const ProbedPair& pair : report->pairs) EXPECT_TRUE(pair.measured) << pair.why;
+  for (const ProbedPair& pair : report.pairs) EXPECT_TRUE(pair.measured) << pair.why;
 
   ProbeOptions options = Options(true);
   options.budget = absl::Seconds(times.size());
   scripts[{"a", "b"}] = {{.slower = 2}};
-  report = Run(options, absl::Seconds(1));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->topology.nodes()[0].bandwidth_bytes_per_s, 500'000'000);
-  ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_THAT(report->notes[0], Names("left=1"));
+  report = Run(options, absl::Seconds(1)).value();
+  EXPECT_EQ(report.topology.nodes()[0].bandwidth_bytes_per_s, 500'000'000);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_THAT(report.notes[0], Names("left=1"));
 }
 
 TEST_F(TopologyProbeTest, ANodeThatIsLostMeanwhileIsPartOfTheResult) {
@@ -316,12 +305,11 @@ TEST_F(TopologyProbeTest, WhenTheTimeIsOverWhatIsThereIsReported) {
   Begin(measure::RandomTree(&prng, 3));
   ProbeOptions options = Options(true);
   options.budget = absl::Seconds(10);
-  const auto report = Run(options, absl::Seconds(1));
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_GE(report->pairs.size(), 10u);
-  EXPECT_LE(report->pairs.size(), 10u + options.pairs_at_once + 4);
-  ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_THAT(report->notes[0], Names("left="));
+  const auto report = Run(options, absl::Seconds(1)).value();
+  EXPECT_GE(report.pairs.size(), 10u);
+  EXPECT_LE(report.pairs.size(), 10u + options.pairs_at_once + 4);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_THAT(report.notes[0], Names("left="));
   options = Options(false);
   options.budget = absl::Seconds(1);
   const auto none = Run(options, absl::Seconds(1));
@@ -344,11 +332,10 @@ TEST_F(TopologyProbeTest, OnlyAskedNodesTakePart) {
   Begin(*topology::FlatTopology({"a", "b", "c", "d"}, {.latency_ns = 10'000}));
   ProbeOptions options = Options(true);
   options.nodes = {"a", "b", "d"};
-  const auto report = Run(options);
-  ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->topology.nodes().size(), 4u);
-  EXPECT_EQ(report->topology.nodes()[2].latency_ns, 77);
-  EXPECT_NEAR(report->topology.nodes()[3].latency_ns, 10'000, 10);
+  const auto report = Run(options).value();
+  EXPECT_EQ(report.topology.nodes().size(), 4u);
+  EXPECT_EQ(report.topology.nodes()[2].latency_ns, 77);
+  EXPECT_NEAR(report.topology.nodes()[3].latency_ns, 10'000, 10);
   EXPECT_EQ(measured, 3u) << "all pairs of the three";
 }
 

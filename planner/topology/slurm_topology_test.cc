@@ -30,9 +30,7 @@ SwitchName=core Level=1 LinkSpeed=1 Nodes=login,n[1-4] Switches=rack[1-2]
 )";
 
 Topology Parsed(std::string_view text, const SlurmFigures& figures = {}) {
-  auto topology = ParseSlurmTopology(text, "t.conf", figures);
-  EXPECT_TRUE(topology.ok()) << topology.status();
-  return topology.ok() ? *std::move(topology) : *FlatTopology({"none"});
+  return ParseSlurmTopology(text, "t.conf", figures).value();
 }
 
 std::string ErrorOf(std::string_view text, const SlurmFigures& figures = {}) {
@@ -256,12 +254,12 @@ TEST(FormatSlurmTopologyTest, ARootWithNodesSaysTheirRate) {
 
 TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
   const auto topology = ParseTopologyYaml(
-      "version: 1\nswitches: [{name: core}, {name: r1, parent: core, bandwidth: 3B/s}]\n"
-      "nodes: [{name: n1, switch: core}, {name: n2, switch: r1}]\n",
-      "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
+                            "version: 1\nswitches: [{name: core}, {name: r1, parent: core, bandwidth: 3B/s}]\n"
+                            "nodes: [{name: n1, switch: core}, {name: n2, switch: r1}]\n",
+                            "t.yaml")
+                            .value();
   // A rate far below the unit is not written as 0.
-  const std::string text = FormatSlurmTopology(*topology, 125'000'000);
+  const std::string text = FormatSlurmTopology(topology, 125'000'000);
   EXPECT_EQ(text,
             "SwitchName=core-nodes LinkSpeed=16 Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
             "SwitchName=r1 LinkSpeed=1 Nodes=n2\n");

@@ -32,39 +32,36 @@ std::vector<Node> Nodes() {
 }
 
 TEST(TopologyTest, PathIsSumOfLatenciesAndLeastBandwidth) {
-  const auto topology = Topology::Create(Switches(), Nodes());
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->PathBetween(0, 1).latency_ns, 1 + 2);
-  EXPECT_EQ(topology->PathBetween(0, 1).bandwidth_bytes_per_s, 500);
-  EXPECT_EQ(topology->PathBetween(1, 2).latency_ns, 2 + 100 + 200 + 3);
-  EXPECT_EQ(topology->PathBetween(1, 2).bandwidth_bytes_per_s, 1000);
-  EXPECT_EQ(topology->PathBetween(2, 3).latency_ns, 3 + 50 + 4);
-  EXPECT_EQ(topology->PathBetween(2, 3).bandwidth_bytes_per_s, 3000);
-  EXPECT_EQ(topology->PathBetween(3, 1).latency_ns, 4 + 50 + 200 + 100 + 2);
-  EXPECT_EQ(topology->PathBetween(3, 1).bandwidth_bytes_per_s, 1000);
+  const auto topology = Topology::Create(Switches(), Nodes()).value();
+  EXPECT_EQ(topology.PathBetween(0, 1).latency_ns, 1 + 2);
+  EXPECT_EQ(topology.PathBetween(0, 1).bandwidth_bytes_per_s, 500);
+  EXPECT_EQ(topology.PathBetween(1, 2).latency_ns, 2 + 100 + 200 + 3);
+  EXPECT_EQ(topology.PathBetween(1, 2).bandwidth_bytes_per_s, 1000);
+  EXPECT_EQ(topology.PathBetween(2, 3).latency_ns, 3 + 50 + 4);
+  EXPECT_EQ(topology.PathBetween(2, 3).bandwidth_bytes_per_s, 3000);
+  EXPECT_EQ(topology.PathBetween(3, 1).latency_ns, 4 + 50 + 200 + 100 + 2);
+  EXPECT_EQ(topology.PathBetween(3, 1).bandwidth_bytes_per_s, 1000);
 }
 
 TEST(TopologyTest, KnowsDepthsPreorderAndNames) {
-  const auto topology = Topology::Create(Switches(), Nodes());
-  ASSERT_TRUE(topology.ok());
-  EXPECT_EQ(topology->root_switch(), 0u);
-  EXPECT_EQ(topology->DepthOf(3), 2u);
-  EXPECT_EQ(topology->PreorderOf(0), 0u);
-  EXPECT_EQ(topology->PreorderOf(1), 1u);
-  EXPECT_EQ(topology->PreorderOf(2), 2u);
-  EXPECT_EQ(topology->PreorderOf(3), 3u);
-  EXPECT_EQ(topology->CommonSwitch(1, 3), 0u);
-  EXPECT_EQ(topology->CommonSwitch(2, 3), 2u);
-  EXPECT_EQ(topology->FindNode("c"), 2u);
-  EXPECT_EQ(topology->FindNode("x"), std::nullopt);
+  const auto topology = Topology::Create(Switches(), Nodes()).value();
+  EXPECT_EQ(topology.root_switch(), 0u);
+  EXPECT_EQ(topology.DepthOf(3), 2u);
+  EXPECT_EQ(topology.PreorderOf(0), 0u);
+  EXPECT_EQ(topology.PreorderOf(1), 1u);
+  EXPECT_EQ(topology.PreorderOf(2), 2u);
+  EXPECT_EQ(topology.PreorderOf(3), 3u);
+  EXPECT_EQ(topology.CommonSwitch(1, 3), 0u);
+  EXPECT_EQ(topology.CommonSwitch(2, 3), 2u);
+  EXPECT_EQ(topology.FindNode("c"), 2u);
+  EXPECT_EQ(topology.FindNode("x"), std::nullopt);
 }
 
 TEST(TopologyTest, ParentsMayComeAfterTheirChildren) {
   std::vector<Switch> switches = {{"leaf", 1, 10, 10}, {"root", kNoParent, 0, 0}};
-  const auto topology = Topology::Create(switches, {NodeOf("a", 0, 1, 1)});
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->root_switch(), 1u);
-  EXPECT_EQ(topology->DepthOf(0), 1u);
+  const auto topology = Topology::Create(switches, {NodeOf("a", 0, 1, 1)}).value();
+  EXPECT_EQ(topology.root_switch(), 1u);
+  EXPECT_EQ(topology.DepthOf(0), 1u);
 }
 
 std::string DefectText(const std::vector<Switch>& switches, const std::vector<Node>& nodes) {
@@ -158,14 +155,13 @@ TEST(FlatTopologyTest, PutsAllNodesOnOneSwitch) {
   costs.bandwidth_bytes_per_s = 17;
   costs.cores = 2;
   costs.host = "box";
-  const auto topology = FlatTopology({"x", "y", "z"}, costs);
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  ASSERT_EQ(topology->switches().size(), 1u);
-  EXPECT_EQ(topology->switches()[0].name, "core");
-  EXPECT_EQ(topology->nodes()[2].name, "z");
-  EXPECT_EQ(topology->nodes()[2].host, "box");
-  EXPECT_EQ(topology->PathBetween(0, 2).latency_ns, 26);
-  EXPECT_EQ(topology->PathBetween(0, 2).bandwidth_bytes_per_s, 17);
+  const auto topology = FlatTopology({"x", "y", "z"}, costs).value();
+  ASSERT_EQ(topology.switches().size(), 1u);
+  EXPECT_EQ(topology.switches()[0].name, "core");
+  EXPECT_EQ(topology.nodes()[2].name, "z");
+  EXPECT_EQ(topology.nodes()[2].host, "box");
+  EXPECT_EQ(topology.PathBetween(0, 2).latency_ns, 26);
+  EXPECT_EQ(topology.PathBetween(0, 2).bandwidth_bytes_per_s, 17);
 }
 
 TEST(FlatTopologyTest, RefusesWhatCreateRefuses) {

@@ -42,45 +42,44 @@ std::string ErrorWith(const std::string& what, const std::string& by) {
 }
 
 TEST(ParseTopologyYamlTest, ReadsTheDocumentedExample) {
-  const auto topology = ParseTopologyYaml(kExample, "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  ASSERT_EQ(topology->switches().size(), 2u);
-  EXPECT_EQ(topology->switches()[1], (Switch{"rack1", 0, 1'000'000, 125'000'000}));
-  ASSERT_EQ(topology->nodes().size(), 4u);
-  EXPECT_EQ(topology->nodes()[3].name, "n4");
-  EXPECT_EQ(topology->nodes()[3].parent, 1u);
-  EXPECT_EQ(topology->nodes()[3].overhead_ns, 5'000);
-  EXPECT_EQ(topology->nodes()[3].latency_ns, 20'000);
-  EXPECT_EQ(topology->nodes()[3].bandwidth_bytes_per_s, 1'250'000'000);
-  EXPECT_EQ(topology->nodes()[3].cores, 0u);
+  const auto topology = ParseTopologyYaml(kExample, "t.yaml").value();
+  ASSERT_EQ(topology.switches().size(), 2u);
+  EXPECT_EQ(topology.switches()[1], (Switch{"rack1", 0, 1'000'000, 125'000'000}));
+  ASSERT_EQ(topology.nodes().size(), 4u);
+  EXPECT_EQ(topology.nodes()[3].name, "n4");
+  EXPECT_EQ(topology.nodes()[3].parent, 1u);
+  EXPECT_EQ(topology.nodes()[3].overhead_ns, 5'000);
+  EXPECT_EQ(topology.nodes()[3].latency_ns, 20'000);
+  EXPECT_EQ(topology.nodes()[3].bandwidth_bytes_per_s, 1'250'000'000);
+  EXPECT_EQ(topology.nodes()[3].cores, 0u);
 }
 
 TEST(ParseTopologyYamlTest, SkipsWhatOnlyTheTestNetworkReads) {
   const auto bare = ParseTopologyYaml(kExample, "t.yaml");
   const auto topology =
-      ParseTopologyYaml(absl::StrCat(kExample, "fabric: {seed: 7, links: {rack1: {loss: 1%}}}\n"), "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->switches(), bare->switches());
-  EXPECT_EQ(topology->nodes(), bare->nodes());
+      ParseTopologyYaml(absl::StrCat(kExample, "fabric: {seed: 7, links: {rack1: {loss: 1%}}}\n"), "t.yaml").value();
+  EXPECT_EQ(topology.switches(), bare->switches());
+  EXPECT_EQ(topology.nodes(), bare->nodes());
 }
 
 TEST(ParseTopologyYamlTest, DefaultsFillWhatIsMissing) {
-  const auto topology = ParseTopologyYaml(
-      "version: 1\n"
-      "nodes: [{name: a, switch: s2}, {name: 'b,c', switch: s2, host: h, cores: 4, receive_overhead: 9ns}]\n"
-      "switches: [{name: s2, parent: s1}, {name: s1}]\n"
-      "defaults: {overhead: 3ns, latency: 5ns, bandwidth: 7B/s, cores: 2, receive_overhead: 4ns}\n",
-      "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->switches()[0], (Switch{"s2", 1, 5, 7}));
-  EXPECT_EQ(topology->switches()[1], (Switch{"s1", kNoParent, 0, 0}));
-  const Node& a = topology->nodes()[0];
+  const auto topology =
+      ParseTopologyYaml(
+          "version: 1\n"
+          "nodes: [{name: a, switch: s2}, {name: 'b,c', switch: s2, host: h, cores: 4, receive_overhead: 9ns}]\n"
+          "switches: [{name: s2, parent: s1}, {name: s1}]\n"
+          "defaults: {overhead: 3ns, latency: 5ns, bandwidth: 7B/s, cores: 2, receive_overhead: 4ns}\n",
+          "t.yaml")
+          .value();
+  EXPECT_EQ(topology.switches()[0], (Switch{"s2", 1, 5, 7}));
+  EXPECT_EQ(topology.switches()[1], (Switch{"s1", kNoParent, 0, 0}));
+  const Node& a = topology.nodes()[0];
   EXPECT_EQ(a.overhead_ns, 3);
   EXPECT_EQ(a.receive_overhead_ns, 4);
   EXPECT_EQ(a.latency_ns, 5);
   EXPECT_EQ(a.bandwidth_bytes_per_s, 7);
   EXPECT_EQ(a.cores, 2u);
-  const Node& c = topology->nodes()[2];
+  const Node& c = topology.nodes()[2];
   EXPECT_EQ(c.name, "c");
   EXPECT_EQ(c.host, "h");
   EXPECT_EQ(c.cores, 4u);
@@ -89,10 +88,9 @@ TEST(ParseTopologyYamlTest, DefaultsFillWhatIsMissing) {
 
 TEST(ParseTopologyYamlTest, WithoutDefaultsTheFlatCostsHold) {
   const auto topology =
-      ParseTopologyYaml("version: 1\nswitches: [{name: s}]\nnodes: [{name: a, switch: s}]\n", "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->nodes()[0].overhead_ns, FlatCosts().overhead_ns);
-  EXPECT_EQ(topology->nodes()[0].bandwidth_bytes_per_s, FlatCosts().bandwidth_bytes_per_s);
+      ParseTopologyYaml("version: 1\nswitches: [{name: s}]\nnodes: [{name: a, switch: s}]\n", "t.yaml").value();
+  EXPECT_EQ(topology.nodes()[0].overhead_ns, FlatCosts().overhead_ns);
+  EXPECT_EQ(topology.nodes()[0].bandwidth_bytes_per_s, FlatCosts().bandwidth_bytes_per_s);
 }
 
 TEST(ParseTopologyYamlTest, ErrorsCarryFileAndLine) {
@@ -199,23 +197,21 @@ TEST(ParseTopologyYamlTest, RefusesTooManyNodesAtOnce) {
 }
 
 TEST(ParseTopologyYamlTest, ReadsAsManyNodesAsAllowed) {
-  const auto topology = ParseTopologyYaml(absl::StrReplaceAll(kExample, {{"n[1-4]", "n[1-1048576]"}}), "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  EXPECT_EQ(topology->FindNode("n1048576"), 1048575u);
+  const auto topology =
+      ParseTopologyYaml(absl::StrReplaceAll(kExample, {{"n[1-4]", "n[1-1048576]"}}), "t.yaml").value();
+  EXPECT_EQ(topology.FindNode("n1048576"), 1048575u);
 }
 
 TEST(ParseTopologyYamlTest, ReadsCosts) {
   const std::string text = absl::StrCat(kExample, "costs: {takeover_ns: 17000, spin_ns: 0, alu_ps_per_byte: 7}\n");
-  const auto topology = ParseTopologyYaml(text, "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
+  const auto topology = ParseTopologyYaml(text, "t.yaml").value();
   CostParameters expected;
   expected.takeover_ns = 17'000;
   expected.alu_ps_per_byte = 7;
-  EXPECT_EQ(topology->costs(), expected);
+  EXPECT_EQ(topology.costs(), expected);
   EXPECT_EQ(ParseTopologyYaml(kExample, "t.yaml")->costs(), CostParameters());
-  const auto again = ParseTopologyYaml(FormatTopologyYaml(*topology), "again.yaml");
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->costs(), expected);
+  const auto again = ParseTopologyYaml(FormatTopologyYaml(topology), "again.yaml").value();
+  EXPECT_EQ(again.costs(), expected);
 }
 
 TEST(ParseTopologyYamlTest, RefusesBadCosts) {
@@ -232,13 +228,12 @@ TEST(FormatTopologyYamlTest, RoundTrips) {
       "  - {name: n5, switch: core, host: h, cores: 2, receive_overhead: 3us}\n"
       "  - {name: \"n[6-9]\", switch: core, host: h, cores: 2, receive_overhead: 3us}\n"
       "  - {name: \"null\", switch: core, bandwidth: 123456789B/s}\n";
-  const auto topology = ParseTopologyYaml(absl::StrCat(kExample, more), "t.yaml");
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  const std::string text = FormatTopologyYaml(*topology);
+  const auto topology = ParseTopologyYaml(absl::StrCat(kExample, more), "t.yaml").value();
+  const std::string text = FormatTopologyYaml(topology);
   const auto again = ParseTopologyYaml(text, "t.yaml");
   ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
-  EXPECT_EQ(again->switches(), topology->switches());
-  EXPECT_EQ(again->nodes(), topology->nodes());
+  EXPECT_EQ(again->switches(), topology.switches());
+  EXPECT_EQ(again->nodes(), topology.nodes());
   EXPECT_EQ(FormatTopologyYaml(*again), text);
   EXPECT_THAT(text, HasSubstr("n[5-9]"));
 }
@@ -282,12 +277,11 @@ TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
     }
     CostParameters costs;
     if (prng.Chance(0.5)) costs.takeover_ns = figure(kCostParameterMax);
-    const auto topology = Topology::Create(switches, nodes, costs);
-    ASSERT_TRUE(topology.ok()) << topology.status();
-    const std::string text = FormatTopologyYaml(*topology);
+    const auto topology = Topology::Create(switches, nodes, costs).value();
+    const std::string text = FormatTopologyYaml(topology);
     const auto again = ParseTopologyYaml(text, "t.yaml");
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
-    ASSERT_EQ(*again, *topology) << text;
+    ASSERT_EQ(*again, topology) << text;
     ASSERT_EQ(FormatTopologyYaml(*again), text);
     // Consecutive equal nodes share one entry.
     ASSERT_LE(std::count(text.begin(), text.end(), '\n'), static_cast<int>(switch_count + kinds + 4)) << text;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/check.h"
 #include "base/prng.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/topology/topology.h"
@@ -35,9 +34,7 @@ inline BroadcastCosts RandomTreeCosts(Prng& prng, uint32_t nodes_max) {
     tree.latency_ns.push_back(figure(1000));
     tree.bandwidth_bytes_per_s.push_back(1'000'000'000 / figure(50));
   }
-  auto costs = BroadcastCosts::FromTree(tree, send, receive, 11);
-  CHECK(costs.ok());
-  return *std::move(costs);
+  return BroadcastCosts::FromTree(tree, send, receive, 11).value();
 }
 
 }  // namespace copse::planner

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
@@ -33,9 +32,7 @@ topology::Topology Star(const std::vector<std::pair<int64_t, int64_t>>& overhead
                      .latency_ns = 5,
                      .bandwidth_bytes_per_s = 1'000'000'000});
   }
-  auto topology = topology::Topology::Create({{.name = "core"}}, std::move(nodes));
-  CHECK(topology.ok());
-  return *std::move(topology);
+  return topology::Topology::Create({{.name = "core"}}, std::move(nodes)).value();
 }
 
 // Makes a cluster with random overheads (to send and to receive), latencies and rates.
@@ -52,15 +49,11 @@ topology::Topology RandomCluster(Prng& prng, uint32_t nodes) {
                    .latency_ns = figure(),
                    .bandwidth_bytes_per_s = 1'000'000'000 / figure()});
   }
-  auto topology = topology::Topology::Create(std::move(switches), std::move(all));
-  CHECK(topology.ok());
-  return *std::move(topology);
+  return topology::Topology::Create(std::move(switches), std::move(all)).value();
 }
 
 BlockCosts CostsOf(const topology::Topology& topology, uint64_t block_bytes) {
-  auto costs = BlockCosts::Create(&topology, block_bytes);
-  CHECK(costs.ok());
-  return *std::move(costs);
+  return BlockCosts::Create(&topology, block_bytes).value();
 }
 
 // Returns all trees over n nodes, breadth first, children by number.
@@ -183,12 +176,10 @@ TEST(BlockTreeTest, BestIsNearTheOptimumOfFewNodes) {
     double ratios = 0, worst = 0;
     constexpr int kClusters = 30;
     for (uint64_t seed = 1; seed <= kClusters; ++seed) {
-      const auto cluster = topology::GenerateTopology(kind, 6, seed);
-      ASSERT_TRUE(cluster.ok());
-      const BlockCosts costs = CostsOf(*cluster, seed % 2 == 0 ? 1024 : 102'400);
-      const auto trees = BuildBlockTrees("best", costs, BlockCollective::kScatter, 0);
-      ASSERT_TRUE(trees.ok()) << trees.status();
-      const double ratio = static_cast<double>(trees->completion_ns) / static_cast<double>(OptimalScatter(costs, 0));
+      const auto cluster = topology::GenerateTopology(kind, 6, seed).value();
+      const BlockCosts costs = CostsOf(cluster, seed % 2 == 0 ? 1024 : 102'400);
+      const auto trees = BuildBlockTrees("best", costs, BlockCollective::kScatter, 0).value();
+      const double ratio = static_cast<double>(trees.completion_ns) / static_cast<double>(OptimalScatter(costs, 0));
       EXPECT_GE(ratio, 1);
       ratios += ratio / kClusters;
       worst = std::max(worst, ratio);
@@ -200,18 +191,16 @@ TEST(BlockTreeTest, BestIsNearTheOptimumOfFewNodes) {
 
 TEST(BlockTreeTest, BestIsNeverSlowerThanTheOthers) {
   for (const uint32_t nodes : {1u, 2u, 3u, 17u, 40u}) {
-    const auto cluster = topology::GenerateTopology("mgo", nodes, 5);
-    ASSERT_TRUE(cluster.ok());
-    const BlockCosts costs = CostsOf(*cluster, 1024);
+    const auto cluster = topology::GenerateTopology("mgo", nodes, 5).value();
+    const BlockCosts costs = CostsOf(cluster, 1024);
     for (const BlockCollective collective :
          {BlockCollective::kScatter, BlockCollective::kGather, BlockCollective::kAllgather}) {
-      const auto best = BuildBlockTrees("best", costs, collective, nodes / 2);
-      ASSERT_TRUE(best.ok()) << best.status();
+      const auto best = BuildBlockTrees("best", costs, collective, nodes / 2).value();
       for (const std::string& name : BroadcastAlgorithms({2, 3, 4, 8, 16})) {
         if (name == "OPTIMAL") continue;
         const auto trees = BuildBlockTrees(name, costs, collective, nodes / 2);
         ASSERT_TRUE(trees.ok()) << name << trees.status();
-        EXPECT_LE(best->completion_ns, trees->completion_ns) << name;
+        EXPECT_LE(best.completion_ns, trees->completion_ns) << name;
         EXPECT_EQ(trees->up.edges.empty(), collective == BlockCollective::kScatter || nodes == 1);
         EXPECT_EQ(trees->down.edges.empty(), collective == BlockCollective::kGather || nodes == 1);
         EXPECT_EQ(trees->completion_ns, BlockCompletion(costs, *trees, collective));

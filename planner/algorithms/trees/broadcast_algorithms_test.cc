@@ -39,28 +39,38 @@ void ExpectAllSound(const BroadcastCosts& costs, uint32_t root) {
   int64_t best = 0, fastest = 0, optimal = 0;
   for (const std::string& name : NamesFor(costs)) {
     SCOPED_TRACE(name);
-    const auto tree = BuildBroadcast(name, costs, root);
-    ASSERT_TRUE(tree.ok()) << tree.status();
-    ASSERT_EQ(tree->root, root);
-    ASSERT_TRUE(CheckBroadcastTree(*tree, costs.node_count()).ok());
-    ASSERT_EQ(tree->completion_ns, Completion(costs, tree->edges));
-    ASSERT_GE(tree->completion_ns, bound);
-    const BroadcastTree ordered = WithFallingTails(costs, *tree);
+    const auto tree = BuildBroadcast(name, costs, root).value();
+    ASSERT_EQ(tree.root, root);
+    ASSERT_TRUE(CheckBroadcastTree(tree, costs.node_count()).ok());
+    ASSERT_EQ(tree.completion_ns, Completion(costs, tree.edges));
+    ASSERT_GE(tree.completion_ns, bound);
+    const BroadcastTree ordered = WithFallingTails(costs, tree);
     ASSERT_TRUE(CheckBroadcastTree(ordered, costs.node_count()).ok());
     ASSERT_EQ(ordered.completion_ns, Completion(costs, ordered.edges));
-    ASSERT_LE(ordered.completion_ns, tree->completion_ns);
+    ASSERT_LE(ordered.completion_ns, tree.completion_ns);
     // By reversal of time the completion is the mirrored cluster's many-to-one.
-    ASSERT_EQ(ManyToOneCompletion(costs.Mirrored(), tree->edges, root), tree->completion_ns);
-    ASSERT_EQ(BuildBroadcast(name, costs, root)->edges, tree->edges) << "deterministic";
-    if (name == "best") best = tree->completion_ns;
+    ASSERT_EQ(ManyToOneCompletion(costs.Mirrored(), tree.edges, root), tree.completion_ns);
+    ASSERT_EQ(BuildBroadcast(name, costs, root)->edges, tree.edges) << "deterministic";
+    if (name == "best") best = tree.completion_ns;
     if (fastest == 0 || ordered.completion_ns < fastest) fastest = ordered.completion_ns;
-    if (name == "OPTIMAL") optimal = tree->completion_ns;
+    if (name == "OPTIMAL") optimal = tree.completion_ns;
   }
   if (optimal > 0) {
     ASSERT_EQ(fastest, optimal) << "nobody beats the optimum";
     ASSERT_LE(100 * best, 112 * optimal);
   } else {
     ASSERT_EQ(best, fastest) << "best is never beaten";
+  }
+}
+
+// Calls `check(costs, root, prng)` for random clusters with random roots, until one fails.
+template <typename Check>
+void ForRandomClusters(uint64_t seed, int rounds, uint32_t nodes_max, const Check& check) {
+  Prng prng(seed);
+  for (int round = 0; round < rounds && !::testing::Test::HasFatalFailure(); ++round) {
+    SCOPED_TRACE(round);
+    const BroadcastCosts costs = RandomTreeCosts(prng, nodes_max);
+    check(costs, static_cast<uint32_t>(prng.Below(costs.node_count())), prng);
   }
 }
 
@@ -76,27 +86,19 @@ TEST(BroadcastAlgorithmsTest, AreSoundOnRandomTrees) {
 }
 
 TEST(BuildMgoTest, GivesTheSameEdgesAsThePaperStepByStep) {
-  Prng prng(3);
-  for (int round = 0; round < 1500; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(3, 1500, 40, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     const BroadcastTree plain = BuildMgoPlainly(costs, root), fast = BuildMgo(costs, root);
     ASSERT_EQ(plain.edges, fast.edges);
     ASSERT_EQ(plain.phase1_edges, fast.phase1_edges);
     ASSERT_EQ(plain.completion_ns, fast.completion_ns);
-  }
+  });
 }
 
 TEST(BuildEarliestCompletionTest, OnTheTreeAndByPairsAreTheSame) {
-  Prng prng(5);
-  for (int round = 0; round < 1500; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(5, 1500, 40, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     const BroadcastTree by_pairs = BuildEarliestCompletionFirst(costs, root, Accounting::kSound);
     ASSERT_EQ(by_pairs.edges, BuildEarliestCompletionOnTree(costs, root).edges);
-  }
+  });
 }
 
 // Computes earliest completion with a bias for each receiver, and with urgent switches, without a tournament.
@@ -133,18 +135,14 @@ std::vector<BroadcastEdge> UrgentPlainly(const BroadcastCosts& costs, uint32_t r
 }
 
 TEST(BuildEarliestCompletionTest, BiasAndUrgencyCountAsTheyAreGiven) {
-  Prng prng(9);
-  for (int round = 0; round < 1000; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(9, 1000, 40, [](const BroadcastCosts& costs, uint32_t root, Prng& prng) {
     std::vector<int64_t> bias(costs.node_count()), urgency(costs.vertex_count());
     for (int64_t& ns : bias) ns = static_cast<int64_t>(prng.Below(50));
     for (int64_t& ns : urgency) ns = static_cast<int64_t>(prng.Below(2) * prng.Below(3000));
     const BroadcastTree tree = BuildEarliestCompletionOnTree(costs, root, bias, urgency);
     ASSERT_EQ(tree.edges, UrgentPlainly(costs, root, bias, urgency));
     ASSERT_EQ(tree.completion_ns, Completion(costs, tree.edges));
-  }
+  });
 }
 
 TEST(UrgencyOfTest, IsWhatASubClusterTakesBeyondItsSlowestPart) {
@@ -152,12 +150,11 @@ TEST(UrgencyOfTest, IsWhatASubClusterTakesBeyondItsSlowestPart) {
   const CostTree tree{.parent = {5, 5, 6, 6, topology::kNoParent, 4, 4},
                       .latency_ns = {1, 1, 1, 1, 0, 100, 100},
                       .bandwidth_bytes_per_s = std::vector<int64_t>(7, 1'000'000'000)};
-  const auto costs = BroadcastCosts::FromTree(tree, {10, 10, 10, 10}, {5, 5, 5, 5}, 1);
-  ASSERT_TRUE(costs.ok()) << costs.status();
+  const auto costs = BroadcastCosts::FromTree(tree, {10, 10, 10, 10}, {5, 5, 5, 5}, 1).value();
   const std::vector<BroadcastEdge> edges = {{0, 1}, {0, 2}, {2, 3}};
   // The arrivals are 0; 10 + 2 + 5; 20 + 202 + 5; 227 + 10 + 2 + 5.
-  ASSERT_EQ(Arrivals(*costs, edges), (std::vector<int64_t>{0, 17, 227, 244}));
-  const std::vector<int64_t> urgency = UrgencyOf(*costs, {.root = 0, .edges = edges});
+  ASSERT_EQ(Arrivals(costs, edges), (std::vector<int64_t>{0, 17, 227, 244}));
+  const std::vector<int64_t> urgency = UrgencyOf(costs, {.root = 0, .edges = edges});
   EXPECT_EQ(urgency, (std::vector<int64_t>{0, 0, 0, 0, 244 - 17, 17, 17}));
 }
 
@@ -195,14 +192,10 @@ std::vector<BroadcastEdge> LookAheadPlainly(const BroadcastCosts& costs, uint32_
 }
 
 TEST(BuildLookAheadTest, GivesTheEdgesOfItsListing) {
-  Prng prng(6);
-  for (int round = 0; round < 400; ++round) {
-    SCOPED_TRACE(round);
-    const BroadcastCosts costs = RandomTreeCosts(prng, 24);
-    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+  ForRandomClusters(6, 400, 24, [](const BroadcastCosts& costs, uint32_t root, Prng&) {
     ASSERT_EQ(BuildBroadcast("LA", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kSound));
     ASSERT_EQ(BuildBroadcast("LA_bhat", costs, root)->edges, LookAheadPlainly(costs, root, Accounting::kBhat));
-  }
+  });
 }
 
 TEST(BroadcastAlgorithmsTest, NamesAreForgiving) {

@@ -155,19 +155,29 @@ class CoordinatorTest : public ::testing::Test {
     return reply;
   }
 
+  // Takes the oldest messages to n1 and n2, sessions 1 and 2; returns that to n1.
+  template <typename T>
+  T TakeBoth() {
+    const T first = sink.Take<T>(1);
+    sink.Take<T>(2);
+    return first;
+  }
+  void AcceptBoth(const schedule::Prepare& prepare) {
+    coordinator->OnMessage(1, Accept(prepare, 0));
+    coordinator->OnMessage(2, Accept(prepare, 1));
+  }
+
   // Forms and commits a team of ranks 0 and 1 on nodes n1 and n2, sessions 1 and 2; returns the Prepare of n1.
   schedule::Prepare FormTeam(const std::string& name = "t", uint64_t parent = 0) {
     Join(1, 0, 2, ++request, name, parent);
     Join(2, 1, 2, ++request, name, parent);
-    const auto p1 = sink.Take<schedule::Prepare>(1);
-    const auto p2 = sink.Take<schedule::Prepare>(2);
-    coordinator->OnMessage(1, Accept(p1, 0));
-    coordinator->OnMessage(2, Accept(p2, 1));
-    sink.Take<schedule::Commit>(1);
-    sink.Take<schedule::Commit>(2);
-    coordinator->OnMessage(1, schedule::CommitReply{p1.layout.id, p1.epoch});
-    coordinator->OnMessage(2, schedule::CommitReply{p1.layout.id, p1.epoch});
-    return p1;
+    const auto prepare = TakeBoth<schedule::Prepare>();
+    AcceptBoth(prepare);
+    TakeBoth<schedule::Commit>();
+    for (const SessionId session : {1, 2}) {
+      coordinator->OnMessage(session, schedule::CommitReply{prepare.layout.id, prepare.epoch});
+    }
+    return prepare;
   }
   // Starts a team like FormTeam, by the requests 11 and 21; returns the Prepare of n1.
   schedule::Prepare StartTeam() {
@@ -177,9 +187,9 @@ class CoordinatorTest : public ::testing::Test {
     sink.sent[2].clear();
     return sink.Take<schedule::Prepare>(1);
   }
-  void RegisterTwo() {
-    EXPECT_TRUE(Register(1, "n1").accepted);
-    EXPECT_TRUE(Register(2, "n2").accepted);
+  void RegisterTwo(const std::vector<schedule::RunningTeam>& teams = {}) {
+    EXPECT_TRUE(Register(1, "n1", 1, teams).accepted);
+    EXPECT_TRUE(Register(2, "n2", 1, teams).accepted);
   }
   static schedule::RunningTeam Running(const schedule::Prepare& prepare, uint32_t epoch, uint32_t prepared = 0) {
     schedule::RunningTeam running;
@@ -209,15 +219,16 @@ class CoordinatorTest : public ::testing::Test {
   std::unique_ptr<Coordinator> coordinator;
 };
 
-// TeamTest begins with a team on n1 and n2.
-class TeamTest : public CoordinatorTest {
+// TwoNodesTest begins with n1 and n2, of sessions 1 and 2.
+class TwoNodesTest : public CoordinatorTest {
  protected:
-  TeamTest() {
-    RegisterTwo();
-    team = FormTeam();
-  }
+  TwoNodesTest() { RegisterTwo(); }
+};
 
-  schedule::Prepare team;
+// TeamTest begins with a team on n1 and n2.
+class TeamTest : public TwoNodesTest {
+ protected:
+  schedule::Prepare team = FormTeam();
 };
 
 }  // namespace copse::coordinator

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
+#include "gtest/gtest.h"
 #include "planner/measure/link_paths.h"
 #include "planner/measure/measurement.h"
 #include "planner/topology/topology.h"
@@ -49,6 +50,17 @@ inline topology::Topology RandomTree(Prng* prng, uint32_t depth) {
   for (size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[prng->Below(i)]);
   for (size_t n = 0; n < nodes.size(); ++n) nodes[n].name = absl::StrCat("n", n + 1);
   return *topology::Topology::Create(std::move(switches), std::move(nodes));
+}
+
+// Calls `check(tree, &prng)` for a random tree of each seed from 1 to `seeds`.
+template <typename Check>
+void ForRandomTrees(uint64_t seeds, uint32_t depth, const Check& check) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Prng prng(seed);
+    const topology::Topology tree = RandomTree(&prng, depth);
+    check(tree, &prng);
+  }
 }
 
 // Measures as daemons would, up to `noise_ns` too long and with rates up to `noise` too low.
