@@ -7,11 +7,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "integration_tests/mpi/kinds.h"
-
-enum kind { COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS };
-
-extern const char* const kKindNames[KINDS];
+#include "integration_tests/mpi/collectives.h"
 
 /* Faults of MPICH 4.0.2 with MPI_IN_PLACE: random/random_program.h. */
 int works_in_place(enum kind kind);

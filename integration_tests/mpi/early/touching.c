@@ -12,7 +12,7 @@ enum { SHORT_BYTES = 64 * PAGE };
 
 static void expect_byte(const struct exchange* e, size_t at) {
   const char found = *(volatile char*)(e->receive + at);
-  if (found != e->wanted[at]) expect_same(kKindNames[e->kind], e->receive, e->wanted, e->receive_bytes);
+  if (found != e->wanted[at]) expect_same(name_of(e->kind), e->receive, e->wanted, e->receive_bytes);
   EXPECT(found == e->wanted[at]); /* and not only later */
 }
 

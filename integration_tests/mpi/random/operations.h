@@ -8,14 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration_tests/mpi/kinds.h"
+#include "integration_tests/mpi/collectives.h"
 #include "integration_tests/mpi/random/elements.h"
 #include "integration_tests/mpi/random/random_program.h"
 
 enum { GUARD = 64 }; /* bytes around received data */
-
-/* MPI_Alltoallw is not drawn. */
-enum kind { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS, SEND, RECEIVE };
 
 enum mode { BLOCKING, STARTED, PERSISTENT };
 

@@ -67,12 +67,11 @@ static void collective(struct thread* t, int slot, uint64_t* state, enum mode mo
   struct operation* o = new_operation(t, slot, state);
   if (threads > 1 && !STARTED_WORKS_WITH_THREADS) mode = BLOCKING;
   o->mode = mode;
-  o->kind = (enum kind)draw(state, KINDS - 1);
-  if (o->kind >= ALLTOALLW) ++o->kind;
+  o->kind = (enum kind)((int)draw(state, KINDS) - 1);
+  if (o->kind >= ALLTOALLW) ++o->kind; /* which is not drawn */
   o->root = (int)draw(state, (unsigned)o->on.size);
   o->count = draw_count(state);
-  const int reduces = o->kind == REDUCE || o->kind == ALLREDUCE || o->kind >= REDUCE_SCATTER;
-  if (reduces) {
+  if (reduces(o->kind)) {
     o->type = o->peer_type = draw_type(state, reducible_count);
     o->op = draw_op(state, o->type);
   } else {
