@@ -85,33 +85,27 @@ static uint64_t seed_of(const struct operation* o) { return mix2(o->seed, (uint6
 void prepare(struct thread* t, struct operation* o) {
   const size_t n = (size_t)o->on.size, s = (size_t)o->count, r = (size_t)as_received(o, o->count);
   const int is_root = o->on.rank == o->root;
-  size_t sends = s, receives = r;
+  size_t sends = (size_t)block_of(o, o->on.rank, 0);
+  size_t receives = (size_t)as_received(o, block_of(o, 0, o->on.rank));
   switch (o->kind) {
     case BARRIER:
       sends = receives = 0;
       break;
     case BCAST:
+    case SCATTERV:
       sends = 0;
       break;
     case GATHER:
       receives = is_root ? n * r : 0;
       break;
     case GATHERV:
-      sends = (size_t)block_of(o, o->on.rank, 0);
       receives = 0;
       break;
     case SCATTER:
       sends = is_root ? n * s : 0;
       break;
-    case SCATTERV:
-      sends = 0;
-      receives = (size_t)as_received(o, block_of(o, 0, o->on.rank));
-      break;
     case ALLGATHER:
       receives = n * r;
-      break;
-    case ALLGATHERV:
-      sends = (size_t)block_of(o, o->on.rank, 0);
       break;
     case ALLTOALL:
       sends = n * s;
@@ -140,6 +134,13 @@ void prepare(struct thread* t, struct operation* o) {
   o->receive = new_buffer(o->receive_bytes);
 }
 
+static void fill_blocks(const struct operation* o, char* buffer, const struct type* type, const int* counts,
+                        const int* at) {
+  for (int i = 0; i < o->on.size; ++i) {
+    fill(buffer + GUARD + (size_t)at[i] * type->bytes, (size_t)counts[i], type, mix2(seed_of(o), (uint64_t)i));
+  }
+}
+
 void contribute(struct operation* o) {
   const uint64_t seed = seed_of(o);
   memset(o->receive, 0x5a, o->receive_bytes + 2 * GUARD);
@@ -148,20 +149,13 @@ void contribute(struct operation* o) {
   if (everything && o->kind != SCATTER && o->kind != SCATTERV) {
     /* A block of the receive buffer, or all of it; the same bytes for every rank and how its blocks lie do not matter,
      * since each is filled by what it is. */
-    const size_t count = o->receive_bytes / o->peer_type->bytes;
-    if (o->receive_counts != NULL && o->receive_at != NULL) {
-      for (int i = 0; i < o->on.size; ++i) {
-        fill(o->receive + GUARD + (size_t)o->receive_at[i] * o->peer_type->bytes, (size_t)o->receive_counts[i],
-             o->peer_type, mix2(seed, (uint64_t)i));
-      }
+    if (o->receive_at != NULL) {
+      fill_blocks(o, o->receive, o->peer_type, o->receive_counts, o->receive_at);
     } else {
-      fill(o->receive + GUARD, count, o->peer_type, seed);
+      fill(o->receive + GUARD, o->receive_bytes / o->peer_type->bytes, o->peer_type, seed);
     }
   } else if (o->send_at != NULL) {
-    for (int i = 0; i < o->on.size; ++i) {
-      fill(o->send + GUARD + (size_t)o->send_at[i] * o->type->bytes, (size_t)o->send_counts[i], o->type,
-           mix2(seed, (uint64_t)i));
-    }
+    fill_blocks(o, o->send, o->type, o->send_counts, o->send_at);
   }
 }
 
@@ -195,14 +189,9 @@ void begin(struct thread* t, struct operation* o) {
 }
 
 void post_receive(struct operation* o) {
-  if (o->mode == PERSISTENT) {
-    MPI_Recv_init(o->receive + GUARD, as_received(o, o->count), o->peer_type->type, o->root, o->step, o->on.comm,
-                  &o->request);
-    MPI_Start(&o->request);
-  } else {
-    MPI_Irecv(o->receive + GUARD, as_received(o, o->count), o->peer_type->type, o->root, o->step, o->on.comm,
-              &o->request);
-  }
+  (o->mode == PERSISTENT ? MPI_Recv_init : MPI_Irecv)(o->receive + GUARD, as_received(o, o->count), o->peer_type->type,
+                                                      o->root, o->step, o->on.comm, &o->request);
+  if (o->mode == PERSISTENT) MPI_Start(&o->request);
 }
 
 uint64_t result_of(const struct operation* o) {

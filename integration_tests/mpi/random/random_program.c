@@ -136,13 +136,11 @@ static void message(struct thread* t, int slot, uint64_t* state) {
   o->send_bytes = (size_t)o->count * o->type->bytes;
   o->send = new_buffer(o->send_bytes);
   fill(o->send + GUARD, (size_t)o->count, o->type, o->seed);
-  if (o->mode == PERSISTENT) {
-    MPI_Send_init(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm, &o->request);
-    MPI_Start(&o->request);
-  } else {
-    (synchronous ? MPI_Issend : MPI_Isend)(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm,
-                                           &o->request);
-  }
+  const int is_persistent = o->mode == PERSISTENT;
+  (is_persistent ? MPI_Send_init
+   : synchronous ? MPI_Issend
+                 : MPI_Isend)(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm, &o->request);
+  if (is_persistent) MPI_Start(&o->request);
   t->pending[t->pending_count++] = o;
 }
 
