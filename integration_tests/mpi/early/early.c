@@ -68,6 +68,14 @@ char* map_pages(size_t bytes) {
   return at;
 }
 
+int make_file(char name[FILE_NAME_BYTES]) {
+  const char* folder = getenv("TMPDIR");
+  snprintf(name, FILE_NAME_BYTES, "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
+  const int file = mkstemp(name);
+  EXPECT(file >= 0);
+  return file;
+}
+
 void expect_ends(pid_t child, int code) {
   int status = -1;
   EXPECT(child > 0 && waitpid(child, &status, 0) == child);

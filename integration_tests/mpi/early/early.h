@@ -87,6 +87,10 @@ void shift(const void* from, void* to, size_t bytes);
 /* Maps fresh pages that may be read and written. */
 char* map_pages(size_t bytes);
 
+/* Makes a temporary file; returns its descriptor. */
+enum { FILE_NAME_BYTES = 512 };
+int make_file(char name[FILE_NAME_BYTES]);
+
 /* Waits for a child, which has to end with that code. */
 void expect_ends(pid_t child, int code);
 

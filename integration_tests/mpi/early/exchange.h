@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "integration_tests/mpi/collectives.h"
 
@@ -60,6 +61,9 @@ void call(struct exchange* e);
 void check(const struct exchange* e);
 /* The same for those who may not fail, such as a child. */
 int is_right(const struct exchange* e);
+
+/* The same of what goes through a pipe by `out`, piece by piece. */
+void check_by_pipe(const struct exchange* e, ssize_t (*out)(int fd, const void* from, size_t bytes));
 
 void release(struct exchange* e);
 

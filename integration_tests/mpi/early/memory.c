@@ -30,11 +30,9 @@ static __thread char of_thread[THREAD_BYTES];
 
 /* A file that is gone when it is closed. */
 static int new_file(size_t bytes) {
-  const char* folder = getenv("TMPDIR");
-  char name[512];
-  snprintf(name, sizeof(name), "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
-  const int file = mkstemp(name);
-  EXPECT(file >= 0 && unlink(name) == 0 && ftruncate(file, (off_t)bytes) == 0);
+  char name[FILE_NAME_BYTES];
+  const int file = make_file(name);
+  EXPECT(unlink(name) == 0 && ftruncate(file, (off_t)bytes) == 0);
   return file;
 }
 
