@@ -41,13 +41,16 @@ inline void ExpectConformance(const MpiResult& result) {
   EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
 }
 
-// Once. Hydra may pass on two ranks' lines as one: "donerank 3 was told".
-inline void ExpectWasTold(const MpiResult& result, int rank) {
-  const std::string told = absl::StrCat("rank ", rank, " was told");
-  EXPECT_EQ(std::count_if(result.out.begin(), result.out.end(),
-                          [&](const std::string& line) { return absl::StrContains(line, told); }),
-            1)
-      << result.Text();
+// The first `ranks`, each once. Hydra may pass on two ranks' lines as one: "donerank 3 was told".
+inline void ExpectWereTold(const MpiResult& result, int ranks) {
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string told = absl::StrCat("rank ", rank, " was told");
+    EXPECT_EQ(std::count_if(result.out.begin(), result.out.end(),
+                            [&](const std::string& line) { return absl::StrContains(line, told); }),
+              1)
+        << result.Text();
+  }
 }
 
 // Each of four ranks, once, on standard error.

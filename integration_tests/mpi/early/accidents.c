@@ -239,6 +239,6 @@ static void execs(void) { leave(become_another); }
 static void null_dereference(void) { leave(dereference_null); }
 static void own_protected_page(void) { leave(touch_own_protected_page); }
 
-EARLY_GROUP(early_accidents, "accidents", MPI_THREAD_SINGLE, RUN(daemon_dies), RUN(daemon_dies_and_data_is_touched),
+EARLY_GROUP(accidents, MPI_THREAD_SINGLE, RUN(daemon_dies), RUN(daemon_dies_and_data_is_touched),
             RUN(daemon_dies_and_errors_return), RUN(data_is_lost), RUN(exits), RUN(exits_in_order), RUN(aborts),
             RUN(aborts_alone), RUN(is_killed), RUN(execs), RUN(null_dereference), RUN(own_protected_page));

@@ -196,13 +196,19 @@ static void fork_by(pid_t (*call)(void), int is_known, int place) {
   come_again(place + 10, memory[place]);
   EXPECT(write(turns[1], &turn, 1) == 1);
   expect_ends(child, 0);
-  close(turns[0]);
-  close(turns[1]);
+  close_both(turns);
   release(&e);
 }
 static void forked(void) { fork_by(fork, 1, 0); }
 extern pid_t _Fork(void);
 static void forked_without_handlers(void) { fork_by(_Fork, 1, 1); }
+
+/* Which gives the program its own pages again. */
+static void fork_and_wait(void) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  expect_ends(child, 0);
+}
 
 /* Past libc, so that nobody was told. */
 static void map_over_unseen(char* at, size_t bytes) {
@@ -229,9 +235,7 @@ static void partly_mapped_over_unseen(void) {
   const size_t half = BYTES / 2 / PAGE * PAGE;
   map_over_unseen(e.receive, half);
   memset(e.receive, CHILDS_BYTE, half);
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  expect_ends(child, 0);
+  fork_and_wait();
   if (repeats) EXPECT(!is_adopted(e.receive + half + PAGE));
   expect_bytes(e.receive, e.receive + half, CHILDS_BYTE);
   expect_same("the other half", e.receive + half, e.wanted + half, BYTES - half);
@@ -315,15 +319,14 @@ static void exchanges_are_told(void) {
   if (is_adopted(watched)) {
     const int before = told;
     EXPECT(before > 0);
-    const pid_t child = fork(); /* gives it its own pages again */
-    if (child == 0) _exit(0);
-    EXPECT(waitpid(child, NULL, 0) == child && !is_adopted(watched) && told > before);
+    fork_and_wait();
+    EXPECT(!is_adopted(watched) && told > before);
   }
   unset(UNMAPPED | NO_INSTALL, on_unmapped, NULL);
   munmap(memory, BYTES);
 }
 
-EARLY_GROUP(early_adoption, "adoption", MPI_THREAD_FUNNELED, RUN(exchanges_are_told), RUN(many_kinds),
-            RUN(other_lengths), RUN(sent_on), RUN(of_the_program), RUN(of_malloc), RUN(of_the_heap), RUN(of_an_arena),
-            RUN(forked), RUN(forked_without_handlers), RUN(mapped_over_unseen), RUN(partly_mapped_over_unseen),
+EARLY_GROUP(adoption, MPI_THREAD_FUNNELED, RUN(exchanges_are_told), RUN(many_kinds), RUN(other_lengths), RUN(sent_on),
+            RUN(of_the_program), RUN(of_malloc), RUN(of_the_heap), RUN(of_an_arena), RUN(forked),
+            RUN(forked_without_handlers), RUN(mapped_over_unseen), RUN(partly_mapped_over_unseen),
             RUN(read_only_at_fork), RUN(many_buffers), RUN(after_the_end));

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "integration_tests/mpi/early/exchange.h"
 
@@ -60,6 +61,11 @@ void shift(const void* from, void* to, size_t bytes) {
   enum { TAG = 7 };
   MPI_Sendrecv(from, (int)bytes, MPI_BYTE, next_rank(), TAG, to, (int)bytes, MPI_BYTE, previous_rank(), TAG,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void close_both(const int ends[2]) {
+  close(ends[0]);
+  close(ends[1]);
 }
 
 char* map_pages(size_t bytes) {

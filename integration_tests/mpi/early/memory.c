@@ -149,7 +149,7 @@ static void map_shared(void) {
   use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){at, ask[1], answer[0]});
   close(ask[1]);
   expect_ends(child, 0);
-  close(ask[0]), close(answer[0]), close(answer[1]);
+  close(ask[0]), close_both(answer);
   munmap(at, LONG_BYTES);
 }
 
@@ -194,8 +194,7 @@ static void expect_open(const char* memory, size_t bytes) {
   EXPECT(pipe(ends) == 0);
   EXPECT(syscall(SYS_write, ends[1], memory, bytes) == (long)bytes);
   EXPECT(read(ends[0], found, bytes) == (ssize_t)bytes && memcmp(found, memory, bytes) == 0);
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
 }
 static void broadcast_into(char* to, size_t bytes, int round, const char* beside, size_t beside_bytes) {
   struct exchange e = {.kind = BCAST, .block = bytes, .round = round, .root = round % size, .late = 1 + round % size};
@@ -342,8 +341,8 @@ static void over_a_seam(void) {
   close(file);
 }
 
-EARLY_GROUP(early_memory, "memory", MPI_THREAD_SINGLE, RUN(front_of_block), RUN(message_behind_result),
-            RUN(malloc_short), RUN(malloc_long), RUN(calloc_long), RUN(posix_memalign_huge), RUN(bss), RUN(data),
+EARLY_GROUP(memory, MPI_THREAD_SINGLE, RUN(front_of_block), RUN(message_behind_result), RUN(malloc_short),
+            RUN(malloc_long), RUN(calloc_long), RUN(posix_memalign_huge), RUN(bss), RUN(data),
             {.name = "thread_local", .run = thread_local_memory}, RUN(stack), RUN(map_private), RUN(map_fresh),
             RUN(map_memfd_twice), RUN(map_shared), RUN(file_shared), RUN(file_private), RUN(alloc_mem),
             RUN(alloc_mem_both), RUN(window_of_node), RUN(huge_pages), RUN(locked), RUN(between_protected),

@@ -393,8 +393,8 @@ static void results(struct exchange* e) {
 #else
 #define SOME_MPIS_CASES
 #endif
-EARLY_GROUP(early_mpi_calls, "mpi_calls", MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps),
-            PENDING(sent_and_received), PENDING(replaced), PENDING(attached), SOME_MPIS_CASES PENDING(received),
+EARLY_GROUP(mpi_calls, MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps), PENDING(sent_and_received),
+            PENDING(replaced), PENDING(attached), SOME_MPIS_CASES PENDING(received),
             {.name = "short_received", .pending = received, .bytes = SHORT_BYTES}, PENDING(received_as_probed),
             RUN(started_later), PENDING(put_and_got), PENDING(got_over), RUN(looked_at_by_others), PENDING(written),
             PENDING(packed), PENDING(unpacked), PENDING(reduced_here), PENDING(started), PENDING(received_by_started),

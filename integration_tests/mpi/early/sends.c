@@ -158,7 +158,7 @@ static void read_into(struct sending* s) {
     EXPECT(write(pipe_ends[1], junk, sizeof(junk)) == sizeof(junk));
     EXPECT(read(pipe_ends[0], s->send + at, sizeof(junk)) == sizeof(junk));
   }
-  close(pipe_ends[0]), close(pipe_ends[1]);
+  close_both(pipe_ends);
 }
 static void read_from_a_pipe(void) { each_round(read_into); }
 
@@ -302,9 +302,9 @@ static void sent_by_messages_too(void) {
   keep_none();
 }
 
-EARLY_GROUP(early_sends, "sends", MPI_THREAD_FUNNELED, RUN(written), RUN(written_backwards), RUN(looked_at),
-            RUN(unmapped), RUN(protected_and_opened), RUN(discarded), RUN(read_from_a_pipe), RUN(received_into),
-            RUN(broadcast_over), RUN(forked), RUN(written_by_threads), RUN(written_by_handlers), RUN(sent_again),
-            RUN(kept_and_written), RUN(kept_and_looked_at), RUN(kept_and_read_into), RUN(kept_and_received_into),
+EARLY_GROUP(sends, MPI_THREAD_FUNNELED, RUN(written), RUN(written_backwards), RUN(looked_at), RUN(unmapped),
+            RUN(protected_and_opened), RUN(discarded), RUN(read_from_a_pipe), RUN(received_into), RUN(broadcast_over),
+            RUN(forked), RUN(written_by_threads), RUN(written_by_handlers), RUN(sent_again), RUN(kept_and_written),
+            RUN(kept_and_looked_at), RUN(kept_and_read_into), RUN(kept_and_received_into),
             RUN(kept_and_written_by_threads), RUN(kept_and_sent_again), RUN(kept_and_forked),
             RUN(kept_in_memory_of_mpi), RUN(of_a_result), RUN(sent_by_messages_too));

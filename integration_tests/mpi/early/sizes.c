@@ -116,5 +116,5 @@ static void elements_with_gaps(void) {
 #define SIZES_CASE(kind, title, ...) {.name = title, .run = sizes_of_##kind},
 COLLECTIVES(SIZES_OF)
 
-EARLY_GROUP(early_sizes, "sizes", MPI_THREAD_SINGLE, COLLECTIVES(SIZES_CASE) RUN(in_place), RUN(kinds), RUN(neighbours),
+EARLY_GROUP(sizes, MPI_THREAD_SINGLE, COLLECTIVES(SIZES_CASE) RUN(in_place), RUN(kinds), RUN(neighbours),
             RUN(elements_with_gaps));

@@ -57,8 +57,7 @@ static void reads(struct exchange* e) {
   EXPECT(pipe(ends) == 0 && write(ends[1], "what is read", 12) == 12);
   EXPECT(call_kernel(SYS_read, ends[0], e->receive + at, 12) == 12);
   memcpy(e->wanted + at, "what is read", 12);
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
 }
 static void structures(struct exchange* e) {
   struct stat wanted;
@@ -96,5 +95,5 @@ static void blocks(struct exchange* e) {
 
 #define SOME(function) \
   { .name = #function, .pending = function, .bytes = SOME_BYTES }
-EARLY_GROUP(early_system_calls, "system_calls", MPI_THREAD_FUNNELED, SOME(writes), SOME(writes_lists),
-            SOME(thread_writes), SOME(reads), SOME(structures), SOME(unknown), SOME(forks), SOME(blocks));
+EARLY_GROUP(system_calls, MPI_THREAD_FUNNELED, SOME(writes), SOME(writes_lists), SOME(thread_writes), SOME(reads),
+            SOME(structures), SOME(unknown), SOME(forks), SOME(blocks));

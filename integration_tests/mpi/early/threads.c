@@ -260,10 +260,10 @@ static void under_a_lock(void) {
   }
 }
 
-EARLY_GROUP(early_threads, "threads", MPI_THREAD_FUNNELED, RUN(waits_for_new_worker), RUN(waits_for_worker),
-            PENDING(one_page), PENDING(own_parts), PENDING(everything), PENDING(written), RUN(meanwhile));
+EARLY_GROUP(threads, MPI_THREAD_FUNNELED, RUN(waits_for_new_worker), RUN(waits_for_worker), PENDING(one_page),
+            PENDING(own_parts), PENDING(everything), PENDING(written), RUN(meanwhile));
 
-EARLY_GROUP(early_threads_multiple, "threads_multiple", MPI_THREAD_MULTIPLE, RUN(short_calls), RUN(long_calls),
-            RUN(under_a_lock), RUN(meanwhile), PENDING(own_parts));
+EARLY_GROUP(threads_multiple, MPI_THREAD_MULTIPLE, RUN(short_calls), RUN(long_calls), RUN(under_a_lock), RUN(meanwhile),
+            PENDING(own_parts));
 
-EARLY_GROUP(early_threads_crossing, "threads_crossing", MPI_THREAD_MULTIPLE, RUN(middling_calls));
+EARLY_GROUP(threads_crossing, MPI_THREAD_MULTIPLE, RUN(middling_calls));

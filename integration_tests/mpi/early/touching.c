@@ -175,10 +175,10 @@ static void needed_by_root(void) {
   }
 }
 
-EARLY_GROUP(early_touching, "touching", MPI_THREAD_SINGLE, PENDING(first), PENDING(last), PENDING(middle),
-            PENDING(in_order), PENDING(reverse), PENDING(random_order), PENDING(one_of_many), PENDING(only_one_rank),
-            PENDING(over_edges), PENDING(copied), PENDING(moved), PENDING(searched), PENDING(set_all),
-            PENDING(set_some), PENDING(one_byte_of_each_page), PENDING(added), PENDING(exchanged),
+EARLY_GROUP(touching, MPI_THREAD_SINGLE, PENDING(first), PENDING(last), PENDING(middle), PENDING(in_order),
+            PENDING(reverse), PENDING(random_order), PENDING(one_of_many), PENDING(only_one_rank), PENDING(over_edges),
+            PENDING(copied), PENDING(moved), PENDING(searched), PENDING(set_all), PENDING(set_some),
+            PENDING(one_byte_of_each_page), PENDING(added), PENDING(exchanged),
             {.name = "sorted", .pending = sorted, .bytes = SHORT_BYTES}, PENDING(received_again),
             PENDING(sum_received_again), PENDING(partly_received_again), PENDING(combined_in_place), PENDING(sent_on),
             RUN(needed_by_root), PENDING(never));

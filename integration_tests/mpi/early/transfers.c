@@ -127,8 +127,7 @@ static void move(const struct way* way, const char* from, char* to, size_t bytes
     }
     done += (size_t)out;
   }
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
 }
 
 static void check_by(const struct way* way, const char* what, const struct exchange* e) {
@@ -218,6 +217,6 @@ static void arguments(void) {
   close(opened);
 }
 
-EARLY_GROUP(early_transfers, "transfers", MPI_THREAD_SINGLE, RUN(out), RUN(in),
+EARLY_GROUP(transfers, MPI_THREAD_SINGLE, RUN(out), RUN(in),
             {.name = "write_text", .pending = write_text, .bytes = TRANSFER_BYTES},
             {.name = "read_lines", .pending = read_lines, .bytes = TRANSFER_BYTES}, RUN(arguments));
