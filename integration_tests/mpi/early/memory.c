@@ -114,7 +114,6 @@ static void map_memfd_twice(void) {
 }
 
 struct onlooker {
-  const char* at;
   int ask, answer;
 };
 
@@ -146,7 +145,7 @@ static void map_shared(void) {
     }
     _exit(0);
   }
-  use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){at, ask[1], answer[0]});
+  use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){ask[1], answer[0]});
   close(ask[1]);
   expect_ends(child, 0);
   close(ask[0]), close_both(answer);

@@ -27,7 +27,7 @@ struct operation {
   int starts; /* that a persistent one still has after this one */
   MPI_Request request;
   const struct type *type, *peer_type; /* of what is sent, and received */
-  int count, peer_count;               /* elements of a block, of the one type and of the other */
+  int count;                           /* elements of a block, of the first type */
   MPI_Op op;
   int root; /* of a message: the other rank */
   int in_place;
