@@ -11,14 +11,15 @@ def with_both(names):
         for library in MPI_LIBRARIES
     ]
 
-def mpi_test(name, programs = [], data = [], deps = [], tags = [], **kwargs):
-    """Declares a test of GoogleTest, of NAME.cc unless `srcs` says otherwise.
+def mpi_test(name, srcs = None, programs = [], data = [], deps = [], tags = [], **kwargs):
+    """Declares a test of GoogleTest.
 
     Launchers make files in /tmp and sockets on loopback. Sanitizers find the MPIs' own leaks, and programs that others
     compiled cannot load a library with a sanitizer's runtime.
 
     Args:
       name: the test's.
+      srcs: as cc_test's; NAME.cc if there are none.
       programs: as with_both()'s names, those that it starts.
       data: as cc_test's, besides.
       deps: as cc_test's, besides mpi_job, Abseil and GoogleTest.
@@ -27,7 +28,7 @@ def mpi_test(name, programs = [], data = [], deps = [], tags = [], **kwargs):
     """
     native.cc_test(
         name = name,
-        srcs = kwargs.pop("srcs", [name + ".cc"]),
+        srcs = srcs or [name + ".cc"],
         data = with_both(programs) + data,
         tags = ["exclusive", "local", "no-sandbox", "nosanitizer"] + tags,
         deps = deps + [
