@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What becomes of unmodified programs when parts of Copse go away.
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/mpi/shim_fixture.h"
 
 namespace copse::mpi_test {
 namespace {
@@ -30,9 +27,7 @@ class AccidentsTest : public ShimTest {
   // ranks print, too, as errors.
   template <typename Act>
   MpiResult RunAround(MpiRun run, Act act) {
-    const std::string pipe = absl::StrCat(cluster_.folder(), "/pipe"),
-                      lines = absl::StrCat(cluster_.folder(), "/lines");
-    EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string pipe = MakePipe(), lines = FilePath("lines");
     MpiResult result;
     run.command.insert(run.command.end(), {lines, pipe});
     std::thread job([&] { result = Run(run, 3 * kDeathPatience); });
@@ -41,8 +36,8 @@ class AccidentsTest : public ShimTest {
     EXPECT_EQ(line, "going");
     act(pipe);
     job.join();
-    std::ifstream stream(lines);
-    while (std::getline(stream, line)) result.error.push_back(line);
+    const Words printed = LinesOf(lines);
+    result.error.insert(result.error.end(), printed.begin(), printed.end());
     return result;
   }
   MpiResult LoseADaemon(MpiRun run) {
@@ -71,9 +66,7 @@ TEST_P(AccidentsTest, ADaemonThatDiesEndsCallsOnAllRanks) {
 
 // Nobody waits by MPI for a rank that has gone elsewhere with its error: all calls go to the daemons.
 TEST_P(AccidentsTest, WhoHandlesErrorsIsToldOfADaemonThatDies) {
-  MpiRun run = JobOf(4, "situations", {"until_it_fails"});
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = LoseADaemon(std::move(run));
+  const MpiResult result = LoseADaemon(JobByChoice("until_it_fails", 4));
   ExpectAllWereTold(result);
   EXPECT_TRUE(result.ErrorsWith("faster by MPI").empty()) << result.Text();
   EXPECT_TRUE(result.ErrorsWith("measured beside Copse").empty()) << result.Text();
@@ -81,9 +74,7 @@ TEST_P(AccidentsTest, WhoHandlesErrorsIsToldOfADaemonThatDies) {
 
 // Even where calls go by MPI when it dies, as is faster.
 TEST_P(AccidentsTest, ADaemonThatDiesIsNoticedWhenCallsAreMeasuredAgain) {
-  MpiRun run = JobOf(4, "situations", {"until_it_ends"});
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = LoseADaemon(std::move(run));
+  const MpiResult result = LoseADaemon(JobByChoice("until_it_ends", 4));
   EXPECT_NE(result.code, 0) << result.Text();
   EXPECT_FALSE(result.ErrorsWith("copse-mpi: MPI_Barrier: copse: ").empty()) << result.Text();
   EXPECT_TRUE(result.ErrorsWith("was told").empty()) << result.Text();

@@ -14,17 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "integration_tests/mpi/collectives.h"
 #include "integration_tests/mpi/elements.h"
-#include "integration_tests/mpi/kinds.h"
 #include "integration_tests/mpi/modes.h"
-
-enum { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) COLLECTIVE_COUNT };
-static const char* const kNames[] = {"barrier", COLLECTIVE_KINDS(KIND_NAME)};
 
 enum { RANKS_MAX = 16, SLACK = 64 };
 
 struct test {
-  int collective;
+  enum kind collective;
   MPI_Datatype send_type, recv_type;
   int send_count, recv_count; /* elements of one block */
   MPI_Op op;
@@ -35,7 +32,12 @@ struct test {
   int mode;
 };
 
-static struct api plain; /* past what was preloaded */
+/* Past what was preloaded. */
+static struct {
+#define POINTER(kind, name, function, ...) __typeof__(&MPI_##function) function;
+  __typeof__(&MPI_Barrier) Barrier;
+  COLLECTIVES(POINTER)
+} plain;
 static MPI_Op sum_of_program, composition;
 static int world_rank;
 static int cases, wrong;
@@ -48,14 +50,22 @@ static void look_up(void) {
   void* library = dlopen("libmpich.so.12", RTLD_LAZY | RTLD_NOLOAD);
 #endif
   if (library == NULL) abort();
-#define LOOK_UP(name)                                   \
-  *(void**)&plain.name = dlsym(library, "PMPI_" #name); \
-  if (plain.name == NULL) abort();
+#define LOOK_UP(kind, name, function, ...)                      \
+  *(void**)&plain.function = dlsym(library, "PMPI_" #function); \
+  if (plain.function == NULL) abort();
+  LOOK_UP(BARRIER, "barrier", Barrier)
   COLLECTIVES(LOOK_UP)
 }
 
-static int reduces(int collective) {
-  return collective == REDUCE || collective == ALLREDUCE || collective >= REDUCE_SCATTER;
+static int call_plain(enum kind kind, const struct collective_arguments* a) {
+#define PLAIN_CASE(kind, name, function, ifunction, ...) \
+  case kind:                                             \
+    return plain.function(__VA_ARGS__, a->comm);
+  switch (kind) {
+    COLLECTIVES(PLAIN_CASE)
+    default:
+      return plain.Barrier(a->comm);
+  }
 }
 
 static int is_by_mpi(const struct test* t) {
@@ -73,109 +83,91 @@ static size_t room(int blocks, int count, MPI_Datatype type) {
 
 /* Irregular blocks: lengths by the two ranks, in reverse order, with a gap of one element. */
 static int length(int count, int from, int to) { return count == 0 ? 0 : (count * ((from + 2 * to) % 3) + 1) / 2; }
-static void lay_out(int size, int count, const int* counts, int* displacements) {
-  (void)counts;
-  for (int rank = 0; rank < size; ++rank) displacements[rank] = (size - 1 - rank) * (count + 2);
+static void lay_out(int size, int count, int stride, int* displacements) {
+  for (int rank = 0; rank < size; ++rank) displacements[rank] = (size - 1 - rank) * (count + 2) * stride;
 }
 
-/* As alltoallv; each other block is of the type's like. */
-static int call_alltoallw(const struct api* api, const struct test* t, const void* send, void* recv) {
-  int size, rank;
-  int send_counts[RANKS_MAX], recv_counts[RANKS_MAX], send_at[RANKS_MAX], recv_at[RANKS_MAX];
-  MPI_Datatype send_types[RANKS_MAX], recv_types[RANKS_MAX], send_copy, recv_copy;
-  MPI_Aint lower, send_extent, recv_extent;
-  MPI_Comm_size(t->comm, &size);
-  MPI_Comm_rank(t->comm, &rank);
-  MPI_Type_dup(t->send_type, &send_copy);
-  MPI_Type_dup(t->recv_type, &recv_copy);
-  MPI_Type_get_extent(t->send_type, &lower, &send_extent);
-  MPI_Type_get_extent(t->recv_type, &lower, &recv_extent);
-  const int s = t->send_count, r = t->recv_count, ratio = s == 0 ? 1 : r / s;
-  lay_out(size, s, send_counts, send_at);
-  lay_out(size, r, recv_counts, recv_at);
-  for (int i = 0; i < size; ++i) {
-    send_counts[i] = t->in_place ? length(s, rank + i, rank + i) : length(s, rank, i);
-    recv_counts[i] = t->in_place ? send_counts[i] : ratio * length(s, i, rank);
-    send_at[i] *= (int)send_extent;
-    recv_at[i] *= (int)recv_extent;
-    send_types[i] = i % 2 == 0 ? t->send_type : send_copy;
-    recv_types[i] = i % 2 == 0 ? t->recv_type : recv_copy;
-  }
-  const int code =
-      api->Alltoallw(send, send_counts, send_at, send_types, recv, recv_counts, recv_at, recv_types, t->comm);
-  MPI_Type_free(&send_copy);
-  MPI_Type_free(&recv_copy);
-  return code;
+/* Each other block of an alltoallw is of the type's like. */
+static void take_turns(int size, MPI_Datatype type, MPI_Datatype copy, MPI_Datatype* types) {
+  for (int i = 0; i < size; ++i) types[i] = i % 2 == 0 ? type : copy;
 }
 
-static int call(const struct api* api, const struct test* t, void* send, void* recv) {
+static int call(collective_function by, const struct test* t, void* send, void* recv) {
   int size, rank, s = t->send_count, r = t->recv_count;
   int send_counts[RANKS_MAX], recv_counts[RANKS_MAX], send_at[RANKS_MAX], recv_at[RANKS_MAX];
+  MPI_Datatype send_types[RANKS_MAX], recv_types[RANKS_MAX], send_copy, recv_copy;
   MPI_Comm_size(t->comm, &size);
   MPI_Comm_rank(t->comm, &rank);
   const int is_root = rank == t->root;
   const int ratio = s == 0 ? 1 : r / s; /* elements received for one that was sent */
-  void* in = t->in_place && (is_root || t->root < 0) ? MPI_IN_PLACE : send;
+  struct collective_arguments a = {.send = t->in_place && (is_root || t->root < 0) ? MPI_IN_PLACE : send,
+                                   .send_count = s,
+                                   .send_counts = send_counts,
+                                   .send_at = send_at,
+                                   .send_type = t->send_type,
+                                   .send_types = send_types,
+                                   .receive = recv,
+                                   .receive_count = r,
+                                   .receive_counts = recv_counts,
+                                   .receive_at = recv_at,
+                                   .receive_type = t->recv_type,
+                                   .receive_types = recv_types,
+                                   .op = t->op,
+                                   .root = t->root,
+                                   .comm = t->comm};
   /* MPICH 4.0.2 reads from the address MPI_IN_PLACE in reduce at other roots than 0, and aborts in reduce_scatter. */
-  if ((api == &plain || is_by_mpi(t)) && in == MPI_IN_PLACE &&
+  if ((by == call_plain || is_by_mpi(t)) && a.send == MPI_IN_PLACE &&
       (t->collective >= REDUCE_SCATTER || t->collective == REDUCE)) {
-    in = memcpy(send, recv, room(size, s, t->send_type));
+    a.send = memcpy(send, recv, room(size, s, t->send_type));
   }
+  if (t->collective == SCATTER || t->collective == SCATTERV) {
+    a.send = send;
+    if (t->in_place && is_root) a.receive = MPI_IN_PLACE;
+  }
+  MPI_Aint lower, send_stride = 1, recv_stride = 1;
+  if (t->collective == ALLTOALLW) {
+    MPI_Type_get_extent(t->send_type, &lower, &send_stride);
+    MPI_Type_get_extent(t->recv_type, &lower, &recv_stride);
+  }
+  lay_out(size, s, (int)send_stride, send_at);
+  lay_out(size, r, (int)recv_stride, recv_at);
   switch (t->collective) {
-    case BARRIER:
-      return api->Barrier(t->comm);
     case BCAST:
-      return is_root ? api->Bcast(recv, s, t->send_type, t->root, t->comm)
-                     : api->Bcast(recv, r, t->recv_type, t->root, t->comm);
-    case REDUCE:
-      return api->Reduce(in, recv, s, t->send_type, t->op, t->root, t->comm);
-    case ALLREDUCE:
-      return api->Allreduce(in, recv, s, t->send_type, t->op, t->comm);
-    case GATHER:
-      return api->Gather(in, s, t->send_type, recv, r, t->recv_type, t->root, t->comm);
-    case SCATTER:
-      return api->Scatter(send, s, t->send_type, t->in_place && is_root ? MPI_IN_PLACE : recv, r, t->recv_type, t->root,
-                          t->comm);
-    case ALLGATHER:
-      return api->Allgather(in, s, t->send_type, recv, r, t->recv_type, t->comm);
-    case ALLTOALL:
-      return api->Alltoall(in, s, t->send_type, recv, r, t->recv_type, t->comm);
+      if (is_root) a.receive_count = s, a.receive_type = t->send_type;
+      break;
     case GATHERV:
-      for (int i = 0; i < size; ++i) recv_counts[i] = ratio * length(s, i, t->root);
-      lay_out(size, r, recv_counts, recv_at);
-      return api->Gatherv(in, length(s, rank, t->root), t->send_type, recv, recv_counts, recv_at, t->recv_type, t->root,
-                          t->comm);
+    case ALLGATHERV: {
+      const int to = t->collective == GATHERV ? t->root : 0;
+      a.send_count = length(s, rank, to);
+      for (int i = 0; i < size; ++i) recv_counts[i] = ratio * length(s, i, to);
+      break;
+    }
     case SCATTERV:
       for (int i = 0; i < size; ++i) send_counts[i] = length(s, t->root, i);
-      lay_out(size, s, send_counts, send_at);
-      return api->Scatterv(send, send_counts, send_at, t->send_type, t->in_place && is_root ? MPI_IN_PLACE : recv,
-                           ratio * length(s, t->root, rank), t->recv_type, t->root, t->comm);
-    case ALLGATHERV:
-      for (int i = 0; i < size; ++i) recv_counts[i] = ratio * length(s, i, 0);
-      lay_out(size, r, recv_counts, recv_at);
-      return api->Allgatherv(in, length(s, rank, 0), t->send_type, recv, recv_counts, recv_at, t->recv_type, t->comm);
+      a.receive_count = ratio * length(s, t->root, rank);
+      break;
     case ALLTOALLV:
+    case ALLTOALLW:
       for (int i = 0; i < size; ++i) {
         /* In place, what two ranks exchange is equally long. */
         send_counts[i] = t->in_place ? length(s, rank + i, rank + i) : length(s, rank, i);
         recv_counts[i] = t->in_place ? send_counts[i] : ratio * length(s, i, rank);
       }
-      lay_out(size, s, send_counts, send_at);
-      lay_out(size, r, recv_counts, recv_at);
-      return api->Alltoallv(in, send_counts, send_at, t->send_type, recv, recv_counts, recv_at, t->recv_type, t->comm);
-    case ALLTOALLW:
-      return call_alltoallw(api, t, in, recv);
+      break;
     case REDUCE_SCATTER:
       for (int i = 0; i < size; ++i) recv_counts[i] = length(s, i, 0);
-      return api->Reduce_scatter(in, recv, recv_counts, t->send_type, t->op, t->comm);
-    case REDUCE_SCATTER_BLOCK:
-      return api->Reduce_scatter_block(in, recv, s, t->send_type, t->op, t->comm);
-    case SCAN:
-      return api->Scan(in, recv, s, t->send_type, t->op, t->comm);
-    case EXSCAN:
-      return api->Exscan(in, recv, s, t->send_type, t->op, t->comm);
+      break;
+    default:
+      break;
   }
-  return MPI_ERR_OTHER;
+  MPI_Type_dup(t->send_type, &send_copy);
+  MPI_Type_dup(t->recv_type, &recv_copy);
+  take_turns(size, t->send_type, send_copy, send_types);
+  take_turns(size, t->recv_type, recv_copy, recv_types);
+  const int code = by(t->collective, &a);
+  MPI_Type_free(&send_copy);
+  MPI_Type_free(&recv_copy);
+  return code;
 }
 
 /* The result of reduce_scatter in place is where the contribution begins; the rest of it is MPI's to use. */
@@ -209,7 +201,7 @@ static void check(const struct test* t) {
     results[run] = malloc(recv_bytes);
     fill_elements(send, send_bytes, t->send_type, rank, (uint64_t)rank);
     fill_elements(results[run], recv_bytes, t->recv_type, 50 + rank, 50 + (uint64_t)rank);
-    codes[run] = call(run == 0 ? &mode->api : &plain, t, send, results[run]);
+    codes[run] = call(run == 0 ? mode->call : call_plain, t, send, results[run]);
   }
   ++cases;
   const size_t bytes = compared(t, recv_bytes);
@@ -221,7 +213,7 @@ static void check(const struct test* t) {
       int name_length;
       MPI_Type_get_name(t->send_type, type_name, &name_length);
       printf("wrong: %s %s of %d %s, root %d, in place %d, on %s, rank %d of %d: codes %d %d, byte %zu of %zu\n",
-             mode->name, kNames[t->collective], t->send_count, type_name, t->root, t->in_place, t->comm_name, rank,
+             mode->name, name_of(t->collective), t->send_count, type_name, t->root, t->in_place, t->comm_name, rank,
              size, codes[0], codes[1], at, bytes);
     }
   }
@@ -230,7 +222,7 @@ static void check(const struct test* t) {
   free(results[1]);
 }
 
-static int has_root(int collective) {
+static int has_root(enum kind collective) {
   return collective == BCAST || collective == REDUCE || collective == GATHER || collective == GATHERV ||
          collective == SCATTER || collective == SCATTERV;
 }
@@ -294,7 +286,7 @@ static void reductions(MPI_Comm comm, const char* name, const int* counts, int c
                              next_mode()});
       }
     }
-    for (int collective = 0; collective < COLLECTIVE_COUNT; ++collective) {
+    for (enum kind collective = BARRIER; collective < KINDS; ++collective) {
       if (!reduces(collective)) continue;
       const MPI_Datatype handle = tables[table].types[0];
       for (int i = 0; i < count_count; ++i) {
@@ -317,7 +309,7 @@ static void data(MPI_Comm comm, const char* name, const int* counts, int count_c
   MPI_Datatype* const made[] = {&vector, &spread, &reversed, &nested};
   const int signature[] = {6, 1, 3, 3}; /* ints in each */
   for (int i = 0; i < LENGTH(made); ++i) MPI_Type_commit(made[i]);
-  for (int collective = 0; collective < COLLECTIVE_COUNT; ++collective) {
+  for (enum kind collective = BARRIER; collective < KINDS; ++collective) {
     if (reduces(collective)) continue;
     for (int i = 0; i < count_count; ++i) {
       const int n = counts[i];
@@ -358,7 +350,7 @@ static void compose(void* in, void* inout, int* length_of, MPI_Datatype* type) {
 }
 
 /* MPICH 4.0.2 writes past buffers of its own. */
-static int faults_on_gaps(int collective, int count) {
+static int faults_on_gaps(enum kind collective, int count) {
 #ifdef OPEN_MPI
   (void)collective, (void)count;
   return 0;
@@ -379,7 +371,7 @@ static void operations(MPI_Comm comm, const char* name) {
   const int counts[] = {0, 1, 10, 20000}; /* the last one is too long to travel to everybody */
   for (int i = 0; i < LENGTH(counts); ++i) {
     const int n = counts[i];
-    for (int collective = 0; collective < COLLECTIVE_COUNT; ++collective) {
+    for (enum kind collective = BARRIER; collective < KINDS; ++collective) {
       if (!reduces(collective)) continue;
       check_all((struct test){collective, MPI_INT, MPI_INT, n, n, sum_of_program, -1, 0, comm, name, 0});
       check_all((struct test){collective, map, map, n, n, composition, -1, 0, comm, name, 0});
@@ -397,7 +389,7 @@ static void operations(MPI_Comm comm, const char* name) {
 
 /* Each collective in each mode. */
 static void modes(MPI_Comm comm, const char* name) {
-  for (int collective = 0; collective < COLLECTIVE_COUNT; ++collective) {
+  for (enum kind collective = BARRIER; collective < KINDS; ++collective) {
     for (int mode = 0; mode < kModeCount; ++mode) {
       check_all((struct test){collective, MPI_INT, MPI_INT, 100, 100, MPI_SUM, -1, 0, comm, name, 0});
     }

@@ -25,64 +25,11 @@ static int finish(MPI_Request* request) {
   return code != MPI_SUCCESS ? code : received == sent ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* --- Each collective's parameters, as they are passed on. COUNTS and PLACES are arrays, one number a rank. --- */
-
-#define SIGNATURES(S)                                                                                                  \
-  S(Bcast, Ibcast, (void* b, int n, MPI_Datatype t, int root, MPI_Comm comm), b, n, t, root, comm)                     \
-  S(Reduce, Ireduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm), s, r, n, t,  \
-    op, root, comm)                                                                                                    \
-  S(Allreduce, Iallreduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), s, r, n, t, op,  \
-    comm)                                                                                                              \
-  S(Gather, Igather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, int root, MPI_Comm comm),  \
-    s, n, t, r, m, u, root, comm)                                                                                      \
-  S(Gatherv, Igatherv,                                                                                                 \
-    (const void* s, int n, MPI_Datatype t, void* r, const int m[], const int at[], MPI_Datatype u, int root,           \
-     MPI_Comm comm),                                                                                                   \
-    s, n, t, r, COUNTS(m), PLACES(at), u, root, comm)                                                                  \
-  S(Scatter, Iscatter,                                                                                                 \
-    (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, int root, MPI_Comm comm), s, n, t, r, m, u, \
-    root, comm)                                                                                                        \
-  S(Scatterv, Iscatterv,                                                                                               \
-    (const void* s, const int n[], const int at[], MPI_Datatype t, void* r, int m, MPI_Datatype u, int root,           \
-     MPI_Comm comm),                                                                                                   \
-    s, COUNTS(n), PLACES(at), t, r, m, u, root, comm)                                                                  \
-  S(Allgather, Iallgather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, MPI_Comm comm), s,   \
-    n, t, r, m, u, comm)                                                                                               \
-  S(Allgatherv, Iallgatherv,                                                                                           \
-    (const void* s, int n, MPI_Datatype t, void* r, const int m[], const int at[], MPI_Datatype u, MPI_Comm comm), s,  \
-    n, t, r, COUNTS(m), PLACES(at), u, comm)                                                                           \
-  S(Alltoall, Ialltoall, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, MPI_Comm comm), s, n,  \
-    t, r, m, u, comm)                                                                                                  \
-  S(Alltoallv, Ialltoallv,                                                                                             \
-    (const void* s, const int n[], const int at[], MPI_Datatype t, void* r, const int m[], const int to[],             \
-     MPI_Datatype u, MPI_Comm comm),                                                                                   \
-    s, COUNTS(n), PLACES(at), t, r, COUNTS(m), PLACES(to), u, comm)                                                    \
-  S(Alltoallw, Ialltoallw,                                                                                             \
-    (const void* s, const int n[], const int at[], const MPI_Datatype t[], void* r, const int m[], const int to[],     \
-     const MPI_Datatype u[], MPI_Comm comm),                                                                           \
-    s, COUNTS(n), PLACES(at), t, r, COUNTS(m), PLACES(to), u, comm)                                                    \
-  S(Reduce_scatter, Ireduce_scatter,                                                                                   \
-    (const void* s, void* r, const int n[], MPI_Datatype t, MPI_Op op, MPI_Comm comm), s, r, COUNTS(n), t, op, comm)   \
-  S(Reduce_scatter_block, Ireduce_scatter_block,                                                                       \
-    (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), s, r, n, t, op, comm)                   \
-  S(Scan, Iscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), s, r, n, t, op, comm)      \
-  S(Exscan, Iexscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), s, r, n, t, op, comm)
-
-#define BARRIER(S) S(Barrier, Ibarrier, (MPI_Comm comm), comm)
-
-/* --- The modes --- */
-
-#define COUNTS(array) array
-#define PLACES(array) array
-
-#define LATER(name, iname, parameters, ...)               \
-  static int later_##name parameters {                    \
-    MPI_Request request;                                  \
-    const int code = MPI_##iname(__VA_ARGS__, &request);  \
-    return code != MPI_SUCCESS ? code : finish(&request); \
-  }
-BARRIER(LATER)
-SIGNATURES(LATER)
+static int non_blocking(enum kind kind, const struct collective_arguments* a) {
+  MPI_Request request;
+  const int code = start_collective(kind, a, &request);
+  return code != MPI_SUCCESS ? code : finish(&request);
+}
 
 #if MPI_VERSION >= 4
 
@@ -96,71 +43,82 @@ static int start_and_finish(MPI_Request* request) {
   return code != MPI_SUCCESS ? code : freed;
 }
 
-#define AGAIN(name, iname, parameters, ...)                                   \
-  static int again_##name parameters {                                        \
-    MPI_Request request;                                                      \
-    const int code = MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request); \
-    return code != MPI_SUCCESS ? code : start_and_finish(&request);           \
-  }
-BARRIER(AGAIN)
-SIGNATURES(AGAIN)
+static int persistent(enum kind kind, const struct collective_arguments* a) {
+  MPI_Request request;
+  const int code = init_collective(kind, a, &request);
+  return code != MPI_SUCCESS ? code : start_and_finish(&request);
+}
 
 #undef COUNTS
 #undef PLACES
-#define COUNTS(array) wide_counts(array)
-#define PLACES(array) wide_places(array)
+#define COUNTS(array) large_counts(array)
+#define PLACES(array) large_places(array)
 
 /* Copies, until two more have been made. */
-#define WIDE(name, kind)                                     \
-  static const kind* name(const int* array) {                \
-    static kind wide[ARRAYS][RANKS_MAX];                     \
-    static int turn = 0;                                     \
-    int size;                                                \
-    MPI_Comm_size(MPI_COMM_WORLD, &size);                    \
-    turn = (turn + 1) % ARRAYS;                              \
-    for (int i = 0; i < size; ++i) wide[turn][i] = array[i]; \
-    return wide[turn];                                       \
+#define ENLARGE(name, type)                                   \
+  static const type* name(const int* array) {                 \
+    static type large[ARRAYS][RANKS_MAX];                     \
+    static int turn = 0;                                      \
+    int size;                                                 \
+    MPI_Comm_size(MPI_COMM_WORLD, &size);                     \
+    turn = (turn + 1) % ARRAYS;                               \
+    for (int i = 0; i < size; ++i) large[turn][i] = array[i]; \
+    return large[turn];                                       \
   }
-WIDE(wide_counts, MPI_Count)
-WIDE(wide_places, MPI_Aint)
+ENLARGE(large_counts, MPI_Count)
+ENLARGE(large_places, MPI_Aint)
 
-#define LARGE(name, iname, parameters, ...) \
-  static int large_##name parameters { return MPI_##name##_c(__VA_ARGS__); }
-SIGNATURES(LARGE)
-
-#define LATER_LARGE(name, iname, parameters, ...)            \
-  static int later_large_##name parameters {                 \
-    MPI_Request request;                                     \
-    const int code = MPI_##iname##_c(__VA_ARGS__, &request); \
-    return code != MPI_SUCCESS ? code : finish(&request);    \
+#define LARGE_CASE(kind, name, function, ifunction, ...) \
+  case kind:                                             \
+    return MPI_##function##_c(__VA_ARGS__, a->comm);
+static int large(enum kind kind, const struct collective_arguments* a) {
+  switch (kind) {
+    COLLECTIVES(LARGE_CASE)
+    default:
+      return MPI_Barrier(a->comm);
   }
-SIGNATURES(LATER_LARGE)
+}
 
-#define AGAIN_LARGE(name, iname, parameters, ...)                               \
-  static int again_large_##name parameters {                                    \
-    MPI_Request request;                                                        \
-    const int code = MPI_##name##_init_c(__VA_ARGS__, MPI_INFO_NULL, &request); \
-    return code != MPI_SUCCESS ? code : start_and_finish(&request);             \
+#define LARGE_START_CASE(kind, name, function, ifunction, ...)  \
+  case kind:                                                    \
+    code = MPI_##ifunction##_c(__VA_ARGS__, a->comm, &request); \
+    break;
+static int non_blocking_large(enum kind kind, const struct collective_arguments* a) {
+  MPI_Request request;
+  int code = MPI_SUCCESS;
+  switch (kind) {
+    COLLECTIVES(LARGE_START_CASE)
+    default:
+      code = MPI_Ibarrier(a->comm, &request);
   }
-SIGNATURES(AGAIN_LARGE)
+  return code != MPI_SUCCESS ? code : finish(&request);
+}
+
+#define LARGE_INIT_CASE(kind, name, function, ifunction, ...)                      \
+  case kind:                                                                       \
+    code = MPI_##function##_init_c(__VA_ARGS__, a->comm, MPI_INFO_NULL, &request); \
+    break;
+static int persistent_large(enum kind kind, const struct collective_arguments* a) {
+  MPI_Request request;
+  int code = MPI_SUCCESS;
+  switch (kind) {
+    COLLECTIVES(LARGE_INIT_CASE)
+    default:
+      code = MPI_Barrier_init(a->comm, MPI_INFO_NULL, &request);
+  }
+  return code != MPI_SUCCESS ? code : start_and_finish(&request);
+}
 
 #endif
 
-#define AT_ONCE_API(name) .name = MPI_##name,
-#define LATER_API(name) .name = later_##name,
-#define AGAIN_API(name) .name = again_##name,
-#define LARGE_API(name) .name = large_##name,
-#define LATER_LARGE_API(name) .name = later_large_##name,
-#define AGAIN_LARGE_API(name) .name = again_large_##name,
-
 const struct mode kModes[] = {
-    {"blocking", {COLLECTIVES(AT_ONCE_API)}, 0},
-    {"non-blocking", {COLLECTIVES(LATER_API)}, 0},
+    {"blocking", call_collective, 0},
+    {"non-blocking", non_blocking, 0},
 #if MPI_VERSION >= 4
-    {"persistent", {COLLECTIVES(AGAIN_API)}, 1},
-    {"large", {.Barrier = MPI_Barrier, COLLECTIVES_WITH_COUNTS(LARGE_API)}, 0},
-    {"non-blocking large", {.Barrier = later_Barrier, COLLECTIVES_WITH_COUNTS(LATER_LARGE_API)}, 0},
-    {"persistent large", {.Barrier = again_Barrier, COLLECTIVES_WITH_COUNTS(AGAIN_LARGE_API)}, 1},
+    {"persistent", persistent, 1},
+    {"large", large, 0},
+    {"non-blocking large", non_blocking_large, 0},
+    {"persistent large", persistent_large, 1},
 #endif
 };
 const int kModeCount = sizeof(kModes) / sizeof(kModes[0]);

@@ -1,39 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every collective in every mode that the MPI has, each behind the signature of the blocking one. */
+ * Every collective in every mode that the MPI has. */
 #ifndef COPSE_INTEGRATION_TESTS_MPI_MODES_H_
 #define COPSE_INTEGRATION_TESTS_MPI_MODES_H_
 
-#include <mpi.h>
+#include "integration_tests/mpi/collectives.h"
 
-#define COLLECTIVES_WITH_COUNTS(F) \
-  F(Bcast)                         \
-  F(Reduce)                        \
-  F(Allreduce)                     \
-  F(Gather)                        \
-  F(Gatherv)                       \
-  F(Scatter)                       \
-  F(Scatterv)                      \
-  F(Allgather)                     \
-  F(Allgatherv)                    \
-  F(Alltoall)                      \
-  F(Alltoallv)                     \
-  F(Alltoallw)                     \
-  F(Reduce_scatter)                \
-  F(Reduce_scatter_block)          \
-  F(Scan)                          \
-  F(Exscan)
-#define COLLECTIVES(F) F(Barrier) COLLECTIVES_WITH_COUNTS(F)
-
-struct api {
-#define POINTER(name) __typeof__(&MPI_##name) name;
-  COLLECTIVES(POINTER)
-#undef POINTER
-};
+/* Calls a collective to its end; returns MPI's code. */
+typedef int (*collective_function)(enum kind kind, const struct collective_arguments* a);
 
 struct mode {
   const char* name;
-  struct api api;
+  collective_function call;
   int persistent;
 };
 

@@ -40,6 +40,13 @@ std::string PathOf(const std::string& label) {
   return path.value_or("no program");
 }
 
+Words LinesOf(const std::string& path) {
+  Words lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout) {
   MpiResult result;
   netns::MpiJob job = {.library = *netns::ParseMpiLibrary(run.library),
@@ -64,8 +71,7 @@ MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration ti
   EXPECT_TRUE(child.ok()) << child.status();
   if (!child.ok()) return result;
   if ((*child)->ReadToEnd(timeout, &result.out).ok()) result.code = (*child)->exit_code();
-  std::ifstream file(log);
-  for (std::string text; std::getline(file, text);) result.error.push_back(text);
+  result.error = LinesOf(log);
   return result;
 }
 

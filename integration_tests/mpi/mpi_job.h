@@ -40,6 +40,9 @@ inline void ExpectSaidOnce(const MpiResult& result, std::string_view words) {
 // The path of a program or library of this tree by Bazel's name; what was not found is a test's failure.
 std::string PathOf(const std::string& label);
 
+// The lines of a file; of none if it cannot be read.
+Words LinesOf(const std::string& path);
+
 struct MpiRun {
   std::string library;  // "mpich", "openmpi"
   uint32_t ranks = 2;

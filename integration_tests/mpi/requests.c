@@ -7,9 +7,9 @@
 
 #include "integration_tests/mpi/situation.h"
 
-enum { MANY = 2000, MANY_BYTES = 4096, SOME = 20, THREAD_CALLS = 50 };
+enum { MANY = 600, MANY_BYTES = 4096, SOME = 20, THREAD_CALLS = 50 };
 
-/* More than there is room for, from a rank that the others wait for. */
+/* More than there is room for (256 calls, 1 MiB), from a rank that the others wait for. */
 static void more_than_fit(void) {
   warm_up(MPI_COMM_WORLD);
   char* buffers = malloc((size_t)MANY * MANY_BYTES);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // copse-run with the launchers of both MPIs.
-#include <algorithm>
 #include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 namespace {
@@ -20,53 +17,42 @@ namespace {
 using copse::testing::Names;
 using ::testing::ElementsAre;
 
-constexpr absl::Duration kPatience = absl::Minutes(2);
+constexpr absl::Duration kRunPatience = absl::Minutes(2);
 
-class RunTest : public ::testing::TestWithParam<const char*> {
+class RunTest : public ShimTest {
  protected:
-  void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok()); }
-
-  MpiRun JobUnder(Words copse_run) {
-    MpiRun run = {.library = GetParam(),
-                  .ranks = 3,
-                  .sockets = {cluster_.SocketOf(0), cluster_.SocketOf(1)},
-                  .preload = false,
-                  .before_launcher = {PathOf("client/run/copse-run")},
-                  .command = {PathOf(absl::StrCat("integration_tests/mpi/situations_", GetParam())), "pending_send"}};
+  MpiRun JobUnder(const Words& copse_run) {
+    MpiRun run = JobOf(3, "situations", {"pending_send"});
+    run.environment.clear();
+    run.preload = false;
+    run.before_launcher = {PathOf("client/run/copse-run")};
     run.before_launcher.insert(run.before_launcher.end(), copse_run.begin(), copse_run.end());
     return run;
   }
-  MpiResult Run(const MpiRun& run) { return RunMpi(run, cluster_.folder(), kPatience); }
-
-  procs::ProcessCluster cluster_;
+  MpiResult RunUnder(const Words& copse_run) { return Run(JobUnder(copse_run), kRunPatience); }
 };
 
 TEST_P(RunTest, ItsProgramsAreOffloaded) {
-  const MpiResult result = Run(JobUnder({"--stats", "--offload", "all", "--calls-before", "2"}));
-  EXPECT_EQ(result.code, 0) << result.Text();
-  EXPECT_EQ(result.out, Words{"done"}) << result.Text();
+  const MpiResult result = ExpectDone(RunUnder({"--stats", "--offload", "all", "--calls-before", "2"}));
   const CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
   EXPECT_EQ(barriers.offloaded, 7u) << result.Text();
   EXPECT_EQ(barriers.by_mpi, 2u) << result.Text();
 }
 
 TEST_P(RunTest, CallsMayReturnEarly) {
-  const MpiResult result = Run(JobUnder({"--stats", "--offload", "all", "--tnbc", "on"}));
-  EXPECT_EQ(result.code, 0) << result.Text();
+  const MpiResult result = ExpectDone(RunUnder({"--stats", "--offload", "all", "--tnbc", "on"}));
   ExpectSaidOnce(result, "early returns: ");
 }
 
 TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
-  const MpiResult result = Run(JobUnder({}));
-  EXPECT_EQ(result.code, 0) << result.Text();
+  const MpiResult result = ExpectDone(RunUnder({}));
   EXPECT_TRUE(result.ErrorsWith("copse").empty()) << result.Text();
 }
 
 TEST_P(RunTest, APreloadThatIsThereStays) {
   MpiRun run = JobUnder({"--stats", "--offload", "all"});
   run.environment["LD_PRELOAD"] = PathOf("integration_tests/mpi/libfirst_preload.so");
-  const MpiResult result = Run(run);
-  EXPECT_EQ(result.code, 0) << result.Text();
+  const MpiResult result = ExpectDone(Run(run, kRunPatience));
   EXPECT_EQ(result.ErrorsWith("the first preload is here").size(), 3u) << result.Text();
   EXPECT_GT(ParseStatistics(result)["MPI_Barrier"].offloaded, 0u) << result.Text();
 }
@@ -74,13 +60,13 @@ TEST_P(RunTest, APreloadThatIsThereStays) {
 TEST_P(RunTest, TheExitCodeIsTheLaunchers) {
   MpiRun run = JobUnder({});
   run.command.back() = "nothing of that name";
-  const MpiResult result = Run(run);
+  const MpiResult result = Run(run, kRunPatience);
   EXPECT_EQ(result.code, 2) << result.Text();
 }
 
 TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
   for (const Words& option : {Words{"--offload", "most"}, Words{"--calls-before", "few"}, Words{"--tnbc", "perhaps"}}) {
-    const MpiResult result = Run(JobUnder(option));
+    const MpiResult result = RunUnder(option);
     EXPECT_EQ(result.code, 2) << result.Text();
     ExpectSaidOnce(result, absl::StrCat("(value=", option[1], ")"));
   }
@@ -89,7 +75,7 @@ TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
 TEST_P(RunTest, ATimeoutThatIsNoNumberIsNamed) {
   MpiRun run = JobUnder({});
   run.before_launcher.insert(run.before_launcher.begin(), {"/usr/bin/env", "COPSE_TIMEOUT=5s"});
-  const MpiResult result = Run(run);
+  const MpiResult result = Run(run, kRunPatience);
   EXPECT_EQ(result.code, 2) << result.Text();
   EXPECT_THAT(result.error, ElementsAre(Names("copse-run: COPSE_TIMEOUT: ", "value=5s")));
 }
@@ -97,20 +83,19 @@ TEST_P(RunTest, ATimeoutThatIsNoNumberIsNamed) {
 TEST_P(RunTest, AFileThatIsNotTheLibraryIsNamed) {
   const std::string folder = cluster_.folder();
   const std::string back_end = PathOf(absl::StrCat("client/mpi/libcopse-mpi-", GetParam(), ".so"));
-  const std::string script = folder + "/script";
+  const std::string script = FilePath("script");
   std::ofstream(script) << "#!/bin/sh\n";
-  for (const std::string& file : {script, folder, folder + "/absent", back_end}) {
-    const MpiResult result = Run(JobUnder({"--library", file}));
+  for (const std::string& file : {script, folder, FilePath("absent"), back_end}) {
+    const MpiResult result = RunUnder({"--library", file});
     EXPECT_EQ(result.code, 1) << result.Text();
     EXPECT_THAT(result.error, ElementsAre(Names("copse-run: library: ", "value=" + file)));
     EXPECT_TRUE(result.out.empty()) << result.Text();
   }
-  const MpiResult result = Run(JobUnder({"--library", PathOf("client/mpi/libcopse-mpi.so")}));
-  EXPECT_EQ(result.code, 0) << result.Text();
+  ExpectDone(RunUnder({"--library", PathOf("client/mpi/libcopse-mpi.so")}));
 }
 
 TEST_P(RunTest, DryRunPrintsTheCommand) {
-  const MpiResult result = Run(JobUnder({"--dry-run"}));
+  const MpiResult result = RunUnder({"--dry-run"});
   EXPECT_EQ(result.code, 0) << result.Text();
   ASSERT_EQ(result.out.size(), 1u) << result.Text();
   EXPECT_TRUE(absl::StartsWith(result.out[0], absl::StrCat("/usr/bin/mpiexec.", GetParam(), " "))) << result.out[0];

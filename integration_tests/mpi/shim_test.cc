@@ -2,50 +2,33 @@
 //
 // Unmodified MPI programs on real daemons, under both MPIs.
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include <fstream>
 #include <map>
-#include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "base/time_slice.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/mpi/shim_fixture.h"
 
 namespace copse::mpi_test {
 namespace {
 
 using copse::testing::Names;
+using ::testing::ElementsAre;
 
-// What the MPI has of each collective: its name when it blocks and when it does not.
-const std::map<std::string, std::string> kCollectives = {
-    {"Barrier", "Ibarrier"},
-    {"Bcast", "Ibcast"},
-    {"Reduce", "Ireduce"},
-    {"Allreduce", "Iallreduce"},
-    {"Gather", "Igather"},
-    {"Gatherv", "Igatherv"},
-    {"Scatter", "Iscatter"},
-    {"Scatterv", "Iscatterv"},
-    {"Allgather", "Iallgather"},
-    {"Allgatherv", "Iallgatherv"},
-    {"Alltoall", "Ialltoall"},
-    {"Alltoallv", "Ialltoallv"},
-    {"Alltoallw", "Ialltoallw"},
-    {"Reduce_scatter", "Ireduce_scatter"},
-    {"Reduce_scatter_block", "Ireduce_scatter_block"},
-    {"Scan", "Iscan"},
-    {"Exscan", "Iexscan"},
-};
+const char* const kCollectives[] = {"Barrier",  "Bcast",     "Reduce",    "Allreduce",      "Gather",
+                                    "Gatherv",  "Scatter",   "Scatterv",  "Allgather",      "Allgatherv",
+                                    "Alltoall", "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block",
+                                    "Scan",     "Exscan"};
 
 // Its functions in `library`.
-Words ModesOf(const std::string& library, const std::string& name, const std::string& iname) {
-  Words modes = {"MPI_" + name, "MPI_" + iname};
+Words ModesOf(const std::string& library, const std::string& name) {
+  Words modes = {"MPI_" + name, "MPI_I" + absl::AsciiStrToLower(name)};
   if (library == "openmpi") return modes;
   modes.push_back("MPI_" + name + "_init");
   if (name == "Barrier") return modes;
@@ -64,13 +47,7 @@ std::map<uint32_t, std::string> ConformanceRuns(const std::string& library) {
     return runs;
   }
   if (library == "mpich") return {{2, "all"}, {3, "quick"}};
-  return {{2, "all"}, {4, "all"}, {5, "quick"}, {9, "quick"}};
-}
-
-void ExpectConformance(const MpiResult& result) {
-  EXPECT_EQ(result.code, 0) << result.Text();
-  ASSERT_EQ(result.out.size(), 1u) << result.Text();
-  EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
+  return {{4, "all"}, {5, "quick"}};
 }
 
 TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
@@ -78,8 +55,8 @@ TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
     const MpiResult result = Run(JobOf(ranks, "conformance", {how}));
     ExpectConformance(result);
     const auto statistics = ParseStatistics(result);
-    for (const auto& [name, iname] : kCollectives) {
-      for (const std::string& collective : ModesOf(GetParam(), name, iname)) {
+    for (const std::string name : kCollectives) {
+      for (const std::string& collective : ModesOf(GetParam(), name)) {
         ASSERT_EQ(statistics.count(collective), 1u) << collective << "\n" << result.Text();
         const CollectiveCounts& counts = statistics.at(collective);
         EXPECT_GT(counts.offloaded, 0u) << collective;
@@ -96,27 +73,30 @@ TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
 }
 
 TEST_P(ShimTest, WithoutADaemonEverywhereOneWarningAndPlainMpi) {
-  const std::string nobody = absl::StrCat(cluster_.folder(), "/nobody");
-  for (const Words& sockets : {Words{nobody, nobody}, Words{cluster_.SocketOf(0), nobody}}) {
-    MpiRun run = JobOf(4, "conformance", {"by-mpi"});
+  const std::string nobody = FilePath("nobody");
+  const auto run_with = [&](uint32_t ranks, const std::string& program, const std::string& argument,
+                            const Words& sockets, const std::string& missing, const std::string& first) {
+    MpiRun run = JobOf(ranks, program, {argument});
     run.sockets = sockets;
     const MpiResult result = Run(run);
-    ExpectConformance(result);
     const Words warnings = result.ErrorsWith("(missing=");
-    ASSERT_EQ(warnings.size(), 1u) << result.Text();
-    const bool all = sockets[0] == nobody;
-    EXPECT_THAT(warnings[0], Names("copse-mpi: ", all ? "missing=4" : "missing=2", "ranks=4",
-                                   all ? "first=0" : "first=2", "tried=" + nobody));
+    EXPECT_THAT(warnings, ElementsAre(Names("copse-mpi: ", "missing=" + missing, absl::StrCat("ranks=", ranks),
+                                            "first=" + first, "tried=" + nobody)))
+        << result.Text();
     for (const auto& [collective, counts] : ParseStatistics(result)) {
       EXPECT_EQ(counts.offloaded, 0u) << collective;
       EXPECT_EQ(counts.reasons.count("not all ranks have a daemon"), 1u) << collective;
     }
-  }
+    return result;
+  };
+  ExpectConformance(run_with(2, "conformance", "by-mpi", {nobody, nobody}, "2", "0"));
+  ExpectConformance(run_with(2, "conformance", "by-mpi", {cluster_.SocketOf(0), nobody}, "1", "1"));
+  ExpectDone(run_with(4, "situations", "pending_send", {cluster_.SocketOf(0), nobody}, "2", "2"));
 }
 
 TEST_P(ShimTest, AProgramThatRunsAloneHearsOfNoMissingDaemon) {
   MpiRun run = JobOf(1, "conformance", {"by-mpi"});
-  run.sockets = {absl::StrCat(cluster_.folder(), "/nobody")};
+  run.sockets = {FilePath("nobody")};
   const MpiResult result = Run(run);
   ExpectConformance(result);
   EXPECT_TRUE(result.ErrorsWith("(missing=").empty()) << result.Text();
@@ -158,9 +138,7 @@ constexpr uint64_t kKindCalls = 700;  // as the situations have it
 
 // Whatever is faster on this machine now.
 TEST_P(ShimTest, CallsTakeTheFasterWay) {
-  MpiRun run = JobOf(3, "situations", {"kinds_of_calls"});
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = ExpectDone(Run(run));
+  const MpiResult result = ExpectDone(Run(JobByChoice("kinds_of_calls", 3)));
   constexpr uint64_t kFirst = 4;
   auto statistics = ParseStatistics(result);
   struct Calls {
@@ -189,9 +167,7 @@ TEST_P(ShimTest, CallsTakeTheFasterWay) {
 TEST_P(ShimTest, CallsGoToTheDaemonsWhereARankHandlesErrors) {
   for (const auto& [situation, is_measured] :
        {std::pair{"kinds_of_calls_handled", false}, {"kinds_of_calls_handled_later", true}}) {
-    MpiRun run = JobOf(3, "situations", {situation});
-    run.environment.erase("COPSE_MPI_OFFLOAD");
-    const MpiResult result = ExpectDone(Run(run));
+    const MpiResult result = ExpectDone(Run(JobByChoice(situation, 3)));
     EXPECT_EQ(!result.ErrorsWith("measured beside Copse").empty(), is_measured) << result.Text();
     EXPECT_TRUE(result.ErrorsWith("faster by MPI").empty()) << result.Text();
     for (const char* name : {"MPI_Bcast", "MPI_Gather", "MPI_Allgather"}) {
@@ -201,9 +177,8 @@ TEST_P(ShimTest, CallsGoToTheDaemonsWhereARankHandlesErrors) {
 }
 
 TEST_P(ShimTest, WithinANodeWithACoreForEachRankMpiIsFaster) {
-  MpiRun run = JobOf(2, "situations", {"kinds_of_calls"});
+  MpiRun run = JobByChoice("kinds_of_calls", 2);
   run.sockets = {cluster_.SocketOf(0)};
-  run.environment.erase("COPSE_MPI_OFFLOAD");
   const MpiResult result = ExpectDone(Run(run));
   EXPECT_GT(ParseStatistics(result)["MPI_Bcast"].reasons["faster by MPI"], 400u) << result.Text();
 }
@@ -235,13 +210,12 @@ TEST_P(ShimTest, InterCommunicatorsGoByMpi) {
 
 TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
   const MpiResult result = RunSituation("mismatch", 3);
+  ExpectWereTold(result, 3);
   for (int rank = 0; rank < 3; ++rank) {
-    ExpectWasTold(result, rank);
     // Once for each, with what copse_last_error() says.
     ExpectSaidOnce(result, absl::StrCat("(rank=", rank, ", size=3)"));
   }
   EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Allreduce: copse: ").size(), 3u) << result.Text();
-  EXPECT_EQ(result.code, 0) << result.Text();
 }
 
 TEST_P(ShimTest, ACallThatCopiesMoreThanMayBeKeptSucceeds) {
@@ -292,8 +266,7 @@ TEST_P(ShimTest, ATimeoutSaysWhichCallAndHowLong) {
   MpiRun run = JobOf(3, "situations", {"one_is_late"});
   run.environment["COPSE_TIMEOUT"] = "0.5";
   const MpiResult result = Run(run, 3 * kDeathPatience);
-  EXPECT_EQ(result.code, 0) << result.Text();
-  for (int rank = 0; rank < 2; ++rank) ExpectWasTold(result, rank);
+  ExpectWereTold(result, 2);
   EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Allreduce: allreduce (count=1, root=0): ").size(), 2u) << result.Text();
   EXPECT_EQ(result.ErrorsWith("(cause=caller-time-out, limit=500)").size(), 2u) << result.Text();
 }
@@ -310,8 +283,7 @@ TEST_P(ShimTest, ATimeoutThatIsNoNumberIsToldAsSuch) {
 
 TEST_P(ShimTest, ARankThatFinalizesWithoutACallIsNamed) {
   const MpiResult result = Run(JobOf(3, "situations", {"finalizes_early"}), 3 * kDeathPatience);
-  EXPECT_EQ(result.code, 0) << result.Text();
-  for (int rank = 0; rank < 2; ++rank) ExpectWasTold(result, rank);
+  ExpectWereTold(result, 2);
   // On two communicators.
   EXPECT_EQ(result.ErrorsWith("(cause=member-left, node=n1, rank=2)").size(), 4u) << result.Text();
 }
@@ -320,24 +292,19 @@ TEST_P(ShimTest, AFailureConcernsOneCommunicator) { ExpectDone(RunSituation("mis
 
 TEST_P(ShimTest, TheDefaultErrorHandlerEndsTheJob) {
   const MpiResult result = RunSituation("fatal", 3);
-  EXPECT_GT(result.code, 0) << result.Text();
   EXPECT_FALSE(result.ErrorsWith("copse-mpi: MPI_Bcast: copse: ").empty()) << result.Text();
   ExpectNobodyWentOn(result);
 }
 
 TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
-  const std::string file = absl::StrCat(cluster_.folder(), "/survivors"),
-                    pipe = absl::StrCat(cluster_.folder(), "/pipe");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string file = FilePath("survivors"), pipe = MakePipe();
   MpiRun run = JobOf(4, "situations", {"dies", file, pipe});
   // The launcher does not see the death before all is over: a shell stands in for the rank.
   const Words shell = {"/bin/sh", "-c", "\"$@\" || read line <\"$0\"", pipe};
   run.command.insert(run.command.begin(), shell.begin(), shell.end());
   run.launcher_options = {std::string(GetParam()) == "mpich" ? "-disable-auto-cleanup" : "--enable-recovery"};
   const MpiResult result = RunInTime(run);
-  MpiResult survivors;
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) survivors.error.push_back(line);
+  const MpiResult survivors = {.error = LinesOf(file)};
   for (int rank = 0; rank < 3; ++rank) {
     ExpectSaidOnce(survivors, absl::StrCat("rank ", rank, " survives"));
   }
@@ -345,16 +312,12 @@ TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
   EXPECT_EQ(survivors.ErrorsWith("rank 3 on node n1 lost").size(), 3u) << survivors.Text() << result.Text();
 }
 
-TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
-  const MpiResult result = RunInTime(JobOf(4, "situations", {"dies_fatally"}));
-  EXPECT_GT(result.code, 0) << result.Text();
-  ExpectNobodyWentOn(result);
-}
+TEST_P(ShimTest, ARankThatDiesEndsTheJob) { ExpectNobodyWentOn(RunInTime(JobOf(4, "situations", {"dies_fatally"}))); }
 
 // Its variables of the MPI are copies in the program, unlike those of position-independent code.
 TEST_P(ShimTest, WhatTheLibrarysOwnCompilerMakesIsOffloaded) {
   MpiRun run = JobOf(2, "conformance", {});
-  run.command = {PathOf(absl::StrCat("integration_tests/mpi/conformance_by_mpicc_", GetParam(), ".bin")), "quick"};
+  run.command = {ProgramOf("conformance_by_mpicc", ".bin"), "quick"};
   const MpiResult result = Run(run);
   ExpectConformance(result);
   EXPECT_GT(ParseStatistics(result)["MPI_Allreduce"].offloaded, 0u) << result.Text();
@@ -363,7 +326,7 @@ TEST_P(ShimTest, WhatTheLibrarysOwnCompilerMakesIsOffloaded) {
 TEST_P(ShimTest, FortranProgramsAreOffloaded) {
   for (const std::string module : {"mpi", "mpi_f08"}) {
     MpiRun run = JobOf(3, "situations", {});
-    run.command = {PathOf(absl::StrCat("integration_tests/mpi/fortran_", module, "_", GetParam(), ".bin"))};
+    run.command = {ProgramOf("fortran_" + module, ".bin")};
     const MpiResult result = Run(run);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out, Words{"wrong: 0"}) << result.Text();
@@ -380,7 +343,7 @@ TEST_P(ShimTest, ThreadsCallOnCommunicatorsOfTheirOwn) {
 
 TEST_P(ShimTest, CallsThatGoOnFindRoomInTheEnd) {
   const MpiResult result = ExpectDone(RunRequests("more_than_fit"));
-  EXPECT_EQ(ParseStatistics(result)["MPI_Ibcast"].offloaded, 2000u) << result.Text();
+  EXPECT_EQ(ParseStatistics(result)["MPI_Ibcast"].offloaded, 600u) << result.Text();
 }
 
 TEST_P(ShimTest, CallsThatGoOnAndBlockingOnesKeepTheirOrder) { ExpectDone(RunRequests("in_order")); }
@@ -391,23 +354,17 @@ TEST_P(ShimTest, ThreadsHaveCallsThatGoOn) { ExpectDone(RunRequests("threads"));
 
 TEST_P(ShimTest, ErrorsOfCallsThatGoOnComeWhenTheyEnd) {
   const MpiResult result = RunRequests("mismatch");
-  EXPECT_EQ(result.code, 0) << result.Text();
-  for (int rank = 0; rank < 4; ++rank) ExpectWasTold(result, rank);
+  ExpectWereTold(result, 4);
   EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Iallreduce: copse: ").size(), 4u) << result.Text();
 }
 
-TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) {
-  const MpiResult result = RunInTime(JobOf(4, "requests", {"dies"}));
-  EXPECT_GT(result.code, 0) << result.Text();
-  ExpectNobodyWentOn(result);
-}
+TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) { ExpectNobodyWentOn(RunInTime(JobOf(4, "requests", {"dies"}))); }
 
 // As ranks do that a library ends, or a shell in their place.
 TEST_P(ShimTest, ARankThatLeavesInMidCallEndsTheJob) {
   for (const std::string way : {"aborts", "exits", "execs"}) {
-    const MpiResult result = RunInTime(JobOf(4, "situations", {way}));
-    EXPECT_GT(result.code, 0) << way << "\n" << result.Text();
-    ExpectNobodyWentOn(result);
+    SCOPED_TRACE(way);
+    ExpectNobodyWentOn(RunInTime(JobOf(4, "situations", {way})));
   }
 }
 
@@ -436,8 +393,7 @@ TEST_P(ShimTest, AnMpiThatIsLoadedLaterIsFound) {
   // Not by RunMpi, which preloads for MPICH what looks for UCX among what everybody sees.
   run.preload = false;
   run.command = {"/usr/bin/env", absl::StrCat("LD_PRELOAD=", PathOf("client/mpi/libcopse-mpi.so")),
-                 PathOf("integration_tests/mpi/late_host"),
-                 PathOf(absl::StrCat("integration_tests/mpi/liblate_module_", GetParam(), ".so"))};
+                 PathOf("integration_tests/mpi/late_host"), ProgramOf("liblate_module", ".so")};
   const MpiResult result = Run(run);
   EXPECT_EQ(result.code, 0) << result.Text();
   EXPECT_EQ(result.out, Words{"sum 2 of 2"}) << result.Text();

@@ -13,7 +13,7 @@
 #include "integration_tests/mpi/situation.h"
 
 enum {
-  FIRST_CALLS = 8,
+  INTER_CALLS = 8,
   LONG_MESSAGE = 4 << 20,
   COMMUNICATORS = 100,
   THREAD_CALLS = 50,
@@ -47,6 +47,14 @@ static void pending_send(void) {
   free(message);
 }
 
+/* The error's text has those words. */
+static void expect_text(int code, const char* words) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length == (int)strlen(text));
+  EXPECT(strstr(text, words) != NULL);
+}
+
 /* Ranks that disagree are told so, in place of the collective's result. */
 static void mismatch(void) {
   warm_up(MPI_COMM_WORLD);
@@ -54,10 +62,7 @@ static void mismatch(void) {
   int in[2] = {1, 1}, out[2];
   const int code = MPI_Allreduce(in, out, rank == 0 ? 1 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   EXPECT(error_class(code) == MPI_ERR_ARG);
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS);
-  EXPECT(strstr(text, "cause=ranks-differ") != NULL);
+  expect_text(code, "cause=ranks-differ");
   /* And from then on: nothing goes back to MPI. */
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS);
   printf("rank %d was told\n", rank);
@@ -135,11 +140,10 @@ static void finalizes_early(void) {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     const int code = MPI_Barrier(comm);
     EXPECT(error_class(code) == MPI_ERR_OTHER);
-    char text[MPI_MAX_ERROR_STRING] = "", name[32];
-    int length = 0;
-    EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length == (int)strlen(text));
+    char name[32];
     snprintf(name, sizeof(name), "rank=%d", size - 1);
-    EXPECT(strstr(text, "cause=member-left") != NULL && strstr(text, name) != NULL);
+    expect_text(code, name);
+    expect_text(code, "cause=member-left");
   }
   printf("rank %d was told\n", rank);
 }
@@ -266,7 +270,7 @@ static void kinds_of_calls_handled(void) {
 }
 /* Some rank begins to handle errors when there is a team. */
 static void kinds_of_calls_handled_later(void) {
-  for (int i = 0; i < FIRST_CALLS; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  warm_up(MPI_COMM_WORLD);
   if (rank == 1) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   kinds_of_calls();
 }
@@ -311,6 +315,9 @@ static void abort_all(void) { MPI_Abort(MPI_COMM_WORLD, 5); }
 /* With a status: hydra may pass on 0 of a job one of whose ranks left with 0. */
 static void exit_at_once(void) { _exit(3); }
 static void become_another(void) { execl("/bin/false", "false", (char*)NULL); }
+static void kill_self(void) { kill(getpid(), SIGKILL); }
+/* Whoever notices first, launcher or library, the job ends. */
+static void dies_fatally(void) { leave(kill_self); }
 static void aborts(void) { leave(abort_all); }
 static void exits(void) { leave(exit_at_once); }
 static void execs(void) { leave(become_another); }
@@ -371,14 +378,6 @@ static void attributes(void) {
   MPI_Comm_free(&named);
   EXPECT(deleted == 2);
   MPI_Comm_free_keyval(&keyval);
-}
-
-/* The same with the default handler: whoever notices first, launcher or library, the job ends. */
-static void dies_fatally(void) {
-  warm_up(MPI_COMM_WORLD);
-  if (rank == size - 1) kill(getpid(), SIGKILL);
-  MPI_Barrier(MPI_COMM_WORLD);
-  printf("rank %d went on\n", rank);
 }
 
 /* The default handler ends the job. */
@@ -477,7 +476,7 @@ static void inter_communicator(void) {
   MPI_Comm half, inter;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &inter);
-  for (int i = 0; i < FIRST_CALLS; ++i) {
+  for (int i = 0; i < INTER_CALLS; ++i) {
     int ranks, sum = 0, one = 1;
     MPI_Comm_remote_size(inter, &ranks);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration_tests/mpi/statistics_text.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -21,12 +23,10 @@ bool ParseReasons(const std::string& text, std::map<std::string, uint64_t>* reas
 
 // "offloaded 3 in 0.1 s, by MPI 5 in 0.1 s (first calls: 4, too long: 1)"
 bool ParseCounts(const std::string& text, CollectiveCounts* counts) {
-  const std::vector<std::string> words = absl::StrSplit(text, ' ');
-  if (words.size() < 11 || !absl::SimpleAtoi(words[1], &counts->offloaded) ||
-      !absl::SimpleAtod(words[3], &counts->offloaded_seconds) || !absl::SimpleAtoi(words[7], &counts->by_mpi) ||
-      !absl::SimpleAtod(words[9], &counts->by_mpi_seconds)) {
-    return false;
-  }
+  int length = 0;  // stays so unless the text has all of that
+  std::sscanf(text.c_str(), "offloaded %" SCNu64 " in %*f s, by MPI %" SCNu64 " in %*f s%n", &counts->offloaded,
+              &counts->by_mpi, &length);
+  if (length == 0) return false;
   const size_t open = text.find('(');
   return open == std::string::npos || ParseReasons(text.substr(open + 1, text.size() - open - 2), &counts->reasons);
 }

@@ -18,8 +18,6 @@ namespace copse::mpi_test {
 struct CollectiveCounts {
   uint64_t offloaded = 0;
   uint64_t by_mpi = 0;
-  double offloaded_seconds = 0;
-  double by_mpi_seconds = 0;
   std::map<std::string, uint64_t> reasons;
 };
 

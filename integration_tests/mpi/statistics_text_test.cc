@@ -6,7 +6,7 @@
 namespace copse::mpi_test {
 namespace {
 
-TEST(ParseStatisticsTextTest, CountsTimesAndReasonsAreRead) {
+TEST(ParseStatisticsTextTest, CountsAndReasonsAreRead) {
   const auto all = ParseStatisticsText(
       {"copse-mpi: collectives of rank 0 of 4", "what the program says: offloaded nothing",
        "copse-mpi: MPI_Bcast: offloaded 3 in 0.250000 s, by MPI 5 in 0.125000 s (first calls: 4, too long: 1)",
@@ -16,8 +16,6 @@ TEST(ParseStatisticsTextTest, CountsTimesAndReasonsAreRead) {
   const CollectiveCounts& bcast = all->at("MPI_Bcast");
   EXPECT_EQ(bcast.offloaded, 3u);
   EXPECT_EQ(bcast.by_mpi, 5u);
-  EXPECT_DOUBLE_EQ(bcast.offloaded_seconds, 0.25);
-  EXPECT_DOUBLE_EQ(bcast.by_mpi_seconds, 0.125);
   EXPECT_EQ(bcast.reasons, (std::map<std::string, uint64_t>{{"first calls", 4}, {"too long", 1}}));
   EXPECT_TRUE(all->at("MPI_Scan").reasons.empty());
 }

@@ -57,8 +57,7 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
 
 TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
   Replan();
-  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
-  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  AcceptBoth(TakeBoth<schedule::Prepare>());
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
   for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));

@@ -7,69 +7,63 @@
 #include <limits>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(4);
-constexpr uint32_t kNodes = 2;
+constexpr absl::Duration kAppPatience = absl::Minutes(4);
 
-class AppsTest : public testing::TestWithParam<App> {
+class AppsTest : public MpiTest<App> {
  protected:
-  void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok()); }
-  void TearDown() override {
-    const absl::Status alive = cluster_.CheckAlive();
-    EXPECT_TRUE(alive.ok()) << alive;
-    if (HasFailure()) cluster_.DumpLogs(stderr);
-  }
+  AppsTest() : MpiTest(kNodes) {}
 
   // `how` names its folder and its results. Results are the lines of them.
-  MpiResult Run(const std::string& how, const Words& before_launcher, Words* results) {
+  MpiResult RunApp(const std::string& how, const Words& before_launcher, Words* results) {
     const App& app = GetParam();
-    const std::string folder = absl::StrCat(cluster_.folder(), "/", how);
+    const std::string folder = FilePath(how);
     const absl::Status made = MakeAppFolder(app, folder);
     EXPECT_TRUE(made.ok()) << made;
     if (!made.ok()) return {};
-    MpiRun run = {.library = app.library,
-                  .ranks = app.ranks,
-                  .preload = false,
-                  .before_launcher = before_launcher,
-                  .command = InFolder(app, folder)};
-    for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster_.SocketOf(node));
-    MpiResult result = RunMpi(run, cluster_.folder(), kPatience);
+    MpiResult result = Run({.library = app.library,
+                            .ranks = app.ranks,
+                            .sockets = Sockets(),
+                            .preload = false,
+                            .before_launcher = before_launcher,
+                            .command = InFolder(app, folder)},
+                           kAppPatience);
     EXPECT_EQ(result.code, 0) << how << "\n" << result.Text();
     const absl::StatusOr<Words> lines = ResultsOf(app, folder, result.out);
     EXPECT_TRUE(lines.ok()) << how << ": " << lines.status() << "\n" << result.Text();
     *results = lines.value_or(Words());
     return result;
   }
-
-  procs::ProcessCluster cluster_;
 };
 
 TEST_P(AppsTest, GivesTheSameWithItsCollectivesOffloadedAndReturningEarly) {
-  Words expected, by_faster, by_all, early;
-  Run("plain", {}, &expected);
-  Run("faster", {PathOf("client/run/copse-run")}, &by_faster);
-  EXPECT_EQ(DescribeDifference(expected, by_faster, GetParam().tolerance), "") << absl::StrJoin(by_faster, "\n");
-  const MpiResult with_copse = Run("all", {PathOf("client/run/copse-run"), "--stats", "--offload", "all"}, &by_all);
-  EXPECT_EQ(DescribeDifference(expected, by_all, GetParam().tolerance), "") << absl::StrJoin(by_all, "\n");
-  auto statistics = ParseStatistics(with_copse);
+  Words expected;
+  RunApp("plain", {}, &expected);
+  // Returns what the run wrote.
+  const auto run_with_copse = [&](const std::string& how, const Words& options) {
+    Words command = {PathOf("client/run/copse-run")}, results;
+    command.insert(command.end(), options.begin(), options.end());
+    MpiResult result = RunApp(how, command, &results);
+    EXPECT_EQ(DescribeDifference(expected, results, GetParam().tolerance), "") << absl::StrJoin(results, "\n");
+    return result;
+  };
+  run_with_copse("faster", {});
+  const MpiResult all = run_with_copse("all", {"--stats", "--offload", "all"});
+  auto statistics = ParseStatistics(all);
   for (const std::string& collective : GetParam().offloaded) {
-    EXPECT_GT(statistics[collective].offloaded, 0u) << collective << "\n" << with_copse.Text();
+    EXPECT_GT(statistics[collective].offloaded, 0u) << collective << "\n" << all.Text();
   }
-  for (const std::string& line : with_copse.ErrorsWith("copse-mpi: MPI_")) std::printf("%s\n", line.c_str());
-  const MpiResult returning_early =
-      Run("early", {PathOf("client/run/copse-run"), "--stats", "--offload", "all", "--tnbc", "on"}, &early);
-  EXPECT_EQ(DescribeDifference(expected, early, GetParam().tolerance), "") << absl::StrJoin(early, "\n");
-  const Words about_returns = returning_early.ErrorsWith("copse-mpi: early returns");
-  EXPECT_EQ(about_returns.size(), 1u) << returning_early.Text();
-  for (const std::string& line : about_returns) std::printf("%s\n", line.c_str());
+  const MpiResult early = run_with_copse("early", {"--stats", "--offload", "all", "--tnbc", "on"});
+  ExpectSaidOnce(early, "copse-mpi: early returns");
+  for (const std::string& line : all.ErrorsWith("copse-mpi: MPI_")) std::printf("%s\n", line.c_str());
+  for (const std::string& line : early.ErrorsWith("copse-mpi: early returns")) std::printf("%s\n", line.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AppsTest, testing::ValuesIn(Apps()), [](const auto& info) { return info.param.name; });

@@ -24,6 +24,14 @@ static void use_file(void) {
 
 static char* new_pages(void) { return map_pages(BYTES + PAGE); }
 
+/* The call has failed, since data that it needs is lost. */
+static void expect_lost(const char* call, int code) {
+  int class = MPI_SUCCESS;
+  if (code == MPI_SUCCESS) fail("%s with lost data succeeds", call);
+  MPI_Error_class(code, &class);
+  if (class != MPI_ERR_OTHER) fail("%s with lost data: class %d", call, class);
+}
+
 /* --- A daemon dies while all but rank 0 are in a broadcast or have returned from it --- */
 
 static void await_line(const char* pipe) {
@@ -68,10 +76,9 @@ static void daemon_dies_and_data_is_touched(void) { broadcast_and_touch(new_page
  * to it before their daemon died. */
 static void daemon_dies_and_errors_return(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  int code = broadcast(new_pages()), class = MPI_SUCCESS;
+  int code = broadcast(new_pages());
   for (int i = 0; i < 2 && code == MPI_SUCCESS; ++i) code = MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Error_class(code, &class);
-  if (class != MPI_ERR_OTHER) fail("class %d", class);
+  expect_lost("MPI_Barrier", code);
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS); /* and from then on */
   printf("rank %d was told\n", rank);
   fflush(stdout);
@@ -80,13 +87,6 @@ static void daemon_dies_and_errors_return(void) {
 /* --- A daemon dies while data is under way that rank 0, which is stopped, has not sent yet --- */
 
 enum { LONG_BYTES = 32 << 20, MIDDLE = LONG_BYTES / 2 };
-
-static void expect_lost(const char* call, int code) {
-  int class = MPI_SUCCESS;
-  if (code == MPI_SUCCESS) fail("%s with lost data succeeds", call);
-  MPI_Error_class(code, &class);
-  if (class != MPI_ERR_OTHER) fail("%s with lost data: class %d", call, class);
-}
 
 /* By calls that have nothing to do with the communicator that brought it. */
 static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MPI_File file) {
@@ -239,6 +239,6 @@ static void execs(void) { leave(become_another); }
 static void null_dereference(void) { leave(dereference_null); }
 static void own_protected_page(void) { leave(touch_own_protected_page); }
 
-EARLY_GROUP(early_accidents, "accidents", MPI_THREAD_SINGLE, RUN(daemon_dies), RUN(daemon_dies_and_data_is_touched),
+EARLY_GROUP(accidents, MPI_THREAD_SINGLE, RUN(daemon_dies), RUN(daemon_dies_and_data_is_touched),
             RUN(daemon_dies_and_errors_return), RUN(data_is_lost), RUN(exits), RUN(exits_in_order), RUN(aborts),
             RUN(aborts_alone), RUN(is_killed), RUN(execs), RUN(null_dereference), RUN(own_protected_page));

@@ -34,6 +34,15 @@ static void begin(struct exchange* e) {
   check(e);
 }
 
+/* All of a reduction comes to `memory`, which is adopted then. */
+static struct exchange adopted_at(char* memory, int round) {
+  struct exchange e = reduction(round);
+  plan_at(&e, memory);
+  begin(&e);
+  expect_adopted(&e, 1);
+  return e;
+}
+
 static void expect_bytes(const char* from, const char* to, char value) {
   for (; from < to; ++from) EXPECT(*from == value);
 }
@@ -69,12 +78,8 @@ static void other_lengths(void) {
 static void sent_on(void) {
   SCOPED char* memory = aligned_alloc(PAGE, 2 * BYTES);
   for (int i = 0; i < 6; ++i) {
-    struct exchange e = reduction(i + 1);
-    plan(&e, 0);
     memset(memory, i, 2 * BYTES);
-    receive_at(&e, memory + 100);
-    begin(&e);
-    expect_adopted(&e, 1);
+    struct exchange e = adopted_at(memory + 100, i + 1);
     expect_bytes(memory, memory + 100, (char)i);
     expect_bytes(memory + 100 + BYTES, memory + 2 * BYTES, (char)i);
     SCOPED char* other = malloc(BYTES);
@@ -87,10 +92,7 @@ static void sent_on(void) {
 
 static char static_memory[STATIC_BYTES];
 static void of_the_program(void) {
-  struct exchange e = reduction(1);
-  plan_at(&e, static_memory + 50);
-  begin(&e);
-  expect_adopted(&e, 1);
+  struct exchange e = adopted_at(static_memory + 50, 1);
   for (int at = 0; at < 50; ++at) EXPECT(static_memory[at] == 0 && static_memory[STATIC_BYTES - 1 - at] == 0);
   release(&e);
 }
@@ -123,10 +125,7 @@ static void of_malloc(void) {
 static void in_heap(void* (*take)(size_t bytes), void* (*take_zeros)(size_t bytes)) {
   EXPECT(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, 64 << 10) == 1);
   for (int i = 0; i < 4; ++i) {
-    struct exchange e = reduction(i + 1);
-    plan_at(&e, take(BYTES));
-    begin(&e);
-    expect_adopted(&e, 1);
+    struct exchange e = adopted_at(take(BYTES), i + 1);
     char* memory = e.receive;
     if (i % 2 == 0) {
       e.receive = memory = realloc(memory, 2 * BYTES);
@@ -180,10 +179,7 @@ static void fork_by(pid_t (*call)(void), int is_known, int place) {
   int turns[2];
   char turn = 0;
   memory[place] = aligned_alloc(PAGE, BYTES);
-  struct exchange e = reduction(place + 1);
-  plan_at(&e, memory[place]);
-  begin(&e);
-  expect_adopted(&e, 1);
+  struct exchange e = adopted_at(memory[place], place + 1);
   EXPECT(pipe(turns) == 0);
   const pid_t child = call();
   EXPECT(child >= 0);
@@ -200,39 +196,46 @@ static void fork_by(pid_t (*call)(void), int is_known, int place) {
   come_again(place + 10, memory[place]);
   EXPECT(write(turns[1], &turn, 1) == 1);
   expect_ends(child, 0);
-  close(turns[0]);
-  close(turns[1]);
+  close_both(turns);
   release(&e);
 }
 static void forked(void) { fork_by(fork, 1, 0); }
 extern pid_t _Fork(void);
 static void forked_without_handlers(void) { fork_by(_Fork, 1, 1); }
 
+/* Which gives the program its own pages again. */
+static void fork_and_wait(void) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  expect_ends(child, 0);
+}
+
 /* Past libc, so that nobody was told. */
-static void mapped_over_unseen(void) {
+static void map_over_unseen(char* at, size_t bytes) {
+  EXPECT(syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+         (long)at);
+}
+static struct exchange adopted_in_pages(void) {
   struct exchange e = reduction(1);
   plan_in_pages(&e);
   begin(&e);
   expect_adopted(&e, 1);
-  EXPECT(syscall(SYS_mmap, e.receive, e.receive_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-                 -1, 0) == (long)e.receive);
+  return e;
+}
+static void mapped_over_unseen(void) {
+  struct exchange e = adopted_in_pages();
+  map_over_unseen(e.receive, e.receive_bytes);
   expect_bytes(e.receive, e.receive + e.receive_bytes, 0);
   come_again(2, e.receive);
   release(&e);
 }
 /* Half of it; the other half is still looked after. */
 static void partly_mapped_over_unseen(void) {
-  struct exchange e = reduction(1);
+  struct exchange e = adopted_in_pages();
   const size_t half = BYTES / 2 / PAGE * PAGE;
-  plan_in_pages(&e);
-  begin(&e);
-  expect_adopted(&e, 1);
-  EXPECT(syscall(SYS_mmap, e.receive, half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-         (long)e.receive);
+  map_over_unseen(e.receive, half);
   memset(e.receive, CHILDS_BYTE, half);
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  expect_ends(child, 0);
+  fork_and_wait();
   if (repeats) EXPECT(!is_adopted(e.receive + half + PAGE));
   expect_bytes(e.receive, e.receive + half, CHILDS_BYTE);
   expect_same("the other half", e.receive + half, e.wanted + half, BYTES - half);
@@ -270,10 +273,7 @@ static int check_kept(void) {
   return !right;
 }
 static void after_the_end(void) {
-  kept = reduction(7);
-  plan_at(&kept, aligned_alloc(PAGE, BYTES));
-  begin(&kept);
-  expect_adopted(&kept, 1);
+  kept = adopted_at(aligned_alloc(PAGE, BYTES), 7);
   after_finalize = check_kept;
 }
 
@@ -319,15 +319,14 @@ static void exchanges_are_told(void) {
   if (is_adopted(watched)) {
     const int before = told;
     EXPECT(before > 0);
-    const pid_t child = fork(); /* gives it its own pages again */
-    if (child == 0) _exit(0);
-    EXPECT(waitpid(child, NULL, 0) == child && !is_adopted(watched) && told > before);
+    fork_and_wait();
+    EXPECT(!is_adopted(watched) && told > before);
   }
   unset(UNMAPPED | NO_INSTALL, on_unmapped, NULL);
   munmap(memory, BYTES);
 }
 
-EARLY_GROUP(early_adoption, "adoption", MPI_THREAD_FUNNELED, RUN(exchanges_are_told), RUN(many_kinds),
-            RUN(other_lengths), RUN(sent_on), RUN(of_the_program), RUN(of_malloc), RUN(of_the_heap), RUN(of_an_arena),
-            RUN(forked), RUN(forked_without_handlers), RUN(mapped_over_unseen), RUN(partly_mapped_over_unseen),
+EARLY_GROUP(adoption, MPI_THREAD_FUNNELED, RUN(exchanges_are_told), RUN(many_kinds), RUN(other_lengths), RUN(sent_on),
+            RUN(of_the_program), RUN(of_malloc), RUN(of_the_heap), RUN(of_an_arena), RUN(forked),
+            RUN(forked_without_handlers), RUN(mapped_over_unseen), RUN(partly_mapped_over_unseen),
             RUN(read_only_at_fork), RUN(many_buffers), RUN(after_the_end));

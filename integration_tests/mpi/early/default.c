@@ -133,4 +133,4 @@ static void errors_return(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-EARLY_GROUP(early_default, "default", MPI_THREAD_SINGLE, RUN(pinned), RUN(pinned_later), RUN(errors_return));
+EARLY_GROUP(default, MPI_THREAD_SINGLE, RUN(pinned), RUN(pinned_later), RUN(errors_return));

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "integration_tests/mpi/early/exchange.h"
 
@@ -62,10 +63,23 @@ void shift(const void* from, void* to, size_t bytes) {
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+void close_both(const int ends[2]) {
+  close(ends[0]);
+  close(ends[1]);
+}
+
 char* map_pages(size_t bytes) {
   char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT(at != MAP_FAILED);
   return at;
+}
+
+int make_file(char name[FILE_NAME_BYTES]) {
+  const char* folder = getenv("TMPDIR");
+  snprintf(name, FILE_NAME_BYTES, "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
+  const int file = mkstemp(name);
+  EXPECT(file >= 0);
+  return file;
 }
 
 void expect_ends(pid_t child, int code) {

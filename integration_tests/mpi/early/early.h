@@ -52,11 +52,11 @@ struct early_group {
 #define PENDING_HEAP(function) \
   { .name = #function, .pending_heap = function }
 
-/* Defines a group of cases. */
-#define EARLY_GROUP(symbol, title, wanted_level, ...)                                                           \
-  static const struct early_case symbol##_cases[] = {__VA_ARGS__};                                              \
-  const struct early_group symbol = {title, symbol##_cases, sizeof(symbol##_cases) / sizeof(symbol##_cases[0]), \
-                                     wanted_level}
+/* Defines a group of cases, early_NAME. */
+#define EARLY_GROUP(name, wanted_level, ...)                                                                    \
+  static const struct early_case name##_cases[] = {__VA_ARGS__};                                                \
+  const struct early_group early_##name = {#name, name##_cases, sizeof(name##_cases) / sizeof(name##_cases[0]), \
+                                           wanted_level}
 
 extern const struct early_group early_sizes, early_memory, early_touching, early_transfers, early_memory_calls,
     early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_threads_crossing,
@@ -84,8 +84,15 @@ static inline int previous_rank(void) { return (rank + size - 1) % size; }
 /* Sends a message to the next rank and receives the previous one's. */
 void shift(const void* from, void* to, size_t bytes);
 
+/* Closes both ends of a pipe or of what is like one. */
+void close_both(const int ends[2]);
+
 /* Maps fresh pages that may be read and written. */
 char* map_pages(size_t bytes);
+
+/* Makes a temporary file; returns its descriptor. */
+enum { FILE_NAME_BYTES = 512 };
+int make_file(char name[FILE_NAME_BYTES]);
 
 /* Waits for a child, which has to end with that code. */
 void expect_ends(pid_t child, int code);

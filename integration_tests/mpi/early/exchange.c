@@ -11,8 +11,6 @@
 
 enum { GUARD_BYTE = 0x5a, SENT_BYTE = 0xc3 };
 
-const char* const kKindNames[KINDS] = {COLLECTIVE_KINDS(KIND_NAME)};
-
 int works_in_place(enum kind kind) {
   if (kind == BCAST) return 0;
 #ifdef OPEN_MPI
@@ -26,9 +24,6 @@ static int is_root(const struct exchange* e) { return e->comm_rank == e->root; }
 static int has_lists(const struct exchange* e) {
   return e->kind == GATHERV || e->kind == SCATTERV || e->kind == ALLGATHERV || e->kind == ALLTOALLV ||
          e->kind == ALLTOALLW;
-}
-static int reduces(const struct exchange* e) {
-  return e->kind == REDUCE || e->kind == ALLREDUCE || e->kind >= REDUCE_SCATTER;
 }
 static int reduces_and_scatters(const struct exchange* e) {
   return e->kind == REDUCE_SCATTER || e->kind == REDUCE_SCATTER_BLOCK;
@@ -188,7 +183,7 @@ static void fill_wanted(struct exchange* e) {
   const int n = e->comm_size, me = e->comm_rank;
   if (e->kind == BCAST) {
     fill(e->wanted, e->block, data_of(e, e->root, 0));
-  } else if (reduces(e)) {
+  } else if (reduces(e->kind)) {
     struct data data = data_of(e, 0, me);
     data.count = e->kind == SCAN ? me + 1 : e->kind == EXSCAN ? me : n;
     if (data.count > 0) fill(e->wanted, e->result_bytes, data);
@@ -218,56 +213,27 @@ void contribute(struct exchange* e) {
   fill_wanted(e);
 }
 
-static int call_alltoallw(const struct exchange* e, void* send) {
+static int call_mpi(const struct exchange* e) {
   MPI_Datatype types[64];
   EXPECT(e->comm_size <= 64);
   for (int i = 0; i < e->comm_size; ++i) types[i] = MPI_BYTE;
-  return MPI_Alltoallw(send, e->send_counts, e->send_at, types, e->receive, e->receive_counts, e->receive_at, types,
-                       e->comm);
-}
-
-static int call_mpi(const struct exchange* e) {
-  const int n = (int)e->block, root = e->root;
-  void* const send = gives_in_place(e) ? MPI_IN_PLACE : e->send;
-  void* const kept = e->in_place && is_root(e) ? MPI_IN_PLACE : e->receive; /* of a scatter */
-  switch (e->kind) {
-    case BCAST:
-      return MPI_Bcast(e->receive, n, MPI_BYTE, root, e->comm);
-    case REDUCE:
-      return MPI_Reduce(send, e->receive, n, MPI_BYTE, MPI_BXOR, root, e->comm);
-    case ALLREDUCE:
-      return MPI_Allreduce(send, e->receive, n, MPI_BYTE, MPI_BXOR, e->comm);
-    case GATHER:
-      return MPI_Gather(send, n, MPI_BYTE, e->receive, n, MPI_BYTE, root, e->comm);
-    case GATHERV:
-      return MPI_Gatherv(send, (int)e->send_bytes, MPI_BYTE, e->receive, e->receive_counts, e->receive_at, MPI_BYTE,
-                         root, e->comm);
-    case SCATTER:
-      return MPI_Scatter(e->send, n, MPI_BYTE, kept, n, MPI_BYTE, root, e->comm);
-    case SCATTERV:
-      return MPI_Scatterv(e->send, e->send_counts, e->send_at, MPI_BYTE, kept, (int)e->receive_bytes, MPI_BYTE, root,
-                          e->comm);
-    case ALLGATHER:
-      return MPI_Allgather(send, n, MPI_BYTE, e->receive, n, MPI_BYTE, e->comm);
-    case ALLGATHERV:
-      return MPI_Allgatherv(send, (int)e->send_bytes, MPI_BYTE, e->receive, e->receive_counts, e->receive_at, MPI_BYTE,
-                            e->comm);
-    case ALLTOALL:
-      return MPI_Alltoall(send, n, MPI_BYTE, e->receive, n, MPI_BYTE, e->comm);
-    case ALLTOALLV:
-      return MPI_Alltoallv(send, e->send_counts, e->send_at, MPI_BYTE, e->receive, e->receive_counts, e->receive_at,
-                           MPI_BYTE, e->comm);
-    case ALLTOALLW:
-      return call_alltoallw(e, send);
-    case REDUCE_SCATTER:
-      return MPI_Reduce_scatter(send, e->receive, e->receive_counts, MPI_BYTE, MPI_BXOR, e->comm);
-    case REDUCE_SCATTER_BLOCK:
-      return MPI_Reduce_scatter_block(send, e->receive, n, MPI_BYTE, MPI_BXOR, e->comm);
-    case SCAN:
-      return MPI_Scan(send, e->receive, n, MPI_BYTE, MPI_BXOR, e->comm);
-    default:
-      return MPI_Exscan(send, e->receive, n, MPI_BYTE, MPI_BXOR, e->comm);
-  }
+  const int keeps = is_scatter(e) && e->in_place && is_root(e);
+  const struct collective_arguments arguments = {.send = gives_in_place(e) ? MPI_IN_PLACE : e->send,
+                                                 .send_count = (int)bytes_of(e, e->comm_rank, 0),
+                                                 .send_counts = e->send_counts,
+                                                 .send_at = e->send_at,
+                                                 .send_type = MPI_BYTE,
+                                                 .send_types = types,
+                                                 .receive = keeps ? MPI_IN_PLACE : e->receive,
+                                                 .receive_count = (int)bytes_of(e, 0, e->comm_rank),
+                                                 .receive_counts = e->receive_counts,
+                                                 .receive_at = e->receive_at,
+                                                 .receive_type = MPI_BYTE,
+                                                 .receive_types = types,
+                                                 .op = MPI_BXOR,
+                                                 .root = e->root,
+                                                 .comm = e->comm};
+  return call_collective(e->kind, &arguments);
 }
 
 static void scramble(int* list, int n) {
@@ -323,7 +289,7 @@ static void check_guard(const char* what, const char* from, const char* to) {
 void check(const struct exchange* e) {
   char what[160];
   if (is_undefined(e)) return;
-  snprintf(what, sizeof(what), "%s round %d block %zu root %d%s%s%s", kKindNames[e->kind], e->round, e->block, e->root,
+  snprintf(what, sizeof(what), "%s round %d block %zu root %d%s%s%s", name_of(e->kind), e->round, e->block, e->root,
            e->in_place ? " in place" : "", e->late != 0 ? " late" : "", e->is_mapped ? "" : " in memory of malloc");
   expect_same(what, e->receive, e->wanted, defined_bytes(e));
   if (!e->is_mapped) return;

@@ -6,12 +6,9 @@
 
 #include <mpi.h>
 #include <stddef.h>
+#include <sys/types.h>
 
-#include "integration_tests/mpi/kinds.h"
-
-enum kind { COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS };
-
-extern const char* const kKindNames[KINDS];
+#include "integration_tests/mpi/collectives.h"
 
 /* Faults of MPICH 4.0.2 with MPI_IN_PLACE: random/random_program.h. */
 int works_in_place(enum kind kind);
@@ -64,6 +61,9 @@ void call(struct exchange* e);
 void check(const struct exchange* e);
 /* The same for those who may not fail, such as a child. */
 int is_right(const struct exchange* e);
+
+/* The same of what goes through a pipe by `out`, piece by piece. */
+void check_by_pipe(const struct exchange* e, ssize_t (*out)(int fd, const void* from, size_t bytes));
 
 void release(struct exchange* e);
 

@@ -30,11 +30,9 @@ static __thread char of_thread[THREAD_BYTES];
 
 /* A file that is gone when it is closed. */
 static int new_file(size_t bytes) {
-  const char* folder = getenv("TMPDIR");
-  char name[512];
-  snprintf(name, sizeof(name), "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
-  const int file = mkstemp(name);
-  EXPECT(file >= 0 && unlink(name) == 0 && ftruncate(file, (off_t)bytes) == 0);
+  char name[FILE_NAME_BYTES];
+  const int file = make_file(name);
+  EXPECT(unlink(name) == 0 && ftruncate(file, (off_t)bytes) == 0);
   return file;
 }
 
@@ -116,7 +114,6 @@ static void map_memfd_twice(void) {
 }
 
 struct onlooker {
-  const char* at;
   int ask, answer;
 };
 
@@ -148,10 +145,10 @@ static void map_shared(void) {
     }
     _exit(0);
   }
-  use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){at, ask[1], answer[0]});
+  use_and_show(at, LONG_BYTES, ask_child, &(struct onlooker){ask[1], answer[0]});
   close(ask[1]);
   expect_ends(child, 0);
-  close(ask[0]), close(answer[0]), close(answer[1]);
+  close(ask[0]), close_both(answer);
   munmap(at, LONG_BYTES);
 }
 
@@ -196,8 +193,7 @@ static void expect_open(const char* memory, size_t bytes) {
   EXPECT(pipe(ends) == 0);
   EXPECT(syscall(SYS_write, ends[1], memory, bytes) == (long)bytes);
   EXPECT(read(ends[0], found, bytes) == (ssize_t)bytes && memcmp(found, memory, bytes) == 0);
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
 }
 static void broadcast_into(char* to, size_t bytes, int round, const char* beside, size_t beside_bytes) {
   struct exchange e = {.kind = BCAST, .block = bytes, .round = round, .root = round % size, .late = 1 + round % size};
@@ -344,8 +340,8 @@ static void over_a_seam(void) {
   close(file);
 }
 
-EARLY_GROUP(early_memory, "memory", MPI_THREAD_SINGLE, RUN(front_of_block), RUN(message_behind_result),
-            RUN(malloc_short), RUN(malloc_long), RUN(calloc_long), RUN(posix_memalign_huge), RUN(bss), RUN(data),
+EARLY_GROUP(memory, MPI_THREAD_SINGLE, RUN(front_of_block), RUN(message_behind_result), RUN(malloc_short),
+            RUN(malloc_long), RUN(calloc_long), RUN(posix_memalign_huge), RUN(bss), RUN(data),
             {.name = "thread_local", .run = thread_local_memory}, RUN(stack), RUN(map_private), RUN(map_fresh),
             RUN(map_memfd_twice), RUN(map_shared), RUN(file_shared), RUN(file_private), RUN(alloc_mem),
             RUN(alloc_mem_both), RUN(window_of_node), RUN(huge_pages), RUN(locked), RUN(between_protected),

@@ -195,8 +195,7 @@ static void executable(struct exchange* e) { protect(e, PROT_READ | PROT_WRITE |
 #else
 #define SOME_MPIS_CASES
 #endif
-EARLY_GROUP(early_memory_calls, "memory_calls", MPI_THREAD_SINGLE, PENDING_HEAP(freed),
-            PENDING_HEAP(freed_and_taken_again),
+EARLY_GROUP(memory_calls, MPI_THREAD_SINGLE, PENDING_HEAP(freed), PENDING_HEAP(freed_and_taken_again),
             {.name = "short_freed_and_taken_again", .pending_heap = freed_and_taken_again, .bytes = 25 * PAGE},
             PENDING_HEAP(grown), {.name = "short_grown", .pending_heap = grown_past_others, .bytes = 25 * PAGE},
             PENDING_HEAP(shrunk), {.name = "short_shrunk", .pending_heap = shrunk, .bytes = 25 * PAGE},

@@ -53,16 +53,19 @@ static void by_gaps(const void* from, int bytes) {
 }
 static const sender kSenders[] = {by_send, by_ssend, by_bsend, by_isend, by_issend, by_start};
 
+/* Sends to the next rank and receives the previous one's. */
+static void shift_by(sender by, const void* from, void* to, size_t bytes) {
+  MPI_Request request;
+  MPI_Irecv(to, (int)bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &request);
+  by(from, (int)bytes);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* What the previous rank has is what this one has, if that is a broadcast's; else it tells. */
 static void messages(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
   SCOPED char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
   shift(e->wanted, expected, e->receive_bytes);
-  MPI_Request request;
-  const sender by = kSenders[e->round / 2 % (int)(sizeof(kSenders) / sizeof(kSenders[0]))];
-  MPI_Irecv(found, bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &request);
-  by(e->receive, bytes);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  shift_by(kSenders[e->round / 2 % (int)(sizeof(kSenders) / sizeof(kSenders[0]))], e->receive, found, e->receive_bytes);
   expect_same("message", found, expected, e->receive_bytes);
 }
 static void sent(void) {
@@ -70,33 +73,40 @@ static void sent(void) {
 }
 
 static void sent_with_gaps(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
   SCOPED char *found = malloc(e->receive_bytes), *expected = malloc(e->receive_bytes);
-  MPI_Request request;
-  for (int i = 0; i < 2; ++i) {
-    MPI_Irecv(i == 0 ? found : expected, bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, &request);
-    by_gaps(i == 0 ? e->receive : e->wanted, bytes);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
+  shift_by(by_gaps, e->receive, found, e->receive_bytes);
+  shift_by(by_gaps, e->wanted, expected, e->receive_bytes);
   expect_same("message with gaps", found, expected, e->receive_bytes / 16 * 4);
 }
 
+/* In place. */
+static void replace(void* data, size_t bytes) {
+  MPI_Sendrecv_replace(data, (int)bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE);
+}
 static void sent_and_received(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
   SCOPED char* found = malloc(e->receive_bytes);
   shift(e->receive, found, e->receive_bytes);
-  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
-                       MPI_STATUS_IGNORE);
+  replace(e->wanted, e->receive_bytes);
   expect_same("message", found, e->wanted, e->receive_bytes);
   memcpy(e->receive, found, e->receive_bytes);
 }
 static void replaced(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
-  MPI_Sendrecv_replace(e->receive, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
-                       MPI_STATUS_IGNORE);
-  MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
-                       MPI_STATUS_IGNORE);
+  replace(e->receive, e->receive_bytes);
+  replace(e->wanted, e->receive_bytes);
 }
+
+/* Data of that rank, other than the exchange's. */
+static struct data other_data(const struct exchange* e, int from) {
+  return (struct data){from, 1, 20000 + e->round, 0};
+}
+/* As many bytes of it as `e` has received. */
+static char* new_data(const struct exchange* e) {
+  char* const data = malloc(e->receive_bytes);
+  fill(data, e->receive_bytes, other_data(e, rank));
+  return data;
+}
+static void want_data_of(struct exchange* e, int from) { fill(e->wanted, e->receive_bytes, other_data(e, from)); }
 
 /* What was received is where MPI keeps messages from now on. */
 static void attached(struct exchange* e) {
@@ -105,8 +115,8 @@ static void attached(struct exchange* e) {
   int room = 0;
   SCOPED char *message = malloc((size_t)message_bytes), *wanted = malloc((size_t)message_bytes),
               *found = malloc((size_t)message_bytes);
-  fill(message, (size_t)message_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(wanted, (size_t)message_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
+  fill(message, (size_t)message_bytes, other_data(e, rank));
+  fill(wanted, (size_t)message_bytes, other_data(e, previous_rank()));
   MPI_Buffer_attach(e->receive, bytes);
   MPI_Bsend(message, message_bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD);
   MPI_Recv(found, message_bytes, MPI_BYTE, previous_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -130,12 +140,12 @@ static void exchanged_by_request(struct exchange* e) {
   memcpy(e->receive, found, e->receive_bytes);
 }
 static void replaced_by_request(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
+  char* const data[] = {e->receive, e->wanted};
   MPI_Request requests[2];
-  MPI_Isendrecv_replace(e->receive, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
-                        &requests[0]);
-  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG, MPI_COMM_WORLD,
-                        &requests[1]);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Isendrecv_replace(data[i], (int)e->receive_bytes, MPI_BYTE, next_rank(), TAG, previous_rank(), TAG,
+                          MPI_COMM_WORLD, &requests[i]);
+  }
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
@@ -161,18 +171,11 @@ static void sent_in_partitions(void) {
 }
 #endif
 
-/* As many bytes as `e` has received, of which rank `from` has those. */
-static char* other_data(const struct exchange* e, int from) {
-  char* const data = malloc(e->receive_bytes);
-  fill(data, e->receive_bytes, (struct data){from, 1, 20000 + e->round, 0});
-  return data;
-}
-
 /* What comes later lies on top. The message is there before the receive, or after it. */
 static void received(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  SCOPED char* message = other_data(e, rank);
-  fill(e->wanted, e->receive_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
+  SCOPED char* message = new_data(e);
+  want_data_of(e, previous_rank());
   MPI_Request requests[2];
   const int is_first = e->round / 2 % 2;
   if (is_first) MPI_Isend(message, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &requests[1]);
@@ -182,8 +185,8 @@ static void received(struct exchange* e) {
 }
 static void received_as_probed(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  SCOPED char* message = other_data(e, rank);
-  fill(e->wanted, e->receive_bytes, (struct data){previous_rank(), 1, 20000 + e->round, 0});
+  SCOPED char* message = new_data(e);
+  want_data_of(e, previous_rank());
   MPI_Request request;
   MPI_Message found;
   MPI_Isend(message, bytes, MPI_BYTE, next_rank(), TAG, MPI_COMM_WORLD, &request);
@@ -235,8 +238,8 @@ static void got_over(struct exchange* e) {
   char* exposed = NULL;
   MPI_Win window;
   MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &window);
-  fill(exposed, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  fill(e->wanted, e->receive_bytes, (struct data){next_rank(), 1, 20000 + e->round, 0});
+  fill(exposed, e->receive_bytes, other_data(e, rank));
+  want_data_of(e, next_rank());
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, window);
   MPI_Get(e->receive, bytes, MPI_BYTE, next_rank(), 0, bytes, MPI_BYTE, window);
@@ -265,11 +268,9 @@ static void looked_at_by_others(void) {
 
 static void written(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  const char* folder = getenv("TMPDIR");
   SCOPED char* found = malloc(e->receive_bytes);
-  char name[512];
-  snprintf(name, sizeof(name), "%s/early-XXXXXX", folder == NULL ? "/tmp" : folder);
-  close(mkstemp(name));
+  char name[FILE_NAME_BYTES];
+  close(make_file(name));
   MPI_File file;
   EXPECT(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
   EXPECT(MPI_File_write(file, e->receive, bytes, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -278,34 +279,32 @@ static void written(struct exchange* e) {
   expect_same("file", found, e->wanted, e->receive_bytes);
 }
 
-static void packed(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
-  int room = 0, at = 0;
-  MPI_Pack_size(bytes, MPI_BYTE, MPI_COMM_WORLD, &room);
-  SCOPED char *pack = malloc((size_t)room), *found = malloc(e->receive_bytes);
-  MPI_Pack(e->receive, bytes, MPI_BYTE, pack, room, &at, MPI_COMM_WORLD);
-  at = 0;
-  MPI_Unpack(pack, room, &at, found, bytes, MPI_BYTE, MPI_COMM_WORLD);
-  expect_same("what was packed", found, e->wanted, e->receive_bytes);
-}
-static void unpacked(struct exchange* e) {
-  const int bytes = (int)e->receive_bytes;
+/* Through MPI's own form of it. */
+static void pack_and_unpack(const void* from, void* to, int bytes) {
   int room = 0, at = 0;
   MPI_Pack_size(bytes, MPI_BYTE, MPI_COMM_WORLD, &room);
   SCOPED char* pack = malloc((size_t)room);
-  fill(e->wanted, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
-  MPI_Pack(e->wanted, bytes, MPI_BYTE, pack, room, &at, MPI_COMM_WORLD);
+  MPI_Pack(from, bytes, MPI_BYTE, pack, room, &at, MPI_COMM_WORLD);
   at = 0;
-  MPI_Unpack(pack, room, &at, e->receive, bytes, MPI_BYTE, MPI_COMM_WORLD);
+  MPI_Unpack(pack, room, &at, to, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+static void packed(struct exchange* e) {
+  SCOPED char* found = malloc(e->receive_bytes);
+  pack_and_unpack(e->receive, found, (int)e->receive_bytes);
+  expect_same("what was packed", found, e->wanted, e->receive_bytes);
+}
+static void unpacked(struct exchange* e) {
+  want_data_of(e, rank);
+  pack_and_unpack(e->wanted, e->receive, (int)e->receive_bytes);
 }
 static void reduced_here(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  SCOPED char* more_data = other_data(e, rank);
+  SCOPED char* more_data = new_data(e);
   MPI_Reduce_local(more_data, e->receive, bytes, MPI_BYTE, MPI_BXOR);
   for (size_t i = 0; i < e->receive_bytes; ++i) e->wanted[i] = (char)(e->wanted[i] ^ more_data[i]);
   MPI_Reduce_local(e->receive, more_data, bytes, MPI_BYTE, MPI_BXOR);
   for (size_t i = 0; i < e->receive_bytes; ++i) more_data[i] = (char)(e->wanted[i] ^ more_data[i]);
-  fill(e->wanted, e->receive_bytes, (struct data){rank, 1, 20000 + e->round, 0});
+  want_data_of(e, rank);
   expect_same("what was reduced", more_data, e->wanted, e->receive_bytes);
   memcpy(e->receive, e->wanted, e->receive_bytes);
 }
@@ -327,7 +326,7 @@ static void started(struct exchange* e) {
 }
 static void received_by_started(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
-  SCOPED char* give = other_data(e, rank);
+  SCOPED char* give = new_data(e);
   MPI_Request request;
   fill(e->wanted, e->receive_bytes, (struct data){0, size, 20000 + e->round, 0});
   MPI_Iallreduce(give, e->receive, bytes, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD, &request);
@@ -394,8 +393,8 @@ static void results(struct exchange* e) {
 #else
 #define SOME_MPIS_CASES
 #endif
-EARLY_GROUP(early_mpi_calls, "mpi_calls", MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps),
-            PENDING(sent_and_received), PENDING(replaced), PENDING(attached), SOME_MPIS_CASES PENDING(received),
+EARLY_GROUP(mpi_calls, MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps), PENDING(sent_and_received),
+            PENDING(replaced), PENDING(attached), SOME_MPIS_CASES PENDING(received),
             {.name = "short_received", .pending = received, .bytes = SHORT_BYTES}, PENDING(received_as_probed),
             RUN(started_later), PENDING(put_and_got), PENDING(got_over), RUN(looked_at_by_others), PENDING(written),
             PENDING(packed), PENDING(unpacked), PENDING(reduced_here), PENDING(started), PENDING(received_by_started),

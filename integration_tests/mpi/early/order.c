@@ -174,6 +174,6 @@ static void on_stacks(void) {
   }
 }
 
-EARLY_GROUP(early_order, "order", MPI_THREAD_SINGLE, RUN(quick_pages), RUN(quick_between_pages), RUN(quick_kinds),
-            RUN(chain), RUN(iterations), RUN(rows_and_columns), RUN(many), RUN(made_of_what_is_freed), RUN(on_stacks),
+EARLY_GROUP(order, MPI_THREAD_SINGLE, RUN(quick_pages), RUN(quick_between_pages), RUN(quick_kinds), RUN(chain),
+            RUN(iterations), RUN(rows_and_columns), RUN(many), RUN(made_of_what_is_freed), RUN(on_stacks),
             RUN(left_for_finalize));

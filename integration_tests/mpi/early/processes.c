@@ -65,8 +65,7 @@ static void parent_writes(struct exchange* e) {
   if (child == 0) _exit(read(go[0], &byte, 1) == 1 && is_right(e) ? 0 : 1);
   e->receive[PAGE] = e->wanted[PAGE] = 0x66;
   EXPECT(write(go[1], &byte, 1) == 1);
-  close(go[0]);
-  close(go[1]);
+  close_both(go);
   expect_ends(child, 0);
 }
 static void child_unmaps(struct exchange* e) {
@@ -143,6 +142,6 @@ static void by_shell(void) {
   munmap(at, SHORT_BYTES);
 }
 
-EARLY_GROUP(early_processes, "processes", MPI_THREAD_SINGLE, PENDING(child_looks), PENDING(both_look),
-            PENDING(grandchild_looks), PENDING(several_look), PENDING(child_writes), PENDING(parent_writes),
-            PENDING(child_unmaps), PENDING(child_leaves), RUN(by_fork), RUN(by_vfork), RUN(by_spawn), RUN(by_shell));
+EARLY_GROUP(processes, MPI_THREAD_SINGLE, PENDING(child_looks), PENDING(both_look), PENDING(grandchild_looks),
+            PENDING(several_look), PENDING(child_writes), PENDING(parent_writes), PENDING(child_unmaps),
+            PENDING(child_leaves), RUN(by_fork), RUN(by_vfork), RUN(by_spawn), RUN(by_shell));

@@ -27,6 +27,11 @@ static void fill_for(struct sending* s, char* to, int from, int to_rank) {
   fill(to, s->block, (struct data){from, 1, s->round, (uint64_t)to_rank << 32});
 }
 
+/* All that rank `from` sends. */
+static void fill_all_for(struct sending* s, char* to, int from) {
+  for (int i = 0; i < size; ++i) fill_for(s, to + (size_t)i * s->block, from, i);
+}
+
 /* Not where a page begins, and with a page that has something else on it. */
 static char* map_for(const struct sending* s) {
   char* const memory = map_pages(s->bytes + PAGE);
@@ -44,10 +49,8 @@ static void begin(struct sending* s, int round) {
   s->send = kept != NULL ? kept : map_for(s);
   s->receive = malloc(s->bytes);
   s->wanted = malloc(s->bytes);
-  for (int i = 0; i < size; ++i) {
-    fill_for(s, s->send + (size_t)i * s->block, rank, i);
-    fill_for(s, s->wanted + (size_t)i * s->block, i, rank);
-  }
+  fill_all_for(s, s->send, rank);
+  for (int i = 0; i < size; ++i) fill_for(s, s->wanted + (size_t)i * s->block, i, rank);
 }
 
 static void exchange_blocks(const struct sending* s, char* receive, MPI_Comm comm) {
@@ -115,11 +118,9 @@ static void written(void) { each_round(overwrite); }
 static void written_backwards(void) { each_round(overwrite_backwards); }
 
 static void look(struct sending* s) {
-  SCOPED char* same = malloc(s->block);
-  for (int i = 0; i < size; ++i) {
-    fill_for(s, same, rank, i);
-    expect_same("the send buffer", s->send + (size_t)i * s->block, same, s->block);
-  }
+  SCOPED char* same = malloc(s->bytes);
+  fill_all_for(s, same, rank);
+  expect_same("the send buffer", s->send, same, s->bytes);
 }
 static void looked_at(void) { each_round(look); }
 
@@ -157,7 +158,7 @@ static void read_into(struct sending* s) {
     EXPECT(write(pipe_ends[1], junk, sizeof(junk)) == sizeof(junk));
     EXPECT(read(pipe_ends[0], s->send + at, sizeof(junk)) == sizeof(junk));
   }
-  close(pipe_ends[0]), close(pipe_ends[1]);
+  close_both(pipe_ends);
 }
 static void read_from_a_pipe(void) { each_round(read_into); }
 
@@ -294,16 +295,16 @@ static void sent_by_messages_too(void) {
     MPI_Recv(message, (int)s.bytes, MPI_BYTE, previous_rank(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     overwrite(&s);
-    for (int i = 0; i < size; ++i) fill_for(&s, wanted + (size_t)i * s.block, previous_rank(), i);
+    fill_all_for(&s, wanted, previous_rank());
     expect_same("the message", message, wanted, s.bytes);
     end(&s);
   }
   keep_none();
 }
 
-EARLY_GROUP(early_sends, "sends", MPI_THREAD_FUNNELED, RUN(written), RUN(written_backwards), RUN(looked_at),
-            RUN(unmapped), RUN(protected_and_opened), RUN(discarded), RUN(read_from_a_pipe), RUN(received_into),
-            RUN(broadcast_over), RUN(forked), RUN(written_by_threads), RUN(written_by_handlers), RUN(sent_again),
-            RUN(kept_and_written), RUN(kept_and_looked_at), RUN(kept_and_read_into), RUN(kept_and_received_into),
+EARLY_GROUP(sends, MPI_THREAD_FUNNELED, RUN(written), RUN(written_backwards), RUN(looked_at), RUN(unmapped),
+            RUN(protected_and_opened), RUN(discarded), RUN(read_from_a_pipe), RUN(received_into), RUN(broadcast_over),
+            RUN(forked), RUN(written_by_threads), RUN(written_by_handlers), RUN(sent_again), RUN(kept_and_written),
+            RUN(kept_and_looked_at), RUN(kept_and_read_into), RUN(kept_and_received_into),
             RUN(kept_and_written_by_threads), RUN(kept_and_sent_again), RUN(kept_and_forked),
             RUN(kept_in_memory_of_mpi), RUN(of_a_result), RUN(sent_by_messages_too));

@@ -391,7 +391,7 @@ static void small_alternate_stack(void) {
   munmap(stack, PAGE + STACK_BYTES);
 }
 
-EARLY_GROUP(early_signals, "signals", MPI_THREAD_FUNNELED,
+EARLY_GROUP(signals, MPI_THREAD_FUNNELED,
             {.name = "handler_before_init", .pending = handler_before_init, .before_init = install_before_init},
             PENDING(jumps_plain), PENDING(jumps_with_info), PENDING(jumps_by_signal), PENDING(goes_on),
             PENDING(goes_on_without_defer), PENDING(alternate_stack_goes_on), PENDING(alternate_stack_jumps),

@@ -111,10 +111,10 @@ static void elements_with_gaps(void) {
 }
 
 /* One for each kind of call. */
-#define SIZES_OF(kind, name) \
+#define SIZES_OF(kind, ...) \
   static void sizes_of_##kind(void) { all_sizes(kind, 0); }
-#define SIZES_CASE(kind, title) {.name = title, .run = sizes_of_##kind},
-COLLECTIVE_KINDS(SIZES_OF)
+#define SIZES_CASE(kind, title, ...) {.name = title, .run = sizes_of_##kind},
+COLLECTIVES(SIZES_OF)
 
-EARLY_GROUP(early_sizes, "sizes", MPI_THREAD_SINGLE, COLLECTIVE_KINDS(SIZES_CASE) RUN(in_place), RUN(kinds),
-            RUN(neighbours), RUN(elements_with_gaps));
+EARLY_GROUP(sizes, MPI_THREAD_SINGLE, COLLECTIVES(SIZES_CASE) RUN(in_place), RUN(kinds), RUN(neighbours),
+            RUN(elements_with_gaps));

@@ -18,8 +18,7 @@
 #include "integration_tests/mpi/early/early.h"
 #include "integration_tests/mpi/early/exchange.h"
 
-/* What fits into a pipe at once. */
-enum { PIECE = 48 << 10, SOME_BYTES = 600000 / PAGE * PAGE };
+enum { SOME_BYTES = 600000 / PAGE * PAGE };
 
 /* As programs without a libc have it. */
 static long call_kernel(long number, long a, const void* b, long c) {
@@ -32,33 +31,17 @@ static long call_kernel(long number, long a, const void* b, long c) {
 #endif
 }
 
-static long write_all(int fd, const void* from, size_t bytes) { return call_kernel(SYS_write, fd, from, (long)bytes); }
-static long write_two(int fd, const void* from, size_t bytes) {
+static ssize_t write_all(int fd, const void* from, size_t bytes) {
+  return call_kernel(SYS_write, fd, from, (long)bytes);
+}
+static ssize_t write_two(int fd, const void* from, size_t bytes) {
   const struct iovec parts[] = {{(void*)from, bytes / 3}, {(char*)from + bytes / 3, bytes - bytes / 3}};
   return call_kernel(SYS_writev, fd, parts, 2);
 }
-static void move_out(struct exchange* e, long (*out)(int, const void*, size_t)) {
-  SCOPED char* copy = malloc(e->receive_bytes);
-  int ends[2];
-  EXPECT(copy != NULL && pipe(ends) == 0);
-  for (size_t done = 0; done < e->receive_bytes;) {
-    const size_t piece = e->receive_bytes - done < PIECE ? e->receive_bytes - done : PIECE;
-    EXPECT(out(ends[1], e->receive + done, piece) == (long)piece);
-    for (size_t in = 0; in < piece;) {
-      const ssize_t some = read(ends[0], copy + done + in, piece - in);
-      EXPECT(some > 0);
-      in += (size_t)some;
-    }
-    done += piece;
-  }
-  expect_same("what the kernel read", copy, e->wanted, e->receive_bytes);
-  close(ends[0]);
-  close(ends[1]);
-}
-static void writes(struct exchange* e) { move_out(e, write_all); }
-static void writes_lists(struct exchange* e) { move_out(e, write_two); }
+static void writes(struct exchange* e) { check_by_pipe(e, write_all); }
+static void writes_lists(struct exchange* e) { check_by_pipe(e, write_two); }
 static void* writes_in_thread(void* e) {
-  move_out(e, write_all);
+  check_by_pipe(e, write_all);
   return NULL;
 }
 static void thread_writes(struct exchange* e) {
@@ -74,8 +57,7 @@ static void reads(struct exchange* e) {
   EXPECT(pipe(ends) == 0 && write(ends[1], "what is read", 12) == 12);
   EXPECT(call_kernel(SYS_read, ends[0], e->receive + at, 12) == 12);
   memcpy(e->wanted + at, "what is read", 12);
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
 }
 static void structures(struct exchange* e) {
   struct stat wanted;
@@ -113,5 +95,5 @@ static void blocks(struct exchange* e) {
 
 #define SOME(function) \
   { .name = #function, .pending = function, .bytes = SOME_BYTES }
-EARLY_GROUP(early_system_calls, "system_calls", MPI_THREAD_FUNNELED, SOME(writes), SOME(writes_lists),
-            SOME(thread_writes), SOME(reads), SOME(structures), SOME(unknown), SOME(forks), SOME(blocks));
+EARLY_GROUP(system_calls, MPI_THREAD_FUNNELED, SOME(writes), SOME(writes_lists), SOME(thread_writes), SOME(reads),
+            SOME(structures), SOME(unknown), SOME(forks), SOME(blocks));

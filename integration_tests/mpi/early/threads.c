@@ -12,20 +12,29 @@
 
 enum { THREADS = 8, CALLERS = 3, MESSAGE_BYTES = 300 << 10 };
 
+/* What thread `number` does with the data. */
+typedef void (*looking)(const struct exchange* e, int number);
 struct looker {
   const struct exchange* e;
   int number;
+  looking look;
   pthread_barrier_t* start;
 };
+static void* look_when_all_do(void* argument) {
+  const struct looker* const l = argument;
+  pthread_barrier_wait(l->start);
+  l->look(l->e, l->number);
+  return NULL;
+}
 
-static void at_once(struct exchange* e, void* (*look)(void*)) {
+static void at_once(struct exchange* e, looking look) {
   pthread_barrier_t start;
   pthread_t ids[THREADS];
   struct looker lookers[THREADS];
   EXPECT(pthread_barrier_init(&start, NULL, THREADS) == 0);
   for (int i = 0; i < THREADS; ++i) {
-    lookers[i] = (struct looker){e, i, &start};
-    EXPECT(pthread_create(&ids[i], NULL, look, &lookers[i]) == 0);
+    lookers[i] = (struct looker){e, i, look, &start};
+    EXPECT(pthread_create(&ids[i], NULL, look_when_all_do, &lookers[i]) == 0);
   }
   for (int i = 0; i < THREADS; ++i) EXPECT(pthread_join(ids[i], NULL) == 0);
   pthread_barrier_destroy(&start);
@@ -35,34 +44,20 @@ static void expect_page(const struct exchange* e, size_t at) {
   expect_same("seen by a thread", e->receive + at, e->wanted + at, PAGE);
 }
 
-static void* look_at_one_page(void* argument) {
-  const struct looker* const l = argument;
-  pthread_barrier_wait(l->start);
-  expect_page(l->e, l->e->receive_bytes / 2 / PAGE * PAGE);
-  return NULL;
+static void look_at_one_page(const struct exchange* e, int number) {
+  (void)number;
+  expect_page(e, e->receive_bytes / 2 / PAGE * PAGE);
 }
-static void* look_at_own_part(void* argument) {
-  const struct looker* const l = argument;
-  const size_t pages = l->e->receive_bytes / PAGE;
-  pthread_barrier_wait(l->start);
-  for (size_t i = (size_t)l->number; i < pages; i += THREADS) expect_page(l->e, i * PAGE);
-  return NULL;
+static void look_at_own_part(const struct exchange* e, int number) {
+  for (size_t i = (size_t)number; i < e->receive_bytes / PAGE; i += THREADS) expect_page(e, i * PAGE);
 }
-static void* look_at_all(void* argument) {
-  const struct looker* const l = argument;
-  const size_t pages = l->e->receive_bytes / PAGE;
-  pthread_barrier_wait(l->start);
-  for (size_t i = 0; i < pages; ++i) expect_page(l->e, (i * 13 + (size_t)l->number * 7) % pages * PAGE);
-  return NULL;
+static void look_at_all(const struct exchange* e, int number) {
+  const size_t pages = e->receive_bytes / PAGE;
+  for (size_t i = 0; i < pages; ++i) expect_page(e, (i * 13 + (size_t)number * 7) % pages * PAGE);
 }
 /* A byte of each page each. */
-static void* write_own_bytes(void* argument) {
-  const struct looker* const l = argument;
-  pthread_barrier_wait(l->start);
-  for (size_t at = (size_t)l->number; at < l->e->receive_bytes; at += PAGE) {
-    l->e->receive[at] = l->e->wanted[at] = (char)l->number;
-  }
-  return NULL;
+static void write_own_bytes(const struct exchange* e, int number) {
+  for (size_t at = (size_t)number; at < e->receive_bytes; at += PAGE) e->receive[at] = e->wanted[at] = (char)number;
 }
 
 static void one_page(struct exchange* e) { at_once(e, look_at_one_page); }
@@ -260,10 +255,10 @@ static void under_a_lock(void) {
   }
 }
 
-EARLY_GROUP(early_threads, "threads", MPI_THREAD_FUNNELED, RUN(waits_for_new_worker), RUN(waits_for_worker),
-            PENDING(one_page), PENDING(own_parts), PENDING(everything), PENDING(written), RUN(meanwhile));
+EARLY_GROUP(threads, MPI_THREAD_FUNNELED, RUN(waits_for_new_worker), RUN(waits_for_worker), PENDING(one_page),
+            PENDING(own_parts), PENDING(everything), PENDING(written), RUN(meanwhile));
 
-EARLY_GROUP(early_threads_multiple, "threads_multiple", MPI_THREAD_MULTIPLE, RUN(short_calls), RUN(long_calls),
-            RUN(under_a_lock), RUN(meanwhile), PENDING(own_parts));
+EARLY_GROUP(threads_multiple, MPI_THREAD_MULTIPLE, RUN(short_calls), RUN(long_calls), RUN(under_a_lock), RUN(meanwhile),
+            PENDING(own_parts));
 
-EARLY_GROUP(early_threads_crossing, "threads_crossing", MPI_THREAD_MULTIPLE, RUN(middling_calls));
+EARLY_GROUP(threads_crossing, MPI_THREAD_MULTIPLE, RUN(middling_calls));

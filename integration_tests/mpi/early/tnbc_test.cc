@@ -3,7 +3,6 @@
 // Programs whose blocking collectives may return early (early.h): they see what they see by MPI alone. With
 // COPSE_TEST_CAMPAIGN, at more lengths, on 2 to 5 ranks; on 3, also left to the library's judgement, and by MPI alone.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -21,8 +20,8 @@
 #include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/mpi/shim_fixture.h"
 #include "nlohmann/json.hpp"
 #include "testbed/processes/child_process.h"
 #include "testbed/script/cluster.h"
@@ -36,157 +35,133 @@ using copse::testing::Names;
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
+const std::map<std::string, std::string> kStrict = {{"COPSE_TNBC_SYSCALLS", "strict"}};
+
 bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
 
 class TnbcTest : public ShimTest {
  protected:
-  MpiRun EarlyJobOf(uint32_t ranks, const std::string& mode, Words arguments) {
-    MpiRun run = JobOf(ranks, "early/early", std::move(arguments));
-    run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
-    run.environment["COPSE_TNBC"] = mode;
-    run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
-    return run;
+  // Returns a result that is right.
+  MpiResult RunEarly(uint32_t ranks, const std::string& mode, const Words& arguments,
+                     const std::map<std::string, std::string>& environment = {}) {
+    MpiRun run = EarlyJobOf(ranks, mode, arguments);
+    for (const auto& [name, value] : environment) run.environment[name] = value;
+    return ExpectDone(Run(run, kJobPatience));
   }
-  // With COPSE_TNBC_SYSCALLS=strict.
-  void ExpectRightWhenStrict(Words groups, uint32_t ranks) {
-    MpiRun run = EarlyJobOf(ranks, "on", std::move(groups));
-    run.environment["COPSE_TNBC_SYSCALLS"] = "strict";
-    ExpectDone(Run(run, kJobPatience));
-  }
-  // `how`: an argument before the group; empty: none.
-  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on",
-                   const std::string& how = "") {
-    Words names;
-    if (!how.empty()) names.push_back(how);
-    names.push_back(group);
+  // `options`: arguments before the group.
+  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on", Words options = {},
+                   const std::map<std::string, std::string>& environment = {}) {
+    const bool has_options = !options.empty();
+    options.push_back(group);
     if (!IsCampaign()) {
-      ExpectDone(Run(EarlyJobOf(ranks, mode, names), kJobPatience));
+      RunEarly(ranks, mode, options, environment);
       return;
     }
+    options.insert(options.begin(), "thorough");
     for (ranks = 2; ranks <= 5 && !HasFailure(); ++ranks) {
       for (const std::string& way : ranks == 3 ? Words{"by MPI alone", "auto", "on"} : Words{"on"}) {
         SCOPED_TRACE(absl::StrCat(group, ", ", ranks, " ranks, ", way));
-        if (!how.empty() && way != "on") continue;
-        Words arguments = {"thorough"};
-        arguments.insert(arguments.end(), names.begin(), names.end());
-        MpiRun run = EarlyJobOf(ranks, way, arguments);
+        if (has_options && way != "on") continue;
+        MpiRun run = EarlyJobOf(ranks, way, options);
+        run.environment.insert(environment.begin(), environment.end());
         run.preload = way != "by MPI alone";
         ExpectDone(Run(run, kJobPatience));
       }
     }
   }
-
-  std::string snapshot_;  // COPSE_TNBC_SNAPSHOT
 };
 
 TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
 // Each kind of kinds.h once, with nothing in its way.
 TEST_P(TnbcTest, EveryKindReturnsEarly) {
-  const MpiResult result = ExpectDone(Run(EarlyJobOf(3, "on", {"sizes/kinds"}), kJobPatience));
+  const MpiResult result = RunEarly(3, "on", {"sizes/kinds"});
   ExpectSaidOnce(result, "early returns: 16 calls, 0 more waited");
 }
 TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
-  const MpiResult result = ExpectDone(Run(EarlyJobOf(3, "sometimes", {"sizes/kinds"}), kJobPatience));
+  const MpiResult result = RunEarly(2, "sometimes", {"sizes/kinds"});
   ExpectSaidOnce(result, "copse-mpi: COPSE_TNBC: ");
   EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
 }
 TEST_P(TnbcTest, AnUnknownSettingIsSaidOnceAndIgnored) {
-  MpiRun run = EarlyJobOf(3, "on", {"sizes/kinds"});
-  run.environment["COPSE_TNBC_SYSCALLS"] = "some";
-  const MpiResult result = ExpectDone(Run(run, kJobPatience));
+  const MpiResult result = RunEarly(3, "on", {"sizes/kinds"}, {{"COPSE_TNBC_SYSCALLS", "some"}});
   ExpectSaidOnce(result, "copse-mpi: COPSE_TNBC_SYSCALLS: ");
   ExpectSaidOnce(result, "early returns: 16 calls, 0 more waited");
 }
-TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
+TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 2); }
 // Pages of copse_alloc are shared, so calls with them would wait if results did not land there by themselves.
 TEST_P(TnbcTest, MemoryOfTheMpisAllocatorIsReached) {
-  MpiRun run = EarlyJobOf(2, "on", {"memory/alloc_mem_both"});
-  run.environment["COPSE_MPI_STATS"] = "1";
-  const MpiResult result = ExpectDone(Run(run, kJobPatience));
-  ExpectSaidOnce(result, "calls, 0 more waited");
+  ExpectSaidOnce(RunEarly(2, "on", {"memory/alloc_mem_both"}), "calls, 0 more waited");
 }
 // From the second call on, in pages that were exchanged.
-TEST_P(TnbcTest, MemoryThatResultsComeToAgain) { ExpectRight("adoption", 3, "on", "repeats"); }
+TEST_P(TnbcTest, MemoryThatResultsComeToAgain) { ExpectRight("adoption", 3, "on", {"repeats"}); }
 TEST_P(TnbcTest, WhatIsDoneToMemoryThatIsAdopted) {
-  for (const char* group : {"memory_calls", "processes", "transfers", "sends"}) ExpectRight(group, 3, "on", "repeats");
+  for (const char* group : {"memory_calls", "processes", "transfers", "sends"})
+    ExpectRight(group, 2, "on", {"repeats"});
   if (!IsCampaign()) return;
-  for (const char* group : {"sizes", "memory", "touching"}) ExpectRight(group, 3, "on", "repeats");
+  for (const char* group : {"sizes", "memory", "touching"}) ExpectRight(group, 2, "on", {"repeats"});
 }
 TEST_P(TnbcTest, MemoryIsNotAdoptedWhereThatIsNotWanted) {
-  MpiRun run = EarlyJobOf(2, "on", {"repeats", "sends"});
-  run.environment["COPSE_TNBC_ADOPT"] = "off";
-  run.environment["COPSE_MPI_STATS"] = "1";
-  const MpiResult none = ExpectDone(Run(run, kJobPatience));
-  ExpectSaidOnce(none, "; 0 buffers adopted");
-  run.environment["COPSE_TNBC_ADOPT"] = "sometimes";
-  const MpiResult some = ExpectDone(Run(run, kJobPatience));
+  const Words kept = {"repeats", "sends/kept_and_written", "sends/kept_and_forked", "sends/kept_in_memory_of_mpi",
+                      "sends/of_a_result"};
+  ExpectSaidOnce(RunEarly(2, "on", kept, {{"COPSE_TNBC_ADOPT", "off"}}), "; 0 buffers adopted");
+  const MpiResult some = RunEarly(2, "on", kept, {{"COPSE_TNBC_ADOPT", "sometimes"}});
   ExpectSaidOnce(some, "copse-mpi: COPSE_TNBC_ADOPT: ");
   ExpectSaidOnce(some, "buffers adopted");
   EXPECT_TRUE(some.ErrorsWith("; 0 buffers adopted").empty()) << some.Text();
 }
-TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
+TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 2); }
 TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
-TEST_P(TnbcTest, MemoryThatIsGivenBackOrProtected) { ExpectRight("memory_calls", 3); }
+TEST_P(TnbcTest, MemoryThatIsGivenBackOrProtected) { ExpectRight("memory_calls", 2); }
 TEST_P(TnbcTest, OtherFunctionsOfMpi) { ExpectRight("mpi_calls", 3); }
 TEST_P(TnbcTest, ProcessesThatAreStarted) { ExpectRight("processes", 2); }
-TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 3); }
+TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 2); }
 TEST_P(TnbcTest, ThreadsThatTouch) { ExpectRight("threads", 2); }
 // Over a network, where long messages take turns of both sides.
 TEST_P(TnbcTest, ThreadsThatWaitForDataThatWaitsForMessages) {
   for (const char* name : {"threads/waits_for_new_worker", "threads/waits_for_worker"}) {
     MpiRun run = EarlyJobOf(2, "on", {name});
-    run.environment["MPIR_CVAR_NOLOCAL"] = "1";
-    run.environment["UCX_TLS"] = "tcp,self";
-    run.environment["OMPI_MCA_pml"] = "ob1";
-    run.environment["OMPI_MCA_btl"] = "tcp,self";
+    run.environment.insert(
+        {{"MPIR_CVAR_NOLOCAL", "1"}, {"UCX_TLS", "tcp,self"}, {"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "tcp,self"}});
     ExpectDone(Run(run, 3 * kDeathPatience));
   }
 }
 TEST_P(TnbcTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
 // To divide calls costs something: not where nobody gains by it.
 TEST_P(TnbcTest, CallsThatCannotReturnEarlyAreNotDividedByDefault) {
-  MpiRun run = EarlyJobOf(3, "auto", {"order/on_stacks"});
-  run.environment["COPSE_MPI_STATS"] = "1";
-  const MpiResult result = ExpectDone(Run(run, kJobPatience));
+  const MpiResult result = RunEarly(3, "auto", {"order/on_stacks"});
   ExpectSaidOnce(result, "early returns: 0 calls, 2 more waited");
   ExpectSaidOnce(result, "; 1 fuses blown");
-  run.environment["COPSE_TNBC"] = "on";
-  const MpiResult asked_for = ExpectDone(Run(run, kJobPatience));
-  ExpectSaidOnce(asked_for, "early returns: 0 calls, 60 more waited");
+  ExpectSaidOnce(RunEarly(3, "on", {"order/on_stacks"}), "early returns: 0 calls, 60 more waited");
 }
 // The kernel reads pinned pages without a fault.
 TEST_P(TnbcTest, MemoryThatIsPinnedIsNotPendingByDefault) {
-  const MpiResult result = ExpectDone(Run(EarlyJobOf(3, "auto", {"default/pinned"}), kJobPatience));
+  const MpiResult result = RunEarly(3, "auto", {"default/pinned"});
   if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
   ExpectSaidOnce(result, "early returns: 0 calls");
 }
 TEST_P(TnbcTest, MemoryThatIsPinnedIsNotAdoptedAnyMore) {
-  const MpiResult result = ExpectDone(Run(EarlyJobOf(3, "on", {"default/pinned_later"}), kJobPatience));
+  const MpiResult result = RunEarly(3, "on", {"default/pinned_later"});
   if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
 }
 TEST_P(TnbcTest, ProgramsThatHandleErrorsBlockByDefault) {
-  MpiRun run = EarlyJobOf(3, "auto", {"default/errors_return"});
-  const MpiResult result = ExpectDone(Run(run, kJobPatience));
-  ExpectSaidOnce(result, "early returns: 0 calls");
-  run.environment["COPSE_TNBC"] = "on";
-  const MpiResult asked_for = ExpectDone(Run(run, kJobPatience));
-  ExpectSaidOnce(asked_for, "early returns: 5 calls");
+  ExpectSaidOnce(RunEarly(3, "auto", {"default/errors_return"}), "early returns: 0 calls");
+  ExpectSaidOnce(RunEarly(3, "on", {"default/errors_return"}), "early returns: 5 calls");
 }
 TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
 // Ranks call on several communicators, each in another order: what finds no room in the port's data area must not wait
 // for calls that have it.
 TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
-TEST_P(TnbcTest, SystemCallsPastLibc) { ExpectRightWhenStrict({"system_calls", "processes"}, 2); }
+TEST_P(TnbcTest, SystemCallsPastLibc) { RunEarly(2, "on", {"system_calls", "processes"}, kStrict); }
 TEST_P(TnbcTest, SignalsAndThreadsWhoseSystemCallsAreStopped) {
-  ExpectRightWhenStrict({"signals/goes_on", "signals/handler_looks", "signals/blocked_by_thread",
-                         "signals/blocked_in_thread_before_init", "signals/alarm_looks", "threads", "threads_multiple"},
-                        3);
+  RunEarly(2, "on",
+           {"signals/goes_on", "signals/handler_looks", "signals/blocked_by_thread",
+            "signals/blocked_in_thread_before_init", "signals/alarm_looks", "threads", "threads_multiple"},
+           kStrict);
 }
 TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
 TEST_P(TnbcTest, SendBuffersBehindTheCall) { ExpectRight("sends", 3); }
 TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
-  snapshot_ = "copy";
-  ExpectRight("sends", 2);
+  ExpectRight("sends", 2, "on", {}, {{"COPSE_TNBC_SNAPSHOT", "copy"}});
 }
 
 // What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
@@ -219,9 +194,7 @@ TEST_P(TnbcCountersTest, RanksAndDaemonsTellTheSame) {
     if (!absl::StartsWith(name, "early.")) continue;
     EXPECT_EQ(value, 0u) << name;
   }
-  MpiRun run = EarlyJobOf(kRanks, "on", {"sizes/alltoall"});
-  run.environment["COPSE_TNBC_STATS"] = "1";
-  const MpiResult result = ExpectDone(Run(run, kJobPatience));
+  const MpiResult result = RunEarly(kRanks, "on", {"sizes/alltoall"}, {{"COPSE_TNBC_STATS", "1"}});
   uint64_t calls = 0, waited = 0, touches = 0;
   double inside_s = 0, behind_s = 0;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -262,16 +235,15 @@ class TnbcAccidentsTest : public TnbcTest {
  protected:
   void SetUp() override {
     TnbcTest::SetUp();
-    lines_ = absl::StrCat(cluster_.folder(), "/lines");
-    pipe_ = absl::StrCat(cluster_.folder(), "/pipe");
-    ASSERT_EQ(mkfifo(pipe_.c_str(), 0600), 0);
+    lines_ = FilePath("lines");
+    pipe_ = MakePipe();
   }
   // Returns what its ranks print, too, as errors. The job has to end in time.
   MpiResult RunAccident(const std::string& name) {
     std::ofstream(lines_, std::ios::trunc);
     MpiResult result = RunInTime(EarlyJobOf(4, "on", {"accidents/" + name, "--", lines_, pipe_}));
-    std::ifstream stream(lines_);
-    for (std::string line; std::getline(stream, line);) result.error.push_back(line);
+    const Words printed = LinesOf(lines_);
+    result.error.insert(result.error.end(), printed.begin(), printed.end());
     return result;
   }
   // Node 1's goes as soon as it knows of a call that lacks rank 0, which enters then.
@@ -296,19 +268,12 @@ class TnbcAccidentsTest : public TnbcTest {
     job.join();
     return result;
   }
-  void ExpectOver(const MpiResult& result) {
-    EXPECT_GT(result.code, 0) << result.Text();
-    EXPECT_TRUE(result.ErrorsWith("went on").empty()) << result.Text();
-    ExpectNobodyWentOn(result);
-  }
 
  private:
-  bool AwaitLines(const std::string& words, int count) {
+  bool AwaitLines(const std::string& words, size_t count) {
     const absl::Time deadline = absl::Now() + kDeathPatience;
-    for (int found = 0; absl::Now() < deadline; cluster_.Pass(kAskAgain), found = 0) {
-      std::ifstream stream(lines_);
-      for (std::string line; std::getline(stream, line);) found += absl::StrContains(line, words) ? 1 : 0;
-      if (found >= count) return true;
+    for (; absl::Now() < deadline; cluster_.Pass(kAskAgain)) {
+      if (MpiResult{.error = LinesOf(lines_)}.ErrorsWith(words).size() >= count) return true;
     }
     return false;
   }
@@ -329,14 +294,14 @@ class TnbcAccidentsTest : public TnbcTest {
 
 TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
   const MpiResult result = LoseADaemon("daemon_dies");
-  ExpectOver(result);
+  ExpectNobodyWentOn(result);
   EXPECT_FALSE(result.ErrorsWith("MPI_Bcast").empty()) << result.Text();
   EXPECT_FALSE(result.ErrorsWith("copse").empty()) << result.Text();
 }
 
 TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) {
   const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
-  ExpectOver(result);
+  ExpectNobodyWentOn(result);
   const Words said = result.ErrorsWith("(address=");
   ASSERT_FALSE(said.empty()) << result.Text();
   EXPECT_THAT(said[0], Names("copse-mpi: ", "MPI_Bcast: "));
@@ -358,14 +323,14 @@ TEST_P(TnbcAccidentsTest, CallsOnOtherCommunicatorsFailWhoseDataIsLost) {
 TEST_P(TnbcAccidentsTest, ARankThatLeavesEndsTheJob) {
   for (const std::string way : {"exits", "exits_in_order", "aborts", "aborts_alone", "is_killed", "execs"}) {
     SCOPED_TRACE(way);
-    ExpectOver(RunAccident(way));
+    ExpectNobodyWentOn(RunAccident(way));
   }
 }
 
 TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
   for (const std::string way : {"null_dereference", "own_protected_page"}) {
     SCOPED_TRACE(way);
-    ExpectOver(RunAccident(way));
+    ExpectNobodyWentOn(RunAccident(way));
   }
 }
 

@@ -12,7 +12,7 @@ enum { SHORT_BYTES = 64 * PAGE };
 
 static void expect_byte(const struct exchange* e, size_t at) {
   const char found = *(volatile char*)(e->receive + at);
-  if (found != e->wanted[at]) expect_same(kKindNames[e->kind], e->receive, e->wanted, e->receive_bytes);
+  if (found != e->wanted[at]) expect_same(name_of(e->kind), e->receive, e->wanted, e->receive_bytes);
   EXPECT(found == e->wanted[at]); /* and not only later */
 }
 
@@ -175,10 +175,10 @@ static void needed_by_root(void) {
   }
 }
 
-EARLY_GROUP(early_touching, "touching", MPI_THREAD_SINGLE, PENDING(first), PENDING(last), PENDING(middle),
-            PENDING(in_order), PENDING(reverse), PENDING(random_order), PENDING(one_of_many), PENDING(only_one_rank),
-            PENDING(over_edges), PENDING(copied), PENDING(moved), PENDING(searched), PENDING(set_all),
-            PENDING(set_some), PENDING(one_byte_of_each_page), PENDING(added), PENDING(exchanged),
+EARLY_GROUP(touching, MPI_THREAD_SINGLE, PENDING(first), PENDING(last), PENDING(middle), PENDING(in_order),
+            PENDING(reverse), PENDING(random_order), PENDING(one_of_many), PENDING(only_one_rank), PENDING(over_edges),
+            PENDING(copied), PENDING(moved), PENDING(searched), PENDING(set_all), PENDING(set_some),
+            PENDING(one_byte_of_each_page), PENDING(added), PENDING(exchanged),
             {.name = "sorted", .pending = sorted, .bytes = SHORT_BYTES}, PENDING(received_again),
             PENDING(sum_received_again), PENDING(partly_received_again), PENDING(combined_in_place), PENDING(sent_on),
             RUN(needed_by_root), PENDING(never));

@@ -78,4 +78,4 @@ static void turns(void) {
   release_memory(memory);
 }
 
-EARLY_GROUP(early_traces, "traces", MPI_THREAD_SINGLE, RUN(reverse), RUN(turns));
+EARLY_GROUP(traces, MPI_THREAD_SINGLE, RUN(reverse), RUN(turns));

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/mpi/shim_fixture.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
 
@@ -29,13 +29,10 @@ class TracesTest : public ShimTest {
  protected:
   // `name`: a case of traces.c.
   MpiRun JobWith(std::map<std::string, std::string> environment, const std::string& name = "reverse") {
-    MpiRun run = JobOf(kRanks, "early/early", {"traces/" + name});
-    run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
-    run.environment["COPSE_TNBC"] = "on";
+    MpiRun run = EarlyJobOf(kRanks, "on", {"traces/" + name});
     run.environment.merge(environment);
     return run;
   }
-  std::string InFolder(const std::string& name) { return absl::StrCat(cluster_.folder(), "/", name); }
 
   // Runs the program into a folder of traces, one a rank.
   std::vector<tnbc::TraceFile> Trace(const std::string& folder, std::map<std::string, std::string> environment,
@@ -55,7 +52,7 @@ class TracesTest : public ShimTest {
   // Runs copse-trace; returns its exit code.
   int CopseTrace(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), PathOf("cli/trace/copse-trace"));
-    const auto child = procs::ChildProcess::Start({.arguments = arguments, .log_file = InFolder("copse-trace.log")});
+    const auto child = procs::ChildProcess::Start({.arguments = arguments, .log_file = FilePath("copse-trace.log")});
     if (!child.ok() || !(*child)->AwaitEnd(kDeathPatience).ok()) return -1;
     return (*child)->exit_code();
   }
@@ -93,7 +90,7 @@ void ExpectTouchedFromTheEnd(const tnbc::TraceCall& call) {
 }
 
 TEST_P(TracesTest, TheOrderOfATraceIsTheNextLaunchsFromTheFirstCallOn) {
-  const std::vector<tnbc::TraceFile> traces = Trace(InFolder("first"), {{"COPSE_TNBC_ORDER", "off"}});
+  const std::vector<tnbc::TraceFile> traces = Trace(FilePath("first"), {{"COPSE_TNBC_ORDER", "off"}});
   for (const tnbc::TraceFile& trace : traces) {
     EXPECT_EQ(trace.ranks, kRanks);
     EXPECT_EQ(trace.left_out, 0u);
@@ -107,18 +104,18 @@ TEST_P(TracesTest, TheOrderOfATraceIsTheNextLaunchsFromTheFirstCallOn) {
     ASSERT_EQ(trace.sites.size(), 2u);
     for (const tnbc::TraceSite& site : trace.sites) EXPECT_TRUE(absl::StartsWith(site.object, "early_"));
   }
-  const std::string profile = InFolder("profile");
-  EXPECT_EQ(CopseTrace({InFolder("first")}), 0);
-  EXPECT_EQ(CopseTrace({InFolder("first"), "--check", "--profile", profile, "--plot", InFolder("plot.svg")}), 0)
-      << procs::ContentOf(InFolder("copse-trace.log"));
-  EXPECT_TRUE(absl::StartsWith(procs::ContentOf(InFolder("plot.svg")), "<svg"));
-  for (const tnbc::TraceFile& trace : Trace(InFolder("second"), {{"COPSE_TNBC_PROFILE", profile}})) {
+  const std::string profile = FilePath("profile");
+  EXPECT_EQ(CopseTrace({FilePath("first")}), 0);
+  EXPECT_EQ(CopseTrace({FilePath("first"), "--check", "--profile", profile, "--plot", FilePath("plot.svg")}), 0)
+      << procs::ContentOf(FilePath("copse-trace.log"));
+  EXPECT_TRUE(absl::StartsWith(procs::ContentOf(FilePath("plot.svg")), "<svg"));
+  for (const tnbc::TraceFile& trace : Trace(FilePath("second"), {{"COPSE_TNBC_PROFILE", profile}})) {
     EXPECT_EQ(OrdersOf(trace, "bcast"), std::vector<Order>(kCallsOfAKind, Descending(8)));
     EXPECT_EQ(OrdersOf(trace, "alltoall"), std::vector<Order>(kCallsOfAKind, Descending(2)));
   }
-  EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 0);
-  std::filesystem::remove(InFolder(absl::StrCat("second/3", tnbc::kTraceSuffix)));
-  EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 1);
+  EXPECT_EQ(CopseTrace({FilePath("second"), "--check"}), 0);
+  std::filesystem::remove(FilePath(absl::StrCat("second/3", tnbc::kTraceSuffix)));
+  EXPECT_EQ(CopseTrace({FilePath("second"), "--check"}), 1);
 }
 
 // A call that is read forwards, then two places of which the first one reads backwards.
@@ -129,23 +126,23 @@ std::vector<Order> OrdersInTurn(uint32_t parts) {
 }
 
 TEST_P(TracesTest, PlacesThatTakeTurnsHaveTheirOwnOrdersFromAProfile) {
-  for (const tnbc::TraceFile& trace : Trace(InFolder("first"), {{"COPSE_TNBC_ORDER", "off"}}, "turns")) {
+  for (const tnbc::TraceFile& trace : Trace(FilePath("first"), {{"COPSE_TNBC_ORDER", "off"}}, "turns")) {
     EXPECT_EQ(trace.sites.size(), 6u);
     EXPECT_EQ(OrdersOf(trace, "bcast"), std::vector<Order>(1 + 2 * kCallsOfAKind, Ascending(8)));
     EXPECT_EQ(OrdersOf(trace, "alltoall"), std::vector<Order>(1 + 2 * kCallsOfAKind, Ascending(2)));
   }
-  const std::string profile = InFolder("profile");
-  EXPECT_EQ(CopseTrace({InFolder("first"), "--check", "--profile", profile}), 0)
-      << procs::ContentOf(InFolder("copse-trace.log"));
-  for (const tnbc::TraceFile& trace : Trace(InFolder("second"), {{"COPSE_TNBC_PROFILE", profile}}, "turns")) {
+  const std::string profile = FilePath("profile");
+  EXPECT_EQ(CopseTrace({FilePath("first"), "--check", "--profile", profile}), 0)
+      << procs::ContentOf(FilePath("copse-trace.log"));
+  for (const tnbc::TraceFile& trace : Trace(FilePath("second"), {{"COPSE_TNBC_PROFILE", profile}}, "turns")) {
     EXPECT_EQ(OrdersOf(trace, "bcast"), OrdersInTurn(8)) << procs::ContentOf(profile);
     EXPECT_EQ(OrdersOf(trace, "alltoall"), OrdersInTurn(2)) << procs::ContentOf(profile);
   }
-  EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 0);
+  EXPECT_EQ(CopseTrace({FilePath("second"), "--check"}), 0);
 }
 
 TEST_P(TracesTest, WhatCannotBeReadOrWrittenIsSaidOnceAndIgnored) {
-  const std::string bad = InFolder("bad");
+  const std::string bad = FilePath("bad");
   std::ofstream(bad) << "copse-profile 1\norder communicator=1 collective=bcast length=4 parts=2 order=1,1\n";
   const MpiResult result = ExpectDone(Run(JobWith({{"COPSE_TNBC_PROFILE", bad}, {"COPSE_TNBC_TRACE", bad}})));
   EXPECT_EQ(result.ErrorsWith("COPSE_TNBC").size(), 2u) << result.Text();

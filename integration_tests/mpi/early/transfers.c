@@ -127,18 +127,24 @@ static void move(const struct way* way, const char* from, char* to, size_t bytes
     }
     done += (size_t)out;
   }
-  close(ends[0]);
-  close(ends[1]);
+  close_both(ends);
+}
+
+static void check_by(const struct way* way, const char* what, const struct exchange* e) {
+  SCOPED char* copy = malloc(e->receive_bytes);
+  move(way, e->receive, copy, e->receive_bytes);
+  expect_same(what, copy, e->wanted, e->receive_bytes);
+}
+void check_by_pipe(const struct exchange* e, ssize_t (*out)(int fd, const void* from, size_t bytes)) {
+  check_by(&(struct way){PIPE, out, read}, "what the kernel read", e);
 }
 
 static int now_way;
 
 static void move_out(struct exchange* e) {
-  SCOPED char* copy = malloc(e->receive_bytes);
   char what[64];
   snprintf(what, sizeof(what), "by way %d", now_way);
-  move(&kWays[now_way], e->receive, copy, e->receive_bytes);
-  expect_same(what, copy, e->wanted, e->receive_bytes);
+  check_by(&kWays[now_way], what, e);
 }
 static void move_in(struct exchange* e) {
   const struct data other = {rank, 1, 10000 + e->round, 0};
@@ -211,6 +217,6 @@ static void arguments(void) {
   close(opened);
 }
 
-EARLY_GROUP(early_transfers, "transfers", MPI_THREAD_SINGLE, RUN(out), RUN(in),
+EARLY_GROUP(transfers, MPI_THREAD_SINGLE, RUN(out), RUN(in),
             {.name = "write_text", .pending = write_text, .bytes = TRANSFER_BYTES},
             {.name = "read_lines", .pending = read_lines, .bytes = TRANSFER_BYTES}, RUN(arguments));

@@ -5,19 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(OPEN_MPI)
-#include <mpi-ext.h>
-#endif
 
 #include "integration_tests/mpi/chance.h"
-
-static const char* const kNames[] = {"barrier", COLLECTIVE_KINDS(KIND_NAME) "", "send", "receive"};
 
 static void trace(const struct thread* t, const char* what, const struct operation* o, uint64_t hash) {
   if (!tracing) return;
   fprintf(stderr,
           "trace rank %d thread %d step %d: %s %s of step %d mode %d slot %d size %d count %d root %d%s: %016llx\n",
-          world_rank, t->number, t->now, what, o == NULL ? "" : kNames[o->kind], o == NULL ? t->now : o->step,
+          world_rank, t->number, t->now, what, o == NULL ? "" : name_of(o->kind), o == NULL ? t->now : o->step,
           o == NULL ? 0 : (int)o->mode, o == NULL ? -1 : o->slot, o == NULL ? 0 : o->on.size, o == NULL ? 0 : o->count,
           o == NULL ? 0 : o->root, o != NULL && o->in_place ? " in place" : "", (unsigned long long)hash);
 }
@@ -90,33 +85,27 @@ static uint64_t seed_of(const struct operation* o) { return mix2(o->seed, (uint6
 void prepare(struct thread* t, struct operation* o) {
   const size_t n = (size_t)o->on.size, s = (size_t)o->count, r = (size_t)as_received(o, o->count);
   const int is_root = o->on.rank == o->root;
-  size_t sends = s, receives = r;
+  size_t sends = (size_t)block_of(o, o->on.rank, 0);
+  size_t receives = (size_t)as_received(o, block_of(o, 0, o->on.rank));
   switch (o->kind) {
     case BARRIER:
       sends = receives = 0;
       break;
     case BCAST:
+    case SCATTERV:
       sends = 0;
       break;
     case GATHER:
       receives = is_root ? n * r : 0;
       break;
     case GATHERV:
-      sends = (size_t)block_of(o, o->on.rank, 0);
       receives = 0;
       break;
     case SCATTER:
       sends = is_root ? n * s : 0;
       break;
-    case SCATTERV:
-      sends = 0;
-      receives = (size_t)as_received(o, block_of(o, 0, o->on.rank));
-      break;
     case ALLGATHER:
       receives = n * r;
-      break;
-    case ALLGATHERV:
-      sends = (size_t)block_of(o, o->on.rank, 0);
       break;
     case ALLTOALL:
       sends = n * s;
@@ -145,6 +134,13 @@ void prepare(struct thread* t, struct operation* o) {
   o->receive = new_buffer(o->receive_bytes);
 }
 
+static void fill_blocks(const struct operation* o, char* buffer, const struct type* type, const int* counts,
+                        const int* at) {
+  for (int i = 0; i < o->on.size; ++i) {
+    fill(buffer + GUARD + (size_t)at[i] * type->bytes, (size_t)counts[i], type, mix2(seed_of(o), (uint64_t)i));
+  }
+}
+
 void contribute(struct operation* o) {
   const uint64_t seed = seed_of(o);
   memset(o->receive, 0x5a, o->receive_bytes + 2 * GUARD);
@@ -153,119 +149,49 @@ void contribute(struct operation* o) {
   if (everything && o->kind != SCATTER && o->kind != SCATTERV) {
     /* A block of the receive buffer, or all of it; the same bytes for every rank and how its blocks lie do not matter,
      * since each is filled by what it is. */
-    const size_t count = o->receive_bytes / o->peer_type->bytes;
-    if (o->receive_counts != NULL && o->receive_at != NULL) {
-      for (int i = 0; i < o->on.size; ++i) {
-        fill(o->receive + GUARD + (size_t)o->receive_at[i] * o->peer_type->bytes, (size_t)o->receive_counts[i],
-             o->peer_type, mix2(seed, (uint64_t)i));
-      }
+    if (o->receive_at != NULL) {
+      fill_blocks(o, o->receive, o->peer_type, o->receive_counts, o->receive_at);
     } else {
-      fill(o->receive + GUARD, count, o->peer_type, seed);
+      fill(o->receive + GUARD, o->receive_bytes / o->peer_type->bytes, o->peer_type, seed);
     }
   } else if (o->send_at != NULL) {
-    for (int i = 0; i < o->on.size; ++i) {
-      fill(o->send + GUARD + (size_t)o->send_at[i] * o->type->bytes, (size_t)o->send_counts[i], o->type,
-           mix2(seed, (uint64_t)i));
-    }
+    fill_blocks(o, o->send, o->type, o->send_counts, o->send_at);
   }
 }
 
 /* By MPI_X, MPI_IX or MPI_X_init, and the latter's start. */
-#if MPI_VERSION >= 4
-#define INIT(name, ...) MPI_##name##_init(__VA_ARGS__, o->on.comm, MPI_INFO_NULL, &o->request)
-#elif defined(OPEN_MPI) && defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define INIT(name, ...) MPIX_##name##_init(__VA_ARGS__, o->on.comm, MPI_INFO_NULL, &o->request)
-#endif
-#define CALL(name, lower, ...)                                                              \
-  (o->mode == BLOCKING                 ? MPI_##name(__VA_ARGS__, o->on.comm)                \
-   : o->mode == STARTED || !persistent ? MPI_I##lower(__VA_ARGS__, o->on.comm, &o->request) \
-                                       : INIT(name, __VA_ARGS__))
-
 void begin(struct thread* t, struct operation* o) {
-  const int s = o->count, r = as_received(o, o->count);
-  const MPI_Datatype st = o->type->type, rt = o->peer_type->type;
-  void* const receive = o->receive + GUARD;
-  void* const send = o->in_place && o->kind != SCATTER && o->kind != SCATTERV ? MPI_IN_PLACE : o->send + GUARD;
-  void* const kept = o->in_place ? MPI_IN_PLACE : receive; /* of a scatter's root */
+  const int scatters = o->kind == SCATTER || o->kind == SCATTERV;
+  const struct collective_arguments a = {.send = o->in_place && !scatters ? MPI_IN_PLACE : o->send + GUARD,
+                                         .send_count = block_of(o, o->on.rank, 0),
+                                         .send_counts = o->send_counts,
+                                         .send_at = o->send_at,
+                                         .send_type = o->type->type,
+                                         .receive = o->in_place && scatters ? MPI_IN_PLACE : o->receive + GUARD,
+                                         .receive_count = as_received(o, block_of(o, 0, o->on.rank)),
+                                         .receive_counts = o->receive_counts,
+                                         .receive_at = o->receive_at,
+                                         .receive_type = o->peer_type->type,
+                                         .op = o->op,
+                                         .root = o->root,
+                                         .comm = o->on.comm};
   trace(t, "begins", o, 0);
   int code = MPI_SUCCESS;
-  switch (o->kind) {
-    case BARRIER:
-      if (o->mode == BLOCKING) {
-        code = MPI_Barrier(o->on.comm);
-      } else if (o->mode == STARTED || !persistent) {
-        code = MPI_Ibarrier(o->on.comm, &o->request);
-      } else {
-#if MPI_VERSION >= 4
-        code = MPI_Barrier_init(o->on.comm, MPI_INFO_NULL, &o->request);
-#else
-        code = MPIX_Barrier_init(o->on.comm, MPI_INFO_NULL, &o->request);
-#endif
-      }
-      break;
-    case BCAST:
-      code = CALL(Bcast, bcast, receive, r, rt, o->root);
-      break;
-    case REDUCE:
-      code = CALL(Reduce, reduce, send, receive, s, st, o->op, o->root);
-      break;
-    case ALLREDUCE:
-      code = CALL(Allreduce, allreduce, send, receive, s, st, o->op);
-      break;
-    case GATHER:
-      code = CALL(Gather, gather, send, s, st, receive, r, rt, o->root);
-      break;
-    case GATHERV:
-      code = CALL(Gatherv, gatherv, send, block_of(o, o->on.rank, 0), st, receive, o->receive_counts, o->receive_at, rt,
-                  o->root);
-      break;
-    case SCATTER:
-      code = CALL(Scatter, scatter, send, s, st, kept, r, rt, o->root);
-      break;
-    case SCATTERV:
-      code = CALL(Scatterv, scatterv, send, o->send_counts, o->send_at, st, kept,
-                  as_received(o, block_of(o, 0, o->on.rank)), rt, o->root);
-      break;
-    case ALLGATHER:
-      code = CALL(Allgather, allgather, send, s, st, receive, r, rt);
-      break;
-    case ALLGATHERV:
-      code = CALL(Allgatherv, allgatherv, send, block_of(o, o->on.rank, 0), st, receive, o->receive_counts,
-                  o->receive_at, rt);
-      break;
-    case ALLTOALL:
-      code = CALL(Alltoall, alltoall, send, s, st, receive, r, rt);
-      break;
-    case ALLTOALLV:
-      code = CALL(Alltoallv, alltoallv, send, o->send_counts, o->send_at, st, receive, o->receive_counts, o->receive_at,
-                  rt);
-      break;
-    case REDUCE_SCATTER:
-      code = CALL(Reduce_scatter, reduce_scatter, send, receive, o->receive_counts, st, o->op);
-      break;
-    case REDUCE_SCATTER_BLOCK:
-      code = CALL(Reduce_scatter_block, reduce_scatter_block, send, receive, s, st, o->op);
-      break;
-    case SCAN:
-      code = CALL(Scan, scan, send, receive, s, st, o->op);
-      break;
-    default:
-      code = CALL(Exscan, exscan, send, receive, s, st, o->op);
-      break;
+  if (o->mode == BLOCKING) {
+    code = call_collective(o->kind, &a);
+  } else if (o->mode == STARTED || !persistent) {
+    code = start_collective(o->kind, &a, &o->request);
+  } else {
+    code = init_collective(o->kind, &a, &o->request);
+    if (code == MPI_SUCCESS) code = MPI_Start(&o->request);
   }
   CHECK(code == MPI_SUCCESS);
-  if (o->mode == PERSISTENT && persistent) MPI_Start(&o->request);
 }
 
 void post_receive(struct operation* o) {
-  if (o->mode == PERSISTENT) {
-    MPI_Recv_init(o->receive + GUARD, as_received(o, o->count), o->peer_type->type, o->root, o->step, o->on.comm,
-                  &o->request);
-    MPI_Start(&o->request);
-  } else {
-    MPI_Irecv(o->receive + GUARD, as_received(o, o->count), o->peer_type->type, o->root, o->step, o->on.comm,
-              &o->request);
-  }
+  (o->mode == PERSISTENT ? MPI_Recv_init : MPI_Irecv)(o->receive + GUARD, as_received(o, o->count), o->peer_type->type,
+                                                      o->root, o->step, o->on.comm, &o->request);
+  if (o->mode == PERSISTENT) MPI_Start(&o->request);
 }
 
 uint64_t result_of(const struct operation* o) {

@@ -8,14 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration_tests/mpi/kinds.h"
+#include "integration_tests/mpi/collectives.h"
 #include "integration_tests/mpi/random/elements.h"
 #include "integration_tests/mpi/random/random_program.h"
 
 enum { GUARD = 64 }; /* bytes around received data */
-
-/* MPI_Alltoallw is not drawn. */
-enum kind { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS, SEND, RECEIVE };
 
 enum mode { BLOCKING, STARTED, PERSISTENT };
 
@@ -30,7 +27,7 @@ struct operation {
   int starts; /* that a persistent one still has after this one */
   MPI_Request request;
   const struct type *type, *peer_type; /* of what is sent, and received */
-  int count, peer_count;               /* elements of a block, of the one type and of the other */
+  int count;                           /* elements of a block, of the first type */
   MPI_Op op;
   int root; /* of a message: the other rank */
   int in_place;

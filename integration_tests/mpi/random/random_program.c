@@ -67,12 +67,11 @@ static void collective(struct thread* t, int slot, uint64_t* state, enum mode mo
   struct operation* o = new_operation(t, slot, state);
   if (threads > 1 && !STARTED_WORKS_WITH_THREADS) mode = BLOCKING;
   o->mode = mode;
-  o->kind = (enum kind)draw(state, KINDS - 1);
-  if (o->kind >= ALLTOALLW) ++o->kind;
+  o->kind = (enum kind)((int)draw(state, KINDS) - 1);
+  if (o->kind >= ALLTOALLW) ++o->kind; /* which is not drawn */
   o->root = (int)draw(state, (unsigned)o->on.size);
   o->count = draw_count(state);
-  const int reduces = o->kind == REDUCE || o->kind == ALLREDUCE || o->kind >= REDUCE_SCATTER;
-  if (reduces) {
+  if (reduces(o->kind)) {
     o->type = o->peer_type = draw_type(state, reducible_count);
     o->op = draw_op(state, o->type);
   } else {
@@ -137,13 +136,11 @@ static void message(struct thread* t, int slot, uint64_t* state) {
   o->send_bytes = (size_t)o->count * o->type->bytes;
   o->send = new_buffer(o->send_bytes);
   fill(o->send + GUARD, (size_t)o->count, o->type, o->seed);
-  if (o->mode == PERSISTENT) {
-    MPI_Send_init(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm, &o->request);
-    MPI_Start(&o->request);
-  } else {
-    (synchronous ? MPI_Issend : MPI_Isend)(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm,
-                                           &o->request);
-  }
+  const int is_persistent = o->mode == PERSISTENT;
+  (is_persistent ? MPI_Send_init
+   : synchronous ? MPI_Issend
+                 : MPI_Isend)(o->send + GUARD, o->count, o->type->type, to, o->step, o->on.comm, &o->request);
+  if (is_persistent) MPI_Start(&o->request);
   t->pending[t->pending_count++] = o;
 }
 

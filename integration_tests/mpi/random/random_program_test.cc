@@ -15,15 +15,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 namespace {
 
 // Limits of one program, which takes seconds.
-constexpr absl::Duration kPatience = absl::Minutes(2), kPatienceAlone = absl::Minutes(1);
-constexpr uint32_t kNodes = 3;
+constexpr absl::Duration kProgramPatience = absl::Minutes(2), kPatienceAlone = absl::Minutes(1);
+constexpr uint32_t kRandomNodes = 3;
 constexpr int kSeedsOfATest = 5;
 constexpr char kUnended[] = "not_ended_by_mpi_alone", kFailed[] = "failed_by_mpi_alone";
 // This many seeds of a test may fail: MPICH 4.0 truncates messages of pairs, Open MPI 4.1 those of its non-blocking
@@ -39,11 +39,12 @@ int SeedsWanted() {
   return seeds;
 }
 
-class RandomProgramTest : public testing::TestWithParam<std::tuple<const char*, int>> {};
+class RandomProgramTest : public MpiTest<std::tuple<const char*, int>> {
+ protected:
+  RandomProgramTest() : MpiTest(kRandomNodes) {}
+};
 
 TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
-  procs::ProcessCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   const std::string library = std::get<0>(GetParam());
   const char* const touch = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH");
   const bool touches = touch != nullptr && *touch != '\0';
@@ -51,13 +52,12 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   int unended = 0, failed = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
   for (int seed = first; seed < first + kSeedsOfATest && !HasFailure(); ++seed) {
-    MpiRun run = {.library = library, .ranks = 2 + static_cast<uint32_t>(seed) % 4};
-    for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster.SocketOf(node));
+    MpiRun run = {.library = library, .ranks = 2 + static_cast<uint32_t>(seed) % 4, .sockets = Sockets()};
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/random/random_program_", library)), absl::StrCat(seed)};
     if (touches) run.command.insert(run.command.end(), {"80", "touch"});
     SCOPED_TRACE(absl::StrCat("random_program_", library, " ", seed, " on ", run.ranks, " ranks"));
     run.preload = false;
-    const MpiResult alone = RunMpi(run, cluster.folder(), kPatienceAlone);
+    const MpiResult alone = Run(run, kPatienceAlone);
     if (alone.code < 0 && ++unended <= UnendedMax(library)) {
       RecordProperty(kUnended, seed);
       std::cout << kUnended << ": random_program_" << library << " " << seed << " on " << run.ranks << " ranks\n";
@@ -74,7 +74,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
     if (seed % 2 == 0 || touches) run.environment["COPSE_MPI_OFFLOAD"] = "all";
     if (touches) run.environment["COPSE_TNBC"] = "on";
-    const MpiResult result = RunMpi(run, cluster.folder(), kPatience);
+    const MpiResult result = Run(run, kProgramPatience);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();
     if (is_compared) {
@@ -83,9 +83,6 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     for (const auto& [collective, counts] : ParseStatistics(result)) offloaded += counts.offloaded;
   }
   EXPECT_GT(offloaded, 100u);
-  const absl::Status alive = cluster.CheckAlive();
-  EXPECT_TRUE(alive.ok()) << alive;
-  if (HasFailure()) cluster.DumpLogs(stderr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, RandomProgramTest,
