@@ -328,14 +328,6 @@ void VirtualNetwork::Heal(NodeNumber a, NodeNumber b) {
   HealOneWay(b, a);
 }
 
-void VirtualNetwork::HealAll() {
-  std::vector<std::pair<NodeNumber, NodeNumber>> cut;
-  for (const auto& [ends, link] : links_) {
-    if (link->cut) cut.push_back(ends);
-  }
-  for (const auto& [from, to] : cut) HealOneWay(from, to);
-}
-
 void VirtualNetwork::HealOneWay(NodeNumber from, NodeNumber to) {
   Link& link = LinkOf(from, to);
   if (!link.cut) return;

@@ -81,11 +81,10 @@ class VirtualNetwork {
   void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
   void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);
 
-  // Cut holds frames back, those in flight included, as TCP does while a network is interrupted; Heal and HealAll let
+  // Cut holds frames back, those in flight included, as TCP does while a network is interrupted; Heal lets
   // them arrive.
   void Cut(NodeNumber a, NodeNumber b);
   void Heal(NodeNumber a, NodeNumber b);
-  void HealAll();
   bool IsCut(NodeNumber a, NodeNumber b) const;
 
   // Kills the node's process: frames to it, and those that it has not handled, are lost; frames from it are lost unless

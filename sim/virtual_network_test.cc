@@ -181,7 +181,7 @@ TEST_F(VirtualNetworkTest, ACutHoldsFramesAndHealingDeliversThemInOrder) {
   simulator_->RunFor(absl::Hours(1));
   EXPECT_TRUE(nodes_[1]->arrivals.empty());
   EXPECT_TRUE(nodes_[0]->downs.empty());
-  network_->HealAll();
+  network_->Heal(0, 1);
   ASSERT_TRUE(Send(0, 1, 3).ok());
   simulator_->RunUntilIdle();
   EXPECT_EQ(nodes_[1]->Numbers(), (std::vector<uint32_t>{1, 2, 3}));
