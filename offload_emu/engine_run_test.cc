@@ -246,9 +246,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
     int32_t index;
   };
   constexpr uint32_t kCount = 1000;
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 1000;
-  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, {.quantum_bytes = 1000});
   std::vector<Pair> a(kCount), b(kCount);
   for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
     a[i] = {static_cast<double>(i % 3), 2 * i};
@@ -269,9 +267,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
 
 TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
   constexpr uint32_t kBytes = 1 << 20;
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 4096;
-  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, {.quantum_bytes = 4096});
   const PortId other = *one.engine.OpenPort({.job = 2}, &one.sink);
   std::vector<uint64_t> a(kBytes / 8, 1), b(kBytes / 8, 2);
   one.Bind(0, reinterpret_cast<uint8_t*>(a.data()), kBytes, true);
@@ -292,9 +288,7 @@ TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
 }
 
 TEST(QuantumTest, HigherPriorityOvertakesBetweenQuanta) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 4096;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 4096});
   std::vector<uint8_t> memory(1 << 20);
   one.Bind(0, memory.data(), memory.size(), true);
   const Descriptor copy = CopyOf({0, 0}, {0, 1 << 19}, 1 << 19);
@@ -317,9 +311,7 @@ TEST(QuantumTest, NoBudgetRunsNothingButSaysThatWorkIsLeft) {
 }
 
 TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 64;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 64});
   std::vector<uint8_t> memory(1000);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i);
   std::vector<uint8_t> expected = memory;
@@ -331,9 +323,7 @@ TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
 }
 
 TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 13;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 13});
   std::vector<uint32_t> memory(100, 3);
   one.Bind(0, reinterpret_cast<uint8_t*>(memory.data()), 400, true);
   one.Arm({}, {ReduceOf(ElementOp::kProd, ElementType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)});
