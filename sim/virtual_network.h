@@ -108,8 +108,7 @@ class VirtualNetwork {
   struct Link;
   struct Node;
 
-  Node& At(NodeNumber node);
-  const Node& At(NodeNumber node) const;
+  Node& At(NodeNumber node) const;
   Link& LinkOf(NodeNumber from, NodeNumber to);
   Endpoint* EndpointOf(const Frame& frame);
   absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
