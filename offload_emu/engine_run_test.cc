@@ -85,8 +85,7 @@ TEST(TriggerTest, AnEventMayPostAgain) {
     if (value == 100) return;
     ASSERT_TRUE(one.engine.Post(port, {}, {EventOf(value + 1)}).ok());
   };
-  one.Arm({}, {EventOf(0)});
-  one.Run();
+  one.PostAndRun({EventOf(0)});
   EXPECT_EQ(one.sink.events.size(), 101u);
 }
 
@@ -146,8 +145,7 @@ TEST_F(PostTest, RefusesEmptyAndOverlongSequences) {
   const std::vector<Descriptor> longest(64, CountOf(0));
   const std::vector<Descriptor> too_long(65, CountOf(0));
   EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, too_long)));
-  one_.Arm({}, longest);
-  one_.Run();
+  one_.PostAndRun(longest);
   EXPECT_EQ(one_.Counter(0), (CounterValue{64, 0}));
 }
 
@@ -317,8 +315,7 @@ TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
   std::vector<uint8_t> expected = memory;
   std::memmove(expected.data() + 10, expected.data(), 900);
   one.Bind(0, memory.data(), memory.size(), true);
-  one.Arm({}, {CopyOf({0, 0}, {0, 10}, 900)});
-  one.Run();
+  one.PostAndRun({CopyOf({0, 0}, {0, 10}, 900)});
   EXPECT_EQ(memory, expected);
 }
 
@@ -375,14 +372,12 @@ TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
         ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kLost, 0}}, {kSound, 0}, 64),
         ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kSound, 8}}, {kLost, 0}, 64)}) {
     WithLostRegion with;
-    with.one.Arm({}, {first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)});
-    with.one.Run();
+    with.one.PostAndRun({first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)});
     EXPECT_TRUE(with.tracked.lost());
     EXPECT_TRUE(with.one.transport.TakeRecords().empty()) << static_cast<int>(first.op);
     EXPECT_TRUE(with.one.sink.events.empty()) << static_cast<int>(first.op);
     // A later use fails as well, without a fault.
-    with.one.Arm({}, {CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)});
-    with.one.Run();
+    with.one.PostAndRun({CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)});
     EXPECT_TRUE(with.one.sink.events.empty());
   }
 }
@@ -394,8 +389,7 @@ TEST(LostMemoryTest, ListsOfCopiesAreSeenWhole) {
   copies.op = OpCode::kCopyList;
   copies.runs = runs;
   copies.bytes = 2;
-  with.one.Arm({}, {copies, EventOf(1)});
-  with.one.Run();
+  with.one.PostAndRun({copies, EventOf(1)});
   EXPECT_TRUE(with.tracked.lost());
   EXPECT_TRUE(with.one.sink.events.empty());
 }
