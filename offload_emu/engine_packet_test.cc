@@ -376,10 +376,7 @@ TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
   EngineNode& b = cluster.node(1);
   ASSERT_TRUE(a.engine->BindRegion(a.port, 0, memory.data(), 4, false).ok());
   for (uint32_t i = 0; i < 8; ++i) {
-    Descriptor send = SendOf(0, 3, 1000 * i);
-    send.source = {0, 0};
-    send.bytes = 4;
-    ASSERT_TRUE(a.engine->Post(a.port, {}, {send}).ok());
+    ASSERT_TRUE(a.engine->Post(a.port, {}, {SendOf(0, 3, 1000 * i, {0, 0}, 4)}).ok());
   }
   cluster.Run();
   EXPECT_EQ(b.engine->ReadCounter(b.port, 3), (CounterValue{8, 0}));

@@ -113,9 +113,7 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, CountOf(8), "counter 8");
   ExpectRefused({}, SendOf(1, 0, 0), "edge 1");
   ExpectRefused({}, SendOf(0, 0, 2), "sequence 2");
-  Descriptor send = SendOf(0, 0, 0);
-  send.bytes = kMpPayloadBytes + 1;
-  ExpectRefused({}, send, "bytes 121");
+  ExpectRefused({}, SendOf(0, 0, 0, {}, kMpPayloadBytes + 1), "bytes 121");
   ExpectRefused({}, PutOf(0, 0, 0, {0, 0}, kPutBytesMax + 1), "bytes 65465");
   ExpectRefused({}, PutOf(0, 0, 0, {kBeyond, 0}, 1), "source region");
   ExpectRefused({}, GetOf(0, 0, 0, {0, 0}, kPutBytesMax + 1, 0), "bytes 65465");
@@ -134,9 +132,7 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt32, operand, {0, 0}, 6), "bytes 6");
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, operand, {kBeyond, 0}, 1), "target region");
-  Descriptor unknown;
-  unknown.op = static_cast<OpCode>(8);
-  ExpectRefused({}, unknown, "op 8");
+  ExpectRefused({}, {.op = static_cast<OpCode>(8)}, "op 8");
   EXPECT_EQ(one_.engine.stats().sequences_posted, 0u);
 }
 
@@ -171,9 +167,7 @@ TEST(FailureTest, AFailedTriggerIsPassedOnAsAnErrorNeverAsData) {
   SingleEngine one({.slots = 2, .counters_per_slot = 8, .regions = 1, .edges = 1});
   std::vector<uint8_t> memory(16, 1);
   one.Bind(0, memory.data(), 16, true);
-  Descriptor send = SendOf(0, 5, 0);
-  send.source = {0, 0};
-  send.bytes = 8;
+  Descriptor send = SendOf(0, 5, 0, {0, 0}, 8);
   send.counter = 1;
   Descriptor copy = CopyOf({0, 0}, {0, 8}, 8);
   copy.counter = 2;
@@ -385,10 +379,8 @@ TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
 TEST(LostMemoryTest, ListsOfCopiesAreSeenWhole) {
   WithLostRegion with;
   const CopyRun runs[] = {{{1, 0}, {1, 100}, 8}, {{1, 0}, {0, 0}, 8}};
-  Descriptor copies;
-  copies.op = OpCode::kCopyList;
+  Descriptor copies{.op = OpCode::kCopyList, .bytes = 2};
   copies.runs = runs;
-  copies.bytes = 2;
   with.one.PostAndRun({copies, EventOf(1)});
   EXPECT_TRUE(with.tracked.lost());
   EXPECT_TRUE(with.one.sink.events.empty());

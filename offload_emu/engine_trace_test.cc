@@ -97,10 +97,8 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
 // A received payload is forwarded unchanged: the inner node of a broadcast.
 TEST_F(EngineTraceTest, ForwardedBytesAreCounted) {
   one_.Expect(0);
-  Descriptor send = SendOf(1, 0, 0);
-  send.source = {one_.engine.CellRegion(one_.port, 0, 0), 0};
-  send.bytes = 24;
-  one_.Arm({.counter = 0, .threshold = 1}, {send});
+  const MemoryRef cell{one_.engine.CellRegion(one_.port, 0, 0), 0};
+  one_.Arm({.counter = 0, .threshold = 1}, {SendOf(1, 0, 0, cell, 24)});
   one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 0, 0, Bytes(24))});
   EXPECT_EQ(one_.engine.stats().packets_forwarded, 1u);
   EXPECT_EQ(one_.engine.stats().bytes_forwarded, 24u);
