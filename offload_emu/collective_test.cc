@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of whole collectives from hand-written descriptors.
-#include <cstring>
 #include <numeric>
 #include <vector>
 

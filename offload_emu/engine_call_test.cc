@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of the calls of a team's port: window, hashes, duplicates, credit, and the end of a call.
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

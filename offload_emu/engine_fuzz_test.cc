@@ -3,7 +3,6 @@
 // Feeds the engine frames of random and of mutated bytes: it must neither crash nor leak what it owns. Deterministic:
 // a failure replays by running the test again; the trace names the iteration.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 

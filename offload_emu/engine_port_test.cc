@@ -3,7 +3,6 @@
 // Tests of ports, regions and edges: quotas, bounds, and the state after their removal.
 #include <cstring>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

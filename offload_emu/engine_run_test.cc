@@ -2,11 +2,9 @@
 //
 // Tests of triggers, order, failures and fairness of running sequences.
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/check.h"
 #include "base/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"

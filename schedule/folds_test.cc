@@ -8,7 +8,6 @@
 #include <cstring>
 #include <deque>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

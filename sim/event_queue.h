@@ -5,7 +5,6 @@
 #define COPSE_SIM_EVENT_QUEUE_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

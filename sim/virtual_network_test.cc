@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "offload_emu/packet.h"
 #include "sim/simulator.h"
 
 namespace copse::sim {

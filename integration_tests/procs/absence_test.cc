@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "testbed/netns/test_network.h"

@@ -4,12 +4,10 @@
 // show. Needs root.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"

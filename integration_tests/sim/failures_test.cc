@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated runner of the scenarios with faults.
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
