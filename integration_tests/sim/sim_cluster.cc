@@ -357,27 +357,14 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   // --- coordinator::SessionSink ---
   void Send(coordinator::SessionId session, const ToDaemon& message) override {
     if (store_.crashed()) return;  // it died before it could send it
-    for (auto& node : nodes_) {
-      if (node->session != session) continue;
-      Carry(node.get(), [this, node = node.get(), session, message] {
-        AtNode(node, kPlannerHop, [node, session, message] {
-          if (node->session == session) node->daemon->OnPlannerMessage(message);
-        });
-      });
-    }
+    ToDaemonOf(session, [message](Node* node) { node->daemon->OnPlannerMessage(message); });
   }
   void Close(coordinator::SessionId session, const std::string&) override {
-    for (auto& node : nodes_) {
-      if (node->session != session) continue;
-      Carry(node.get(), [this, node = node.get(), session] {
-        AtNode(node, kPlannerHop, [this, node, session] {
-          if (node->session != session) return;
-          node->session = 0;
-          node->daemon->OnPlannerDown();
-          ConnectLater(node, kRefusedPause);
-        });
-      });
-    }
+    ToDaemonOf(session, [this](Node* node) {
+      node->session = 0;
+      node->daemon->OnPlannerDown();
+      ConnectLater(node, kRefusedPause);
+    });
   }
 
  private:
@@ -552,6 +539,17 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     });
   }
 
+  // Runs an event at the daemon of the session, unless that has ended there before.
+  void ToDaemonOf(coordinator::SessionId session, const std::function<void(Node*)>& event) {
+    for (auto& node : nodes_) {
+      if (node->session != session) continue;
+      Carry(node.get(), [this, node = node.get(), session, event] {
+        AtNode(node, kPlannerHop, [node, session, event] {
+          if (node->session == session) event(node);
+        });
+      });
+    }
+  }
   void ToPlanner(Node* node, const FromDaemon& message) {
     const coordinator::SessionId session = node->session;
     if (session == 0) return;
