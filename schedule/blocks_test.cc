@@ -150,11 +150,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
       PlainCluster cluster(PlanOf({c, algorithm}, kNodes, 3), BlockShape(kNodes, 1));
       cluster.op = ElementOp::kLor;
       cluster.type = ElementType::kUint8;
-      cluster.ranks.resize(kNodes);
-      for (auto& rank : cluster.ranks) {
-        rank.send = Bytes(8, 7);
-        rank.receive = Bytes(8, 0);
-      }
+      cluster.ranks.assign(kNodes, {.send = Bytes(8, 7), .receive = Bytes(8, 0)});
       const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
       cluster.Run(cluster.ExpandAll(sizes, c, 0, false, {0, 8}));
       const uint32_t first = c == Collective::kScan ? 0 : 1;
@@ -233,11 +229,7 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
     ASSERT_TRUE(PassesOn(plan));
     EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
     PlainCluster cluster(plan, BlockShape(nodes, 2));
-    cluster.ranks.resize(2 * nodes);
-    for (auto& rank : cluster.ranks) {
-      rank.send = Bytes(2 * nodes * 8, 1);
-      rank.receive = Bytes(2 * nodes * 8);
-    }
+    cluster.ranks.assign(2 * nodes, {.send = Bytes(2 * nodes * 8, 1), .receive = Bytes(2 * nodes * 8)});
     const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
     const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
     ASSERT_EQ(cutting.segment_count(), 1);
@@ -357,8 +349,7 @@ TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
 TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   const Plan plan = RandomTreePlan(Collective::kGather, 9, 4);
   PlainCluster cluster(plan, BlockShape(9, 4));
-  cluster.ranks.resize(36);
-  for (auto& rank : cluster.ranks) rank.send = Bytes(64, 1);
+  cluster.ranks.assign(36, {.send = Bytes(64, 1)});
   cluster.ranks[17].receive = Bytes(36 * 64);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
   const Cutting cutting(plan, sizes, 64, 0);

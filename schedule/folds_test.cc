@@ -148,11 +148,10 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
     Prng prng(seed);
     const auto nodes = static_cast<uint32_t>(1 + prng.Below(7));
     const auto size = static_cast<uint32_t>(nodes + prng.Below(3 * nodes));
-    Call call;
-    call.collective = kCollectives[prng.Below(5)];
-    call.type = kTypes[prng.Below(5)];
-    call.op = prng.Below(3) == 0 ? ElementOp::kProd : ElementOp::kSum;
-    call.root = static_cast<uint32_t>(prng.Below(size));
+    Call call{.collective = kCollectives[prng.Below(5)],
+              .type = kTypes[prng.Below(5)],
+              .op = prng.Below(3) == 0 ? ElementOp::kProd : ElementOp::kSum,
+              .root = static_cast<uint32_t>(prng.Below(size))};
     uint64_t count = prng.Below(2) == 0 ? prng.Below(20) : prng.Below(prng.Below(4) == 0 ? 30'000 : 3000);
     if (call.collective == Collective::kReduceScatter) {
       uint64_t total = 0;

@@ -330,11 +330,7 @@ TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
 }
 
 sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
+  return {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
 }
 
 // The ports of 127.0.0.1 on which this process listens.

@@ -39,11 +39,7 @@ absl::Status In(const std::string& netns, const std::function<absl::Status()>& w
 }  // namespace
 
 sockaddr_in SocketAddress(uint32_t address, uint16_t port) {
-  sockaddr_in in = {};
-  in.sin_family = AF_INET;
-  in.sin_port = htons(port);
-  in.sin_addr.s_addr = htonl(address);
-  return in;
+  return {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(address)}, .sin_zero = {}};
 }
 
 absl::Status CheckFabric() {
