@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of whole collectives from hand-written descriptors.
-#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -14,47 +13,6 @@
 
 namespace copse::emu {
 namespace {
-
-TEST(BarrierTest, NobodyLeavesBeforeTheLastArrives) {
-  EngineCluster cluster(4, {.slots = 8, .counters_per_slot = kPhases, .edges = 4});
-  BarrierTree tree(&cluster, 2);
-  for (uint32_t i = 0; i < 3; ++i) tree.EnterBarrier(i, 0, 8);
-  cluster.Run();
-  for (uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(cluster.node(i).sink.events.empty()) << i;
-  tree.EnterBarrier(3, 0, 8);
-  cluster.Run();
-  for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(cluster.node(i).sink.TakeEvents(), (std::vector<RecordedEvent>{{0, false}})) << i;
-  }
-}
-
-TEST(BarrierTest, ManyCallsWrapTheWindowAndTheSequenceNumber) {
-  constexpr uint64_t kCalls = 70'000;
-  EngineCluster cluster(3, {.slots = 8, .counters_per_slot = kPhases, .edges = 4});
-  BarrierTree tree(&cluster, 2);
-  uint64_t left = 0;
-  std::vector<uint64_t> call_of(3);
-  for (uint32_t i = 0; i < 3; ++i) {
-    cluster.node(i).sink.on_event = [&, i](PortId port, uint64_t call, bool failed) {
-      ASSERT_FALSE(failed);
-      ASSERT_EQ(call, call_of[i]);
-      ASSERT_TRUE(cluster.node(i).engine->FinishCall(port, CallSeq(call)).ok());
-      if (++call_of[i] < kCalls) {
-        tree.EnterBarrier(i, call_of[i], 8);
-      } else {
-        ++left;
-      }
-    };
-    tree.EnterBarrier(i, 0, 8);
-  }
-  cluster.Run();
-  EXPECT_EQ(left, 3u);
-  for (uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(cluster.node(i).engine->Finished(cluster.node(i).port), CallSeq(kCalls));
-    EXPECT_EQ(cluster.node(i).engine->stats().dropped_window, 0u);
-    EXPECT_EQ(cluster.node(i).engine->stats().credit_stalls, 0u);
-  }
-}
 
 // Reduces up the tree into scratch, segment by segment, and sends the result down as puts.
 TEST(AllreduceTest, SegmentsOverThreeEngines) {

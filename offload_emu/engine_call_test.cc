@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of the calls of a team's port: window, hashes, duplicates, credit, and the end of a call.
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -249,15 +248,13 @@ TEST_F(CallTest, CreditGoesBackAloneAfterHalfTheWindowWhereDataCameIn) {
 // It is counted once it has grown.
 TEST_F(CallTest, CreditTravelsWithPacketsRatherThanAlone) {
   Expect(0);
-  one_.Arm({}, {SendOf(0, 0, 0), SendOf(0, 1, 0)});
-  one_.Run();
+  one_.PostAndRun({SendOf(0, 0, 0), SendOf(0, 1, 0)});
   EXPECT_EQ(stats().credits_piggybacked, 0u);
   one_.Deliver(0, {Packet(0, 0, 0)});
   Finish(0);
   Finish(1);
   SentKinds();
-  one_.Arm({}, {SendOf(0, 0, 2), SendOf(0, 1, 2)});
-  one_.Run();
+  one_.PostAndRun({SendOf(0, 0, 2), SendOf(0, 1, 2)});
   const auto records = one_.transport.TakeRecords();
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(static_cast<RecordKind>(records[0].record.kind), RecordKind::kPacket);
@@ -289,8 +286,7 @@ TEST_F(CallTest, AnAskIsAnsweredAtOnceOrWhenTheCallIsOver) {
 TEST_F(CallTest, AnEdgeUnusedForLongerThanItsSequenceNumbersStillKnowsItsCredit) {
   for (uint64_t call = 0; call < 100'000; ++call) Finish(call);
   SentKinds();
-  one_.Arm({}, {SendOf(0, 0, 100'000), EventOf(1)});
-  one_.Run();
+  one_.PostAndRun({SendOf(0, 0, 100'000), EventOf(1)});
   EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kCreditAsk}));
   one_.Deliver(0, {Credit(0, 99'999)});
   EXPECT_EQ(one_.sink.events, (Events{{1, false}}));
@@ -298,8 +294,7 @@ TEST_F(CallTest, AnEdgeUnusedForLongerThanItsSequenceNumbersStillKnowsItsCredit)
 
 TEST_F(CallTest, AWaitingSequenceEndsWithItsCall) {
   for (uint64_t call = 0; call < 4; ++call) Finish(call);
-  one_.Arm({}, {SendOf(0, 0, 4), EventOf(4)});
-  one_.Run();
+  one_.PostAndRun({SendOf(0, 0, 4), EventOf(4)});
   EXPECT_EQ(stats().sends_waiting, 1u);
   Finish(4);
   EXPECT_EQ(stats().sends_waiting, 0u);

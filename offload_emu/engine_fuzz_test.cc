@@ -3,7 +3,6 @@
 // Feeds the engine frames of random and of mutated bytes: it must neither crash nor leak what it owns. Deterministic:
 // a failure replays by running the test again; the trace names the iteration.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -16,49 +15,49 @@ namespace copse::emu {
 namespace {
 
 // A team's port with calls in progress, a client's port beside it, and memory with guards around it.
-class Target {
+class Target : public SingleEngine {
  public:
   Target()
-      : one_({.slots = 4, .counters_per_slot = 4, .regions = 3, .edges = 3, .cell_bytes = 1000}), memory_(3 * kBytes) {
+      : SingleEngine({.slots = 4, .counters_per_slot = 4, .regions = 3, .edges = 3, .cell_bytes = 1000}),
+        memory_(3 * kBytes) {
     std::fill(memory_.begin(), memory_.end(), kGuard);
-    one_.Bind(0, memory_.data() + kBytes, kBytes, true);
-    one_.Bind(1, memory_.data() + kBytes, kBytes, false);
-    client_ = *one_.engine.OpenPort({.mpq_entries = 4, .edges = 1}, &one_.sink);
-    client_label_ = one_.engine.AddEdge(client_, Incarnation(SingleEngine::kPeer))->label;
-    EXPECT_TRUE(one_.engine.SetRemoteLabel(client_, 0, Label{77}).ok());
+    Bind(0, memory_.data() + kBytes, kBytes, true);
+    Bind(1, memory_.data() + kBytes, kBytes, false);
+    client_ = *engine.OpenPort({.mpq_entries = 4, .edges = 1}, &sink);
+    client_label_ = engine.AddEdge(client_, Incarnation(SingleEngine::kPeer))->label;
+    EXPECT_TRUE(engine.SetRemoteLabel(client_, 0, Label{77}).ok());
   }
 
-  SingleEngine& one() { return one_; }
   Label client_label() const { return client_label_; }
 
   // Runs a few calls' worth of normal operations, so that frames meet armed sequences, waiting ones and outstanding
   // gets.
   void Live(Prng* prng) {
-    const uint64_t finished = one_.engine.Finished(one_.port).value();
+    const uint64_t finished = engine.Finished(port).value();
     const uint64_t call = finished + prng->Below(4);
     const CounterIndex counter = static_cast<uint32_t>(call % 4 * 4 + prng->Below(4));
     const uint32_t edge = static_cast<uint32_t>(prng->Below(3));
     // The state decides whether these are accepted; they must be harmless in any case.
     switch (prng->Below(8)) {
       case 0:
-        one_.engine.ExpectHash(one_.port, CallSeq(call), kTestHash).IgnoreError();
+        engine.ExpectHash(port, CallSeq(call), kTestHash).IgnoreError();
         break;
       case 1:
-        one_.engine.FinishCall(one_.port, CallSeq(call)).IgnoreError();
+        engine.FinishCall(port, CallSeq(call)).IgnoreError();
         break;
       case 2:
-        one_.engine
-            .Post(one_.port, {.counter = counter, .threshold = 1 + prng->Below(2)},
+        engine
+            .Post(port, {.counter = counter, .threshold = 1 + prng->Below(2)},
                   {SendOf(edge, 1, call), EventOf(1), CountOf(counter)})
             .IgnoreError();
         break;
       case 3:
-        one_.engine.Post(one_.port, {}, {GetOf(edge, 0, 0, {0, 0}, 64, counter)}).IgnoreError();
+        engine.Post(port, {}, {GetOf(edge, 0, 0, {0, 0}, 64, counter)}).IgnoreError();
         break;
       case 4: {
-        const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, static_cast<uint32_t>(call % 4)), 0};
-        one_.engine
-            .Post(one_.port, {.counter = counter, .threshold = 1},
+        const MemoryRef cell{engine.CellRegion(port, edge, static_cast<uint32_t>(call % 4)), 0};
+        engine
+            .Post(port, {.counter = counter, .threshold = 1},
                   {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, cell}, {0, 0}, kBytes)})
             .IgnoreError();
         break;
@@ -67,16 +66,16 @@ class Target {
         MpPacket packet;
         uint32_t bytes;
         if (prng->Chance(0.9)) break;  // so that it fills up at times
-        while (one_.engine.PopPacket(client_, &packet, &bytes)) ASSERT_LE(bytes, kMpPayloadBytes);
+        while (engine.PopPacket(client_, &packet, &bytes)) ASSERT_LE(bytes, kMpPayloadBytes);
         break;
       }
       case 6:
         if (prng->Chance(0.1)) {
-          one_.engine.RemoveEdge(one_.port, edge);
-          const auto added = one_.engine.AddEdge(one_.port, Incarnation(SingleEngine::kPeer + edge));
+          engine.RemoveEdge(port, edge);
+          const auto added = engine.AddEdge(port, Incarnation(SingleEngine::kPeer + edge));
           ASSERT_TRUE(added.ok());
-          one_.labels[added->edge] = added->label;
-          ASSERT_TRUE(one_.engine.SetRemoteLabel(one_.port, added->edge, Label{5}).ok());
+          labels[added->edge] = added->label;
+          ASSERT_TRUE(engine.SetRemoteLabel(port, added->edge, Label{5}).ok());
         }
         break;
       default:
@@ -85,13 +84,13 @@ class Target {
   }
 
   void Deliver(Bytes frame) {
-    one_.transport.offers_frames = !one_.transport.offers_frames;
-    one_.transport.to_deliver.push_back(std::move(frame));
-    one_.Run();
-    one_.transport.sent.clear();
-    one_.sink.events.clear();
-    one_.sink.mismatches.clear();
-    one_.control.controls.clear();
+    transport.offers_frames = !transport.offers_frames;
+    transport.to_deliver.push_back(std::move(frame));
+    Run();
+    transport.sent.clear();
+    sink.events.clear();
+    sink.mismatches.clear();
+    control.controls.clear();
   }
 
   void CheckGuards() const {
@@ -103,7 +102,6 @@ class Target {
   static constexpr uint32_t kBytes = 256;
   static constexpr uint8_t kGuard = 0xa5;
 
-  SingleEngine one_;
   std::vector<uint8_t> memory_;
   PortId client_;
   Label client_label_ = kNoLabel;
@@ -117,13 +115,12 @@ Bytes RandomBytes(Prng* prng, uint64_t bytes_max) {
 
 // Makes a well-formed frame whose fields are likely to be meaningful.
 Bytes LikelyFrame(Prng* prng, Target* target) {
-  SingleEngine& one = target->one();
   const uint32_t edge = static_cast<uint32_t>(prng->Below(3));
   std::vector<RecordAndPayload> records(1 + prng->Below(4));
   for (RecordAndPayload& each : records) {
     const RecordKind kind = static_cast<RecordKind>(1 + prng->Below(5));
-    const uint64_t call = one.engine.Finished(one.port).value() + prng->Below(6);
-    each = one.From(edge, kind, call, static_cast<uint32_t>(prng->Below(5)));
+    const uint64_t call = target->engine.Finished(target->port).value() + prng->Below(6);
+    each = target->From(edge, kind, call, static_cast<uint32_t>(prng->Below(5)));
     if (prng->Chance(0.2)) each.record.header.label = static_cast<uint32_t>(target->client_label());
     if (prng->Chance(0.1)) each.record.header.hash = 1;
     each.record.credit = static_cast<uint16_t>(prng->Chance(0.8) ? call : prng->Next());
@@ -174,8 +171,8 @@ TEST(EngineFuzzTest, RandomBytes) {
     target.Live(&prng);
     target.Deliver(RandomBytes(&prng, 200));
   }
-  EXPECT_EQ(target.one().engine.stats().frames_received, 30'000u);
-  EXPECT_EQ(target.one().control.heard, 0u);
+  EXPECT_EQ(target.engine.stats().frames_received, 30'000u);
+  EXPECT_EQ(target.control.heard, 0u);
   target.CheckGuards();
 }
 
@@ -188,11 +185,11 @@ TEST(EngineFuzzTest, MutatedFrames) {
     Bytes frame = LikelyFrame(&prng, &target);
     Mutate(&prng, &frame);
     target.Deliver(std::move(frame));
-    ASSERT_LE(target.one().engine.stats().memory_used_bytes, target.one().engine.stats().memory_reserved_bytes);
+    ASSERT_LE(target.engine.stats().memory_used_bytes, target.engine.stats().memory_reserved_bytes);
   }
   target.CheckGuards();
   // Not all frames were refused at the entry: every path through the engine was taken.
-  const EngineStats& stats = target.one().engine.stats();
+  const EngineStats& stats = target.engine.stats();
   EXPECT_GT(stats.packets_received, 10u);
   EXPECT_GT(stats.puts_received, 10u);
   EXPECT_GT(stats.gets_received, 10u);
@@ -207,8 +204,8 @@ TEST(EngineFuzzTest, MutatedFrames) {
   EXPECT_GT(stats.events, 10u);
   EXPECT_GT(stats.alu_bytes, 10u);
   EXPECT_GT(stats.credit_stalls, 10u);
-  target.one().engine.ClosePort(target.one().port);
-  EXPECT_LE(target.one().engine.stats().memory_reserved_bytes, 0u);
+  target.engine.ClosePort(target.port);
+  EXPECT_LE(target.engine.stats().memory_reserved_bytes, 0u);
 }
 
 }  // namespace

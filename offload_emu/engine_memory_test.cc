@@ -3,7 +3,6 @@
 // Tests the engine's cost: memory of an idle one, and allocations of a warm one. Every operator new is counted.
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <iostream>
 #include <memory>
 #include <new>

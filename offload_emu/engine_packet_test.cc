@@ -38,8 +38,7 @@ class LandingTest : public ::testing::Test {
     const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, 1), offset};
     Bytes copy(bytes);
     one_.Bind(3, copy.data(), bytes, true);
-    one_.Arm({}, {CopyOf(cell, {3, 0}, bytes)});
-    one_.Run();
+    one_.PostAndRun({CopyOf(cell, {3, 0}, bytes)});
     return copy;
   }
   RecordAndPayload Put(uint32_t region, uint64_t offset, Bytes payload) {
@@ -377,10 +376,7 @@ TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
   EngineNode& b = cluster.node(1);
   ASSERT_TRUE(a.engine->BindRegion(a.port, 0, memory.data(), 4, false).ok());
   for (uint32_t i = 0; i < 8; ++i) {
-    Descriptor send = SendOf(0, 3, 1000 * i);
-    send.source = {0, 0};
-    send.bytes = 4;
-    ASSERT_TRUE(a.engine->Post(a.port, {}, {send}).ok());
+    ASSERT_TRUE(a.engine->Post(a.port, {}, {SendOf(0, 3, 1000 * i, {0, 0}, 4)}).ok());
   }
   cluster.Run();
   EXPECT_EQ(b.engine->ReadCounter(b.port, 3), (CounterValue{8, 0}));
@@ -421,8 +417,7 @@ TEST(OutboxTest, RecordsToOnePeerShareFrames) {
   one.Bind(0, memory.data(), 4000, false);
   std::vector<Descriptor> sends;
   for (uint32_t i = 0; i < 10; ++i) sends.push_back(PutOf(i % 2, i, 0, {0, 0}, 4000 - i));
-  one.Arm({}, sends);
-  one.Run();
+  one.PostAndRun(sends);
   ASSERT_EQ(one.transport.sent.size(), 4u);  // 4 + 1 puts per peer
   for (const auto& [peer, frame] : one.transport.sent) EXPECT_LE(frame.size(), kFrameBytesMax);
   const auto records = one.transport.TakeRecords();
@@ -462,8 +457,7 @@ TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
   Bytes memory(32'768, 5);
   one.Bind(0, memory.data(), memory.size(), false);
-  one.Arm({}, {PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)});
-  one.Run();
+  one.PostAndRun({PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)});
   EXPECT_EQ(one.engine.stats().frames_sent, 3u);
   const auto records = one.transport.TakeRecords();
   ASSERT_EQ(records.size(), 3u);
@@ -474,10 +468,8 @@ TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
 TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
   SingleEngine one({.slots = 4, .edges = 1});
   one.transport.answer = absl::UnavailableError("no connection");
-  one.Arm({}, {SendOf(0, 0, 0)});
-  one.Run();
-  one.Arm({}, {SendOf(0, 1, 0)});
-  one.Run();
+  one.PostAndRun({SendOf(0, 0, 0)});
+  one.PostAndRun({SendOf(0, 1, 0)});
   ASSERT_EQ(one.control.downs.size(), 1u);
   EXPECT_EQ(one.control.downs[0].first, Incarnation(SingleEngine::kPeer));
   one.transport.answer = absl::OkStatus();
@@ -488,8 +480,7 @@ TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
 TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
   one.transport.answer = absl::ResourceExhaustedError("full");
-  one.Arm({}, {SendOf(0, 0, 0), EventOf(1)});
-  one.Run();
+  one.PostAndRun({SendOf(0, 0, 0), EventOf(1)});
   one.transport.to_lose.push_back(Incarnation(SingleEngine::kPeer));
   one.transport.to_lose.push_back(Incarnation(999));  // a peer without an edge
   one.Run();

@@ -3,7 +3,6 @@
 // Tests of ports, regions and edges: quotas, bounds, and the state after their removal.
 #include <cstring>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -128,8 +127,7 @@ class RegionTest : public ::testing::Test {
  protected:
   // Whether a copy from one region reference to another succeeds.
   bool Copies(MemoryRef source, MemoryRef target, uint32_t bytes) {
-    one_.Arm({}, {CopyOf(source, target, bytes), EventOf(0)});
-    one_.Run();
+    one_.PostAndRun({CopyOf(source, target, bytes), EventOf(0)});
     return !one_.sink.TakeEvents().back().failed;
   }
 

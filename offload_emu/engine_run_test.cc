@@ -2,11 +2,9 @@
 //
 // Tests of triggers, order, failures and fairness of running sequences.
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/check.h"
 #include "base/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
@@ -85,8 +83,7 @@ TEST(TriggerTest, AnEventMayPostAgain) {
     if (value == 100) return;
     ASSERT_TRUE(one.engine.Post(port, {}, {EventOf(value + 1)}).ok());
   };
-  one.Arm({}, {EventOf(0)});
-  one.Run();
+  one.PostAndRun({EventOf(0)});
   EXPECT_EQ(one.sink.events.size(), 101u);
 }
 
@@ -114,9 +111,7 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, CountOf(8), "counter 8");
   ExpectRefused({}, SendOf(1, 0, 0), "edge 1");
   ExpectRefused({}, SendOf(0, 0, 2), "sequence 2");
-  Descriptor send = SendOf(0, 0, 0);
-  send.bytes = kMpPayloadBytes + 1;
-  ExpectRefused({}, send, "bytes 121");
+  ExpectRefused({}, SendOf(0, 0, 0, {}, kMpPayloadBytes + 1), "bytes 121");
   ExpectRefused({}, PutOf(0, 0, 0, {0, 0}, kPutBytesMax + 1), "bytes 65465");
   ExpectRefused({}, PutOf(0, 0, 0, {kBeyond, 0}, 1), "source region");
   ExpectRefused({}, GetOf(0, 0, 0, {0, 0}, kPutBytesMax + 1, 0), "bytes 65465");
@@ -135,9 +130,7 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt32, operand, {0, 0}, 6), "bytes 6");
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
   ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, operand, {kBeyond, 0}, 1), "target region");
-  Descriptor unknown;
-  unknown.op = static_cast<OpCode>(8);
-  ExpectRefused({}, unknown, "op 8");
+  ExpectRefused({}, {.op = static_cast<OpCode>(8)}, "op 8");
   EXPECT_EQ(one_.engine.stats().sequences_posted, 0u);
 }
 
@@ -146,8 +139,7 @@ TEST_F(PostTest, RefusesEmptyAndOverlongSequences) {
   const std::vector<Descriptor> longest(64, CountOf(0));
   const std::vector<Descriptor> too_long(65, CountOf(0));
   EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, too_long)));
-  one_.Arm({}, longest);
-  one_.Run();
+  one_.PostAndRun(longest);
   EXPECT_EQ(one_.Counter(0), (CounterValue{64, 0}));
 }
 
@@ -173,9 +165,7 @@ TEST(FailureTest, AFailedTriggerIsPassedOnAsAnErrorNeverAsData) {
   SingleEngine one({.slots = 2, .counters_per_slot = 8, .regions = 1, .edges = 1});
   std::vector<uint8_t> memory(16, 1);
   one.Bind(0, memory.data(), 16, true);
-  Descriptor send = SendOf(0, 5, 0);
-  send.source = {0, 0};
-  send.bytes = 8;
+  Descriptor send = SendOf(0, 5, 0, {0, 0}, 8);
   send.counter = 1;
   Descriptor copy = CopyOf({0, 0}, {0, 8}, 8);
   copy.counter = 2;
@@ -246,9 +236,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
     int32_t index;
   };
   constexpr uint32_t kCount = 1000;
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 1000;
-  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, {.quantum_bytes = 1000});
   std::vector<Pair> a(kCount), b(kCount);
   for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
     a[i] = {static_cast<double>(i % 3), 2 * i};
@@ -269,9 +257,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
 
 TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
   constexpr uint32_t kBytes = 1 << 20;
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 4096;
-  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, {.quantum_bytes = 4096});
   const PortId other = *one.engine.OpenPort({.job = 2}, &one.sink);
   std::vector<uint64_t> a(kBytes / 8, 1), b(kBytes / 8, 2);
   one.Bind(0, reinterpret_cast<uint8_t*>(a.data()), kBytes, true);
@@ -292,9 +278,7 @@ TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
 }
 
 TEST(QuantumTest, HigherPriorityOvertakesBetweenQuanta) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 4096;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 4096});
   std::vector<uint8_t> memory(1 << 20);
   one.Bind(0, memory.data(), memory.size(), true);
   const Descriptor copy = CopyOf({0, 0}, {0, 1 << 19}, 1 << 19);
@@ -317,23 +301,18 @@ TEST(QuantumTest, NoBudgetRunsNothingButSaysThatWorkIsLeft) {
 }
 
 TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 64;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 64});
   std::vector<uint8_t> memory(1000);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i);
   std::vector<uint8_t> expected = memory;
   std::memmove(expected.data() + 10, expected.data(), 900);
   one.Bind(0, memory.data(), memory.size(), true);
-  one.Arm({}, {CopyOf({0, 0}, {0, 10}, 900)});
-  one.Run();
+  one.PostAndRun({CopyOf({0, 0}, {0, 10}, 900)});
   EXPECT_EQ(memory, expected);
 }
 
 TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
-  EngineOptions engine_options;
-  engine_options.quantum_bytes = 13;
-  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = 13});
   std::vector<uint32_t> memory(100, 3);
   one.Bind(0, reinterpret_cast<uint8_t*>(memory.data()), 400, true);
   one.Arm({}, {ReduceOf(ElementOp::kProd, ElementType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)});
@@ -385,14 +364,12 @@ TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
         ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kLost, 0}}, {kSound, 0}, 64),
         ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kSound, 8}}, {kLost, 0}, 64)}) {
     WithLostRegion with;
-    with.one.Arm({}, {first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)});
-    with.one.Run();
+    with.one.PostAndRun({first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)});
     EXPECT_TRUE(with.tracked.lost());
     EXPECT_TRUE(with.one.transport.TakeRecords().empty()) << static_cast<int>(first.op);
     EXPECT_TRUE(with.one.sink.events.empty()) << static_cast<int>(first.op);
     // A later use fails as well, without a fault.
-    with.one.Arm({}, {CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)});
-    with.one.Run();
+    with.one.PostAndRun({CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)});
     EXPECT_TRUE(with.one.sink.events.empty());
   }
 }
@@ -400,12 +377,9 @@ TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
 TEST(LostMemoryTest, ListsOfCopiesAreSeenWhole) {
   WithLostRegion with;
   const CopyRun runs[] = {{{1, 0}, {1, 100}, 8}, {{1, 0}, {0, 0}, 8}};
-  Descriptor copies;
-  copies.op = OpCode::kCopyList;
+  Descriptor copies{.op = OpCode::kCopyList, .bytes = 2};
   copies.runs = runs;
-  copies.bytes = 2;
-  with.one.Arm({}, {copies, EventOf(1)});
-  with.one.Run();
+  with.one.PostAndRun({copies, EventOf(1)});
   EXPECT_TRUE(with.tracked.lost());
   EXPECT_TRUE(with.one.sink.events.empty());
 }

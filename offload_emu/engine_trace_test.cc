@@ -61,9 +61,8 @@ TEST_F(EngineTraceTest, APacketThatFiresASendIsThreeRecordsAndItsFrame) {
 TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
   std::vector<uint8_t> memory(4096);
   one_.Bind(0, memory.data(), memory.size(), true);
-  one_.Arm({}, {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
-                CopyOf({0, 0}, {0, 2048}, 16)});
-  one_.Run();
+  one_.PostAndRun({ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
+                   CopyOf({0, 0}, {0, 2048}, 16)});
   const std::vector<TraceRecord> records = Take();
   const TraceKind kinds[] = {TraceKind::kReduceBegin, TraceKind::kReduceEnd, TraceKind::kCopyBegin,
                              TraceKind::kCopyEnd};
@@ -88,8 +87,7 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
   EXPECT_EQ(records[1].kind, TraceKind::kPacketSent);
   EXPECT_EQ(records[1].flags, kTraceFailed);
   for (uint64_t call = 0; call < 4; ++call) one_.Finish(call);
-  one_.Arm({}, {SendOf(0, 0, 4)});
-  one_.Run();
+  one_.PostAndRun({SendOf(0, 0, 4)});
   records = Take();
   ASSERT_FALSE(records.empty());
   EXPECT_EQ(records[0].kind, TraceKind::kCreditStall);
@@ -99,10 +97,8 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
 // A received payload is forwarded unchanged: the inner node of a broadcast.
 TEST_F(EngineTraceTest, ForwardedBytesAreCounted) {
   one_.Expect(0);
-  Descriptor send = SendOf(1, 0, 0);
-  send.source = {one_.engine.CellRegion(one_.port, 0, 0), 0};
-  send.bytes = 24;
-  one_.Arm({.counter = 0, .threshold = 1}, {send});
+  const MemoryRef cell{one_.engine.CellRegion(one_.port, 0, 0), 0};
+  one_.Arm({.counter = 0, .threshold = 1}, {SendOf(1, 0, 0, cell, 24)});
   one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 0, 0, Bytes(24))});
   EXPECT_EQ(one_.engine.stats().packets_forwarded, 1u);
   EXPECT_EQ(one_.engine.stats().bytes_forwarded, 24u);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs barriers through network faults: cuts, pauses, crashes, duplicates, reordering; and checks replay.
+// Runs many barriers, also through network faults: cuts, pauses, crashes, duplicates, reordering; and checks replay.
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,13 +10,10 @@
 #include "offload_emu/engine.h"
 #include "offload_emu/testing/barrier_tree.h"
 #include "offload_emu/testing/engine_cluster.h"
-#include "offload_emu/testing/recording_sinks.h"
 #include "sim/virtual_network.h"
 
 namespace copse::emu {
 namespace {
-
-using Events = std::vector<RecordedEvent>;
 
 constexpr uint32_t kSlots = 8;
 constexpr PortOptions kPort = {.slots = kSlots, .counters_per_slot = kPhases, .edges = 4};
@@ -58,6 +54,20 @@ class BarrierRun {
   BarrierTree tree_;
   std::vector<uint64_t> left_;
 };
+
+TEST(BarrierTest, ManyCallsWrapTheWindowAndTheSequenceNumber) {
+  constexpr uint64_t kCalls = 70'000;
+  BarrierRun run(3, kCalls, {});
+  run.Start();
+  run.RunFor(absl::Hours(1));
+  run.ExpectAllLeft(kCalls);
+  for (uint32_t i = 0; i < 3; ++i) {
+    const EngineNode& node = run.cluster().node(i);
+    EXPECT_EQ(node.engine->Finished(node.port), CallSeq(kCalls));
+    EXPECT_EQ(node.engine->stats().dropped_window, 0u);
+    EXPECT_EQ(node.engine->stats().credit_stalls, 0u);
+  }
+}
 
 TEST(FaultTest, ACutDelaysAndHealingLetsThemGoOn) {
   BarrierRun run(7, 1000, {});

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/prng.h"
@@ -28,10 +29,15 @@ Bytes RandomBytes(uint64_t bytes, Prng* prng) {
 
 struct Case {
   Collective collective;
-  const char* algorithm;
+  std::string_view algorithm;
 };
 
 class BlocksTest : public ::testing::TestWithParam<Case> {};
+
+Plan PlanOf(const Case& which, uint32_t nodes, uint64_t seed, Prng* prng = nullptr) {
+  if (which.algorithm == "tree") return RandomTreePlan(which.collective, nodes, seed);
+  return CirculantPlan(which.collective, nodes, Distances(which.algorithm, nodes), prng);
+}
 
 // Returns the form of the collective with blocks of several sizes; itself if there is none.
 Collective IrregularOf(Collective regular) {
@@ -50,13 +56,12 @@ void RunOne(const Case& which, uint64_t seed) {
   const auto nodes = static_cast<uint32_t>(1 + prng.Below(9));
   const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
   const Collective c = which.collective;
-  const bool tree = std::string(which.algorithm) == "tree";
+  const bool tree = which.algorithm == "tree";
   // A node that passes on others' blocks must know their sizes.
-  const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
+  const bool passes_on = c == Collective::kAlltoall && which.algorithm == "doubling";
   TeamShape shape = RandomShape(nodes, size, &prng);
   if (IsScan(c) && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
-  Plan plan = tree ? RandomTreePlan(c, nodes, seed)
-                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), IsScan(c) ? nullptr : &prng);
+  Plan plan = PlanOf(which, nodes, seed, IsScan(c) ? nullptr : &prng);
   plan.segment_bytes = prng.Below(2) == 0 ? SegmentBytesMax(c) : 64;
   plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
   PlainCluster cluster(plan, shape);
@@ -132,7 +137,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{Collective::kScan, "doubling"}, Case{Collective::kExscan, "tree"},
                       Case{Collective::kExscan, "ring"}, Case{Collective::kExscan, "doubling"},
                       Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
-    [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
+    [](const auto& info) {
+      return std::string(CollectiveName(info.param.collective)) + "_" + std::string(info.param.algorithm);
+    });
 
 // A single operand is not combined with anything, so a logical operation leaves it unchanged.
 TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
@@ -140,16 +147,10 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
   for (const Collective c : {Collective::kScan, Collective::kExscan}) {
     for (const char* algorithm : {"tree", "ring", "doubling"}) {
       constexpr uint32_t kNodes = 5;
-      const Plan plan = std::string(algorithm) == "tree" ? RandomTreePlan(c, kNodes, 3)
-                                                         : CirculantPlan(c, kNodes, Distances(algorithm, kNodes));
-      PlainCluster cluster(plan, BlockShape(kNodes, 1));
+      PlainCluster cluster(PlanOf({c, algorithm}, kNodes, 3), BlockShape(kNodes, 1));
       cluster.op = ElementOp::kLor;
       cluster.type = ElementType::kUint8;
-      cluster.ranks.resize(kNodes);
-      for (auto& rank : cluster.ranks) {
-        rank.send = Bytes(8, 7);
-        rank.receive = Bytes(8, 0);
-      }
+      cluster.ranks.assign(kNodes, {.send = Bytes(8, 7), .receive = Bytes(8, 0)});
       const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
       cluster.Run(cluster.ExpandAll(sizes, c, 0, false, {0, 8}));
       const uint32_t first = c == Collective::kScan ? 0 : 1;
@@ -228,11 +229,7 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
     ASSERT_TRUE(PassesOn(plan));
     EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
     PlainCluster cluster(plan, BlockShape(nodes, 2));
-    cluster.ranks.resize(2 * nodes);
-    for (auto& rank : cluster.ranks) {
-      rank.send = Bytes(2 * nodes * 8, 1);
-      rank.receive = Bytes(2 * nodes * 8);
-    }
+    cluster.ranks.assign(2 * nodes, {.send = Bytes(2 * nodes * 8, 1), .receive = Bytes(2 * nodes * 8)});
     const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
     const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
     ASSERT_EQ(cutting.segment_count(), 1);
@@ -283,18 +280,13 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
 TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
   constexpr uint32_t kNodes = 6;
   constexpr uint64_t kLongBytes = 40'000;  // 2,500 segments
-  struct {
-    Collective collective;
-    const char* algorithm;
-  } constexpr kCases[] = {{Collective::kGather, "tree"},
-                          {Collective::kScatter, "tree"},
-                          {Collective::kAlltoall, "everybody"},
-                          {Collective::kAlltoall, "doubling"}};
-  for (const auto& [c, algorithm] : kCases) {
+  for (const Case& which : {Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
+                            Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}}) {
+    const auto& [c, algorithm] = which;
     SCOPED_TRACE(::testing::Message() << CollectiveName(c) << " by " << algorithm);
     const bool pairs = c == Collective::kAlltoall;
-    const bool doubling = std::string(algorithm) == "doubling";
-    Plan plan = pairs ? CirculantPlan(c, kNodes, Distances(algorithm, kNodes)) : RandomTreePlan(c, kNodes, 3);
+    const bool doubling = algorithm == "doubling";
+    Plan plan = PlanOf(which, kNodes, 3);
     plan.segment_bytes = 16;
     // Equal blocks where nodes pass them on: then the two nodes with many ranks have the most for each other.
     TeamShape shape = BlockShape(kNodes, 1);
@@ -357,8 +349,7 @@ TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
 TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   const Plan plan = RandomTreePlan(Collective::kGather, 9, 4);
   PlainCluster cluster(plan, BlockShape(9, 4));
-  cluster.ranks.resize(36);
-  for (auto& rank : cluster.ranks) rank.send = Bytes(64, 1);
+  cluster.ranks.assign(36, {.send = Bytes(64, 1)});
   cluster.ranks[17].receive = Bytes(36 * 64);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
   const Cutting cutting(plan, sizes, 64, 0);

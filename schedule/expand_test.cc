@@ -95,13 +95,7 @@ TEST(ExpandTest, ARoundSendsAllThenAwaitsAllThenCombinesInNodeOrder) {
 }
 
 TEST(ExpandTest, MoreThanTheAluTakesAtOnceComeAfterTheAccumulator) {
-  Plan plan{.id = PlanId(5),
-            .collective = Collective::kAllreduce,
-            .bytes_max = 120,
-            .algorithm = "star",
-            .kind = PlanKind::kExchange,
-            .node_count = 8};
-  plan.steps.resize(8);
+  Plan plan = ExchangePlan(5, "star", 8, 120);
   for (uint32_t v = 0; v < 7; ++v) {
     plan.steps[v] = {{1, 7, kNobody}, {2, kNobody, 7, false}};
     plan.steps[7].push_back({1, kNobody, 6 - v});

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <deque>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -123,22 +122,19 @@ Bytes RandomNumbers(ElementType type, uint64_t count, Prng* prng) {
   const auto number = [&] {
     return (prng->Below(2) == 0 ? -1 : 1) * (1 + static_cast<double>(prng->Next() >> 11) * 0x1p-53);
   };
+  const auto fill = [&](const auto& draw) {
+    for (uint64_t i = 0; i < bytes.size(); i += sizeof(draw())) {
+      const auto value = draw();
+      std::memcpy(bytes.data() + i, &value, sizeof(value));
+    }
+  };
   if (type == ElementType::kDouble || type == ElementType::kComplexDouble) {
-    for (uint64_t i = 0; i < bytes.size(); i += 8) {
-      const double value = number();
-      std::memcpy(bytes.data() + i, &value, 8);
-    }
+    fill(number);
   } else if (type == ElementType::kFloat) {
-    for (uint64_t i = 0; i < bytes.size(); i += 4) {
-      const auto value = static_cast<float>(number());
-      std::memcpy(bytes.data() + i, &value, 4);
-    }
+    fill([&] { return static_cast<float>(number()); });
   } else {
     // Both 16-bit formats get numbers around one, of either sign.
-    for (uint64_t i = 0; i < bytes.size(); i += 2) {
-      const auto value = static_cast<uint16_t>(0x3c00 + prng->Below(0x80) + (prng->Below(2) << 15));
-      std::memcpy(bytes.data() + i, &value, 2);
-    }
+    fill([&] { return static_cast<uint16_t>(0x3c00 + prng->Below(0x80) + (prng->Below(2) << 15)); });
   }
   return bytes;
 }
@@ -152,11 +148,10 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
     Prng prng(seed);
     const auto nodes = static_cast<uint32_t>(1 + prng.Below(7));
     const auto size = static_cast<uint32_t>(nodes + prng.Below(3 * nodes));
-    Call call;
-    call.collective = kCollectives[prng.Below(5)];
-    call.type = kTypes[prng.Below(5)];
-    call.op = prng.Below(3) == 0 ? ElementOp::kProd : ElementOp::kSum;
-    call.root = static_cast<uint32_t>(prng.Below(size));
+    Call call{.collective = kCollectives[prng.Below(5)],
+              .type = kTypes[prng.Below(5)],
+              .op = prng.Below(3) == 0 ? ElementOp::kProd : ElementOp::kSum,
+              .root = static_cast<uint32_t>(prng.Below(size))};
     uint64_t count = prng.Below(2) == 0 ? prng.Below(20) : prng.Below(prng.Below(4) == 0 ? 30'000 : 3000);
     if (call.collective == Collective::kReduceScatter) {
       uint64_t total = 0;

@@ -18,14 +18,21 @@ Plan Star(uint32_t children, uint64_t bytes_max) {
   return plan;
 }
 
+CallArguments AllreduceOf(uint64_t count) { return {.collective = Collective::kAllreduce, .count = count}; }
+
+// The sequence of `node` in an allreduce of bytes, with a rank on each node.
+NodeSequence SequenceOf(const Plan& plan, uint32_t node, const CallArguments& call) {
+  const ShapeIndex shape(BlockShape(plan.node_count, 1));
+  return *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(node), call), call);
+}
+
 // The root's part of an allreduce of bytes, lowered with edge v - 1 and cell 100 + v for child v.
 struct Lowered {
   LoweredCall node, rank;
 };
 Lowered LowerRoot(const Plan& plan, uint64_t count) {
-  const CallArguments call{.collective = Collective::kAllreduce, .count = count};
-  const ShapeIndex shape(BlockShape(plan.node_count, 1));
-  const NodeSequence sequence = *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(0), call), call);
+  const CallArguments call = AllreduceOf(count);
+  const NodeSequence sequence = SequenceOf(plan, 0, call);
   std::vector<uint32_t> nodes, edges, cells;
   for (uint32_t v = 1; v < plan.node_count; ++v) {
     nodes.push_back(v);
@@ -142,9 +149,8 @@ TEST(LowerTest, LongBlocksAreCutAndChained) {
 
 TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
   const Plan plan = DoublingPlan(4, 120);
-  const CallArguments call{.collective = Collective::kAllreduce, .count = 8};
-  const ShapeIndex shape(BlockShape(4, 1));
-  const NodeSequence sequence = *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(0), call), call);
+  const CallArguments call = AllreduceOf(8);
+  const NodeSequence sequence = SequenceOf(plan, 0, call);
   const std::vector<uint32_t> nodes = {1, 2}, edges = {0, 1}, cells = {101, 102};
   LoweredCall lowered;
   LowerNode(plan, {&sequence}, call, {.scratch = 50, .neighbours = nodes, .edges = edges, .cells = cells}, &lowered);
@@ -160,12 +166,11 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
 // The last step of a leaf's rank copies data that nothing else reads.
 TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
   const Plan plan = Star(1, 4096);
-  const ShapeIndex shape(BlockShape(2, 1));
   const std::vector<uint32_t> nodes = {0}, edges = {6}, cells = {100};
   const PortMap map{.rank_receive_base = 20, .neighbours = nodes, .edges = edges, .cells = cells};
   for (const uint64_t count : {uint64_t{3000}, uint64_t{120}}) {
-    const CallArguments call{.collective = Collective::kAllreduce, .count = count};
-    const NodeSequence sequence = *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(1), call), call);
+    const CallArguments call = AllreduceOf(count);
+    const NodeSequence sequence = SequenceOf(plan, 1, call);
     LoweredCall rank;
     LowerRank(plan, {&sequence}, call, map, 0, &rank);
     std::vector<uint32_t> counters;

@@ -14,6 +14,7 @@ namespace copse::schedule {
 namespace {
 
 using testing::FailsWith;
+using testing::IsOk;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -22,8 +23,7 @@ void ExpectExecutes(const Plan& plan, const TeamShape& shape) {
   for (uint32_t root = 0; root < (HasRoot(plan.collective) ? shape.size() : 1); ++root) {
     const CallArguments call{
         .collective = plan.collective, .count = std::min<uint64_t>(plan.bytes_max, 8), .root = root};
-    const absl::Status executed = VerifyExecution(plan, shape, call);
-    EXPECT_TRUE(executed.ok()) << executed;
+    EXPECT_THAT(VerifyExecution(plan, shape, call), IsOk());
   }
 }
 
@@ -44,8 +44,7 @@ TEST(VerifyTest, AcceptsExchanges) {
   for (uint32_t n = 1; n <= 64; n *= 2) plans.push_back(DoublingPlan(n, 120));
   for (uint32_t n = 1; n <= kRoundPartnersMax + 1; ++n) plans.push_back(AllToAllPlan(n, 120));
   for (const Plan& plan : plans) {
-    const absl::Status verified = VerifyPlan(plan, BlockShape(plan.node_count, 2));
-    EXPECT_TRUE(verified.ok()) << verified;
+    EXPECT_THAT(VerifyPlan(plan, BlockShape(plan.node_count, 2)), IsOk());
   }
 }
 
@@ -80,8 +79,7 @@ TEST(VerifyTest, CyclesCarryMessagesOfTheCommonCollectives) {
       ASSERT_TRUE(VerifyPlan(plan, shape).ok()) << VerifyPlan(plan, shape);
       ExpectExecutes(plan, shape);
       for (uint32_t rotation = 0; rotation < RotationsOf(plan); ++rotation) {
-        const absl::Status executed = VerifyExecution(plan, shape, {.collective = collective, .count = 8}, rotation);
-        EXPECT_TRUE(executed.ok()) << executed;
+        EXPECT_THAT(VerifyExecution(plan, shape, {.collective = collective, .count = 8}, rotation), IsOk());
       }
     }
   }

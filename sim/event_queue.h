@@ -5,7 +5,6 @@
 #define COPSE_SIM_EVENT_QUEUE_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -36,7 +35,6 @@ class EventQueue {
     return event;
   }
   bool empty() const { return heap_.empty(); }
-  size_t size() const { return heap_.size(); }
 
  private:
   static bool Later(const Event& a, const Event& b) { return a.key != b.key ? a.key > b.key : a.sequence > b.sequence; }

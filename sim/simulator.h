@@ -39,7 +39,6 @@ class Simulator {
 
   // Schedules an event at `time` or after `delay`; at Now() if that is in the past.
   void At(absl::Time time, ActorId actor, std::function<void()> event);
-  void Schedule(absl::Time time, ActorId actor, std::function<void()> event) { At(time, actor, std::move(event)); }
   void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
     At(now_ + delay, actor, std::move(event));
   }
@@ -59,7 +58,6 @@ class Simulator {
   void Trace(uint64_t value) { trace_hash_ = Mix64(trace_hash_ ^ value); }
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t events_run() const { return events_run_; }
-  size_t events_pending() const { return queue_.size(); }
 
  private:
   class SimClock final : public Clock {

@@ -120,10 +120,8 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
   bool Progress(emu::TransportSink* sink) override {
     Node& self = network_->At(node_);
     if (!self.alive) return false;
-    std::vector<Frame> frames;
-    frames.swap(self.inbox);
-    std::vector<std::pair<Incarnation, absl::Status>> lost;
-    lost.swap(self.lost_peers);
+    const std::vector<Frame> frames = std::exchange(self.inbox, {});
+    const std::vector<std::pair<Incarnation, absl::Status>> lost = std::exchange(self.lost_peers, {});
     for (const Frame& frame : frames) {
       network_->Consumed(frame);
       if (!sink->TakeFrame(frame.bytes)) sink->OnFrame(frame.bytes);
@@ -142,12 +140,7 @@ VirtualNetwork::VirtualNetwork(Simulator* simulator, VirtualNetworkOptions optio
 
 VirtualNetwork::~VirtualNetwork() = default;
 
-VirtualNetwork::Node& VirtualNetwork::At(NodeNumber node) {
-  CHECK_LT(node, nodes_.size());
-  return *nodes_[node];
-}
-
-const VirtualNetwork::Node& VirtualNetwork::At(NodeNumber node) const {
+VirtualNetwork::Node& VirtualNetwork::At(NodeNumber node) const {
   CHECK_LT(node, nodes_.size());
   return *nodes_[node];
 }
@@ -216,9 +209,8 @@ absl::Status VirtualNetwork::Send(NodeNumber from, Incarnation peer, absl::Span<
               .destination = peer,
               .connection = endpoint.connection,
               .copy = false,
-              .bytes = std::vector<uint8_t>(head.size() + body.size())};
-  if (!head.empty()) std::memcpy(frame.bytes.data(), head.data(), head.size());
-  if (!body.empty()) std::memcpy(frame.bytes.data() + head.size(), body.data(), body.size());
+              .bytes = {head.begin(), head.end()}};
+  frame.bytes.insert(frame.bytes.end(), body.begin(), body.end());
   ++endpoint.outstanding;
   ++stats_.frames_sent;
   stats_.bytes_sent += frame.bytes.size();
@@ -326,14 +318,6 @@ void VirtualNetwork::Cut(NodeNumber a, NodeNumber b) {
 void VirtualNetwork::Heal(NodeNumber a, NodeNumber b) {
   HealOneWay(a, b);
   HealOneWay(b, a);
-}
-
-void VirtualNetwork::HealAll() {
-  std::vector<std::pair<NodeNumber, NodeNumber>> cut;
-  for (const auto& [ends, link] : links_) {
-    if (link->cut) cut.push_back(ends);
-  }
-  for (const auto& [from, to] : cut) HealOneWay(from, to);
 }
 
 void VirtualNetwork::HealOneWay(NodeNumber from, NodeNumber to) {

@@ -81,11 +81,10 @@ class VirtualNetwork {
   void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
   void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);
 
-  // Cut holds frames back, those in flight included, as TCP does while a network is interrupted; Heal and HealAll let
+  // Cut holds frames back, those in flight included, as TCP does while a network is interrupted; Heal lets
   // them arrive.
   void Cut(NodeNumber a, NodeNumber b);
   void Heal(NodeNumber a, NodeNumber b);
-  void HealAll();
   bool IsCut(NodeNumber a, NodeNumber b) const;
 
   // Kills the node's process: frames to it, and those that it has not handled, are lost; frames from it are lost unless
@@ -109,8 +108,7 @@ class VirtualNetwork {
   struct Link;
   struct Node;
 
-  Node& At(NodeNumber node);
-  const Node& At(NodeNumber node) const;
+  Node& At(NodeNumber node) const;
   Link& LinkOf(NodeNumber from, NodeNumber to);
   Endpoint* EndpointOf(const Frame& frame);
   absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "offload_emu/packet.h"
 #include "sim/simulator.h"
 
 namespace copse::sim {
@@ -181,7 +179,7 @@ TEST_F(VirtualNetworkTest, ACutHoldsFramesAndHealingDeliversThemInOrder) {
   simulator_->RunFor(absl::Hours(1));
   EXPECT_TRUE(nodes_[1]->arrivals.empty());
   EXPECT_TRUE(nodes_[0]->downs.empty());
-  network_->HealAll();
+  network_->Heal(0, 1);
   ASSERT_TRUE(Send(0, 1, 3).ok());
   simulator_->RunUntilIdle();
   EXPECT_EQ(nodes_[1]->Numbers(), (std::vector<uint32_t>{1, 2, 3}));

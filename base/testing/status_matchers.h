@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matchers of errors: the code, and the names in the message with their values. Wording stays free to improve.
+// Matchers of statuses, and of errors: the code, and the names in the message with their values. Wording stays free to
+// improve.
 //
 //   EXPECT_THAT(ParseHostlist("n["), FailsWith(absl::StatusCode::kInvalidArgument, "position=1"));
 //   EXPECT_THAT(log, Names("node=n3", "silence_ms=10000"));
+//   EXPECT_THAT(cluster.Start({.nodes = 2}), IsOk());
 #ifndef COPSE_BASE_TESTING_STATUS_MATCHERS_H_
 #define COPSE_BASE_TESTING_STATUS_MATCHERS_H_
 
@@ -98,6 +100,9 @@ template <typename... Things>
 FailsWithMatcher FailsWith(absl::StatusCode code, const Things&... things) {
   return {code, NamesMatcher({std::string(things)...})};
 }
+
+// Matches a Status that is OK; another one is shown.
+MATCHER(IsOk, "is OK") { return arg.ok(); }
 
 }  // namespace copse::testing
 

@@ -2,7 +2,6 @@
 #include "integration_tests/campaign/conductor.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "absl/strings/str_cat.h"

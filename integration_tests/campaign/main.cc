@@ -2,7 +2,6 @@
 //
 // The inner part of tools/campaign.
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 

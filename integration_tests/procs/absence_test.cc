@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/script/script.h"
@@ -18,6 +18,7 @@
 namespace copse::procs {
 namespace {
 
+using copse::testing::IsOk;
 using scenario::Outcome;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
@@ -36,9 +37,9 @@ class AbsenceTest : public NetnsFixture {
   void SetUp() override {
     NetnsFixture::SetUp();
     if (IsSkipped()) return;
-    const absl::Status started =
-        cluster_.Start({.nodes = kNodes, .heartbeat = absl::Milliseconds(500), .node_timeout = absl::Seconds(4)});
-    ASSERT_TRUE(started.ok()) << started;
+    ASSERT_THAT(
+        cluster_.Start({.nodes = kNodes, .heartbeat = absl::Milliseconds(500), .node_timeout = absl::Seconds(4)}),
+        IsOk());
     const absl::Duration all = times_ * (lasts_ + kPatience);
     std::vector<scenario::Program> programs;
     for (uint32_t rank = 0; rank < kNodes; ++rank) {
@@ -58,8 +59,7 @@ class AbsenceTest : public NetnsFixture {
   void ExpectProgress() {
     for (uint32_t rank = 0; rank < kNodes; ++rank) {
       const size_t before = cluster_.Outcomes(rank).size();
-      const absl::Status status = cluster_.AwaitOutcomes(rank, before + 3, kPatience);
-      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_THAT(cluster_.AwaitOutcomes(rank, before + 3, kPatience), IsOk());
       const std::vector<Outcome> outcomes = cluster_.Outcomes(rank);
       EXPECT_LT(2 * outcomes.size(), steps_) << "the program is too short";
       for (size_t i = checked_; i < outcomes.size(); ++i) {
@@ -71,16 +71,14 @@ class AbsenceTest : public NetnsFixture {
   }
   void ExpectAll(const std::string& state) {
     for (uint32_t node = 0; node < kNodes; ++node) {
-      const absl::Status status = cluster_.AwaitNodeState(node, state, kPatience);
-      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_THAT(cluster_.AwaitNodeState(node, state, kPatience), IsOk());
     }
   }
   void TearDown() override {
     if (IsSkipped()) return;
     RecordProperty("calls", static_cast<int>(checked_));
     // The planner knows the team, and can do with it what it could before.
-    const absl::Status replanned = cluster_.Replan("load", "");
-    EXPECT_TRUE(replanned.ok()) << replanned;
+    EXPECT_THAT(cluster_.Replan("load", ""), IsOk());
     ExpectProgress();
     for (uint32_t rank = 0; rank < kNodes; ++rank) cluster_.KillProcess(rank);
     NetnsFixture::TearDown();
@@ -116,8 +114,7 @@ TEST_F(AbsenceTest, OfAPlannerThatIsStopped) {
 
 TEST_F(AbsenceTest, OfThePlannersStore) {
   for (int i = 0; i < times_ && !HasFailure(); ++i) {
-    const absl::Status replaced = cluster_.ReplacePlanner();
-    ASSERT_TRUE(replaced.ok()) << replaced;
+    ASSERT_THAT(cluster_.ReplacePlanner(), IsOk());
     ExpectAll("ready");
     ExpectProgress();
   }

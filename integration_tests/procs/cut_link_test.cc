@@ -3,11 +3,7 @@
 // One node's data link is cut on an emulated network, while its link to the planner stays: who is named as lost. Needs
 // root and TUN.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,19 +25,10 @@ class CutPairTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const absl::Status possible = netns::CheckNamespaces(true); !possible.ok()) GTEST_SKIP() << possible.message();
-    folder_ = "/tmp/copse-cut-XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
   }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-
   // Cuts a node's link on a network of that many; returns the outcomes at the ranks that wait for the next node's.
   std::vector<Outcome> Cut(uint32_t nodes, uint32_t cut) {
-    const std::string topology = folder_ + "/t.yaml";
-    std::ofstream(topology) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: 'n[0-" << nodes - 1
-                            << "]', switch: core}]\n";
-    ProcessCluster cluster({.network = netns::NetworkOptions{.fabric = topology}});
+    ProcessCluster cluster({.one_switch_fabric = true});
     const std::vector<Outcome> told =
         scenario::OutcomesOfACut(&cluster, nodes, (cut + 1) % nodes, [&] { return cluster.SetDataLink(cut, false); });
     const absl::Status stopped = cluster.Stop(kPatience);
@@ -49,9 +36,6 @@ class CutPairTest : public ::testing::Test {
     if (HasFailure()) cluster.DumpLogs(stderr);
     return told;
   }
-
- private:
-  std::string folder_;
 };
 
 class CutLinkTest : public CutPairTest, public ::testing::WithParamInterface<uint32_t> {};

@@ -2,7 +2,6 @@
 //
 // Runs the scenarios in which something goes wrong on real processes.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

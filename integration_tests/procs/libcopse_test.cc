@@ -32,9 +32,7 @@ class LibcopseTest : public ClusterFixture {
   void SetUp() override {
     ASSERT_TRUE(cluster_.Start({.nodes = 1}).ok());
     const std::string socket = cluster_.SocketOf(0);
-    copse_init_params_t params{};
-    params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-    params.socket = socket.c_str();
+    const copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = socket.c_str()};
     ASSERT_EQ(copse_init(&params, &context_), COPSE_OK) << copse_last_error();
   }
   void TearDown() override {

@@ -4,12 +4,10 @@
 // show. Needs root.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
@@ -18,6 +16,7 @@
 namespace copse::procs {
 namespace {
 
+using copse::testing::IsOk;
 using copse::testing::Names;
 
 using scenario::Outcome;
@@ -37,8 +36,7 @@ class NetnsTest : public NetnsFixture {
 };
 
 TEST_F(NetnsTest, CollectivesTravelByTheDataNetwork) {
-  const absl::Status started = cluster_.Start({.nodes = 4});
-  ASSERT_TRUE(started.ok()) << started;
+  ASSERT_THAT(cluster_.Start({.nodes = 4}), IsOk());
   EXPECT_EQ(Run(2, "echo $(hostname) $COPSE_SOCKET"), "n2");
   const auto sent = [&] {
     int64_t bytes = 0;
@@ -55,10 +53,8 @@ TEST_F(NetnsTest, CollectivesTravelByTheDataNetwork) {
 
 TEST_F(NetnsTest, ARestartedDaemonAndPlannerAreFoundAgain) {
   ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
-  const absl::Status daemon = cluster_.RestartDaemon(1);
-  ASSERT_TRUE(daemon.ok()) << daemon;
-  const absl::Status planner = cluster_.RestartPlanner();
-  ASSERT_TRUE(planner.ok()) << planner;
+  ASSERT_THAT(cluster_.RestartDaemon(1), IsOk());
+  ASSERT_THAT(cluster_.RestartPlanner(), IsOk());
   scenario::ExpectAllSucceed(&cluster_, TeamPrograms("again", {0, 1}, {kSum}, 1), kPatience);
 }
 

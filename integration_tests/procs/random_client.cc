@@ -24,11 +24,12 @@ int main(int argc, char** argv) {
     fprintf(stderr, "random_client: arguments: RANK SIZE SEED ROUNDS BYTES_MAX [COLLECTIVE...]\n");
     return 2;
   }
-  copse_team_params_t params{};
-  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
-  params.name = "random";
-  params.rank = static_cast<uint32_t>(strtoul(argv[1], nullptr, 10));
-  params.size = static_cast<uint32_t>(strtoul(argv[2], nullptr, 10));
+  const copse_team_params_t params{
+      .mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE,
+      .name = "random",
+      .rank = static_cast<uint32_t>(strtoul(argv[1], nullptr, 10)),
+      .size = static_cast<uint32_t>(strtoul(argv[2], nullptr, 10))};
+
   copse::client::EveryCollectiveOptions options;
   options.seed = strtoull(argv[3], nullptr, 10);
   options.rounds = atoi(argv[4]);

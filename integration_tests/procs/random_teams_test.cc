@@ -4,7 +4,6 @@
 // test, so that --gtest_filter runs one again.
 #include <cstdint>
 #include <cstdio>
-#include <vector>
 
 #include "base/prng.h"
 #include "integration_tests/procs/cluster_fixture.h"

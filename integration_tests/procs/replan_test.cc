@@ -3,7 +3,6 @@
 // The cluster changes while a team calls: it is switched to new plans, and no call is lost or wrong.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <string>

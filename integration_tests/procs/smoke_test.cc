@@ -19,11 +19,6 @@ const CallArguments kBarrier{.collective = Collective::kBarrier};
 
 using SmokeTest = ClusterFixture;
 
-TEST_F(SmokeTest, OneBarrierOnTwoNodes) {
-  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
-  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("barrier", {0, 1}, {kBarrier}, 1), kPatience);
-}
-
 TEST_F(SmokeTest, EveryCollectiveOnFourNodesWithTwoRanksEach) {
   ASSERT_TRUE(cluster_.Start({.nodes = 4}).ok());
   std::vector<CallArguments> calls = {kBarrier};

@@ -8,40 +8,29 @@
 namespace copse::scenario {
 namespace {
 
-TEST(SimCollectivesTest, Smoke) {
-  const auto cluster = MakeSimCluster();
-  EveryCollective(cluster.get(), 2, 3, {6}, 1);
-}
-
 // Runs every collective, operation, type and root, 1 to 17 ranks on uneven nodes, in one packet.
 class EveryCollectiveTest : public testing::TestWithParam<uint32_t> {};
 TEST_P(EveryCollectiveTest, OnUnevenNodes) {
   const uint32_t ranks = GetParam();
-  const auto cluster = MakeSimCluster();
-  EveryCollective(cluster.get(), std::max(1u, (ranks * 2 + 2) / 3), ranks, {3}, ranks);
+  EveryCollective(MakeSimCluster().get(), std::max(1u, (ranks * 2 + 2) / 3), ranks, {3}, ranks);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryCollectiveTest, testing::Range(1u, 18u));
 
 class RandomCallsTest : public testing::TestWithParam<uint64_t> {};
 TEST_P(RandomCallsTest, UpToSeveralChunks) {
   const uint64_t seed = GetParam();
-  const auto cluster = MakeSimCluster();
-  RandomCalls(cluster.get(), 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);
+  RandomCalls(MakeSimCluster().get(), 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uint64_t{41}));
 
 // A small campaign; campaign_test.cc has the full one.
 TEST(SimCollectivesTest, RandomTeams) {
   for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
-    const auto cluster = MakeSimCluster();
-    RandomTeam(cluster.get(), 15, uint64_t{8} << 20, seed);
+    RandomTeam(MakeSimCluster().get(), 15, uint64_t{8} << 20, seed);
   }
 }
 
-TEST(SimCollectivesTest, BackToBackSkewed) {
-  const auto cluster = MakeSimCluster();
-  BackToBackSkewed(cluster.get(), 5, 9, 10000, 3);
-}
+TEST(SimCollectivesTest, BackToBackSkewed) { BackToBackSkewed(MakeSimCluster().get(), 5, 9, 10000, 3); }
 
 // Runs three ranks on nodes of their own; the last one arrives a second later. Returns the number of outcomes, the
 // team's included, that the middle rank, which posts a call of all ranks and then a broadcast by the first, has
@@ -84,20 +73,11 @@ TEST(SimCollectivesTest, ACallWaitsWhileTooManyAreUnderWay) {
   }
 }
 
-TEST(SimCollectivesTest, TwoTeamsAtOnce) {
-  const auto cluster = MakeSimCluster();
-  TwoTeamsAtOnce(cluster.get(), 11);
-}
+TEST(SimCollectivesTest, TwoTeamsAtOnce) { TwoTeamsAtOnce(MakeSimCluster().get(), 11); }
 
-TEST(SimCollectivesTest, SubTeams) {
-  const auto cluster = MakeSimCluster();
-  SubTeams(cluster.get());
-}
+TEST(SimCollectivesTest, SubTeams) { SubTeams(MakeSimCluster().get()); }
 
-TEST(SimCollectivesTest, ManyChildren) {
-  const auto cluster = MakeSimCluster();
-  ManyChildren(cluster.get(), 150);
-}
+TEST(SimCollectivesTest, ManyChildren) { ManyChildren(MakeSimCluster().get(), 150); }
 
 TEST(SimCollectivesTest, SameSeedSameTrace) {
   uint64_t hashes[3];

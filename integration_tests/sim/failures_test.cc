@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated runner of the scenarios with faults.
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,11 +15,8 @@ namespace {
 
 using copse::testing::Names;
 
-#define COPSE_SIM_SCENARIO(Name)           \
-  TEST(SimFailuresTest, Name) {            \
-    const auto cluster = MakeSimCluster(); \
-    Name(cluster.get());                   \
-  }
+#define COPSE_SIM_SCENARIO(Name) \
+  TEST(SimFailuresTest, Name) { Name(MakeSimCluster().get()); }
 
 COPSE_SIM_SCENARIO(LateRankIsListedAndCompletes)
 COPSE_SIM_SCENARIO(DeadlineOfACall)
@@ -44,32 +40,19 @@ COPSE_SIM_SCENARIO(LeftBeforeTheLastCall)
 COPSE_SIM_SCENARIO(CountsThatDiffer)
 
 class SimKillTest : public ::testing::TestWithParam<uint64_t> {};
-TEST_P(SimKillTest, Process) {
-  const auto cluster = MakeSimCluster();
-  KilledProcess(cluster.get(), GetParam());
-}
-TEST_P(SimKillTest, Daemon) {
-  const auto cluster = MakeSimCluster();
-  KilledDaemonRejoins(cluster.get(), GetParam());
-}
-TEST_P(SimKillTest, Planner) {
-  const auto cluster = MakeSimCluster();
-  KilledPlanner(cluster.get(), GetParam());
-}
+TEST_P(SimKillTest, Process) { KilledProcess(MakeSimCluster().get(), GetParam()); }
+TEST_P(SimKillTest, Daemon) { KilledDaemonRejoins(MakeSimCluster().get(), GetParam()); }
+TEST_P(SimKillTest, Planner) { KilledPlanner(MakeSimCluster().get(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Seeds, SimKillTest, ::testing::Range(uint64_t{1}, uint64_t{21}));
 
-TEST(SimFormationTest, NewTeamsWithoutAPlanner) {
-  const auto cluster = MakeSimCluster();
-  NewTeamsWithoutAPlanner(cluster.get());
-}
+TEST(SimFormationTest, NewTeamsWithoutAPlanner) { NewTeamsWithoutAPlanner(MakeSimCluster().get()); }
 
 // Runs the scenario for the seeds from `first` on, below `end`, until one fails.
 template <typename Scenario>
 void ForSeeds(uint64_t first, uint64_t end, Scenario scenario) {
   for (uint64_t seed = first; seed < end && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    const auto cluster = MakeSimCluster();
-    scenario(cluster.get(), seed);
+    scenario(MakeSimCluster().get(), seed);
   }
 }
 
@@ -115,10 +98,7 @@ TEST(SimLongCallTest, DeathInTheMiddle) {
   });
 }
 
-TEST(SimLongCallTest, SomeHaveNothing) {
-  const auto cluster = MakeSimCluster();
-  SomeHaveNothingInLongCalls(cluster.get(), uint64_t{40} << 20);
-}
+TEST(SimLongCallTest, SomeHaveNothing) { SomeHaveNothingInLongCalls(MakeSimCluster().get(), uint64_t{40} << 20); }
 
 TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
   ForSeeds(0, 28,

@@ -2,7 +2,6 @@
 #include "integration_tests/sim/sim_client.h"
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <utility>
 

@@ -299,22 +299,21 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     if (node.daemon == nullptr) return absl::UnavailableError(absl::StrCat("node ", NameOf(n), " has no daemon"));
     const schedule::DaemonStatus status = node.daemon->Status();
     std::map<std::string, uint64_t> gauges = {{"clients", status.clients}, {"teams", status.teams}};
-    for (const char* name : {"calls.in_flight", "daemon.connections", "daemon.neighbours", "engine.frames.waiting",
-                             "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
-      gauges[name] = status.counters.at(name);
-    }
+    for (const char* name : kIdleCounters) gauges[name] = status.counters.at(name);
     if (coordinator_ != nullptr) gauges["planner.teams"] = coordinator_->Teams().size();
     return gauges;
   }
 
-  absl::Status Replan(const std::string& team_name, const std::string& algorithm) override {
-    return ReplanTeam(team_name, {.algorithm = algorithm});
-  }
-  absl::Status ReplanCollective(const std::string& team_name, Collective collective,
+  absl::Status ReplanCollective(const std::string& team_name, std::optional<Collective> collective,
                                 const std::string& algorithm) override {
-    return ReplanTeam(team_name, {.algorithm = algorithm, .collective = collective});
+    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
+    ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
+    auto done = std::make_shared<std::optional<absl::Status>>();
+    coordinator_->ReplanTeam(id, {algorithm, collective}, [done](const absl::Status& status) { *done = status; });
+    PlannerTick();
+    RETURN_IF_ERROR(Await([&] { return done->has_value() || coordinator_ == nullptr; }, kSettle, "replan"));
+    return done->has_value() ? **done : absl::UnavailableError("the planner died");
   }
-
   absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) override {
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
@@ -358,27 +357,14 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   // --- coordinator::SessionSink ---
   void Send(coordinator::SessionId session, const ToDaemon& message) override {
     if (store_.crashed()) return;  // it died before it could send it
-    for (auto& node : nodes_) {
-      if (node->session != session) continue;
-      Carry(node.get(), [this, node = node.get(), session, message] {
-        AtNode(node, kPlannerHop, [node, session, message] {
-          if (node->session == session) node->daemon->OnPlannerMessage(message);
-        });
-      });
-    }
+    ToDaemonOf(session, [message](Node* node) { node->daemon->OnPlannerMessage(message); });
   }
   void Close(coordinator::SessionId session, const std::string&) override {
-    for (auto& node : nodes_) {
-      if (node->session != session) continue;
-      Carry(node.get(), [this, node = node.get(), session] {
-        AtNode(node, kPlannerHop, [this, node, session] {
-          if (node->session != session) return;
-          node->session = 0;
-          node->daemon->OnPlannerDown();
-          ConnectLater(node, kRefusedPause);
-        });
-      });
-    }
+    ToDaemonOf(session, [this](Node* node) {
+      node->session = 0;
+      node->daemon->OnPlannerDown();
+      ConnectLater(node, kRefusedPause);
+    });
   }
 
  private:
@@ -402,16 +388,6 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
       return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
     }
     return TeamPhase::kAbsent;
-  }
-
-  absl::Status ReplanTeam(const std::string& team_name, const coordinator::PlanOptions& options) {
-    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
-    ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
-    auto done = std::make_shared<std::optional<absl::Status>>();
-    coordinator_->ReplanTeam(id, options, [done](const absl::Status& status) { *done = status; });
-    PlannerTick();
-    RETURN_IF_ERROR(Await([&] { return done->has_value() || coordinator_ == nullptr; }, kSettle, "replan"));
-    return done->has_value() ? **done : absl::UnavailableError("the planner died");
   }
 
   static std::string NameOf(uint32_t n) { return absl::StrCat("n", n); }
@@ -563,6 +539,17 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     });
   }
 
+  // Runs an event at the daemon of the session, unless that has ended there before.
+  void ToDaemonOf(coordinator::SessionId session, const std::function<void(Node*)>& event) {
+    for (auto& node : nodes_) {
+      if (node->session != session) continue;
+      Carry(node.get(), [this, node = node.get(), session, event] {
+        AtNode(node, kPlannerHop, [node, session, event] {
+          if (node->session == session) event(node);
+        });
+      });
+    }
+  }
   void ToPlanner(Node* node, const FromDaemon& message) {
     const coordinator::SessionId session = node->session;
     if (session == 0) return;

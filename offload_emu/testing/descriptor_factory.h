@@ -13,72 +13,52 @@ namespace copse::emu {
 
 inline constexpr uint16_t kTestHash = 0x4242;
 
-inline Descriptor SendOf(uint32_t edge, uint32_t remote_counter, uint64_t call) {
-  Descriptor d;
-  d.op = OpCode::kSend;
-  d.options = kOptionTrigger;
-  d.edge = edge;
-  d.remote_counter = remote_counter;
-  d.sequence = static_cast<uint16_t>(call);
-  d.hash = kTestHash;
-  return d;
+inline Descriptor SendOf(uint32_t edge, uint32_t remote_counter, uint64_t call, MemoryRef source = {},
+                         uint32_t bytes = 0) {
+  return {.op = OpCode::kSend,
+          .options = kOptionTrigger,
+          .bytes = bytes,
+          .source = source,
+          .edge = edge,
+          .remote_counter = remote_counter,
+          .sequence = static_cast<uint16_t>(call),
+          .hash = kTestHash};
 }
 
 inline Descriptor PutOf(uint32_t edge, uint32_t remote_counter, uint64_t call, MemoryRef source, uint32_t bytes,
                         uint64_t remote_offset = 0) {
-  Descriptor d = SendOf(edge, remote_counter, call);
+  Descriptor d = SendOf(edge, remote_counter, call, source, bytes);
   d.op = OpCode::kPut;
-  d.source = source;
-  d.bytes = bytes;
   d.remote_offset = remote_offset;
   return d;
 }
 
 inline Descriptor GetOf(uint32_t edge, RegionIndex remote_region, uint64_t remote_offset, MemoryRef target,
                         uint32_t bytes, CounterIndex counter) {
-  Descriptor d;
-  d.op = OpCode::kGet;
-  d.edge = edge;
-  d.remote_region = remote_region;
-  d.remote_offset = remote_offset;
-  d.target = target;
-  d.bytes = bytes;
-  d.counter = counter;
-  return d;
+  return {.op = OpCode::kGet,
+          .bytes = bytes,
+          .target = target,
+          .edge = edge,
+          .remote_region = remote_region,
+          .remote_offset = remote_offset,
+          .counter = counter};
 }
 
 inline Descriptor CopyOf(MemoryRef source, MemoryRef target, uint32_t bytes) {
-  Descriptor d;
-  d.op = OpCode::kCopy;
-  d.source = source;
-  d.target = target;
-  d.bytes = bytes;
-  return d;
+  return {.op = OpCode::kCopy, .bytes = bytes, .source = source, .target = target};
 }
 
 inline Descriptor ReduceOf(ElementOp op, ElementType type, const std::vector<MemoryRef>& operands, MemoryRef target,
                            uint32_t bytes) {
-  Descriptor d;
-  d.op = OpCode::kReduce;
-  d.alu_op = op;
-  d.alu_type = type;
+  Descriptor d{.op = OpCode::kReduce, .alu_op = op, .alu_type = type, .bytes = bytes, .target = target};
   for (const MemoryRef& operand : operands) d.operands[d.operand_count++] = operand;
-  d.target = target;
-  d.bytes = bytes;
   return d;
 }
 
-inline Descriptor CountOf(CounterIndex counter) {
-  Descriptor d;
-  d.op = OpCode::kCount;
-  d.counter = counter;
-  return d;
-}
+inline Descriptor CountOf(CounterIndex counter) { return {.op = OpCode::kCount, .counter = counter}; }
 
 inline Descriptor EventOf(uint64_t value, uint8_t options = 0) {
-  Descriptor d;
-  d.op = OpCode::kEvent;
-  d.options = options;
+  Descriptor d{.op = OpCode::kEvent, .options = options};
   d.value = value;
   return d;
 }

@@ -53,6 +53,11 @@ struct SingleEngine {
   void Arm(const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
     CHECK(engine.Post(port, trigger, descriptors).ok());
   }
+  // Posts a sequence that is ready at once, and runs all that is.
+  void PostAndRun(absl::Span<const Descriptor> descriptors) {
+    Arm({}, descriptors);
+    Run();
+  }
   void Count(CounterIndex counter, uint64_t success, uint64_t failure) {
     CHECK(engine.Count(port, counter, success, failure).ok());
   }

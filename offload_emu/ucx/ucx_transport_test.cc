@@ -75,18 +75,28 @@ std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
   return frame;
 }
 
-// Progresses both until `done` or ten seconds have passed; sleeps while nothing happens.
+// One transport, and what it has received.
+struct Side : RecordingSink {
+  explicit Side(const UcxTransportOptions& options = OnLoopback()) : transport(NewTransport(options)) {}
+  UcxTransport* operator->() { return transport.get(); }
+
+  const std::unique_ptr<UcxTransport> transport;
+};
+
+// Progresses all until `done` or ten seconds have passed; sleeps while nothing happens.
 template <typename Done>
-bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingSink* sink_b, Done done) {
+bool RunTill(const std::vector<Side*>& sides, Done done) {
   const absl::Time deadline = absl::Now() + absl::Seconds(10);
   while (!done()) {
     if (absl::Now() > deadline) return false;
-    bool any = a->Progress(sink_a);
-    if (b != nullptr) any |= b->Progress(sink_b);
-    if (any) continue;
-    if (!*a->Arm() || (b != nullptr && !*b->Arm())) continue;
-    pollfd fds[2] = {{a->event_fd(), POLLIN, 0}, {b == nullptr ? -1 : b->event_fd(), POLLIN, 0}};
-    poll(fds, 2, 10);
+    bool is_busy = false;
+    for (Side* side : sides) is_busy |= side->transport->Progress(side);
+    std::vector<pollfd> fds;
+    for (Side* side : sides) {
+      is_busy = is_busy || !*side->transport->Arm();
+      fds.push_back({side->transport->event_fd(), POLLIN, 0});
+    }
+    if (!is_busy) poll(fds.data(), fds.size(), 10);
   }
   return true;
 }
@@ -102,9 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Transports, UcxTransportsTest, testing::Values("tcp", "
 
 TEST_P(UcxTransportsTest, ExchangeFramesOfAllSizesBothWays) {
   constexpr uint32_t kFrames = 10'000;
-  auto a = NewTransport(Over(GetParam()));
-  auto b = NewTransport(Over(GetParam()));
-  RecordingSink at_a, at_b;
+  Side a(Over(GetParam()));
+  Side b(Over(GetParam()));
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());  // idempotent
   ASSERT_TRUE(b->Connect({kA, a->LocalAddress()}).ok());
@@ -124,15 +133,15 @@ TEST_P(UcxTransportsTest, ExchangeFramesOfAllSizesBothWays) {
       ++*sent;
     }
   };
-  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] {
-    send(a.get(), kB, &sent_a);
-    send(b.get(), kA, &sent_b);
-    return at_a.frames.size() == kFrames && at_b.frames.size() == kFrames;
+  ASSERT_TRUE(RunTill({&a, &b}, [&] {
+    send(a.transport.get(), kB, &sent_a);
+    send(b.transport.get(), kA, &sent_b);
+    return a.frames.size() == kFrames && b.frames.size() == kFrames;
   }));
   EXPECT_GT(exhausted, 0u);  // the pool is bounded
-  for (RecordingSink* sink : {&at_a, &at_b}) {
+  for (const Side* side : {&a, &b}) {
     std::vector<bool> seen(kFrames);
-    for (const std::vector<uint8_t>& frame : sink->frames) {
+    for (const std::vector<uint8_t>& frame : side->frames) {
       uint32_t number;
       std::memcpy(&number, frame.data(), sizeof(number));
       ASSERT_LT(number, kFrames);
@@ -140,7 +149,7 @@ TEST_P(UcxTransportsTest, ExchangeFramesOfAllSizesBothWays) {
       seen[number] = true;
       EXPECT_EQ(frame, FrameOf(number, size_of(number)));
     }
-    EXPECT_TRUE(sink->downs.empty());
+    EXPECT_TRUE(side->downs.empty());
   }
   EXPECT_EQ(a->dropped_messages(), 0u);
 }
@@ -148,17 +157,16 @@ TEST_P(UcxTransportsTest, ExchangeFramesOfAllSizesBothWays) {
 TEST(UcxTransportTest, ATransportReachesItselfBySelf) {
   UcxTransportOptions options = Over("self");
   options.peers_may_die = false;
-  auto a = NewTransport(options);
+  Side a(options);
   ASSERT_TRUE(a->Connect({kA, a->LocalAddress()}).ok());
-  RecordingSink sink;
   for (const size_t bytes : {64, 8'000, 61'000}) {
     ASSERT_TRUE(a->Send(kA, FrameOf(static_cast<uint32_t>(bytes), bytes), {}).ok());
   }
-  ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == 3; }));
-  for (const auto& frame : sink.frames) {
+  ASSERT_TRUE(RunTill({&a}, [&] { return a.frames.size() == 3; }));
+  for (const auto& frame : a.frames) {
     EXPECT_EQ(frame, FrameOf(static_cast<uint32_t>(frame.size()), frame.size()));
   }
-  EXPECT_TRUE(sink.downs.empty());
+  EXPECT_TRUE(a.downs.empty());
 }
 
 TEST(UcxTransportTest, WithoutATransportOfItsOwnTheEnvironmentChooses) {
@@ -172,30 +180,25 @@ TEST(UcxTransportTest, WithoutATransportOfItsOwnTheEnvironmentChooses) {
 // UCX handles SIGBUS, too, once it is loaded.
 TEST(UcxTransportTest, NothingIsSentOfMemoryThatIsLost) {
   CatchMemoryFaults();
-  auto a = NewTransport();
-  auto b = NewTransport();
+  Side a, b;
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
   const MappingBeyondEnd memory(0, 8192);
   const TrackedMemory tracked = *TrackedMemory::Track(memory.data(), memory.bytes());
   EXPECT_TRUE(absl::IsDataLoss(a->Send(kB, {}, absl::MakeConstSpan(memory.data(), 8000))));
   EXPECT_TRUE(tracked.lost());
   ASSERT_TRUE(a->Send(kB, FrameOf(1, 64), {}).ok());
-  RecordingSink at_a, at_b;
-  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return !at_b.frames.empty(); }));
-  EXPECT_EQ(at_b.frames[0], FrameOf(1, 64));
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.frames.empty(); }));
+  EXPECT_EQ(b.frames[0], FrameOf(1, 64));
 }
 
 TEST(UcxTransportTest, OffersFramesAndDeliversWhatIsNotTaken) {
-  auto a = NewTransport();
-  auto b = NewTransport();
+  Side a, b;
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
-  RecordingSink at_a;
-  RecordingSink at_b;
-  at_b.takes_odd = true;
+  b.takes_odd = true;
   const size_t sizes[] = {64, 65, 8'000, 8'001, 61'000, 61'001};
   for (const size_t bytes : sizes) ASSERT_TRUE(a->Send(kB, FrameOf(static_cast<uint32_t>(bytes), bytes), {}).ok());
-  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return at_b.frames.size() + at_b.taken.size() == 6; }));
-  for (const auto* frames : {&at_b.frames, &at_b.taken}) {
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() + b.taken.size() == 6; }));
+  for (const auto* frames : {&b.frames, &b.taken}) {
     ASSERT_EQ(frames->size(), 3u);
     for (const std::vector<uint8_t>& frame : *frames) {
       EXPECT_EQ(frame, FrameOf(static_cast<uint32_t>(frame.size()), frame.size()));
@@ -224,24 +227,20 @@ TEST(UcxTransportTest, RefusesAnUnknownDevice) {
 }
 
 TEST(UcxTransportTest, AfterDisconnectNothingIsSentUntilConnectedAnew) {
-  auto a = NewTransport();
-  auto b = NewTransport();
-  RecordingSink at_a, at_b;
+  Side a, b;
   const std::vector<uint8_t> frame = FrameOf(1, 64);
   for (size_t life = 1; life <= 20; ++life) {
     ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
     ASSERT_TRUE(b->Connect({kA, a->LocalAddress()}).ok());
     ASSERT_TRUE(a->Send(kB, frame, {}).ok());
     ASSERT_TRUE(b->Send(kA, frame, {}).ok());
-    ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] {
-      return at_a.frames.size() == life && at_b.frames.size() == life;
-    })) << life;
+    ASSERT_TRUE(RunTill({&a, &b}, [&] { return a.frames.size() == life && b.frames.size() == life; })) << life;
     a->Disconnect(kB);
     b->Disconnect(kA);
     EXPECT_EQ(a->Send(kB, frame, {}).code(), absl::StatusCode::kUnavailable);
   }
-  EXPECT_TRUE(at_a.downs.empty());
-  EXPECT_TRUE(at_b.downs.empty());
+  EXPECT_TRUE(a.downs.empty());
+  EXPECT_TRUE(b.downs.empty());
 }
 
 // Runs this very program as another process, which connects to the transport whose address it is given, prints its
@@ -281,45 +280,42 @@ class PeerProcess {
 };
 
 int RunPeer(const std::string& address) {
-  auto transport = NewTransport();
+  Side transport;
   std::cout << absl::BytesToHexString(transport->LocalAddress()) << std::endl;
   if (!transport->Connect({kA, absl::HexStringToBytes(address)}).ok()) return 1;
-  RecordingSink sink;
-  RunTill(transport.get(), &sink, nullptr, nullptr, [&] {
-    for (const std::vector<uint8_t>& frame : std::exchange(sink.frames, {})) {
+  RunTill({&transport}, [&] {
+    for (const std::vector<uint8_t>& frame : std::exchange(transport.frames, {})) {
       if (!transport->Send(kA, frame, {}).ok()) return true;
     }
-    return !sink.downs.empty();
+    return !transport.downs.empty();
   });
   return 0;
 }
 
 TEST(UcxTransportTest, AKilledPeerIsReportedWithinASecondAndItsSuccessorIsReached) {
-  auto a = NewTransport();
-  RecordingSink sink;
+  Side a;
   const std::vector<uint8_t> frame = FrameOf(7, 200);
   for (uint64_t life = 1; life <= 3; ++life) {
     const Incarnation incarnation(100 + life);
     PeerProcess peer(a->LocalAddress());
     ASSERT_TRUE(a->Connect({incarnation, peer.address()}).ok());
     ASSERT_TRUE(a->Send(incarnation, frame, {}).ok());
-    ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == life; }));
-    EXPECT_EQ(sink.frames.back(), frame);
-    ASSERT_TRUE(sink.downs.empty());
+    ASSERT_TRUE(RunTill({&a}, [&] { return a.frames.size() == life; }));
+    EXPECT_EQ(a.frames.back(), frame);
+    ASSERT_TRUE(a.downs.empty());
     const absl::Time killed = absl::Now();
     peer.Kill();
-    ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); }));
+    ASSERT_TRUE(RunTill({&a}, [&] { return !a.downs.empty(); }));
     EXPECT_LT(absl::Now() - killed, absl::Seconds(1));
-    EXPECT_EQ(sink.downs[0].first, incarnation);
-    EXPECT_EQ(sink.downs[0].second.code(), absl::StatusCode::kUnavailable) << sink.downs[0].second;
-    sink.downs.clear();
+    EXPECT_EQ(a.downs[0].first, incarnation);
+    EXPECT_EQ(a.downs[0].second.code(), absl::StatusCode::kUnavailable) << a.downs[0].second;
+    a.downs.clear();
     EXPECT_EQ(a->Send(incarnation, frame, {}).code(), absl::StatusCode::kUnavailable);
   }
 }
 
 TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
-  auto a = NewTransport();
-  RecordingSink sink;
+  Side a;
   std::string address;
   {
     PeerProcess peer(a->LocalAddress());
@@ -328,17 +324,13 @@ TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
   ASSERT_TRUE(a->Connect({kB, address}).ok());
   const absl::Status sent = a->Send(kB, FrameOf(1, 64), {});
   EXPECT_TRUE(sent.ok() || absl::IsUnavailable(sent)) << sent;
-  ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); }));
-  EXPECT_EQ(sink.downs[0].first, kB);
-  EXPECT_TRUE(sink.frames.empty());
+  ASSERT_TRUE(RunTill({&a}, [&] { return !a.downs.empty(); }));
+  EXPECT_EQ(a.downs[0].first, kB);
+  EXPECT_TRUE(a.frames.empty());
 }
 
 sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
+  return {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
 }
 
 // The ports of 127.0.0.1 on which this process listens.
@@ -412,10 +404,9 @@ class Impostor {
 
 // A connection may be reset between any two steps of its setup.
 TEST(UcxTransportTest, APeerThatDiesWhileItIsConnectedToIsReported) {
-  auto a = NewTransport();
+  Side a;
   for (int round = 0; round < 200; ++round) {
     Impostor peer(/*backlog=*/8);
-    RecordingSink sink;
     std::atomic<bool> stop = false;
     std::thread death([&] {
       while (!stop && !peer.has_caller()) {
@@ -423,28 +414,26 @@ TEST(UcxTransportTest, APeerThatDiesWhileItIsConnectedToIsReported) {
       peer.Close();
     });
     ASSERT_TRUE(a->Connect({kB, peer.address()}).ok());
-    const bool told = RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); });
+    const bool told = RunTill({&a}, [&] { return !a.downs.empty(); });
     stop = true;
     death.join();
     ASSERT_TRUE(told) << round;
-    EXPECT_EQ(sink.downs[0].first, kB);
+    EXPECT_EQ(a.downs[0].first, kB);
+    a.downs.clear();
   }
 }
 
 TEST(UcxTransportTest, ASilentPeerKeepsNobodyElseWaiting) {
-  auto a = NewTransport();
-  auto b = NewTransport();
+  Side a, b;
   Impostor silent(/*backlog=*/0);
   silent.FallSilent();
   const Incarnation none(33);
-  RecordingSink at_a;
-  RecordingSink at_b;
   const absl::Time began = absl::Now();
   ASSERT_TRUE(a->Connect({none, silent.address()}).ok());
   ASSERT_TRUE(a->Send(none, FrameOf(1, 64), {}).ok());
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
   ASSERT_TRUE(a->Send(kB, FrameOf(2, 64), {}).ok());
-  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return !at_b.frames.empty(); }));
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.frames.empty(); }));
   EXPECT_LT(absl::Now() - began, absl::Seconds(1)) << "the kernel tries to connect for two minutes";
 }
 

@@ -49,10 +49,22 @@ inline Plan StarPlan(Collective collective, uint32_t leaves) {
   return plan;
 }
 
+// An exchange without steps, for allreduces of messages up to `bytes_max`.
+inline Plan ExchangePlan(uint64_t id, const char* algorithm, uint32_t nodes, uint64_t bytes_max) {
+  Plan plan{.id = PlanId(id),
+            .collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = algorithm,
+            .kind = PlanKind::kExchange,
+            .node_count = nodes};
+  plan.steps.resize(nodes);
+  return plan;
+}
+
 // Dissemination: in round k node v sends to v + 2^(k-1) and receives from v - 2^(k-1).
 inline Plan DisseminationPlan(uint32_t nodes) {
-  Plan plan{.id = PlanId(2), .algorithm = "dissemination", .kind = PlanKind::kExchange, .node_count = nodes};
-  plan.steps.resize(nodes);
+  Plan plan = ExchangePlan(2, "dissemination", nodes, 0);
+  plan.collective = Collective::kBarrier;
   uint16_t round = 1;
   for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
     for (uint32_t v = 0; v < nodes; ++v) {
@@ -64,13 +76,7 @@ inline Plan DisseminationPlan(uint32_t nodes) {
 
 // Recursive doubling for a power of two nodes and messages up to `bytes_max`.
 inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
-  Plan plan{.id = PlanId(3),
-            .collective = Collective::kAllreduce,
-            .bytes_max = bytes_max,
-            .algorithm = "recursive-doubling",
-            .kind = PlanKind::kExchange,
-            .node_count = nodes};
-  plan.steps.resize(nodes);
+  Plan plan = ExchangePlan(3, "recursive-doubling", nodes, bytes_max);
   uint16_t round = 1;
   for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
     for (uint32_t v = 0; v < nodes; ++v) plan.steps[v].push_back({round, v ^ distance, v ^ distance});
@@ -106,13 +112,7 @@ inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uin
 
 // One round in which every node sends to every other, for messages up to `bytes_max`.
 inline Plan AllToAllPlan(uint32_t nodes, uint64_t bytes_max) {
-  Plan plan{.id = PlanId(4),
-            .collective = Collective::kAllreduce,
-            .bytes_max = bytes_max,
-            .algorithm = "all-to-all",
-            .kind = PlanKind::kExchange,
-            .node_count = nodes};
-  plan.steps.resize(nodes);
+  Plan plan = ExchangePlan(4, "all-to-all", nodes, bytes_max);
   for (uint32_t v = 0; v < nodes; ++v) {
     for (uint32_t i = 1; i < nodes; ++i) plan.steps[v].push_back({1, (v + i) % nodes, (v + nodes - i) % nodes});
   }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::cluster {
 namespace {
@@ -44,12 +44,10 @@ struct Result {
 
 class ClusterTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
   void TearDown() override {
     Run({"down"});
     leftovers_.ExpectNone();
-    EXPECT_EQ(netns::ProcessesWith(folder_), Words());
-    std::filesystem::remove_all(folder_);
+    EXPECT_EQ(netns::ProcessesWith(folder_.path()), Words());
   }
 
   std::unique_ptr<ChildProcess> Start(Words arguments, bool input = false) {
@@ -98,8 +96,8 @@ class ClusterTest : public ::testing::Test {
     EXPECT_EQ(leftovers_.noted() - before, static_cast<size_t>(nodes) + 1);
   }
 
-  std::string Base() const { return folder_ + "/base"; }
-  std::string ErrorFile() const { return folder_ + "/error"; }
+  std::string Base() const { return folder_ / "base"; }
+  std::string ErrorFile() const { return folder_ / "error"; }
   std::string Hello(const std::string& library) {
     return procs::FindProgram("testbed/netns/mpi_hello_" + library).value_or("no program");
   }
@@ -124,7 +122,7 @@ class ClusterTest : public ::testing::Test {
     EXPECT_EQ(poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1);
   }
 
-  std::string folder_ = "/tmp/copse-XXXXXX";
+  procs::TempFolder folder_;
   netns::Leftovers leftovers_;
 };
 
@@ -192,7 +190,7 @@ TEST_F(ClusterTest, OnNamespaces) {
 
 TEST_F(ClusterTest, OnAFabric) {
   if (const absl::Status possible = netns::CheckNamespaces(true); !possible.ok()) GTEST_SKIP() << possible.message();
-  const std::string topology = folder_ + "/topology.yaml";
+  const std::string topology = folder_ / "topology.yaml";
   std::ofstream(topology) << "version: 1\nswitches: [{name: core}, {name: rack1, parent: core, latency: 1ms}]\n"
                              "nodes: [{name: 'n[1-2]', switch: core}, {name: 'n[3-4]', switch: rack1}]\n";
   const Result up = Run({"up", "--fabric", topology});
@@ -216,7 +214,7 @@ TEST_F(ClusterTest, BadInputIsNamed) {
   Expect(2, Names("rate: ", "value=1kbit"), {"up", "--rate", "1kbit"});
   Expect(2, Names("fabric: ", "file=/no/such/file"), {"up", "--fabric", "/no/such/file"});
   Expect(2, Names("--fabric"), {"up", "--fabric", "/x", "--rate", "1mbit"});
-  const std::string topology = folder_ + "/topology.yaml";
+  const std::string topology = folder_ / "topology.yaml";
   std::ofstream(topology) << "version: 1\nnodes:\n  - {name: a, switch: nowhere}\n";
   Expect(2, Names("topology.yaml:1: switches: "), {"up", "--fabric", topology});
   std::ofstream(topology) << "version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"n[1-2]\", switch: core}\n";
@@ -262,7 +260,7 @@ TEST_F(ClusterTest, AnInterruptedUpLeavesNothing) {
     up->Signal(number);
     EXPECT_EQ(End(up.get()).code, 128 + number);
     EXPECT_TRUE(std::filesystem::is_empty(Base()));
-    EXPECT_EQ(netns::ProcessesWith(folder_), Words());
+    EXPECT_EQ(netns::ProcessesWith(folder_.path()), Words());
   }
   // Killed, `up` cannot clean up; but its processes end with it.
   const std::unique_ptr<ChildProcess> up = Start({"up", "--nodes", "64", "--netns"});

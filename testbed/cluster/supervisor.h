@@ -4,8 +4,6 @@
 #ifndef COPSE_TESTBED_CLUSTER_SUPERVISOR_H_
 #define COPSE_TESTBED_CLUSTER_SUPERVISOR_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
 

@@ -13,9 +13,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/string_view.h"
+#include "collectives/collective.h"
 #include "testbed/netns/leftovers.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::demo {
 namespace {
@@ -36,19 +39,14 @@ void ExpectNoProcessUses(const std::string& folder) {
 
 class DemoTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    log_ = folder_ + "/log";
-  }
   void TearDown() override {
     if (HasFailure()) ADD_FAILURE() << procs::ContentOf(log_);
-    std::filesystem::remove_all(folder_);
   }
 
   void Start(std::vector<std::string> arguments) {
     const auto program = procs::FindProgram("testbed/demo/demo");
     ASSERT_TRUE(program.ok()) << program.status();
-    arguments.insert(arguments.begin(), {*program, "--folder", folder_});
+    arguments.insert(arguments.begin(), {*program, "--folder", folder_.path()});
     procs::ChildOptions options = {.arguments = arguments, .stdout_pipe = true, .log_file = log_};
     if (const char* folder = getenv("COPSE_BIN_DIR")) options.environment["COPSE_BIN_DIR"] = folder;
     auto child = ChildProcess::Start(options);
@@ -74,8 +72,8 @@ class DemoTest : public testing::Test {
     return ended.ok() ? demo_->exit_code() : -1;
   }
 
-  std::string folder_ = "/tmp/copse-XXXXXX";  // short, for sockets' names
-  std::string log_;
+  const procs::TempFolder folder_;
+  const std::string log_ = folder_ / "log";
   std::unique_ptr<ChildProcess> demo_;
 };
 
@@ -83,33 +81,16 @@ TEST_F(DemoTest, ShowsResultsAndAdministrationAndLeavesNothing) {
   Start({"--nodes", "3", "--ppn", "2"});
   const std::string text = ReadUntil("");
   EXPECT_EQ(ExitCode(), 0) << text;
-  for (const char* wanted : {"barrier ",
-                             "bcast ",
-                             "reduce ",
-                             "allreduce ",
-                             "gather ",
-                             "scatter ",
-                             "allgather ",
-                             "alltoall ",
-                             "reduce_scatter ",
-                             "scan ",
-                             "exscan ",
-                             "gatherv ",
-                             "scatterv ",
-                             "allgatherv ",
-                             "alltoallv ",
-                             "reduce_scatterv ",
-                             "$ copsectl node list",
-                             "$ copsectl team list",
-                             "$ copsectl plan list",
-                             "$ copsectl plan explain",
-                             "results were right on all 6 processes"}) {
-    EXPECT_TRUE(absl::StrContains(text, wanted)) << wanted << "\n" << text;
+  std::vector<std::string> wanted = {"$ copsectl node list", "$ copsectl team list", "$ copsectl plan list",
+                                     "$ copsectl plan explain", "results were right on all 6 processes"};
+  for (int c = 0; c < kCollectiveCount; ++c) {
+    wanted.push_back(absl::StrCat("\n", AbslView(CollectiveName(static_cast<Collective>(c))), " "));
   }
+  for (const std::string& part : wanted) EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
   EXPECT_FALSE(absl::StrContains(text, "WRONG")) << text;
   EXPECT_FALSE(absl::StrContains(text, " ? ")) << text;  // a missing plan
-  ExpectNoProcessUses(folder_);
-  for (const auto& left : std::filesystem::directory_iterator(folder_)) EXPECT_EQ(left.path(), log_);
+  ExpectNoProcessUses(folder_.path());
+  for (const auto& left : std::filesystem::directory_iterator(folder_.path())) EXPECT_EQ(left.path(), log_);
 }
 
 TEST_F(DemoTest, OneProcessAlone) {
@@ -123,7 +104,7 @@ TEST_F(DemoTest, InterruptedLeavesNoProcess) {
   ReadUntil("barrier");
   demo_->Signal(SIGTERM);
   EXPECT_EQ(ExitCode(), 128 + SIGTERM);
-  ExpectNoProcessUses(folder_);
+  ExpectNoProcessUses(folder_.path());
 }
 
 TEST_F(DemoTest, KeptUpUntilItIsTold) {
@@ -132,7 +113,7 @@ TEST_F(DemoTest, KeptUpUntilItIsTold) {
   EXPECT_TRUE(absl::StrContains(text, "export COPSECTL_ENDPOINT=127.0.0.1:")) << text;
   demo_->Signal(SIGTERM);
   EXPECT_EQ(ExitCode(), 0) << text;
-  ExpectNoProcessUses(folder_);
+  ExpectNoProcessUses(folder_.path());
 }
 
 TEST_F(DemoTest, BadUsage) {

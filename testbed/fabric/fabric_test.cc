@@ -2,17 +2,14 @@
 //
 // Tests copse-fabric between real namespaces: results known beforehand, with tolerance for a busy machine. Impossible
 // results are checked without tolerance: no packet arrives early, or is lost uncounted.
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +19,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
@@ -33,6 +29,7 @@
 #include "testbed/fabric/test_fabric.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::fabric {
 namespace {
@@ -43,6 +40,7 @@ using daemon::UniqueFd;
 using procs::ChildProcess;
 using Json = nlohmann::json;
 
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr uint16_t kPort = 9000;
 
@@ -59,14 +57,6 @@ constexpr char kTwoRacks[] =
     "  - {name: \"n[3-4]\", switch: rack2}\n";
 constexpr absl::Duration kAcross = absl::Milliseconds(10);
 constexpr absl::Duration kWithin = absl::Milliseconds(1);
-
-sockaddr_in AddressFor(uint32_t address, uint16_t port) {
-  sockaddr_in in = {};
-  in.sin_family = AF_INET;
-  in.sin_port = htons(port);
-  in.sin_addr.s_addr = htonl(address);
-  return in;
-}
 
 class FabricTest : public ::testing::Test {
  protected:
@@ -92,7 +82,7 @@ class FabricTest : public ::testing::Test {
   void SendTo(uint32_t from, uint32_t address, size_t bytes, uint32_t number) {
     std::vector<char> data(bytes);
     std::memcpy(data.data(), &number, sizeof(number));
-    const sockaddr_in in = AddressFor(address, kPort);
+    const sockaddr_in in = SocketAddress(address, kPort);
     ASSERT_EQ(sendto(udp_[from].get(), data.data(), bytes, 0, reinterpret_cast<const sockaddr*>(&in), sizeof(in)),
               static_cast<ssize_t>(bytes));
   }
@@ -302,13 +292,12 @@ TEST_F(FabricTest, AWatchdogTakesThePriorityAndTheFabricGoesOn) {
 
 TEST_F(FabricTest, FragmentsArriveWhole) {
   Start();
-  std::vector<char> out(20'000, 'x'), in(30'000);
-  const sockaddr_in to = AddressFor(AddressOf(2), kPort);
-  ASSERT_EQ(sendto(udp_[0].get(), out.data(), out.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)),
-            static_cast<ssize_t>(out.size()));
+  constexpr size_t kBytes = 20'000;
+  std::vector<char> in(30'000);
+  Send(0, 2, kBytes, 1);
   pollfd event = {.fd = udp_[2].get(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(poll(&event, 1, 30'000), 1);
-  EXPECT_EQ(recv(udp_[2].get(), in.data(), in.size(), 0), static_cast<ssize_t>(out.size()));
+  EXPECT_EQ(recv(udp_[2].get(), in.data(), in.size(), 0), static_cast<ssize_t>(kBytes));
   EXPECT_EQ(Link("rack1")["up"]["packets"], 14);  // 1480 bytes each
 }
 
@@ -422,21 +411,17 @@ TEST_F(FabricTest, FlowsWithinRacksDoNotShare) {
 TEST_F(FabricTest, BadRequestsAreAnsweredAndHarmNothing) {
   Start();
   FabricControl& control = fabric_->control();
-  EXPECT_THAT(control.Set("rack9", "latency=1ms"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "link=rack9"));
-  EXPECT_THAT(control.Set("core", "latency=1ms"), FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "link=core"));
+  EXPECT_THAT(control.Set("rack9", "latency=1ms"), FailsWith(kInvalid, "set: ", "link=rack9"));
+  EXPECT_THAT(control.Set("core", "latency=1ms"), FailsWith(kInvalid, "set: ", "link=core"));
   EXPECT_THAT(control.Set("rack1", "latency=2000s"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "set: latency: ", "value=2000s", "limit=1000s"));
-  EXPECT_THAT(control.Set("rack1", "latency"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "setting=latency"));
-  EXPECT_THAT(control.Set("rack1", ""), FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "expected=KEY=VALUE"));
-  EXPECT_THAT(control.Set("rack1", "latency=9ms loss=3"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "set: loss: ", "value=3"));
-  EXPECT_THAT(control.Cut(""), FailsWith(absl::StatusCode::kInvalidArgument, "cut: "));
-  EXPECT_THAT(control.Cut("rack1 now"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cut: ", "count=3", "expected=2"));
+              FailsWith(kInvalid, "set: latency: ", "value=2000s", "limit=1000s"));
+  EXPECT_THAT(control.Set("rack1", "latency"), FailsWith(kInvalid, "set: ", "setting=latency"));
+  EXPECT_THAT(control.Set("rack1", ""), FailsWith(kInvalid, "set: ", "expected=KEY=VALUE"));
+  EXPECT_THAT(control.Set("rack1", "latency=9ms loss=3"), FailsWith(kInvalid, "set: loss: ", "value=3"));
+  EXPECT_THAT(control.Cut(""), FailsWith(kInvalid, "cut: "));
+  EXPECT_THAT(control.Cut("rack1 now"), FailsWith(kInvalid, "cut: ", "count=3", "expected=2"));
   EXPECT_THAT(FabricControl::StatusOf(*control.Ask("dance")),
-              FailsWith(absl::StatusCode::kInvalidArgument, "request=dance", "known=set cut heal stats clear quit"));
+              FailsWith(kInvalid, "request=dance", "known=set cut heal stats clear quit"));
   EXPECT_FALSE(FabricControl::StatusOf(*control.Ask("\xff\x01")).ok());
   EXPECT_EQ(Link("rack1")["latency_ns"], 4'500'000);
   // A line without an end makes the fabric hang up on that client only.
@@ -471,16 +456,10 @@ class FabricProgramTest : public FabricTest {
   void SetUp() override {
     FabricTest::SetUp();
     if (IsSkipped()) return;
-    char folder[] = "/tmp/copse-fabric-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    std::ofstream(folder_ + "/t.yaml") << kTwoRacks;
+    std::ofstream(folder_ / "t.yaml") << kTwoRacks;
     const auto program = procs::FindProgram("testbed/fabric/copse-fabric");
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *program;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
   struct End {
     int code;
@@ -490,7 +469,7 @@ class FabricProgramTest : public FabricTest {
   End Run(std::vector<std::string> arguments, std::vector<std::string> before = {}) {
     before.push_back(program_);
     before.insert(before.end(), arguments.begin(), arguments.end());
-    const std::string log = folder_ + "/out";
+    const std::string log = folder_ / "out";
     std::filesystem::remove(log);
     auto child = ChildProcess::Start({.arguments = before, .log_file = log});
     EXPECT_TRUE(child.ok()) << child.status();
@@ -498,7 +477,7 @@ class FabricProgramTest : public FabricTest {
     return {(*child)->exit_code(), procs::ContentOf(log)};
   }
   std::vector<std::string> Arguments(const std::string& netns) {
-    return {"--topology", folder_ + "/t.yaml", "--control", folder_ + "/s", "--node", "n1=" + netns};
+    return {"--topology", folder_ / "t.yaml", "--control", folder_ / "s", "--node", "n1=" + netns};
   }
   template <typename... Things>
   void ExpectEnd(const End& end, int code, const Things&... things) {
@@ -507,7 +486,7 @@ class FabricProgramTest : public FabricTest {
     EXPECT_THAT(end.out, Names(things...));
   }
 
-  std::string folder_;
+  const procs::TempFolder folder_;
   std::string program_;
 };
 
@@ -520,10 +499,10 @@ TEST_F(FabricProgramTest, UsageAndConfigurationEndWith2) {
   ExpectEnd(Run({"--control=s"}), 2, "copse-fabric: usage: ", "--topology");
   ExpectEnd(Run({"--control=s", "--topology=/nowhere"}), 2, "copse-fabric: --topology: ", "file=/nowhere");
   ExpectEnd(Run({"--node", "n1"}), 2, "copse-fabric: usage: --node: ", "value=n1");
-  ExpectEnd(Run({"--control=s", "--topology", folder_ + "/t.yaml", "--node=x=/proc/self/ns/net"}), 2,
+  ExpectEnd(Run({"--control=s", "--topology", folder_ / "t.yaml", "--node=x=/proc/self/ns/net"}), 2,
             "copse-fabric: node: ", "node=x");
-  std::ofstream(folder_ + "/bad.yaml") << "version: 1\n";
-  ExpectEnd(Run({"--control=s", "--topology", folder_ + "/bad.yaml", "--node=x=y"}), 2, "bad.yaml:1: switches: ");
+  std::ofstream(folder_ / "bad.yaml") << "version: 1\n";
+  ExpectEnd(Run({"--control=s", "--topology", folder_ / "bad.yaml", "--node=x=y"}), 2, "bad.yaml:1: switches: ");
 }
 
 TEST_F(FabricProgramTest, WhatTheSystemRefusesEndsWith1) {
@@ -541,8 +520,8 @@ TEST_F(FabricProgramTest, ARunningOneIsAskedFromTheCommandLine) {
   EXPECT_EQ(Link("rack1")["latency_ns"], 1'000'000);
   ExpectEnd(Run({control, "--ask", "stats"}), 0, "\"name\":\"rack1\"");
   ExpectEnd(Run({control, "--ask", "set rack1 loss=2"}), 1, "copse-fabric: set: loss: ", "value=2");
-  ExpectEnd(Run({"--control", folder_ + "/none", "--ask", "stats"}), 3,
-            "copse-fabric: control: ", "socket=" + folder_ + "/none");
+  ExpectEnd(Run({"--control", folder_ / "none", "--ask", "stats"}), 3,
+            "copse-fabric: control: ", "socket=" + folder_ / "none");
   // A second fabric on the same socket is refused, and the first goes on.
   const auto holder = HoldNamespace();
   ASSERT_TRUE(holder.ok());
@@ -557,19 +536,18 @@ TEST_F(FabricProgramTest, AStaleSocketIsReplacedAndADeadParentEndsIt) {
   ASSERT_TRUE(holder.ok());
   for (int round = 0; round < 2; ++round) {
     if (round == 1) {  // the file of a killed server
-      sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
-      std::memcpy(address.sun_path, (folder_ + "/s").c_str(), folder_.size() + 3);
+      const sockaddr_un address = *ControlAddress(folder_ / "s");
       const UniqueFd left(socket(AF_UNIX, SOCK_STREAM, 0));
       ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     }
     std::vector<std::string> arguments = {"/bin/sh", "-c", "\"$@\" & wait", "sh", program_};
     for (const std::string& argument : Arguments(NamespaceOf(**holder))) arguments.push_back(argument);
-    auto parent = ChildProcess::Start({.arguments = arguments, .stdout_pipe = true, .log_file = folder_ + "/out"});
+    auto parent = ChildProcess::Start({.arguments = arguments, .stdout_pipe = true, .log_file = folder_ / "out"});
     ASSERT_TRUE(parent.ok()) << parent.status();
     const auto ready = (*parent)->ReadLine(kPatience);
     ASSERT_TRUE(ready.ok()) << ready.status();
     EXPECT_EQ(*ready, "ready");
-    auto control = FabricControl::Connect(folder_ + "/s", kPatience);
+    auto control = FabricControl::Connect(folder_ / "s", kPatience);
     ASSERT_TRUE(control.ok()) << control.status();
     ASSERT_TRUE(control->Stats().ok());
     (*parent)->Signal(SIGKILL);

@@ -40,10 +40,7 @@ TEST(FrameTest, AFrameHasEthernetsBytesOnTheWire) {
 }
 
 TEST(FrameTest, ASuperPacketHasTheBytesOfItsPackets) {
-  VnetHeader header;
-  header.gso_type = kGsoTcp4;
-  header.gso_size = 1448;
-  header.csum_start = 34;
+  VnetHeader header = {.gso_type = kGsoTcp4, .gso_size = 1448, .csum_start = 34};
   std::vector<uint8_t> frame(66 + 3 * 1448 + 100);
   frame[34 + 12] = 8 << 4;  // 32 bytes of TCP header
   const PacketShape shape = ShapeOf(header, frame);

@@ -2,7 +2,6 @@
 #include "testbed/fabric/link_settings.h"
 
 #include <cmath>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"

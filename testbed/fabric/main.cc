@@ -57,15 +57,6 @@ int Fail(int code, std::string text) {
   return code;
 }
 
-int ExitCode(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return kUsage;
-    default:
-      return kFailed;
-  }
-}
-
 int AskRunning(const std::string& socket, const std::string& request) {
   absl::StatusOr<FabricControl> control = FabricControl::Connect(socket);
   if (!control.ok()) {
@@ -99,7 +90,9 @@ int Switch(const FabricOptions& options) {
   const bool piped = fstat(0, &input) == 0 && (S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode));
 
   absl::StatusOr<std::unique_ptr<Fabric>> fabric = Fabric::Create(options);
-  if (!fabric.ok()) return Fail(ExitCode(fabric.status()), std::string(fabric.status().message()));
+  if (!fabric.ok()) {
+    return Fail(absl::IsInvalidArgument(fabric.status()) ? kUsage : kFailed, std::string(fabric.status().message()));
+  }
   std::printf("ready\n");
   std::fflush(stdout);
   (*fabric)->Run(stop.get(), piped ? 0 : -1);

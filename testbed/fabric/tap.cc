@@ -50,9 +50,7 @@ ifreq Request() {
 }
 
 void SetAddress(uint32_t address, sockaddr* out) {
-  sockaddr_in in = {};
-  in.sin_family = AF_INET;
-  in.sin_addr.s_addr = htonl(address);
+  const sockaddr_in in = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(address)}, .sin_zero = {}};
   std::memcpy(out, &in, sizeof(in));
 }
 

@@ -3,14 +3,11 @@
 
 #include <fcntl.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -39,15 +36,11 @@ absl::Status In(const std::string& netns, const std::function<absl::Status()>& w
   return result;
 }
 
-sockaddr_in Address(uint32_t address, uint16_t port) {
-  sockaddr_in in = {};
-  in.sin_family = AF_INET;
-  in.sin_port = htons(port);
-  in.sin_addr.s_addr = htonl(address);
-  return in;
-}
-
 }  // namespace
+
+sockaddr_in SocketAddress(uint32_t address, uint16_t port) {
+  return {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(address)}, .sin_zero = {}};
+}
 
 absl::Status CheckFabric() {
   if (geteuid() != 0) {
@@ -79,17 +72,14 @@ absl::StatusOr<std::unique_ptr<TestFabric>> TestFabric::Start(const std::string&
 }
 
 absl::Status TestFabric::StartIn(const std::string& topology, uint32_t nodes) {
-  char folder[] = "/tmp/copse-fabric-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return absl::ErrnoToStatus(errno, folder);
-  folder_ = folder;
-  socket_ = folder_ + "/control";
-  const std::string file = folder_ + "/topology.yaml";
+  socket_ = folder_ / "control";
+  const std::string file = folder_ / "topology.yaml";
   std::ofstream(file) << topology;
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("testbed/fabric/copse-fabric"));
   procs::ChildOptions options = {.arguments = {program, "--topology", file, "--control", socket_},
                                  .stdin_pipe = true,
                                  .stdout_pipe = true,
-                                 .log_file = folder_ + "/log"};
+                                 .log_file = folder_ / "log"};
   for (uint32_t node = 0; node < nodes; ++node) {
     ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> holder, HoldNamespace());
     holders_.push_back(std::move(holder));
@@ -105,14 +95,6 @@ absl::Status TestFabric::StartIn(const std::string& topology, uint32_t nodes) {
   return absl::OkStatus();
 }
 
-TestFabric::~TestFabric() {
-  control_.reset();
-  process_.reset();
-  holders_.clear();
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-}
-
 absl::StatusOr<UniqueFd> TestFabric::Socket(uint32_t node, int type, uint16_t port) {
   UniqueFd fd;
   RETURN_IF_ERROR(In(Namespace(node), [&] {
@@ -121,7 +103,7 @@ absl::StatusOr<UniqueFd> TestFabric::Socket(uint32_t node, int type, uint16_t po
   }));
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const sockaddr_in address = Address(INADDR_ANY, port);
+  const sockaddr_in address = SocketAddress(INADDR_ANY, port);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return absl::ErrnoToStatus(errno, "bind");
   }
@@ -133,7 +115,7 @@ absl::StatusOr<TestFabric::Connection> TestFabric::Connect(uint32_t from, uint32
   if (listen(listener.get(), 1) != 0) return absl::ErrnoToStatus(errno, "listen");
   Connection connection;
   ASSIGN_OR_RETURN(connection.sender, Socket(from, SOCK_STREAM, 0));
-  const sockaddr_in address = Address(AddressOf(to), port);
+  const sockaddr_in address = SocketAddress(AddressOf(to), port);
   if (connect(connection.sender.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return absl::ErrnoToStatus(errno, "connect");
   }

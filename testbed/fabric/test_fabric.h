@@ -4,6 +4,8 @@
 #ifndef COPSE_TESTBED_FABRIC_TEST_FABRIC_H_
 #define COPSE_TESTBED_FABRIC_TEST_FABRIC_H_
 
+#include <netinet/in.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,8 +16,12 @@
 #include "daemon/loop/unique_fd.h"
 #include "testbed/fabric/fabric_control.h"
 #include "testbed/processes/child_process.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::fabric {
+
+// Returns an IPv4 address; both numbers are in the host's order.
+sockaddr_in SocketAddress(uint32_t address, uint16_t port);
 
 // Returns the reason why a fabric is impossible here: PERMISSION_DENIED without root, UNAVAILABLE without TUN; or OK.
 absl::Status CheckFabric();
@@ -31,7 +37,6 @@ class TestFabric {
  public:
   // Errors: those of CheckFabric, and the fabric's own.
   static absl::StatusOr<std::unique_ptr<TestFabric>> Start(const std::string& topology, uint32_t nodes);
-  ~TestFabric();
 
   FabricControl& control() { return *control_; }
   procs::ChildProcess& process() { return *process_; }
@@ -53,7 +58,8 @@ class TestFabric {
   TestFabric() = default;
   absl::Status StartIn(const std::string& topology, uint32_t nodes);
 
-  std::string folder_;
+  // Destroyed from the last to the first.
+  const procs::TempFolder folder_;
   std::string socket_;
   std::vector<std::unique_ptr<procs::ChildProcess>> holders_;
   std::unique_ptr<procs::ChildProcess> process_;

@@ -4,9 +4,7 @@
 #include "testbed/netns/mpi_launch.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::netns {
 namespace {
@@ -26,16 +25,11 @@ using Lines = std::vector<std::string>;
 class MpiLaunchTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     job_.library = *ParseMpiLibrary(GetParam());
     const absl::StatusOr<std::string> program =
         procs::FindProgram(absl::StrCat("testbed/netns/mpi_hello_", GetParam()));
     ASSERT_TRUE(program.ok()) << program.status();
     job_.command = {*program};
-  }
-  void TearDown() override {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
   }
 
   // Returns the output, with the exit code as the last line.
@@ -51,28 +45,28 @@ class MpiLaunchTest : public testing::TestWithParam<const char*> {
     return lines;
   }
 
-  std::string folder_ = "/tmp/copse-XXXXXX";
+  procs::TempFolder folder_;
   MpiJob job_;
 };
 
 TEST_P(MpiLaunchTest, FourNodesWithTwoRanksEach) {
   if (const absl::Status possible = CheckNamespaces(false); !possible.ok()) GTEST_SKIP() << possible.message();
-  const auto network = TestNetwork::Create({.nodes = 4, .folder = folder_});
+  const auto network = TestNetwork::Create({.nodes = 4, .folder = folder_.path()});
   ASSERT_TRUE(network.ok()) << network.status();
   job_.ranks = 8;
   job_.ppn = 2;
   job_.copse = true;
-  EXPECT_EQ(Run(PlaceOn(**network, folder_)),
+  EXPECT_EQ(Run(PlaceOn(**network, folder_.path())),
             (Lines{"n1 0 -", "n1 1 -", "n2 2 -", "n2 3 -", "n3 4 -", "n3 5 -", "n4 6 -", "n4 7 -", "sum 36", "0"}));
   job_.in_turn = true;
-  EXPECT_EQ(Run(PlaceOn(**network, folder_)),
+  EXPECT_EQ(Run(PlaceOn(**network, folder_.path())),
             (Lines{"n1 0 -", "n2 1 -", "n3 2 -", "n4 3 -", "n1 4 -", "n2 5 -", "n3 6 -", "n4 7 -", "sum 36", "0"}));
   job_.in_turn = false;
   // The job covers half a node, an environment, and an exit code.
   job_.ranks = 3;
   job_.environment["COPSE_SOCKET"] = "/a b";
   job_.command.push_back("3");
-  EXPECT_EQ(Run(PlaceOn(**network, folder_)), (Lines{"n1 0 /a b", "n1 1 /a b", "n2 2 /a b", "sum 6", "3"}));
+  EXPECT_EQ(Run(PlaceOn(**network, folder_.path())), (Lines{"n1 0 /a b", "n1 1 /a b", "n2 2 /a b", "sum 6", "3"}));
 }
 
 TEST_P(MpiLaunchTest, LoopbackDealsRanksToNodes) {
@@ -81,7 +75,7 @@ TEST_P(MpiLaunchTest, LoopbackDealsRanksToNodes) {
   job_.ranks = 3;
   job_.ppn = 2;
   job_.copse = true;
-  const MpiPlace place = {.hosts = {"n0", "n1"}, .folder = folder_, .sockets = {"/s0", "/s1"}};
+  const MpiPlace place = {.hosts = {"n0", "n1"}, .folder = folder_.path(), .sockets = {"/s0", "/s1"}};
   EXPECT_EQ(Run(place), (Lines{absl::StrCat(host, " 0 /s0"), absl::StrCat(host, " 1 /s0"), absl::StrCat(host, " 2 /s1"),
                                "sum 6", "0"}));
 }

@@ -5,11 +5,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,11 +19,13 @@
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
 #include "testbed/netns/leftovers.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::netns {
 namespace {
 
 using copse::testing::FailsWith;
+using copse::testing::IsOk;
 using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
@@ -34,18 +34,15 @@ class TestNetworkTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const absl::Status possible = CheckNamespaces(false); !possible.ok()) GTEST_SKIP() << possible.message();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
   }
   void TearDown() override {
     network_.reset();
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
     if (IsSkipped()) return;
     leftovers_.ExpectNone();
   }
 
   absl::Status Make(NetworkOptions options) {
-    options.folder = folder_;
+    options.folder = folder_.path();
     absl::StatusOr<std::unique_ptr<TestNetwork>> made = TestNetwork::Create(options);
     if (!made.ok()) return made.status();
     network_ = *std::move(made);
@@ -68,7 +65,7 @@ class TestNetworkTest : public ::testing::Test {
     return line.ok() ? *line : (*child)->DescribeEnd();
   }
 
-  std::string folder_ = "/tmp/copse-XXXXXX";
+  procs::TempFolder folder_;
   Leftovers leftovers_;
   std::unique_ptr<TestNetwork> network_;
 };
@@ -81,8 +78,7 @@ std::vector<std::string> Knock(const std::string& address, int seconds = 20) {
 }
 
 TEST_F(TestNetworkTest, NodesHaveNamesAddressesAndReachEachOther) {
-  const absl::Status made = Make({.nodes = 3});
-  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_THAT(Make({.nodes = 3}), IsOk());
   EXPECT_EQ(network_->host_names(), (std::vector<std::string>{"n1", "n2", "n3"}));
   EXPECT_EQ(TestNetwork::DataAddress(1), "10.77.0.2");
   EXPECT_EQ(TestNetwork::ControlAddress(255), "10.76.1.0");
@@ -99,8 +95,7 @@ TEST_F(TestNetworkTest, NodesHaveNamesAddressesAndReachEachOther) {
 }
 
 TEST_F(TestNetworkTest, ACutDataLinkLeavesTheManagementNetwork) {
-  const absl::Status made = Make({.nodes = 2});
-  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_THAT(Make({.nodes = 2}), IsOk());
   ASSERT_TRUE(network_->SetLink(1, kDataDevice, false).ok());
   EXPECT_EQ(Run(network_->Enter(0), Knock(TestNetwork::DataAddress(1), 2)), "unreachable");
   EXPECT_EQ(Run(network_->Enter(0), Knock(TestNetwork::ControlAddress(1))), "Connection refused");
@@ -114,8 +109,7 @@ TEST_F(TestNetworkTest, ACutDataLinkLeavesTheManagementNetwork) {
 }
 
 TEST_F(TestNetworkTest, ARateShapesBothDirections) {
-  const absl::Status made = Make({.nodes = 2, .rate_bits_per_s = 200'000'000});
-  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_THAT(Make({.nodes = 2, .rate_bits_per_s = 200'000'000}), IsOk());
   for (const std::string& line : {Run(network_->Enter(0), {"/sbin/tc", "qdisc", "show", "dev", "eth0"}),
                                   Run(network_->EnterSwitch(), {"/sbin/tc", "qdisc", "show", "dev", "d2"})}) {
     EXPECT_TRUE(absl::StrContains(line, "tbf") && absl::StrContains(line, "rate 200Mbit burst 13")) << line;
@@ -124,8 +118,7 @@ TEST_F(TestNetworkTest, ARateShapesBothDirections) {
 
 TEST_F(TestNetworkTest, ThirtyTwoNodesComeUpQuickly) {
   const absl::Time start = absl::Now();
-  const absl::Status made = Make({.nodes = 32});
-  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_THAT(Make({.nodes = 32}), IsOk());
   RecordProperty("milliseconds", absl::ToInt64Milliseconds(absl::Now() - start));
   EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "about a second on an idle machine";
   EXPECT_EQ(Run(network_->Enter(31), Knock(TestNetwork::DataAddress(0))), "Connection refused");
@@ -135,8 +128,7 @@ TEST_F(TestNetworkTest, ThirtyTwoNodesComeUpQuickly) {
 TEST_F(TestNetworkTest, ACrashLeavesNothing) {
   std::vector<daemon::UniqueFd> ends;
   std::thread crashes([&] {
-    const absl::Status made = Make({.nodes = 2});
-    ASSERT_TRUE(made.ok()) << made;
+    ASSERT_THAT(Make({.nodes = 2}), IsOk());
     for (const pid_t pid : {network_->Holder(0), network_->Holder(1), network_->switch_holder()}) {
       ends.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     }
@@ -162,10 +154,10 @@ TEST_F(TestNetworkTest, BadOptionsAreNamed) {
   refused({.names = {"switch"}}, "name=switch");
   refused({.names = {"a b"}}, "name=a b");
   if (CheckNamespaces(true).ok()) {
-    refused({.fabric = folder_ + "/none"}, "file=" + folder_ + "/none");
-    std::ofstream(folder_ + "/bad") << "nodes: 7\n";
-    refused({.fabric = folder_ + "/bad"}, "/bad:1");
-    refused({.rate_bits_per_s = 1'000'000, .fabric = folder_ + "/bad"}, "rate: ");
+    refused({.fabric = folder_ / "none"}, "file=" + folder_ / "none");
+    std::ofstream(folder_ / "bad") << "nodes: 7\n";
+    refused({.fabric = folder_ / "bad"}, "/bad:1");
+    refused({.rate_bits_per_s = 1'000'000, .fabric = folder_ / "bad"}, "rate: ");
   }
 }
 
@@ -174,9 +166,7 @@ TEST(ParseRateTest, TakesAnyCaseAndNamesWhatIsNoRate) {
   EXPECT_EQ(*ParseRate("1.5Gbit/s"), 1'500'000'000);
   EXPECT_EQ(*ParseRate("100kbit"), 100'000);
   for (const char* bad : {"", "200", "mbit", "-1mbit", "1e3mbit", "200 mbit", "99kbit", "101gbit", "1..2gbit"}) {
-    const absl::StatusOr<int64_t> rate = ParseRate(bad);
-    EXPECT_EQ(rate.status().code(), absl::StatusCode::kInvalidArgument) << bad;
-    EXPECT_TRUE(absl::StrContains(rate.status().message(), absl::StrCat("value=", bad))) << rate.status();
+    EXPECT_THAT(ParseRate(bad), FailsWith(absl::StatusCode::kInvalidArgument, absl::StrCat("value=", bad)));
   }
 }
 

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace copse::procs {
@@ -15,56 +16,51 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
+std::unique_ptr<ChildProcess> Start(const ChildOptions& options) {
+  auto child = ChildProcess::Start(options);
+  EXPECT_TRUE(child.ok()) << child.status();
+  return *std::move(child);
+}
+
 std::vector<std::string> RunShell(const std::string& command, ChildOptions options = {}) {
   options.arguments = {"/bin/sh", "-c", command};
   options.stdout_pipe = true;
-  auto child = ChildProcess::Start(options);
-  EXPECT_TRUE(child.ok()) << child.status();
   std::vector<std::string> lines;
-  if (child.ok()) {
-    EXPECT_TRUE((*child)->ReadToEnd(kLong, &lines).ok());
-  }
+  EXPECT_TRUE(Start(options)->ReadToEnd(kLong, &lines).ok());
   return lines;
 }
 
 TEST(ChildProcessTest, ExitCodeIsTheProgramsOr128PlusTheSignal) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/sh", "-c", "exit 3"}});
-  ASSERT_TRUE(child.ok()) << child.status();
-  ASSERT_TRUE((*child)->AwaitEnd(kLong).ok());
-  EXPECT_EQ((*child)->exit_code(), 3);
-  EXPECT_EQ((*child)->DescribeEnd(), "exit code 3");
+  const auto child = Start({.arguments = {"/bin/sh", "-c", "exit 3"}});
+  ASSERT_TRUE(child->AwaitEnd(kLong).ok());
+  EXPECT_EQ(child->exit_code(), 3);
+  EXPECT_EQ(child->DescribeEnd(), "exit code 3");
 
-  auto waiting = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
-  ASSERT_TRUE(waiting.ok()) << waiting.status();
-  EXPECT_FALSE((*waiting)->Ended());
-  EXPECT_EQ((*waiting)->AwaitEnd(absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
-  (*waiting)->Signal(SIGTERM);
-  ASSERT_TRUE((*waiting)->AwaitEnd(kLong).ok());
-  EXPECT_EQ((*waiting)->exit_code(), 128 + SIGTERM);
+  const auto waiting = Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
+  EXPECT_FALSE(waiting->Ended());
+  EXPECT_EQ(waiting->AwaitEnd(absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
+  waiting->Signal(SIGTERM);
+  ASSERT_TRUE(waiting->AwaitEnd(kLong).ok());
+  EXPECT_EQ(waiting->exit_code(), 128 + SIGTERM);
 }
 
 TEST(ChildProcessTest, ClosingTheInputEndsAReader) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
-  ASSERT_TRUE(child.ok()) << child.status();
-  (*child)->CloseInput();
-  ASSERT_TRUE((*child)->AwaitEnd(kLong).ok());
-  EXPECT_EQ((*child)->exit_code(), 0);
+  const auto child = Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
+  child->CloseInput();
+  ASSERT_TRUE(child->AwaitEnd(kLong).ok());
+  EXPECT_EQ(child->exit_code(), 0);
 }
 
 TEST(ChildProcessTest, WhatIsWrittenIsRead) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true, .stdout_pipe = true});
-  ASSERT_TRUE(child.ok()) << child.status();
-  ASSERT_TRUE((*child)->Write("a line\n").ok());
-  const auto line = (*child)->ReadLine(kLong);
-  ASSERT_TRUE(line.ok()) << line.status();
-  EXPECT_EQ(*line, "a line");
+  const auto child = Start({.arguments = {"/bin/cat"}, .stdin_pipe = true, .stdout_pipe = true});
+  ASSERT_TRUE(child->Write("a line\n").ok());
+  EXPECT_EQ(child->ReadLine(kLong).value_or("none"), "a line");
 }
 
 TEST(ChildProcessTest, WritingToWhoHasGoneIsAnErrorAndNoSignal) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/true"}, .stdin_pipe = true});
-  ASSERT_TRUE(child.ok()) << child.status();
-  ASSERT_TRUE((*child)->AwaitEnd(kLong).ok());
-  EXPECT_EQ((*child)->Write("a line\n").code(), absl::StatusCode::kUnavailable);
+  const auto child = Start({.arguments = {"/bin/true"}, .stdin_pipe = true});
+  ASSERT_TRUE(child->AwaitEnd(kLong).ok());
+  EXPECT_EQ(child->Write("a line\n").code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
@@ -76,9 +72,8 @@ TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
 
 // Two services or jobs have separate sessions, by which the kernel divides processors (sched_autogroup).
 TEST(ChildProcessTest, EachHasASessionOfItsOwn) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
-  ASSERT_TRUE(child.ok()) << child.status();
-  EXPECT_EQ(getsid((*child)->pid()), (*child)->pid());
+  const auto child = Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
+  EXPECT_EQ(getsid(child->pid()), child->pid());
 }
 
 TEST(ChildProcessTest, OutputGoesToTheLogUnlessPiped) {
@@ -88,16 +83,15 @@ TEST(ChildProcessTest, OutputGoesToTheLogUnlessPiped) {
 }
 
 TEST(ChildProcessTest, LinesComeOneByOneAsTheyAreWritten) {
-  auto child = ChildProcess::Start({.arguments = {"/bin/sh", "-c", "printf 'one\\ntwo\\nthr'; read x; echo ee"},
-                                    .stdin_pipe = true,
-                                    .stdout_pipe = true});
-  ASSERT_TRUE(child.ok()) << child.status();
-  EXPECT_EQ((*child)->ReadLine(kLong).value_or("none"), "one");
-  EXPECT_EQ((*child)->ReadLine(kLong).value_or("none"), "two");
-  EXPECT_EQ((*child)->ReadLine(absl::Milliseconds(1)).status().code(), absl::StatusCode::kDeadlineExceeded);
-  (*child)->CloseInput();
-  EXPECT_EQ((*child)->ReadLine(kLong).value_or("none"), "three");
-  EXPECT_EQ((*child)->ReadLine(kLong).status().code(), absl::StatusCode::kOutOfRange);
+  const auto child = Start({.arguments = {"/bin/sh", "-c", "printf 'one\\ntwo\\nthr'; read x; echo ee"},
+                            .stdin_pipe = true,
+                            .stdout_pipe = true});
+  EXPECT_EQ(child->ReadLine(kLong).value_or("none"), "one");
+  EXPECT_EQ(child->ReadLine(kLong).value_or("none"), "two");
+  EXPECT_EQ(child->ReadLine(absl::Milliseconds(1)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  child->CloseInput();
+  EXPECT_EQ(child->ReadLine(kLong).value_or("none"), "three");
+  EXPECT_EQ(child->ReadLine(kLong).status().code(), absl::StatusCode::kOutOfRange);
 }
 
 TEST(ChildProcessTest, AMissingProgramIsNamed) {
@@ -111,10 +105,9 @@ TEST(ChildProcessTest, AMissingProgramIsNamed) {
 TEST(ChildProcessTest, TheDestructorKillsWhatStillRuns) {
   pid_t pid;
   {
-    auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
-    ASSERT_TRUE(child.ok()) << child.status();
-    pid = (*child)->pid();
-    (*child)->Signal(SIGSTOP);  // even stopped ones
+    const auto child = Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
+    pid = child->pid();
+    child->Signal(SIGSTOP);  // even stopped ones
   }
   EXPECT_EQ(kill(pid, 0), -1);
 }

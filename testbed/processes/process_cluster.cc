@@ -19,7 +19,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -47,15 +46,6 @@ constexpr int kCrashExitCode = 137;
 constexpr size_t kTailLines = 40;
 constexpr size_t kLastWords = 25;  // of a server that should live: a backtrace
 
-std::vector<std::string> Settings(const std::map<std::string, std::string>& settings) {
-  std::vector<std::string> arguments;
-  for (const auto& [key, value] : settings) {
-    arguments.push_back("--set");
-    arguments.push_back(absl::StrCat(key, "=", value));
-  }
-  return arguments;
-}
-
 std::vector<std::string> Joined(std::vector<std::string> first, const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -73,14 +63,6 @@ std::deque<std::string> TailOf(const std::filesystem::path& path, size_t lines) 
     if (tail.size() > lines) tail.pop_front();
   }
   return tail;
-}
-
-// Returns an empty string if there is no such file.
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 void Signal(ChildProcess* child, int number) {
@@ -103,7 +85,7 @@ ProcessCluster::~ProcessCluster() {
   planner_.child.reset();
   network_.reset();
   std::error_code error;
-  if (!folder_.empty() && !options_.keep) std::filesystem::remove_all(folder_, error);
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, error);
 }
 
 absl::Status ProcessCluster::MakeFolder() {
@@ -133,11 +115,17 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
   CHECK(daemons_.empty());
   cluster_ = options;
   RETURN_IF_ERROR(MakeFolder());
-  if (options_.network) {
-    netns::NetworkOptions network = *options_.network;
-    network.nodes = options.nodes;
-    network.folder = folder_;
-    ASSIGN_OR_RETURN(network_, netns::TestNetwork::Create(std::move(network)));
+  std::optional<netns::NetworkOptions> network = options_.network;
+  if (options_.one_switch_fabric) {
+    network = netns::NetworkOptions{.fabric = absl::StrCat(folder_, "/topology.yaml")};
+    std::ofstream(network->fabric) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: 'n[0-" << options.nodes - 1
+                                   << "]', switch: core}]\n";
+  }
+  if (network) {
+    network->nodes = options.nodes;
+    network->folder = folder_;
+    topology_ = network->fabric;
+    ASSIGN_OR_RETURN(network_, netns::TestNetwork::Create(*std::move(network)));
   }
   RETURN_IF_ERROR(StartPlanner({}));
   daemons_.resize(options.nodes);
@@ -151,8 +139,17 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ProcessCluster::ServerCommand(
+    const char* label, std::map<std::string, std::string> settings,
+    const std::map<std::string, std::string>& changed) const {
+  ASSIGN_OR_RETURN(const std::string program, FindProgram(label));
+  std::vector<std::string> command = {program, "--config", absl::StrCat(folder_, "/empty.yaml")};
+  for (const auto& [key, value] : changed) settings[key] = value;
+  for (const auto& [key, value] : settings) command.insert(command.end(), {"--set", absl::StrCat(key, "=", value)});
+  return command;
+}
+
 absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::string>& environment) {
-  ASSIGN_OR_RETURN(const std::string program, FindProgram(kPlanner));
   planner_ = Server();
   planner_.name = "planner";
   const std::string port_file = absl::StrCat(folder_, "/planner.port");
@@ -165,21 +162,20 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
       {"team_formation_timeout", FormatShortDuration(cluster_.team_formation_timeout)},
   };
   if (network_ != nullptr) settings["insecure"] = "true";
-  if (options_.network && !options_.network->fabric.empty()) settings["topology"] = options_.network->fabric;
-  for (const auto& [key, value] : options_.planner_settings) settings[key] = value;
-  ChildOptions child = {
-      .arguments = {program, "--config", absl::StrCat(folder_, "/empty.yaml"), "--port-file", port_file},
-      .environment = environment,
-      .log_file = LogOf("planner")};
-  for (std::string& argument : Settings(settings)) child.arguments.push_back(std::move(argument));
-  if (network_ != nullptr) child.arguments = Joined(network_->EnterSwitch(), child.arguments);
+  if (!topology_.empty()) settings["topology"] = topology_;
+  ASSIGN_OR_RETURN(std::vector<std::string> command,
+                   ServerCommand(kPlanner, std::move(settings), options_.planner_settings));
+  command.insert(command.end(), {"--port-file", port_file});
+  if (network_ != nullptr) command = Joined(network_->EnterSwitch(), command);
 
   const UniqueFd watch(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   CHECK(inotify_add_watch(watch.get(), folder_.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) >= 0);
-  ASSIGN_OR_RETURN(planner_.child, ChildProcess::Start(child));
+  ASSIGN_OR_RETURN(
+      planner_.child,
+      ChildProcess::Start({.arguments = command, .environment = environment, .log_file = LogOf("planner")}));
   const absl::Time deadline = Now() + kSettle;
   std::string line;
-  while ((line = FirstLine(port_file)).empty()) {
+  while ((line = ContentOf(port_file)).empty()) {
     RETURN_IF_ERROR(CheckAlive());
     if (Now() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat("planner: no port file (file=", port_file, ")"));
@@ -200,7 +196,6 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
 }
 
 absl::Status ProcessCluster::StartDaemon(uint32_t node) {
-  ASSIGN_OR_RETURN(const std::string program, FindProgram(kDaemon));
   Server& server = daemons_[node];
   std::map<std::string, std::string> settings = {
       {"planner", planner_address_},
@@ -218,13 +213,11 @@ absl::Status ProcessCluster::StartDaemon(uint32_t node) {
   } else {
     settings.insert({{"node", server.name}, {"admin_listen", "127.0.0.1:0"}});
   }
-  for (const auto& [key, value] : options_.copsed_settings) settings[key] = value;
-  ChildOptions child = {.arguments = {program, "--config", absl::StrCat(folder_, "/empty.yaml")},
-                        .log_file = LogOf(server.name)};
-  for (std::string& argument : Settings(settings)) child.arguments.push_back(std::move(argument));
-  child.arguments = OnNode(node, std::move(child.arguments));
+  ASSIGN_OR_RETURN(std::vector<std::string> command,
+                   ServerCommand(kDaemon, std::move(settings), options_.copsed_settings));
   server.stopped = false;
-  ASSIGN_OR_RETURN(server.child, ChildProcess::Start(child));
+  ASSIGN_OR_RETURN(server.child, ChildProcess::Start(
+                                     {.arguments = OnNode(node, std::move(command)), .log_file = LogOf(server.name)}));
   return absl::OkStatus();
 }
 
@@ -479,15 +472,11 @@ absl::StatusOr<uint64_t> ProcessCluster::FindTeam(const std::string& name) const
   return absl::NotFoundError(absl::StrCat("no team ", name));
 }
 
-absl::Status ProcessCluster::Replan(const std::string& team_name, const std::string& algorithm) {
-  ASSIGN_OR_RETURN(const uint64_t team, FindTeam(team_name));
-  return admin_->ReplanTeam(team, algorithm, kSettle).status();
-}
-
-absl::Status ProcessCluster::ReplanCollective(const std::string& team_name, Collective collective,
+absl::Status ProcessCluster::ReplanCollective(const std::string& team_name, std::optional<Collective> collective,
                                               const std::string& algorithm) {
   ASSIGN_OR_RETURN(const uint64_t team, FindTeam(team_name));
-  return admin_->ReplanTeam(team, algorithm, kSettle, std::string(CollectiveName(collective))).status();
+  const std::string name(collective ? CollectiveName(*collective) : "");
+  return admin_->ReplanTeam(team, algorithm, kSettle, name).status();
 }
 
 absl::StatusOr<std::vector<scenario::ListedCall>> ProcessCluster::ListCalls(const std::string& team_name) {
@@ -514,10 +503,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> ProcessCluster::Gauges(uint32_t 
   ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin_->GetStats(server.name, kCallTimeout));
   if (reply.stats().empty()) return absl::UnavailableError(absl::StrCat(server.name, " does not answer"));
   std::map<std::string, uint64_t> gauges;
-  for (const char* name : {"calls.in_flight", "daemon.connections", "daemon.neighbours", "engine.frames.waiting",
-                           "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
-    gauges[name] = reply.stats(0).counters().at(name);
-  }
+  for (const char* name : scenario::kIdleCounters) gauges[name] = reply.stats(0).counters().at(name);
   ASSIGN_OR_RETURN(const v1::ListTeamsReply teams, admin_->ListTeams(kCallTimeout));
   gauges["planner.teams"] = teams.teams_size();
   const std::string process = absl::StrCat("/proc/", server.child->pid());

@@ -27,7 +27,6 @@ namespace copse::procs {
 
 struct ProcessClusterOptions {
   std::string parent;                                  // parent of the cluster's folder; empty: TMPDIR, else /tmp
-  bool keep = false;                                   // the folder, with sockets, logs and the planner's state
   std::map<std::string, std::string> copsed_settings;  // keys of its configuration
   std::map<std::string, std::string> planner_settings;
   std::vector<std::string> names;  // of nodes on loopback; empty: n0, n1, ...
@@ -35,6 +34,8 @@ struct ProcessClusterOptions {
   // planner is in the switch, each daemon in its node with the default socket of clients, so that these need no
   // COPSE_SOCKET. Nodes have the network's host names: scenarios expect n0, n1, ....
   std::optional<netns::NetworkOptions> network;
+  // Such a network with nodes n0, n1, ... on a fabric of one switch, which needs TUN too; `network` is not used.
+  bool one_switch_fabric = false;
 };
 
 // A ProcessCluster owns its processes: its destructor kills them, and so does the kernel if the thread that called
@@ -70,8 +71,7 @@ class ProcessCluster : public scenario::Cluster {
   absl::Status SetManagementLink(uint32_t node, bool up) override;
   absl::Status DisturbData(bool on) override;
 
-  absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
-  absl::Status ReplanCollective(const std::string& team_name, Collective collective,
+  absl::Status ReplanCollective(const std::string& team_name, std::optional<Collective> collective,
                                 const std::string& algorithm) override;
   absl::StatusOr<std::vector<scenario::ListedCall>> ListCalls(const std::string& team_name) override;
   absl::Status DrainNode(uint32_t node, bool on) override;
@@ -126,6 +126,9 @@ class ProcessCluster : public scenario::Cluster {
   };
 
   absl::Status MakeFolder();
+  // Returns the command of the planner or of a daemon; `changed` replaces settings of the same key.
+  absl::StatusOr<std::vector<std::string>> ServerCommand(const char* label, std::map<std::string, std::string> settings,
+                                                         const std::map<std::string, std::string>& changed) const;
   absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
   absl::Status StartDaemon(uint32_t node);
   // Returns the command wrapped so that it runs on `node`, and the environment of clients there.
@@ -149,6 +152,7 @@ class ProcessCluster : public scenario::Cluster {
   scenario::ClusterOptions cluster_;
   std::string folder_;
   std::unique_ptr<netns::TestNetwork> network_;
+  std::string topology_;  // file of the fabric
   std::string planner_address_;
   std::unique_ptr<AdminClient> admin_;
   Server planner_;

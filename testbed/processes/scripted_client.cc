@@ -265,10 +265,9 @@ class Client {
   }
 
   Outcome FormSubTeam(const Step& step) {
-    copse_subteam_params_t params = {};
-    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
-    params.ranks = step.members.data();
-    params.rank_count = static_cast<uint32_t>(step.members.size());
+    const copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
+                                        .ranks = step.members.data(),
+                                        .rank_count = static_cast<uint32_t>(step.members.size())};
     copse_team_t* handle = nullptr;
     const copse_status_t status = copse_team_create_from_parent(teams_[step.parent].handle, &params, &handle);
     Team& team = teams_[step.team];

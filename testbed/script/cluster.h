@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,11 @@ enum class TeamPhase : uint8_t {
   kPreparing,  // its daemons have not answered Prepare yet
   kDecided
 };
+
+// Counters of a daemon that are constant in an idle cluster.
+inline constexpr const char* kIdleCounters[] = {
+    "calls.in_flight",      "daemon.connections",           "daemon.neighbours",       "engine.frames.waiting",
+    "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"};
 
 // Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own
 // time: virtual in the simulator, else real. Errors: DEADLINE_EXCEEDED names the missing event.
@@ -94,10 +100,12 @@ class Cluster {
   virtual absl::Status StopNamesake(uint32_t) { return Cannot("start a second daemon of one name"); }
 
   // --- Administration ---
-  virtual absl::Status Replan(const std::string& team_name, const std::string& algorithm) = 0;
   // Replans the team, or its derived team for that collective.
-  virtual absl::Status ReplanCollective(const std::string& team_name, Collective collective,
+  virtual absl::Status ReplanCollective(const std::string& team_name, std::optional<Collective> collective,
                                         const std::string& algorithm) = 0;
+  absl::Status Replan(const std::string& team_name, const std::string& algorithm) {
+    return ReplanCollective(team_name, std::nullopt, algorithm);
+  }
   virtual absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) = 0;
   virtual absl::Status DrainNode(uint32_t node, bool on) = 0;
   virtual absl::Status AwaitTeamPhase(const std::string&, TeamPhase, absl::Duration /*timeout*/) {
