@@ -2,7 +2,6 @@
 #include "cli/ctl/coll_verbs.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"

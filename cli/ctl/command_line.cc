@@ -2,7 +2,6 @@
 #include "cli/ctl/command_line.h"
 
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

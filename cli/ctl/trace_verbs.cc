@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
-#include "base/string_view.h"
 #include "base/units.h"
 #include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
