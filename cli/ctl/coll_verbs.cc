@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/coll_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/hostlist.h"

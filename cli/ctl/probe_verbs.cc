@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/probe_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <string>
 #include <utility>
@@ -50,7 +50,7 @@ absl::Status Stop(const Arguments& arguments, VerbContext& context) {
     }
   }
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::StopProbe, {}).status());
-  return context.Answer(context.wants_json() ? DumpJson({{"stopped", true}}) : "stopped\n");
+  return context.Answer({{"stopped", true}}, "stopped\n");
 }
 
 absl::Status Probe(const Arguments& arguments, VerbContext& context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/trace_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <algorithm>
 #include <cerrno>
