@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -188,12 +189,9 @@ absl::Status SlurmParser::ReadLines(std::string_view text) {
   int number = 0;
   std::string going_on;  // joined lines that end in a backslash
   int first = 0;
-  while (!text.empty()) {
+  for (const absl::string_view whole : absl::StrSplit(AbslView(text), '\n')) {
     ++number;
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    line = line.substr(0, line.find('#'));
+    std::string_view line = StdView(whole.substr(0, whole.find('#')));
     while (!line.empty() && IsBlank(line.back())) line.remove_suffix(1);
     if (going_on.empty()) first = number;
     if (!line.empty() && line.back() == '\\') {
@@ -450,10 +448,8 @@ absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_v
 }
 
 bool IsSlurmYaml(std::string_view text) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const absl::string_view line = absl::StripAsciiWhitespace(AbslView(text.substr(0, end)));
-    text = text.substr(std::min(end + 1, text.size()));
+  for (const absl::string_view whole : absl::StrSplit(AbslView(text), '\n')) {
+    const absl::string_view line = absl::StripAsciiWhitespace(whole);
     if (line.empty() || line[0] == '#' || line == "---") continue;
     return line[0] == '-';
   }
