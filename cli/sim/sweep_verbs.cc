@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sim/sweep_verbs.h"
+#include "cli/sim/verbs.h"
 
 #include <algorithm>
 #include <memory>

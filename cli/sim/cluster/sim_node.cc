@@ -96,16 +96,16 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
   return absl::OkStatus();
 }
 
-emu::Label SimNode::LabelFor(uint32_t neighbour) const {
+size_t SimNode::PlaceOf(uint32_t neighbour) const {
   const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
   CHECK(it != neighbours_.end() && *it == neighbour);
-  return labels_[it - neighbours_.begin()];
+  return static_cast<size_t>(it - neighbours_.begin());
 }
 
+emu::Label SimNode::LabelFor(uint32_t neighbour) const { return labels_[PlaceOf(neighbour)]; }
+
 absl::Status SimNode::SetRemoteLabel(uint32_t neighbour, emu::Label label) {
-  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
-  CHECK(it != neighbours_.end() && *it == neighbour);
-  return engine_->SetRemoteLabel(port_, edges_[it - neighbours_.begin()], label);
+  return engine_->SetRemoteLabel(port_, edges_[PlaceOf(neighbour)], label);
 }
 
 void SimNode::Settle() {
@@ -393,35 +393,25 @@ void SimNode::OnMismatch(emu::PortId, uint32_t edge, uint16_t, uint16_t hash) {
 }
 
 absl::Status SimNode::CheckData(absl::Span<const uint8_t> expected) const {
-  if (call_->blocks != nullptr) {
-    const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
-    for (uint32_t l = 0; l < ranks_.size(); ++l) {
-      const absl::Span<const uint8_t> got = ranks_[l].receive;
-      const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
-      if (!std::all_of(got.end() - kGuardBytes, got.end(), is_guard)) {
-        return absl::InternalError(
-            absl::StrCat("rank ", ranks[l].value(), ": data behind the result (bytes=", got.size() - kGuardBytes, ")"));
-      }
-      RETURN_IF_ERROR(CheckBlocks(*call_->blocks, ranks[l].value(), call_->seed, got.first(got.size() - kGuardBytes)));
-    }
-    return absl::OkStatus();
-  }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
-    const std::vector<uint8_t>& got = ranks_[local].receive;
-    if (got.empty()) continue;
+    const absl::Span<const uint8_t> written = ranks_[local].receive;
+    if (written.empty()) continue;  // this rank receives nothing
     const uint32_t rank = call_->shape->RanksOf(NodeIndex(node_))[local].value();
-    CHECK_EQ(got.size(), expected.size() + kGuardBytes);
+    const absl::Span<const uint8_t> got = written.first(written.size() - kGuardBytes);
+    if (!std::all_of(got.end(), written.end(), [](uint8_t byte) { return byte == kGuard; })) {
+      return absl::InternalError(absl::StrCat("rank ", rank, ": data behind the result (bytes=", got.size(), ")"));
+    }
+    if (call_->blocks != nullptr) {
+      RETURN_IF_ERROR(CheckBlocks(*call_->blocks, rank, call_->seed, got));
+      continue;
+    }
+    CHECK_EQ(got.size(), expected.size());
     const auto differs = std::mismatch(expected.begin(), expected.end(), got.begin());
     if (differs.first != expected.end()) {
       return absl::InternalError(absl::StrCat("rank ", rank, ": wrong data (byte=", differs.first - expected.begin(),
                                               ", value=", *differs.second, ", expected=", *differs.first, ")"));
     }
-    const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
-    if (!std::all_of(got.begin() + static_cast<ptrdiff_t>(expected.size()), got.end(), is_guard)) {
-      return absl::InternalError(absl::StrCat("rank ", rank, ": data behind the result (bytes=", expected.size(), ")"));
-    }
   }
   return absl::OkStatus();
 }
-
 }  // namespace copse::sim
