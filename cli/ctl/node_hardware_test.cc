@@ -3,8 +3,6 @@
 
 #include <hwloc.h>
 
-#include <string>
-
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs.h"
 
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"

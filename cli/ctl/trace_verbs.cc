@@ -5,13 +5,11 @@
 #include <cerrno>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
