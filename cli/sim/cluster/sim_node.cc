@@ -31,8 +31,6 @@ constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 // Returns the incarnation of node v's daemon.
 Incarnation IncarnationOf(uint32_t node) { return Incarnation(uint64_t{node} + 1); }
 
-int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
-
 // Returns the buffer in which lowered descriptors are passed to an engine. All nodes of a thread share it.
 schedule::LoweredCall& Lowered() {
   thread_local schedule::LoweredCall lowered;
@@ -135,7 +133,7 @@ int64_t SimNode::Turn(int64_t now_ns) {
     }
   } else {
     cursor_ns_ += call_->costs->node(node_).receive_overhead_ns;
-    if (charged) cursor_ns_ += PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
+    if (charged) cursor_ns_ += planner::PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
     inbox_ = std::move(item.frame);
     has_frame_ = true;
   }
@@ -320,7 +318,7 @@ absl::Status SimNode::Send(Incarnation peer, absl::Span<const uint8_t> head, abs
         planner::StreamNs(frame.charged_bytes, call_->costs->PathBetween(node_, frame.to).bandwidth_bytes_per_s);
     wire_->SendHead(std::move(frame), cursor_ns_);
   } else {
-    cursor_ns_ += PerByteNs(frame.charged_bytes, call_->costs->parameters().send_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(frame.charged_bytes, call_->costs->parameters().send_ps_per_byte);
     wire_->Send(std::move(frame), cursor_ns_);
   }
   return absl::OkStatus();
@@ -355,8 +353,8 @@ void SimNode::ChargeWork() {
   const uint64_t combined = stats.alu_operand_bytes - stats.alu_bytes;
   if (call_->charging == Charging::kCostModel) {
     const topology::CostParameters& costs = call_->costs->parameters();
-    cursor_ns_ += PerByteNs(combined - combined_, costs.alu_ps_per_byte);
-    cursor_ns_ += PerByteNs(stats.copy_bytes - copied_, costs.copy_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(combined - combined_, costs.alu_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(stats.copy_bytes - copied_, costs.copy_ps_per_byte);
   }
   combined_ = combined;
   copied_ = stats.copy_bytes;
