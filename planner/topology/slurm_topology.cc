@@ -25,18 +25,10 @@ namespace {
 
 constexpr char kBlocksRoot[] = "core";
 
-// Returns `text` as an error quotes it: long text is cut.
-std::string Shown(std::string_view text) {
-  constexpr size_t kShownMax = 64;
-  return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
-}
-
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  });
+  return !text.empty() && text.size() <= kNameBytesMax && std::all_of(text.begin(), text.end(), IsNameCharacter);
 }
 
 // A SlurmLine is a switch or a block with the fields of its line.
@@ -60,11 +52,7 @@ class SlurmParser {
 
   template <typename... Parts>
   absl::Status Error(int line, const Parts&... parts) const {
-    std::string text = absl::StrCat(parts...);
-    for (char& c : text) {
-      if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
-    }
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(filename_), ":", line, ": ", text));
+    return ErrorAt(filename_, line, absl::StrCat(parts...));
   }
 
   absl::Status ReadLines(std::string_view text);
