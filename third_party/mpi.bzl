@@ -10,8 +10,12 @@ MPI_LIBRARIES = ["mpich", "openmpi"]
 MPI_JOB_TAGS = MACHINE_TAGS + ["nosanitizer"]
 
 def of_each_mpi(names):
-    """The targets NAME_mpich and NAME_openmpi of each of `names`."""
-    return ["%s_%s" % (name, library) for name in names for library in MPI_LIBRARIES]
+    """The targets NAME_mpich and NAME_openmpi; in `names`, {} is where the library stands if not at the end."""
+    return [
+        (name if "{}" in name else name + "_{}").format(library)
+        for name in names
+        for library in MPI_LIBRARIES
+    ]
 
 # MPICH's header declares arrays of statuses, for which gcc takes MPI_STATUSES_IGNORE. Clang does not know this warning.
 _COPTS = [

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/coll_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"

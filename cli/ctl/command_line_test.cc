@@ -2,8 +2,6 @@
 #include "cli/ctl/command_line.h"
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"

@@ -7,15 +7,8 @@
 #include "base/string_view.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/admin_client.h"
-#include "cli/ctl/coll_verbs.h"
 #include "cli/ctl/command_line.h"
-#include "cli/ctl/node_verbs.h"
-#include "cli/ctl/plan_verbs.h"
-#include "cli/ctl/probe_verbs.h"
-#include "cli/ctl/stats_verbs.h"
-#include "cli/ctl/team_verbs.h"
-#include "cli/ctl/topo_verbs.h"
-#include "cli/ctl/trace_verbs.h"
+#include "cli/ctl/verbs.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {

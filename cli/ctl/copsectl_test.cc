@@ -12,8 +12,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

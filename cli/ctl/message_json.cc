@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/message_json.h"
 
-#include <map>
-#include <string>
-
 #include "google/protobuf/descriptor.h"
 
 namespace copse::ctl {

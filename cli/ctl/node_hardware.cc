@@ -10,7 +10,7 @@
 
 namespace copse::ctl {
 
-absl::StatusOr<NodeHardware> ReadHwloc(const std::string& xml, const std::string& file) {
+absl::StatusOr<v1::NodeHardware> ReadHwloc(const std::string& xml, const std::string& file) {
   const auto refused = [&] {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": not a machine as lstopo writes it in XML (bytes=", xml.size(), ")"));
@@ -26,12 +26,13 @@ absl::StatusOr<NodeHardware> ReadHwloc(const std::string& xml, const std::string
     const int number = hwloc_get_nbobjs_by_type(raw, type);
     return number > 0 ? static_cast<uint32_t>(number) : 0;
   };
-  NodeHardware hardware{.packages = count(HWLOC_OBJ_PACKAGE),
-                        .numa_nodes = count(HWLOC_OBJ_NUMANODE),
-                        .cores = count(HWLOC_OBJ_CORE),
-                        .threads = count(HWLOC_OBJ_PU)};
-  if (hardware.cores == 0) hardware.cores = hardware.threads;
-  if (hardware.cores == 0) return absl::InvalidArgumentError(absl::StrCat(file, ": a machine without processors"));
+  v1::NodeHardware hardware;
+  hardware.set_packages(count(HWLOC_OBJ_PACKAGE));
+  hardware.set_numa_nodes(count(HWLOC_OBJ_NUMANODE));
+  hardware.set_threads(count(HWLOC_OBJ_PU));
+  const uint32_t cores = count(HWLOC_OBJ_CORE);
+  hardware.set_cores(cores > 0 ? cores : hardware.threads());
+  if (hardware.cores() == 0) return absl::InvalidArgumentError(absl::StrCat(file, ": a machine without processors"));
   return hardware;
 }
 

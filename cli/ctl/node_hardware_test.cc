@@ -3,8 +3,6 @@
 
 #include <hwloc.h>
 
-#include <string>
-
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
@@ -31,17 +29,17 @@ std::string Xml(const char* machine) {
 TEST(ReadHwlocTest, CountsWhatTheMachineHas) {
   const auto hardware = ReadHwloc(Xml("package:2 numa:2 core:8 pu:2"), "n.xml");
   ASSERT_TRUE(hardware.ok()) << hardware.status();
-  EXPECT_EQ(hardware->packages, 2u);
-  EXPECT_EQ(hardware->numa_nodes, 4u);
-  EXPECT_EQ(hardware->cores, 32u);
-  EXPECT_EQ(hardware->threads, 64u);
+  EXPECT_EQ(hardware->packages(), 2u);
+  EXPECT_EQ(hardware->numa_nodes(), 4u);
+  EXPECT_EQ(hardware->cores(), 32u);
+  EXPECT_EQ(hardware->threads(), 64u);
 }
 
 TEST(ReadHwlocTest, ThreadsAreCoresWhereNoneAreKnown) {
   const auto hardware = ReadHwloc(Xml("numa:1 pu:3"), "n.xml");
   ASSERT_TRUE(hardware.ok()) << hardware.status();
-  EXPECT_EQ(hardware->cores, 3u);
-  EXPECT_EQ(hardware->packages, 0u);
+  EXPECT_EQ(hardware->cores(), 3u);
+  EXPECT_EQ(hardware->packages(), 0u);
 }
 
 TEST(ReadHwlocTest, RefusesWhatIsNoMachine) {

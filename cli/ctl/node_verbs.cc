@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/node_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <utility>
 
@@ -7,7 +7,6 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/coll_verbs.h"
 #include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
@@ -51,26 +50,18 @@ absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
   request.set_node(arguments.Text("node"));
   request.set_off(off);
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
-  if (context.wants_json()) {
-    context.out = DumpJson({{"ok", true}, {"name", request.node()}, {"draining", !off}});
-  } else {
-    context.out = absl::StrCat("node ", cli::Printable(request.node()),
-                               off ? " takes new teams again\n" : " takes no new teams\n");
-  }
-  return absl::OkStatus();
+  return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", !off}},
+                        absl::StrCat("node ", cli::Printable(request.node()),
+                                     off ? " takes new teams again\n" : " takes no new teams\n"));
 }
 
 absl::Status Remove(const Arguments& arguments, VerbContext& context) {
   v1::RemoveNodeRequest request;
   request.set_node(arguments.Text("node"));
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::RemoveNode, request).status());
-  if (context.wants_json()) {
-    context.out = DumpJson({{"ok", true}, {"name", request.node()}});
-  } else {
-    context.out =
-        absl::StrCat("node ", cli::Printable(request.node()), " is removed, and teams that it was in are broken\n");
-  }
-  return absl::OkStatus();
+  return context.Answer(
+      {{"ok", true}, {"name", request.node()}},
+      absl::StrCat("node ", cli::Printable(request.node()), " is removed, and teams that it was in are broken\n"));
 }
 
 absl::Status DaemonStatus(const Arguments&, VerbContext& context) {

@@ -23,24 +23,9 @@ class RowReader {
 
   absl::Status status() const { return status_; }
 
-  std::string Text(const char* key) {
-    const Json* const value = Find(key);
-    if (value == nullptr) return "";
-    if (!value->is_string()) return Fail(key, "not a text"), "";
-    return value->get<std::string>();
-  }
-  uint64_t Number(const char* key) {
-    const Json* const value = Find(key);
-    if (value == nullptr) return 0;
-    if (!value->is_number_unsigned()) return Fail(key, "not a number from 0 on"), 0;
-    return value->get<uint64_t>();
-  }
-  double Real(const char* key) {
-    const Json* const value = Find(key);
-    if (value == nullptr) return 0;
-    if (!value->is_number()) return Fail(key, "not a number"), 0;
-    return value->get<double>();
-  }
+  std::string Text(const char* key) { return Value<std::string>(key, &Json::is_string, "not a text"); }
+  uint64_t Number(const char* key) { return Value<uint64_t>(key, &Json::is_number_unsigned, "not a number from 0 on"); }
+  double Real(const char* key) { return Value<double>(key, &Json::is_number, "not a number"); }
   void Edges(const char* key, google::protobuf::RepeatedPtrField<v1::PlanEdge>* edges) {
     const Json* const list = Find(key);
     if (list == nullptr || !list->is_array()) return Fail(key, "not a list");
@@ -55,6 +40,14 @@ class RowReader {
   }
 
  private:
+  template <typename T>
+  T Value(const char* key, bool (Json::*is_type)() const noexcept, const char* why) {
+    const Json* const value = Find(key);
+    if (value == nullptr) return T();
+    if (!(value->*is_type)()) return Fail(key, why), T();
+    return value->get<T>();
+  }
+
   const Json* Find(const char* key) const {
     const auto it = json_.find(key);
     return it == json_.end() ? nullptr : &*it;

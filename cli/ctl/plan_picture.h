@@ -5,7 +5,6 @@
 #define COPSE_CLI_CTL_PLAN_PICTURE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "proto/copse/v1/admin.pb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/plan_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <cerrno>
 #include <cstring>
@@ -45,31 +45,35 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   return context.Answer(RenderPlans(reply, context.style));
 }
 
-absl::Status Show(const Arguments& arguments, VerbContext& context) {
+// Asks for the plan whose id is `text`.
+absl::StatusOr<v1::PlanRow> ShownPlan(const std::string& text, AdminClient& client) {
   v1::ShowPlanRequest request;
-  ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", arguments.Text("plan")));
+  ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", text));
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowPlanReply reply, context.client->Call(&PlannerAdmin::ShowPlan, request));
-  return context.Answer(RenderPlan(reply.plan(), context.style));
+  ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.Call(&PlannerAdmin::ShowPlan, request));
+  return std::move(*reply.mutable_plan());
+}
+
+absl::StatusOr<v1::ExplainPlanReply> Explained(uint64_t id, AdminClient& client) {
+  v1::ExplainPlanRequest request;
+  request.set_id(id);
+  return client.Call(&PlannerAdmin::ExplainPlan, request);
+}
+
+absl::Status Show(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::PlanRow plan, ShownPlan(arguments.Text("plan"), *context.client));
+  return context.Answer(RenderPlan(plan, context.style));
 }
 
 absl::Status Explain(const Arguments& arguments, VerbContext& context) {
-  v1::ExplainPlanRequest request;
   ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", arguments.Text("plan")));
-  request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, context.client->Call(&PlannerAdmin::ExplainPlan, request));
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, Explained(id, *context.client));
   return context.Answer(RenderExplanation(reply, arguments.Has("dot"), context.style));
 }
 
 // Returns the plan whose id is `text`, or else the one in the file named `text`.
 absl::StatusOr<v1::PlanRow> PlanOf(const std::string& text, AdminClient& client) {
-  if (IsNumber(text)) {
-    v1::ShowPlanRequest request;
-    ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", text));
-    request.set_id(id);
-    ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.Call(&PlannerAdmin::ShowPlan, request));
-    return std::move(*reply.mutable_plan());
-  }
+  if (IsNumber(text)) return ShownPlan(text, client);
   const std::optional<std::string> content = cli::ReadFile(text, kPlanFileBytesMax);
   if (content.has_value()) return ParsePlanRow(*content, text);
   return absl::InvalidArgumentError(absl::StrCat("neither a plan's id nor a file that can be read (plan=", text, ")"));
@@ -83,23 +87,18 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
 
 absl::Status Picture(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", arguments.Text("plan")));
-  v1::ExplainPlanRequest request;
-  request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, context.client->Call(&PlannerAdmin::ExplainPlan, request));
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, Explained(id, *context.client));
   v1::ShowTeamRequest team_request;
   team_request.set_id(reply.plan().team());
   ASSIGN_OR_RETURN(const v1::ShowTeamReply team, context.client->Call(&PlannerAdmin::ShowTeam, team_request));
   const std::string svg = DrawPlan(reply, team.team());
   const std::string file = arguments.Text("output");
-  const bool is_json = context.wants_json();
-  if (file.empty()) {
-    return context.Answer(is_json ? DumpJson({{"id", id}, {"svg", svg}}) : svg);
-  }
+  if (file.empty()) return context.Answer({{"id", id}, {"svg", svg}}, svg);
   if (!cli::WriteFile(file, svg)) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot be written: ", std::strerror(errno), " (file=", file, ")"));
   }
-  return context.Answer(is_json ? DumpJson({{"id", id}, {"file", file}}) : "");
+  return context.Answer({{"id", id}, {"file", file}}, "");
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/probe_verbs.h"
+#include "cli/ctl/verbs.h"
 
-#include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"
@@ -52,7 +48,7 @@ absl::Status Stop(const Arguments& arguments, VerbContext& context) {
     }
   }
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::StopProbe, {}).status());
-  return context.Answer(context.wants_json() ? DumpJson({{"stopped", true}}) : "stopped\n");
+  return context.Answer({{"stopped", true}}, "stopped\n");
 }
 
 absl::Status Probe(const Arguments& arguments, VerbContext& context) {

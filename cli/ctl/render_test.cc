@@ -5,13 +5,7 @@
 #include <utility>
 
 #include "base/histogram.h"
-#include "cli/ctl/coll_verbs.h"
-#include "cli/ctl/node_verbs.h"
-#include "cli/ctl/plan_verbs.h"
-#include "cli/ctl/probe_verbs.h"
-#include "cli/ctl/stats_verbs.h"
-#include "cli/ctl/team_verbs.h"
-#include "cli/ctl/topo_verbs.h"
+#include "cli/ctl/verbs.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/stats_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <chrono>
 #include <map>
@@ -7,7 +7,6 @@
 #include <thread>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

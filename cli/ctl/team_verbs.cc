@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/team_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <algorithm>
 #include <map>
@@ -64,8 +64,8 @@ absl::Status Replan(const Arguments& arguments, VerbContext& context) {
   request.set_algorithm(arguments.Text("algorithm"));
   request.set_collective(arguments.Text("collective"));
   ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->Call(&PlannerAdmin::ReplanTeam, request));
-  return context.Answer(context.wants_json() ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
-                                             : absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n"));
+  return context.Answer({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}},
+                        absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n"));
 }
 
 absl::Status Break(const Arguments& arguments, VerbContext& context) {
@@ -74,8 +74,7 @@ absl::Status Break(const Arguments& arguments, VerbContext& context) {
   request.set_team(id);
   request.set_why(arguments.Text("why"));
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::BreakTeam, request).status());
-  return context.Answer(context.wants_json() ? DumpJson({{"ok", true}, {"id", id}})
-                                             : absl::StrCat("team ", id, " is broken\n"));
+  return context.Answer({{"ok", true}, {"id", id}}, absl::StrCat("team ", id, " is broken\n"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/topo_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <map>
 #include <optional>
@@ -46,14 +46,9 @@ absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1:
 
 // Replaces lstopo's text in `*source` by the numbers that the planner needs.
 absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
-  ASSIGN_OR_RETURN(const NodeHardware found, ReadHwloc(source->text(), source->file()));
+  ASSIGN_OR_RETURN(*source->mutable_hardware(), ReadHwloc(source->text(), source->file()));
   source->clear_text();
-  v1::NodeHardware* hardware = source->mutable_hardware();
-  hardware->set_nodes(nodes);
-  hardware->set_packages(found.packages);
-  hardware->set_numa_nodes(found.numa_nodes);
-  hardware->set_cores(found.cores);
-  hardware->set_threads(found.threads);
+  source->mutable_hardware()->set_nodes(nodes);
   return absl::OkStatus();
 }
 
@@ -124,8 +119,7 @@ absl::Status Export(const Arguments& arguments, VerbContext& context) {
   request.set_format(arguments.Text("format"));
   request.set_link_speed(arguments.Text("link-speed"));
   ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->Call(&PlannerAdmin::ExportTopology, request));
-  return context.Answer(context.wants_json() ? DumpJson({{"format", reply.format()}, {"text", reply.text()}})
-                                             : cli::Printable(reply.text(), true));
+  return context.Answer({{"format", reply.format()}, {"text", reply.text()}}, cli::Printable(reply.text(), true));
 }
 
 absl::Status List(const Arguments&, VerbContext& context) {

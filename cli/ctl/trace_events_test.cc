@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/trace_events.h"
 
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"

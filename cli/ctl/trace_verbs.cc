@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/trace_verbs.h"
+#include "cli/ctl/verbs.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
-#include "base/string_view.h"
 #include "base/units.h"
 #include "cli/command_line/files.h"
 #include "cli/command_line/table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines the interface between copsectl and its verbs. Each family of verbs has a file with a function that returns
-// its verbs, such as NodeVerbs in node_verbs.h.
+// its verbs, such as NodeVerbs in node_verbs.cc.
 #ifndef COPSE_CLI_CTL_VERB_H_
 #define COPSE_CLI_CTL_VERB_H_
 
@@ -35,6 +35,11 @@ struct VerbContext {
     out = std::move(text);
     return absl::OkStatus();
   }
+  // Sets `out` to `json` or `text`, by the style's format, and returns OK.
+  absl::Status Answer(const Json& json, std::string text) {
+    return Answer(wants_json() ? DumpJson(json) : std::move(text));
+  }
+
   bool wants_json() const { return style.format == Format::kJson; }
 };
 

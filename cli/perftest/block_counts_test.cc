@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 namespace copse::perftest {
 namespace {

@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <string>
-
 namespace copse::perftest {
 namespace {
 

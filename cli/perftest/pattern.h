@@ -5,7 +5,6 @@
 #define COPSE_CLI_PERFTEST_PATTERN_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "base/element_types.h"
 

@@ -86,6 +86,11 @@ double Rounded(double value) { return std::round(value * 1000) / 1000; }
 // come first, then those of perftest alone.
 nlohmann::ordered_json Fields(const Options& options, const Placement& placement, const Cell& cell,
                               const Metric* metric) {
+  const Metric values = metric == nullptr ? Metric() : *metric;
+  const auto rounded = [&](double value) -> nlohmann::ordered_json {
+    if (metric == nullptr) return nullptr;
+    return Rounded(value);
+  };
   nlohmann::ordered_json row = {
       {"bench", "perftest"},
       {"case", CaseOf(options, cell.collective)},
@@ -99,30 +104,23 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
       {"metric", metric == nullptr ? "refused" : metric->name},
       {"unit", metric == nullptr ? "" : metric->unit},
       {"runs", cell.runs},
-      {"p10", nullptr},
-      {"median", nullptr},
-      {"p90", nullptr},
+      {"p10", rounded(values.calls.p10)},
+      {"median", rounded(values.calls.median)},
+      {"p90", rounded(values.calls.p90)},
       {"seed", options.seed},
       {"note", cell.refused.empty() ? options.flags : cell.refused},
       {"count", cell.count},
       {"datatype", HasData(cell.collective) ? TypeName(options.type) : ""},
       {"op", Reduces(cell.collective) ? ElementOpName(options.operation) : ""},
-      {"avg", nullptr},
-      {"min", nullptr},
-      {"max", nullptr},
-      {"p99", nullptr},
+      {"avg", rounded(values.ranks.avg)},
+      {"min", rounded(values.ranks.min)},
+      {"max", rounded(values.ranks.max)},
+      {"p99", rounded(values.calls.p99)},
       {"bandwidth", nullptr},
       {"errors", nullptr},
   };
-  if (metric != nullptr) {
-    row["p10"] = Rounded(metric->calls.p10);
-    row["median"] = Rounded(metric->calls.median);
-    row["p90"] = Rounded(metric->calls.p90);
-    row["p99"] = Rounded(metric->calls.p99);
-    row["avg"] = Rounded(metric->ranks.avg);
-    row["min"] = Rounded(metric->ranks.min);
-    row["max"] = Rounded(metric->ranks.max);
-    if (metric == &cell.metrics[0] && cell.bandwidth_mb_s.has_value()) row["bandwidth"] = Rounded(*cell.bandwidth_mb_s);
+  if (metric != nullptr && metric == &cell.metrics[0] && cell.bandwidth_mb_s.has_value()) {
+    row["bandwidth"] = Rounded(*cell.bandwidth_mb_s);
   }
   if (cell.errors.has_value()) row["errors"] = *cell.errors;
   return row;

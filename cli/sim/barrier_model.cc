@@ -50,6 +50,16 @@ absl::StatusOr<schedule::Plan> PlanOver(const std::string& algorithm, uint32_t n
   return plan;
 }
 
+TriggerOverheads OverheadsOf(const planner::ClusterCosts& costs) {
+  const topology::FlatCosts& nodes = costs.nodes;
+  return {.send_ns = nodes.overhead_ns,
+          .transfer_ns = 2 * nodes.latency_ns,
+          .receive_ns = nodes.receive_overhead_ns > 0 ? nodes.receive_overhead_ns : nodes.overhead_ns,
+          .arm_ns = costs.parameters.arm_ns,
+          .wake_ns = costs.parameters.wake_ns,
+          .client_hop_ns = costs.parameters.client_hop_ns};
+}
+
 schedule::TeamShape OneRankEach(uint32_t nodes) {
   schedule::TeamShape shape{.node_of_rank = {}, .node_count = nodes};
   for (uint32_t v = 0; v < nodes; ++v) shape.node_of_rank.push_back(NodeIndex(v));
@@ -58,16 +68,7 @@ schedule::TeamShape OneRankEach(uint32_t nodes) {
 
 }  // namespace
 
-TriggerOverheads DaemonOverheads() {
-  const topology::FlatCosts nodes;
-  const planner::CostParameters parameters;
-  return {.send_ns = nodes.overhead_ns,
-          .transfer_ns = 2 * nodes.latency_ns,
-          .receive_ns = nodes.overhead_ns,
-          .arm_ns = parameters.arm_ns,
-          .wake_ns = parameters.wake_ns,
-          .client_hop_ns = parameters.client_hop_ns};
-}
+TriggerOverheads DaemonOverheads() { return OverheadsOf({}); }
 
 absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const CallArguments& call,
                                                     const TriggerOverheads& overheads) {
@@ -152,14 +153,7 @@ absl::StatusOr<TriggerOverheads> FitToPublished(const TriggerOverheads& start) {
   }
   planner::ClusterCosts costs{.parameters = ParametersOf(start), .nodes = NodesOf(start)};
   ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(observations, costs));
-  const topology::FlatCosts& nodes = fit.costs.nodes;
-  const planner::CostParameters& parameters = fit.costs.parameters;
-  return TriggerOverheads{.send_ns = nodes.overhead_ns,
-                          .transfer_ns = 2 * nodes.latency_ns,
-                          .receive_ns = nodes.receive_overhead_ns > 0 ? nodes.receive_overhead_ns : nodes.overhead_ns,
-                          .arm_ns = parameters.arm_ns,
-                          .wake_ns = parameters.wake_ns,
-                          .client_hop_ns = parameters.client_hop_ns};
+  return OverheadsOf(fit.costs);
 }
 
 std::vector<TriggerOverheads> OverheadGrid() {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "collectives/call_arguments.h"
 #include "planner/pricing/cost_model.h"
 #include "schedule/plan.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sim/barrier_verb.h"
+#include "cli/sim/verbs.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -265,12 +264,8 @@ std::string ToText(const Report& report) {
   cli::TableRows rows = {{"NODES", "BEST"}};
   uint32_t nodes = 0;
   for (const TreeTime& tree : report.trees) {
+    if (tree.nodes == report.trees.front().nodes) rows[0].push_back(tree.algorithm + ">");
     if (rows.size() == 1 || tree.nodes != nodes) {
-      if (rows.size() == 1) {
-        for (const TreeTime& title : report.trees) {
-          if (title.nodes == tree.nodes) rows[0].push_back(title.algorithm + ">");
-        }
-      }
       rows.push_back({absl::StrCat(tree.nodes), ""});
       nodes = tree.nodes;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sim/golden_verb.h"
+#include "cli/sim/verbs.h"
 
 #include <cstdint>
 #include <optional>

@@ -5,10 +5,8 @@
 #define COPSE_CLI_SIM_PLAN_FILE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -2,6 +2,7 @@
 #include "cli/sim/plan_maker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -59,10 +60,8 @@ constexpr const char* kStructures[] = {"flat", "chain", "binomial", "disseminati
 
 // Returns whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
-  for (const char* name : kStructures) {
-    if (algorithm == name) return true;
-  }
-  return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
+  return std::find(std::begin(kStructures), std::end(kStructures), algorithm) != std::end(kStructures) ||
+         absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
 }
 
 // Calls BuildBroadcast for an algorithm that is no structure. Adds the structures to the error that lists known names.

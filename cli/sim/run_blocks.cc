@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "base/string_view.h"
 #include "base/units.h"
 #include "cli/command_line/table.h"
 #include "cli/sim/cluster/block_run.h"

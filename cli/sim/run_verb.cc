@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sim/run_verb.h"
+#include "cli/sim/verbs.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -55,13 +54,8 @@ struct RunOutcome {
   sim::PlanRunResult run;
 };
 
-// A FilePlan is a plan from a file whose nodes are renumbered in the order of the topology, so that ranks have this
-// order, too.
-struct FilePlan {
-  schedule::Plan plan;
-  std::vector<std::string> node_names;
-};
-absl::StatusOr<FilePlan> LoadPlan(const std::string& file, const topology::Topology& topology) {
+// Reads a plan, and renumbers its nodes in the order of the topology, so that ranks have this order, too.
+absl::StatusOr<NamedPlan> LoadPlan(const std::string& file, const topology::Topology& topology) {
   ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file, kPlanFileBytesMax));
   ASSIGN_OR_RETURN(NamedPlan named, ParsePlanFile(text, file));
   const uint32_t count = named.plan.node_count;
@@ -77,7 +71,7 @@ absl::StatusOr<FilePlan> LoadPlan(const std::string& file, const topology::Topol
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return place[a] < place[b]; });
   for (uint32_t i = 0; i < count; ++i) number[order[i]] = i;
-  FilePlan result{.plan = named.plan, .node_names = std::vector<std::string>(count)};
+  NamedPlan result{.plan = named.plan, .node_names = std::vector<std::string>(count)};
   result.plan.root_node = NodeIndex(number[named.plan.root_node.value()]);
   for (uint32_t v = 0; v < count; ++v) {
     std::vector<uint32_t>& neighbours = result.plan.neighbours[number[v]];
@@ -211,7 +205,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
     return absl::InvalidArgumentError("usage: --segment is for --algorithm, a plan has its own; try --help");
   }
   ASSIGN_OR_RETURN(const topology::Topology topology, LoadCluster(arguments));
-  std::optional<FilePlan> file;
+  std::optional<NamedPlan> file;
   if (arguments.Has("plan")) {
     ASSIGN_OR_RETURN(file, LoadPlan(arguments.Text("plan"), topology));
   }

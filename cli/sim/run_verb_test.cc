@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"

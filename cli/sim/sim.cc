@@ -5,11 +5,8 @@
 
 #include "cli/command_line/parse.h"
 #include "cli/command_line/verb_parser.h"
-#include "cli/sim/barrier_verb.h"
-#include "cli/sim/golden_verb.h"
 #include "cli/sim/options.h"
-#include "cli/sim/run_verb.h"
-#include "cli/sim/sweep_verbs.h"
+#include "cli/sim/verbs.h"
 
 namespace copse::simcli {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <fstream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "base/testing/status_matchers.h"
 #include "base/version.h"

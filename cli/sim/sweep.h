@@ -11,9 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "collectives/call_arguments.h"
 #include "planner/algorithms/trees/block_tree.h"
 #include "planner/topology/topology.h"

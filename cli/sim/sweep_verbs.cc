@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sim/sweep_verbs.h"
+#include "cli/sim/verbs.h"
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"

@@ -4,9 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "client/tnbc/trace/order_profile.h"
 #include "client/tnbc/trace/trace_file.h"

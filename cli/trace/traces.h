@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/tnbc/trace/order_profile.h"
 #include "client/tnbc/trace/trace_file.h"

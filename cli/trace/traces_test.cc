@@ -4,14 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
-#include "client/tnbc/trace/order_profile.h"
-#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 
 namespace copse::trace {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trace/turns.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "gtest/gtest.h"
 
 namespace copse::trace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 
 namespace copse::measure {
 namespace {
@@ -302,13 +301,7 @@ absl::StatusOr<topology::Topology> FindTree(absl::Span<const std::string> nodes,
       }
     }
   }
-  double spread_ns = 0;
-  if (!spreads.empty()) {
-    const auto median = spreads.begin() + static_cast<ptrdiff_t>(spreads.size() / 2);
-    std::nth_element(spreads.begin(), median, spreads.end());
-    spread_ns = static_cast<double>(*median);
-  }
-  return SwitchSearch(nodes, std::move(distance), spread_ns).Find();
+  return SwitchSearch(nodes, std::move(distance), static_cast<double>(Median(std::move(spreads)))).Find();
 }
 
 std::vector<uint32_t> Landmarks(const topology::Topology& tree) {

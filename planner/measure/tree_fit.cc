@@ -207,9 +207,7 @@ class Fitter {
     if (rows_.size() <= chains_.size()) return false;
     std::vector<double> sizes;
     for (const Row& row : rows_) sizes.push_back(std::abs(row.residual_ns));
-    const auto middle = sizes.begin() + static_cast<ptrdiff_t>(sizes.size() / 2);
-    std::nth_element(sizes.begin(), middle, sizes.end());
-    const double usual = kUsual * *middle;
+    const double usual = kUsual * Median(std::move(sizes));
     bool any = false;
     for (Row& row : rows_) {
       const double scale = usual + 1 / std::sqrt(row.full_weight);

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"

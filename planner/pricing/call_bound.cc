@@ -29,8 +29,7 @@ absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule:
   // For each segment, 1 byte, which arrives with the head, and 1 ns, since times are rounded down, are not counted.
   const uint64_t bytes = arguments.collective == Collective::kBarrier ? 0 : arguments.bytes();
   const uint64_t streamed = bytes - std::min<uint64_t>(bytes, schedule::kSegmentsMax) + 1;
-  const int64_t work =
-      static_cast<int64_t>(bytes) * std::max(parameters.send_ps_per_byte, parameters.receive_ps_per_byte) / 1000;
+  const int64_t work = PerByteNs(bytes, std::max(parameters.send_ps_per_byte, parameters.receive_ps_per_byte));
   int64_t least = 0;
   for (const uint32_t root : roots) {
     least = std::max(least, LowerBoundNs(empty, root));

@@ -28,8 +28,6 @@ constexpr uint64_t kFrameHeaderBytes = 32;
 constexpr uint64_t kRecordBytes = 40;
 constexpr uint32_t kSent = 0xffffffff;  // replaces the receiver of a message that was sent
 
-int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
-
 // A Simulation runs one call: the daemons' work, and the messages between them.
 class Simulation final : public CostWork {
  public:

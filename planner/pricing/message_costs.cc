@@ -41,12 +41,11 @@ CostTree TreeOf(const TeamCosts& costs) {
 
 absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective collective, uint64_t bytes) {
   const CostParameters& parameters = costs.parameters();
-  const auto work = [bytes](int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; };
   std::vector<int64_t> send, receive;
   for (uint32_t v = 0; v < costs.node_count(); ++v) {
-    const int64_t sends = costs.node(v).send_overhead_ns + work(parameters.send_ps_per_byte);
-    const int64_t receives = costs.node(v).receive_overhead_ns + work(parameters.receive_ps_per_byte);
-    const int64_t combines = receives + work(parameters.alu_ps_per_byte);
+    const int64_t sends = costs.node(v).send_overhead_ns + PerByteNs(bytes, parameters.send_ps_per_byte);
+    const int64_t receives = costs.node(v).receive_overhead_ns + PerByteNs(bytes, parameters.receive_ps_per_byte);
+    const int64_t combines = receives + PerByteNs(bytes, parameters.alu_ps_per_byte);
     switch (collective) {
       case Collective::kBcast:
       case Collective::kScatter:

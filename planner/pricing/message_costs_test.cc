@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/pricing/message_costs.h"
 
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

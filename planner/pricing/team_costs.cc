@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

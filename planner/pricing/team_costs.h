@@ -22,6 +22,7 @@ namespace copse::planner {
 using topology::CheckCostParameters;
 using topology::CostParameters;
 using topology::kCostParameterMax;
+using topology::PerByteNs;
 using topology::StreamNs;
 
 // NodeCosts holds the costs of one node of the team.

@@ -2,7 +2,6 @@
 #include "planner/server/admin_rows.h"
 
 #include <set>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -14,11 +13,17 @@
 namespace copse::planner {
 namespace {
 
-// Rates are stored in bytes a second, and shown in bits.
-constexpr double kBitsPerByte = 8;
-
 // Limit in bytes of the host list of the nodes that share a change.
 constexpr size_t kHostlistBytesMax = size_t{1} << 20;
+
+// Rates are stored in bytes a second, and shown in bits.
+double BitsPerSecond(int64_t bytes_per_s) { return 8 * static_cast<double>(bytes_per_s); }
+
+std::set<std::string> NamesOf(const std::vector<coordinator::NodeInfo>& nodes) {
+  std::set<std::string> names;
+  for (const coordinator::NodeInfo& node : nodes) names.insert(node.announcement.name);
+  return names;
+}
 
 }  // namespace
 
@@ -129,34 +134,28 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
 void FillProbe(const ProbeReport& report, const std::optional<topology::Topology>& before,
                v1::ProbeTopologyReply* reply) {
   const auto& switches = report.topology.switches();
-  const auto add_link = [&](const std::string& name, uint32_t parent, const measure::LinkFit& fit, int64_t latency_ns,
-                            int64_t bandwidth) {
+  // Adds the link above a switch or node; `was` is what was known of it, or null.
+  const auto add_link = [&](const auto& item, const measure::LinkFit& fit, const auto* was) {
     v1::ProbedLinkRow* row = reply->add_links();
-    row->set_from(rpc::ToUtf8(name));
-    row->set_to(rpc::ToUtf8(switches[parent].name));
-    row->set_latency_ns(static_cast<double>(latency_ns));
+    row->set_from(rpc::ToUtf8(item.name));
+    row->set_to(rpc::ToUtf8(switches[item.parent].name));
+    row->set_latency_ns(static_cast<double>(item.latency_ns));
     row->set_latency_spread_ns(static_cast<double>(fit.latency_spread_ns));
     row->set_latency_doubt(measure::LatencyDoubtName(fit.latency_doubt));
-    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(bandwidth));
+    row->set_bandwidth_bps(BitsPerSecond(item.bandwidth_bytes_per_s));
     row->set_rate_doubt(measure::RateDoubtName(fit.rate_doubt));
-    return row;
-  };
-  const auto add_before = [](int64_t latency_ns, int64_t bandwidth, v1::ProbedLinkRow* row) {
-    row->set_latency_before_ns(static_cast<double>(latency_ns));
-    row->set_bandwidth_before_bps(kBitsPerByte * static_cast<double>(bandwidth));
+    if (was == nullptr) return;
+    row->set_latency_before_ns(static_cast<double>(was->latency_ns));
+    row->set_bandwidth_before_bps(BitsPerSecond(was->bandwidth_bytes_per_s));
   };
   // A probe keeps the order of switches and nodes.
   for (uint32_t s = 0; s < switches.size(); ++s) {
     if (s == report.topology.root_switch()) continue;
-    v1::ProbedLinkRow* row = add_link(switches[s].name, switches[s].parent, report.fit.switches[s],
-                                      switches[s].latency_ns, switches[s].bandwidth_bytes_per_s);
-    if (before) add_before(before->switches()[s].latency_ns, before->switches()[s].bandwidth_bytes_per_s, row);
+    add_link(switches[s], report.fit.switches[s], before ? &before->switches()[s] : nullptr);
   }
   const auto& nodes = report.topology.nodes();
   for (uint32_t n = 0; n < nodes.size(); ++n) {
-    v1::ProbedLinkRow* row = add_link(nodes[n].name, nodes[n].parent, report.fit.nodes[n], nodes[n].latency_ns,
-                                      nodes[n].bandwidth_bytes_per_s);
-    if (before) add_before(before->nodes()[n].latency_ns, before->nodes()[n].bandwidth_bytes_per_s, row);
+    add_link(nodes[n], report.fit.nodes[n], before ? &before->nodes()[n] : nullptr);
   }
   for (const ProbedNode& node : report.nodes) {
     v1::ProbedNodeRow* row = reply->add_nodes();
@@ -173,7 +172,7 @@ void FillProbe(const ProbeReport& report, const std::optional<topology::Topology
     row->set_latency_ns(static_cast<double>(pair.measurement.latency_ns));
     row->set_latency_spread_ns(static_cast<double>(pair.measurement.latency_spread_ns));
     row->set_fitted_latency_ns(static_cast<double>(pair.fitted_latency_ns));
-    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(pair.measurement.bandwidth_bytes_per_s));
+    row->set_bandwidth_bps(BitsPerSecond(pair.measurement.bandwidth_bytes_per_s));
     row->set_why(rpc::ToUtf8(pair.why));
   }
   reply->set_tree(before.has_value() ? "known" : "found");
@@ -184,37 +183,33 @@ void FillProbe(const ProbeReport& report, const std::optional<topology::Topology
 
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                   v1::ShowTopologyReply* reply) {
-  std::set<std::string> names;
-  for (const coordinator::NodeInfo& node : registered) names.insert(node.announcement.name);
+  const std::set<std::string> names = NamesOf(registered);
   const auto& switches = topology.switches();
-  for (const topology::Switch& s : switches) {
-    v1::SwitchRow* row = reply->add_switches();
-    row->set_name(rpc::ToUtf8(s.name));
-    if (s.parent == topology::kNoParent) continue;
-    const std::string parent = rpc::ToUtf8(switches[s.parent].name);
-    row->set_parent(parent);
-    row->set_latency_ns(static_cast<double>(s.latency_ns));
-    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(s.bandwidth_bytes_per_s));
+  // Sets the figures of the link from the row's switch or node to `parent`, in the row and in a row of links.
+  const auto add_link = [&](const auto& item, const std::string& parent, auto* row) {
+    row->set_latency_ns(static_cast<double>(item.latency_ns));
+    row->set_bandwidth_bps(BitsPerSecond(item.bandwidth_bytes_per_s));
     v1::LinkRow* link = reply->add_links();
     link->set_from(row->name());
     link->set_to(parent);
     link->set_latency_ns(row->latency_ns());
     link->set_bandwidth_bps(row->bandwidth_bps());
+  };
+  for (const topology::Switch& s : switches) {
+    v1::SwitchRow* row = reply->add_switches();
+    row->set_name(rpc::ToUtf8(s.name));
+    if (s.parent == topology::kNoParent) continue;
+    row->set_parent(rpc::ToUtf8(switches[s.parent].name));
+    add_link(s, row->parent(), row);
   }
   for (const topology::Node& n : topology.nodes()) {
     v1::TopologyNodeRow* row = reply->add_nodes();
     row->set_name(rpc::ToUtf8(n.name));
     row->set_switch_(rpc::ToUtf8(switches[n.parent].name));
-    row->set_latency_ns(static_cast<double>(n.latency_ns));
-    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(n.bandwidth_bytes_per_s));
     row->set_overhead_ns(static_cast<double>(n.overhead_ns));
     row->set_registered(names.contains(n.name));
     row->set_cores(n.cores);
-    v1::LinkRow* link = reply->add_links();
-    link->set_from(row->name());
-    link->set_to(row->switch_());
-    link->set_latency_ns(row->latency_ns());
-    link->set_bandwidth_bps(row->bandwidth_bps());
+    add_link(n, row->switch_(), row);
   }
 }
 
@@ -252,12 +247,10 @@ void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply)
 
 void AddRegistrationNotes(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                           v1::ImportTopologyReply* reply) {
-  std::set<std::string> names;
+  const std::set<std::string> names = NamesOf(registered);
   std::vector<std::string> unknown, absent;
   for (const coordinator::NodeInfo& node : registered) {
-    const std::string& name = node.announcement.name;
-    names.insert(name);
-    if (!topology.FindNode(name)) unknown.push_back(name);
+    if (!topology.FindNode(node.announcement.name)) unknown.push_back(node.announcement.name);
   }
   for (const topology::Node& node : topology.nodes()) {
     if (!names.contains(node.name)) absent.push_back(node.name);

@@ -10,7 +10,6 @@
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/string_view.h"
 #include "rpc/control_conversion.h"
 #include "rpc/status.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs copse-planner, which forms teams, makes their plans, and serves administrators.
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"

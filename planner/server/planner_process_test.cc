@@ -20,7 +20,6 @@
 #include <fstream>
 #include <functional>
 #include <future>
-#include <thread>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -29,9 +28,6 @@
 #include "base/version.h"
 #include "collectives/call_arguments.h"
 #include "planner/coordinator/testing/fake_plan_maker.h"
-#include "planner/server/daemon_service.h"
-#include "planner/server/task_queue.h"
-#include "planner/server/topology_history.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/control_conversion.h"

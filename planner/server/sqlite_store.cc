@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"

@@ -86,8 +86,7 @@ absl::Status TopologyHistory::ApplyFile(const std::string& path, const std::opti
   return absl::OkStatus();
 }
 
-void TopologyHistory::Apply(topology::Topology topology, const std::string& source,
-                            std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min) {
+void TopologyHistory::Apply(topology::Topology topology, const std::string& source, Done done, double gain_min) {
   if (in_force().has_value() && *in_force() == topology) {
     return done(TopologyOutcome{.version = newest_version()});
   }
@@ -159,11 +158,10 @@ struct TopologyHistory::Replanning {
   std::vector<TeamId> waiting;  // the last one is switched next
   size_t running = 0;           // switches in progress
   TopologyOutcome outcome;
-  std::function<void(const absl::StatusOr<TopologyOutcome>&)> done;
+  Done done;
 };
 
-void TopologyHistory::PutInForce(std::optional<topology::Topology> topology, double gain_min,
-                                 std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
+void TopologyHistory::PutInForce(std::optional<topology::Topology> topology, double gain_min, Done done) {
   const ClusterModel before = plan_maker_->model();
   plan_maker_->SetTopology(std::move(topology));
   TopologyOutcome outcome;
@@ -187,8 +185,7 @@ void TopologyHistory::ReplanTeamsOf(const std::string& node) {
   Switch(ReadyTeams(concerned), kReplanGainMin, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
 }
 
-void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
-                             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
+void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome, Done done) {
   auto replanning = std::make_shared<Replanning>();
   replanning->waiting = std::move(teams);
   std::reverse(replanning->waiting.begin(), replanning->waiting.end());

@@ -53,6 +53,8 @@ struct TopologyOutcome {
 // outlive this one, and its tasks in the queue.
 class TopologyHistory {
  public:
+  using Done = std::function<void(const absl::StatusOr<TopologyOutcome>&)>;
+
   TopologyHistory(TopologyStore* store, ClusterPlanMaker* plan_maker, coordinator::Coordinator* coordinator,
                   TaskQueue* queue)
       : store_(store), plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
@@ -71,8 +73,7 @@ class TopologyHistory {
   // before this returns: with an error, and nothing has changed, if the topology cannot be stored; otherwise when each
   // of those teams runs its new epoch, or keeps the old one. Only teams whose predicted gain is at least `gain_min` are
   // switched; 1: all.
-  void Apply(topology::Topology topology, const std::string& source,
-             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min = 1);
+  void Apply(topology::Topology topology, const std::string& source, Done done, double gain_min = 1);
 
   // Puts rules into force. Teams for which rules have changed are switched if their plans would differ.
   void ApplyRules(Rules rules);
@@ -100,11 +101,9 @@ class TopologyHistory {
   std::vector<schedule::Plan> PlansOf(TeamId team) const;
   // Switches the teams that gain `gain_min`. Their plans are made one team after the other. `done` is called with
   // `outcome`, completed with the teams' results.
-  void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
-              std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
+  void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome, Done done);
   bool IsWorthSwitching(TeamId team, double gain_min) const;
-  void PutInForce(std::optional<topology::Topology> topology, double gain_min,
-                  std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
+  void PutInForce(std::optional<topology::Topology> topology, double gain_min, Done done);
 
   TopologyStore* const store_;
   ClusterPlanMaker* const plan_maker_;

@@ -22,13 +22,6 @@ constexpr size_t kPairsAtOnceMax = 4;
 // Nodes for each pair that is measured concurrently, unless ProbeOptions sets the number of pairs.
 constexpr size_t kNodesPerPair = 8;
 
-int64_t Median(std::vector<int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 TopologyProbe::TopologyProbe(const Clock* clock, coordinator::Coordinator* coordinator, ProbeOptions options, Done done)
@@ -339,8 +332,8 @@ void TopologyProbe::Report() {
     ProbedNode row{.name = node.name, .measured = send != send_ns_.end()};
     if (row.measured) {
       // At least 1, since a receive overhead of 0 means that it equals the send overhead.
-      node.overhead_ns = std::max<int64_t>(1, Median(send->second));
-      node.receive_overhead_ns = std::max<int64_t>(1, Median(receive_ns_[node.name]));
+      node.overhead_ns = std::max<int64_t>(1, measure::Median(send->second));
+      node.receive_overhead_ns = std::max<int64_t>(1, measure::Median(receive_ns_[node.name]));
     }
     row.overhead_ns = node.overhead_ns;
     row.receive_overhead_ns = node.receive_overhead_ns == 0 ? node.overhead_ns : node.receive_overhead_ns;

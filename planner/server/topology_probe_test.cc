@@ -2,9 +2,7 @@
 #include "planner/server/topology_probe.h"
 
 #include <deque>
-#include <map>
 #include <memory>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"

@@ -92,10 +92,8 @@ absl::StatusOr<SourcedTopology> WithHardware(const v1::NodeHardware& hardware, c
 
 TopologyFormat FormatOf(std::string_view text) {
   if (topology::IsSlurmYaml(text)) return TopologyFormat::kSlurm;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const absl::string_view line = absl::StripAsciiWhitespace(AbslView(text.substr(0, end)));
-    text = text.substr(std::min(end + 1, text.size()));
+  for (const absl::string_view whole : absl::StrSplit(AbslView(text), '\n')) {
+    const absl::string_view line = absl::StripAsciiWhitespace(whole);
     if (line.empty() || line[0] == '#') continue;
     for (const char* word : {"SwitchName=", "BlockName=", "BlockSizes=", "AggregatedBlock="}) {
       if (absl::StartsWithIgnoreCase(line, word)) return TopologyFormat::kSlurm;

@@ -50,13 +50,8 @@ class Generator {
   absl::StatusOr<Topology> Wan() {
     const uint32_t racks = AtLeast(1, std::ceil(nodes_ / 16.0));
     constexpr uint32_t kSites = 4;
-    for (uint32_t s = 0; s < kSites; ++s) {
-      if (s == 0) {
-        AddSwitch("site", 0, kMs * U(20, 60), kGbit / 100);
-      } else {
-        AddSwitch("site", 0, kMs * U(0.2, 2), kGbit);
-      }
-    }
+    AddSwitch("site", 0, kMs * U(20, 60), kGbit / 100);
+    for (uint32_t s = 1; s < kSites; ++s) AddSwitch("site", 0, kMs * U(0.2, 2), kGbit);
     AddRacks(AtLeast(kSites, racks), kSites);
     return Finish();
   }

@@ -2,7 +2,6 @@
 #include "planner/topology/generate.h"
 
 #include <set>
-#include <string>
 
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"

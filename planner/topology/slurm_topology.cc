@@ -12,10 +12,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -26,18 +25,10 @@ namespace {
 
 constexpr char kBlocksRoot[] = "core";
 
-// Returns `text` as an error quotes it: long text is cut.
-std::string Shown(std::string_view text) {
-  constexpr size_t kShownMax = 64;
-  return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
-}
-
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  });
+  return !text.empty() && text.size() <= kNameBytesMax && std::all_of(text.begin(), text.end(), IsNameCharacter);
 }
 
 // A SlurmLine is a switch or a block with the fields of its line.
@@ -61,11 +52,7 @@ class SlurmParser {
 
   template <typename... Parts>
   absl::Status Error(int line, const Parts&... parts) const {
-    std::string text = absl::StrCat(parts...);
-    for (char& c : text) {
-      if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
-    }
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(filename_), ":", line, ": ", text));
+    return ErrorAt(filename_, line, absl::StrCat(parts...));
   }
 
   absl::Status ReadLines(std::string_view text);
@@ -190,12 +177,9 @@ absl::Status SlurmParser::ReadLines(std::string_view text) {
   int number = 0;
   std::string going_on;  // joined lines that end in a backslash
   int first = 0;
-  while (!text.empty()) {
+  for (const absl::string_view whole : absl::StrSplit(AbslView(text), '\n')) {
     ++number;
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    line = line.substr(0, line.find('#'));
+    std::string_view line = StdView(whole.substr(0, whole.find('#')));
     while (!line.empty() && IsBlank(line.back())) line.remove_suffix(1);
     if (going_on.empty()) first = number;
     if (!line.empty() && line.back() == '\\') {
@@ -452,10 +436,8 @@ absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_v
 }
 
 bool IsSlurmYaml(std::string_view text) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const absl::string_view line = absl::StripAsciiWhitespace(AbslView(text.substr(0, end)));
-    text = text.substr(std::min(end + 1, text.size()));
+  for (const absl::string_view whole : absl::StrSplit(AbslView(text), '\n')) {
+    const absl::string_view line = absl::StripAsciiWhitespace(whole);
     if (line.empty() || line[0] == '#' || line == "---") continue;
     return line[0] == '-';
   }

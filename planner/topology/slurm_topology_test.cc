@@ -2,15 +2,12 @@
 #include "planner/topology/slurm_topology.h"
 
 #include <map>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/topology/topology_yaml.h"
 
 namespace copse::topology {
 namespace {

@@ -13,6 +13,10 @@ inline int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
   return static_cast<int64_t>((bytes - 1) * 1'000'000'000 / static_cast<uint64_t>(bandwidth_bytes_per_s));
 }
 
-}  // namespace copse::topology
+// Returns the time in ns of work on `bytes` bytes, rounded down.
+inline int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) {
+  return static_cast<int64_t>(bytes) * ps_per_byte / 1000;
+}
 
+}  // namespace copse::topology
 #endif  // COPSE_PLANNER_TOPOLOGY_STREAM_TIME_H_

@@ -2,7 +2,6 @@
 #include "planner/topology/topology.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/topology/topology_changes.h"
 
-#include <string>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "planner/topology/topology_yaml.h"

@@ -26,16 +26,6 @@
 namespace copse::topology {
 namespace {
 
-// Returns `text` as an error quotes it: long text is cut.
-std::string Shown(std::string_view text) {
-  constexpr size_t kShownMax = 64;
-  return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
-}
-
-bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-}
-
 // Returns an upper bound of the length of the names in a host list, which need not be well-formed.
 size_t LongestName(std::string_view hostlist) {
   size_t longest = 0, name = 0, number = 0, number_longest = 0;
@@ -69,21 +59,13 @@ class TopologyParser {
 
   absl::StatusOr<Topology> Parse(const YAML::Node& document);
 
-  // Returns INVALID_ARGUMENT with a message of one line; `text` may quote any content of the file.
-  absl::Status ErrorAt(int line, std::string text) const {
-    for (char& c : text) {
-      if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
-    }
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(filename_), ":", line, ": ", text));
-  }
-
  private:
   using Fields = std::map<std::string, YAML::Node>;
 
   static int LineOf(const YAML::Node& node) { return std::max(node.Mark().line, 0) + 1; }
   template <typename... Parts>
   absl::Status Error(const YAML::Node& node, const Parts&... parts) const {
-    return ErrorAt(LineOf(node), absl::StrCat(parts...));
+    return ErrorAt(filename_, LineOf(node), absl::StrCat(parts...));
   }
 
   // Returns the entries of a map, or an error for a key that is not in `known` or appears twice.
@@ -344,7 +326,7 @@ absl::StatusOr<Topology> TopologyParser::Parse(const YAML::Node& document) {
 
   if (const auto defect = Topology::FindDefect(switches_, nodes_)) {
     const std::vector<int>& lines = defect->in_switch ? switch_lines_ : node_lines_;
-    return ErrorAt(defect->index < lines.size() ? lines[defect->index] : LineOf(document), defect->text);
+    return ErrorAt(filename_, defect->index < lines.size() ? lines[defect->index] : LineOf(document), defect->text);
   }
   return Topology::Create(std::move(switches_), std::move(nodes_), costs_);
 }
@@ -382,25 +364,40 @@ std::string LinkText(int64_t latency_ns, int64_t bandwidth) {
 
 }  // namespace
 
+std::string Shown(std::string_view text) {
+  constexpr size_t kShownMax = 64;
+  return text.size() > kShownMax ? absl::StrCat(AbslView(text.substr(0, kShownMax)), "...") : std::string(text);
+}
+
+absl::Status ErrorAt(std::string_view filename, int line, std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
+  }
+  return absl::InvalidArgumentError(absl::StrCat(AbslView(filename), ":", line, ": ", text));
+}
+
+bool IsNameCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+}
+
 absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
                                            const ParseOptions& options) {
-  TopologyParser parser(filename, options);
   if (text.size() > kTopologyBytesMax) {
-    return parser.ErrorAt(1,
-                          absl::StrCat("topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")"));
+    return ErrorAt(filename, 1,
+                   absl::StrCat("topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")"));
   }
   // yaml-cpp throws; no exception leaves this function.
   try {
     const int documents = CountDocuments(text);
-    if (documents == 0) return parser.ErrorAt(1, "topology: is empty (documents=0, expected=1)");
-    if (documents > 1) return parser.ErrorAt(1, "topology: more than one document (limit=1)");
+    if (documents == 0) return ErrorAt(filename, 1, "topology: is empty (documents=0, expected=1)");
+    if (documents > 1) return ErrorAt(filename, 1, "topology: more than one document (limit=1)");
     const YAML::Node document = YAML::Load(std::string(text));
-    if (document.IsNull()) return parser.ErrorAt(1, "topology: is empty (documents=1, keys=0)");
-    return parser.Parse(document);
+    if (document.IsNull()) return ErrorAt(filename, 1, "topology: is empty (documents=1, keys=0)");
+    return TopologyParser(filename, options).Parse(document);
   } catch (const YAML::Exception& e) {
-    return parser.ErrorAt(std::max(e.mark.line, 0) + 1, absl::StrCat("topology: not YAML: ", Shown(e.msg)));
+    return ErrorAt(filename, std::max(e.mark.line, 0) + 1, absl::StrCat("topology: not YAML: ", Shown(e.msg)));
   } catch (const std::exception& e) {
-    return parser.ErrorAt(1, absl::StrCat("topology: not YAML: ", Shown(e.what())));
+    return ErrorAt(filename, 1, absl::StrCat("topology: not YAML: ", Shown(e.what())));
   }
 }
 

@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "planner/topology/topology.h"
 
@@ -48,6 +49,14 @@ absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_vi
 // Returns a file that parses to an equal topology, if the format allows all names.
 std::string FormatTopologyYaml(const Topology& topology);
 
+// --- For parsers of topologies in any format ---
+
+// Returns `text` as an error quotes it: long text is cut.
+std::string Shown(std::string_view text);
+// Returns INVALID_ARGUMENT with the message "file:line: text" of one line; `text` may quote any content of the file.
+absl::Status ErrorAt(std::string_view filename, int line, std::string text);
+// Returns whether a name may have the character.
+bool IsNameCharacter(char c);
 }  // namespace copse::topology
 
 #endif  // COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_

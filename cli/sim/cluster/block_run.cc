@@ -5,7 +5,6 @@
 #include <chrono>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"

@@ -2,15 +2,12 @@
 #include "cli/sim/cluster/block_run.h"
 
 #include <string>
-#include <vector>
 
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/algorithms/block_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
-#include "planner/algorithms/trees/block_tree.h"
 #include "planner/topology/generate.h"
 
 namespace copse::sim {

@@ -12,7 +12,6 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "schedule/block_program.h"
 #include "schedule/blocks.h"
 #include "schedule/reference.h"
 #include "schedule/verify.h"

@@ -2,7 +2,6 @@
 #include "cli/sim/cluster/plan_run.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>

@@ -31,8 +31,6 @@ constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 // Returns the incarnation of node v's daemon.
 Incarnation IncarnationOf(uint32_t node) { return Incarnation(uint64_t{node} + 1); }
 
-int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
-
 // Returns the buffer in which lowered descriptors are passed to an engine. All nodes of a thread share it.
 schedule::LoweredCall& Lowered() {
   thread_local schedule::LoweredCall lowered;
@@ -96,16 +94,16 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
   return absl::OkStatus();
 }
 
-emu::Label SimNode::LabelFor(uint32_t neighbour) const {
+size_t SimNode::PlaceOf(uint32_t neighbour) const {
   const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
   CHECK(it != neighbours_.end() && *it == neighbour);
-  return labels_[it - neighbours_.begin()];
+  return static_cast<size_t>(it - neighbours_.begin());
 }
 
+emu::Label SimNode::LabelFor(uint32_t neighbour) const { return labels_[PlaceOf(neighbour)]; }
+
 absl::Status SimNode::SetRemoteLabel(uint32_t neighbour, emu::Label label) {
-  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
-  CHECK(it != neighbours_.end() && *it == neighbour);
-  return engine_->SetRemoteLabel(port_, edges_[it - neighbours_.begin()], label);
+  return engine_->SetRemoteLabel(port_, edges_[PlaceOf(neighbour)], label);
 }
 
 void SimNode::Settle() {
@@ -135,7 +133,7 @@ int64_t SimNode::Turn(int64_t now_ns) {
     }
   } else {
     cursor_ns_ += call_->costs->node(node_).receive_overhead_ns;
-    if (charged) cursor_ns_ += PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
+    if (charged) cursor_ns_ += planner::PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
     inbox_ = std::move(item.frame);
     has_frame_ = true;
   }
@@ -320,7 +318,7 @@ absl::Status SimNode::Send(Incarnation peer, absl::Span<const uint8_t> head, abs
         planner::StreamNs(frame.charged_bytes, call_->costs->PathBetween(node_, frame.to).bandwidth_bytes_per_s);
     wire_->SendHead(std::move(frame), cursor_ns_);
   } else {
-    cursor_ns_ += PerByteNs(frame.charged_bytes, call_->costs->parameters().send_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(frame.charged_bytes, call_->costs->parameters().send_ps_per_byte);
     wire_->Send(std::move(frame), cursor_ns_);
   }
   return absl::OkStatus();
@@ -355,8 +353,8 @@ void SimNode::ChargeWork() {
   const uint64_t combined = stats.alu_operand_bytes - stats.alu_bytes;
   if (call_->charging == Charging::kCostModel) {
     const topology::CostParameters& costs = call_->costs->parameters();
-    cursor_ns_ += PerByteNs(combined - combined_, costs.alu_ps_per_byte);
-    cursor_ns_ += PerByteNs(stats.copy_bytes - copied_, costs.copy_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(combined - combined_, costs.alu_ps_per_byte);
+    cursor_ns_ += planner::PerByteNs(stats.copy_bytes - copied_, costs.copy_ps_per_byte);
   }
   combined_ = combined;
   copied_ = stats.copy_bytes;
@@ -393,35 +391,25 @@ void SimNode::OnMismatch(emu::PortId, uint32_t edge, uint16_t, uint16_t hash) {
 }
 
 absl::Status SimNode::CheckData(absl::Span<const uint8_t> expected) const {
-  if (call_->blocks != nullptr) {
-    const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
-    for (uint32_t l = 0; l < ranks_.size(); ++l) {
-      const absl::Span<const uint8_t> got = ranks_[l].receive;
-      const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
-      if (!std::all_of(got.end() - kGuardBytes, got.end(), is_guard)) {
-        return absl::InternalError(
-            absl::StrCat("rank ", ranks[l].value(), ": data behind the result (bytes=", got.size() - kGuardBytes, ")"));
-      }
-      RETURN_IF_ERROR(CheckBlocks(*call_->blocks, ranks[l].value(), call_->seed, got.first(got.size() - kGuardBytes)));
-    }
-    return absl::OkStatus();
-  }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
-    const std::vector<uint8_t>& got = ranks_[local].receive;
-    if (got.empty()) continue;
+    const absl::Span<const uint8_t> written = ranks_[local].receive;
+    if (written.empty()) continue;  // this rank receives nothing
     const uint32_t rank = call_->shape->RanksOf(NodeIndex(node_))[local].value();
-    CHECK_EQ(got.size(), expected.size() + kGuardBytes);
+    const absl::Span<const uint8_t> got = written.first(written.size() - kGuardBytes);
+    if (!std::all_of(got.end(), written.end(), [](uint8_t byte) { return byte == kGuard; })) {
+      return absl::InternalError(absl::StrCat("rank ", rank, ": data behind the result (bytes=", got.size(), ")"));
+    }
+    if (call_->blocks != nullptr) {
+      RETURN_IF_ERROR(CheckBlocks(*call_->blocks, rank, call_->seed, got));
+      continue;
+    }
+    CHECK_EQ(got.size(), expected.size());
     const auto differs = std::mismatch(expected.begin(), expected.end(), got.begin());
     if (differs.first != expected.end()) {
       return absl::InternalError(absl::StrCat("rank ", rank, ": wrong data (byte=", differs.first - expected.begin(),
                                               ", value=", *differs.second, ", expected=", *differs.first, ")"));
     }
-    const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
-    if (!std::all_of(got.begin() + static_cast<ptrdiff_t>(expected.size()), got.end(), is_guard)) {
-      return absl::InternalError(absl::StrCat("rank ", rank, ": data behind the result (bytes=", expected.size(), ")"));
-    }
   }
   return absl::OkStatus();
 }
-
 }  // namespace copse::sim

@@ -123,7 +123,8 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void OnPeerHeard(Incarnation) override {}
 
   uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
-  void ChargeWork();  // charges copies and reductions since the last call
+  size_t PlaceOf(uint32_t neighbour) const;  // the index in neighbours_
+  void ChargeWork();                         // charges copies and reductions since the last call
   absl::Status StartCall();
   absl::Status ArmRank(uint32_t local);
   absl::Status Post();
