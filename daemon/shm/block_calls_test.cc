@@ -72,9 +72,9 @@ class BlockCallsTest : public AttachFixture {
     }
     std::vector<int32_t> statuses;
     for (auto& client : clients_) {
-      const auto event = client->AwaitEvent();
-      statuses.push_back(event.has_value() ? event->status : 1);
-      text_ = event.has_value() && event->status != 0 ? client->Text(*event) : text_;
+      const ring::EqEntry event = EventOf(client.get());
+      statuses.push_back(event.status);
+      if (event.status != 0) text_ = client->Text(event);
     }
     return statuses;
   }
@@ -288,10 +288,9 @@ class ListRoomTest : public BlockCallsTest {
   }
   void ExpectEvents(uint32_t rank, uint64_t first, uint64_t last) {
     for (uint64_t value = first; value <= last; ++value) {
-      const auto event = clients_[rank]->AwaitEvent();
-      ASSERT_TRUE(event.has_value()) << rank << " " << value;
-      EXPECT_EQ(event->value, value);
-      EXPECT_EQ(event->status, 0) << clients_[rank]->Text(*event);
+      const ring::EqEntry event = EventOf(clients_[rank].get());
+      ASSERT_EQ(event.value, value) << rank;
+      EXPECT_EQ(event.status, 0) << clients_[rank]->Text(event);
     }
   }
 };
@@ -324,8 +323,8 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
   message.bytes = 1 << 20;
   const int descriptor = memory.get();
   ASSERT_TRUE(clients_[0]->Send(message, {&descriptor, 1}));
-  const auto registered = clients_[0]->Receive<attach::MemoryRegistered>(attach::MessageType::kMemoryRegistered);
-  ASSERT_TRUE(registered.has_value());
+  const auto registered =
+      MessageTo<attach::MemoryRegistered>(clients_[0].get(), attach::MessageType::kMemoryRegistered);
   const std::vector<ring::Block> one_each = {{0, 8}, {8, 8}, {16, 8}};
   for (uint32_t r = 0; r < kRanks; ++r) {
     PutList(r, kSendListAt, one_each);
@@ -334,12 +333,12 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
   constexpr uint64_t kCalls = 5;  // one more than there is room for
   for (uint64_t i = 0; i < kCalls; ++i) {
     ring::DqSlot slot = Exchange(0, i);
-    if (i == kCalls - 1) slot.entry.send = slot.receive = {registered->region, 0, 0};
+    if (i == kCalls - 1) slot.entry.send = slot.receive = {registered.region, 0, 0};
     clients_[0]->Post(slot);
   }
   for (int i = 0; i < 10; ++i) daemon_->Turn();
   auto deregister = NewMessage<attach::DeregisterMemory>(attach::MessageType::kDeregisterMemory, 6);
-  deregister.region = registered->region;
+  deregister.region = registered.region;
   ASSERT_TRUE(clients_[0]->Send(deregister));
   for (const auto& [rank, team] : {std::pair{0u, first}, {1u, second}}) {
     for (uint64_t value = 90; value < 94; ++value) clients_[rank]->Post(AllreduceSlot(team, 1, value));
@@ -349,9 +348,8 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
     for (uint64_t i = 0; i < kCalls; ++i) clients_[r]->Post(Exchange(r, i));
   }
   for (uint32_t r = 0; r < kRanks; ++r) ExpectEvents(r, 0, kCalls - 1);
-  const auto done = clients_[0]->Receive<attach::Done>(attach::MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, 0) << done->text;
+  const attach::Done done = DoneOf(clients_[0].get());
+  EXPECT_EQ(done.status, 0) << done.text;
 }
 
 TEST_F(ListRoomTest, OneCallOfEachTeamHasRoom) {
