@@ -26,9 +26,7 @@ namespace {
 using copse::testing::Names;
 
 copse_status_t InitAt(const std::string& place, copse_context_t** context) {
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-  params.socket = place.c_str();
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = place.c_str()};
   return copse_init(&params, context);
 }
 
@@ -44,14 +42,14 @@ class ScopedEnv {
 
 TEST(AttachTest, AttributesAreTheDaemons) {
   FakeDaemon daemon;
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET | COPSE_INIT_PARAM_FIELD_JOB | COPSE_INIT_PARAM_FIELD_DQ_ENTRIES |
-                COPSE_INIT_PARAM_FIELD_EQ_ENTRIES | COPSE_INIT_PARAM_FIELD_DATA_BYTES;
-  params.socket = daemon.socket().c_str();
-  params.job = "job-7";
-  params.dq_entries = 4;
-  params.eq_entries = 8;
-  params.data_bytes = 8192;
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET | COPSE_INIT_PARAM_FIELD_JOB |
+                                     COPSE_INIT_PARAM_FIELD_DQ_ENTRIES | COPSE_INIT_PARAM_FIELD_EQ_ENTRIES |
+                                     COPSE_INIT_PARAM_FIELD_DATA_BYTES,
+                             .socket = daemon.socket().c_str(),
+                             .job = "job-7",
+                             .dq_entries = 4,
+                             .eq_entries = 8,
+                             .data_bytes = 8192};
   copse_context_t* context = nullptr;
   ASSERT_EQ(copse_init(&params, &context), COPSE_OK) << copse_last_error();
   copse_context_attr_t attr{};

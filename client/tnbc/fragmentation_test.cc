@@ -370,9 +370,7 @@ TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
 // Li et al., T-NBC: one rank of each node sends at a time, and each of them once.
 TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   const NodeLayout layout = Nodes({1, 1, 1, 2, 2, 2});
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLTOALL;
-  args.count = 1 << 20;
+  copse_coll_args_t args{.collective = COPSE_COLL_ALLTOALL, .count = 1 << 20};
   uint8_t some = 0;
   args.send = args.recv = &some;
   std::vector<std::vector<uint32_t>> senders(3);
@@ -444,11 +442,10 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
     receives_.push_back(ListsOf(i, false, 1000));
     sends_.push_back(ListsOf(i, true, 0));
     if (collective_ == COPSE_COLL_ALLTOALLV && in_place_) sends_.back() = receives_.back();
-    copse_coll_args_t args{};
-    args.collective = collective_;
-    args.type = COPSE_DT_UINT8;
-    args.root = kRoot;
-    args.count = gathers() ? Length(i, 0) : Length(0, i);
+    copse_coll_args_t args{.collective = collective_,
+                           .type = COPSE_DT_UINT8,
+                           .root = kRoot,
+                           .count = gathers() ? Length(i, 0) : Length(0, i)};
     uint8_t some = 0;
     args.send = args.recv = &some;
     if (IsInPlace(i) && collective_ == COPSE_COLL_SCATTERV) args.recv = COPSE_IN_PLACE;
@@ -475,9 +472,7 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
   }
   void Make() {
     const NodeLayout layout = Nodes({1, 1, 2, 2, 1, 2});
-    copse_coll_args_t args{};
-    args.collective = collective_;
-    args.type = COPSE_DT_UINT8;
+    copse_coll_args_t args{.collective = collective_, .type = COPSE_DT_UINT8};
     const Lists lists = ListsOf(0, true, 0);
     args.recv_counts = lists.counts.data();
     const uint32_t extents = FragmentsOf(args, layout);
@@ -561,10 +556,7 @@ INSTANTIATE_TEST_SUITE_P(All, DivisionOfListsTest,
 
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   const NodeLayout layout = Nodes({1, 2});
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_UINT8;
-  args.op = COPSE_OP_SUM;
-  args.count = 1 << 20;
+  copse_coll_args_t args{.type = COPSE_DT_UINT8, .op = COPSE_OP_SUM, .count = 1 << 20};
   const auto writes_parts_only = [&](copse_collective_t collective, uint32_t rank) {
     args.collective = collective;
     Fragmentation fragmentation;
@@ -581,10 +573,7 @@ TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
 }
 
 TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_DOUBLE;
-  args.count = 1 << 20;
-  args.collective = COPSE_COLL_BARRIER;
+  copse_coll_args_t args{.collective = COPSE_COLL_BARRIER, .type = COPSE_DT_DOUBLE, .count = 1 << 20};
   EXPECT_FALSE(MayFragment(args, 4));
   for (const auto collective : {COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_SCATTER,
                                 COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN, COPSE_COLL_EXSCAN}) {
@@ -597,9 +586,7 @@ TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
 }
 
 TEST(MayDivideTest, CountsThatAllRanksKnowDecide) {
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_UINT8;
-  args.collective = COPSE_COLL_REDUCE_SCATTERV;
+  copse_coll_args_t args{.collective = COPSE_COLL_REDUCE_SCATTERV, .type = COPSE_DT_UINT8};
   const uint64_t one_long[] = {0, 64 << 10, 5}, all_short[] = {(64 << 10) - 1, (64 << 10) - 1, 0};
   args.recv_counts = one_long;
   EXPECT_TRUE(MayFragment(args, 3));

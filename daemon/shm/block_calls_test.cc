@@ -129,9 +129,9 @@ class BlockCallsTest : public AttachFixture {
 constexpr uint64_t kCounts[] = {1, 5, 700, 9000};
 
 TEST_F(BlockCallsTest, EachRankReceivesItsBlocksAndSums) {
-  for (const Collective collective : {Collective::kGather, Collective::kScatter, Collective::kAllgather,
-                                      Collective::kAlltoall, Collective::kReduceScatter, Collective::kScan,
-                                      Collective::kExscan}) {
+  for (const Collective collective :
+       {Collective::kGather, Collective::kScatter, Collective::kAllgather, Collective::kAlltoall,
+        Collective::kReduceScatter, Collective::kScan, Collective::kExscan}) {
     for (const uint64_t count : kCounts) {
       Fill(kRanks * count, kRanks * count);
       ASSERT_EQ(Call(collective, count), all_done_) << text_;
