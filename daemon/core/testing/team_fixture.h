@@ -66,6 +66,11 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     sent_.clear();
   }
 
+  void PlannerRestarts() {
+    core_.OnPlannerDown();
+    core_.OnPlannerUp();
+  }
+
   void TearDown() override { core_.CheckInvariants(); }
 
   void Registered(schedule::Features features = {schedule::Feature::kDerivedTeams}) {
@@ -79,6 +84,11 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
             .node_count = kNodes,
             .segment_bytes = schedule::kSegmentBytesUsual,
             .neighbours = {{1}, {0}}};
+  }
+  static std::vector<std::string> PlansOf(Family family) {
+    std::vector<std::string> plans;
+    for (const Collective c : CollectivesOf(family)) plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    return plans;
   }
   static schedule::TeamLayout Layout() {
     schedule::TeamLayout layout{.id = kTeam, .identity = {.uid = 1, .name = "t"}, .shape = {.node_count = kNodes}};
@@ -96,9 +106,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
       core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
       prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
     }
-    for (const Collective c : CollectivesOf(Family::kCommon)) {
-      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
-    }
+    prepare.plans = PlansOf(Family::kCommon);
     core_.OnPlannerMessage(prepare);
     EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   }
@@ -110,6 +118,11 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     PrepareTeam();
     CommitTeam();
     EXPECT_NE(processes_[0].handle, 0u);
+  }
+
+  void Leave(uint32_t rank) { core_.DestroyTeam(processes_[rank].id, 2, processes_[rank].handle); }
+  void LeaveAll() {
+    for (uint32_t r = 0; r < 2; ++r) Leave(r);
   }
 
   // --- Calls ---
