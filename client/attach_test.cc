@@ -282,8 +282,7 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
 using DeathTest = SoloTest;
 
 TEST_F(DeathTest, EndsAWaitInABoundedTime) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   EXPECT_EQ(copse_wait(request, 0.02), COPSE_ERR_TIMED_OUT);
   daemon_.Kill();
   const auto start = std::chrono::steady_clock::now();
@@ -304,8 +303,7 @@ TEST_F(DeathTest, EndsAWaitInABoundedTime) {
 }
 
 TEST_F(DeathTest, IsNoticedByOneWhoOnlyTests) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.Kill();
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) std::this_thread::yield();
@@ -327,8 +325,7 @@ TEST_F(DeathTest, EndsAllThreadsThatWait) {
 }
 
 TEST_F(DeathTest, ADaemonThatClosesSaysWhy) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.Close("it is being upgraded");
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
   EXPECT_THAT(copse_last_error(), Names("it is being upgraded"));
@@ -342,15 +339,13 @@ TEST_F(DeathTest, WhatWasCompletedBeforeCounts) {
 }
 
 TEST_F(DeathTest, GarbageOnTheSocketEndsTheAttachment) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SendGarbage();
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
 }
 
 TEST_F(DeathTest, AnImpossibleEventIndexEndsTheAttachment) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SetEventTail(1000);
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_INTERNAL);
   EXPECT_THAT(copse_last_error(), Names("node=fake"));
@@ -359,8 +354,7 @@ TEST_F(DeathTest, AnImpossibleEventIndexEndsTheAttachment) {
 
 TEST_F(DeathTest, AnEventIndexThatRunsBackEndsTheAttachment) {
   EXPECT_EQ(copse_barrier(team_), COPSE_OK);
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SetEventTail(0);
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_INTERNAL);
 }
@@ -373,8 +367,7 @@ TEST_F(DeathTest, StrayEventsAreIgnored) {
 }
 
 TEST_F(DeathTest, AnEventWithAnImpossibleTextHasNone) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.PostEvent({uint64_t{1} << 32, 1, COPSE_ERR_MEMBER_LOST, ring::kTextCount, 0});  // the first call's value
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_MEMBER_LOST);
   EXPECT_THAT(copse_last_error(), Names("barrier", "team solo", "COPSE_ERR_MEMBER_LOST"));

@@ -301,8 +301,7 @@ TEST_F(SingleTest, RequestsOfADestroyedTeamAreFinalisedOnly) {
 }
 
 TEST_F(SingleTest, ATeamWithACanceledCallCanBeDestroyed) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   ASSERT_EQ(copse_cancel(request), COPSE_OK);
   EXPECT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
   EXPECT_EQ(copse_finalize(request), COPSE_OK);
@@ -326,8 +325,7 @@ TEST_F(SingleTest, PingGoesThereAndBack) {
 }
 
 TEST_F(SingleTest, FiniEndsWhatIsInProgress) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   EXPECT_EQ(copse_fini(context_), COPSE_OK);
   EXPECT_EQ(copse_test(request), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);

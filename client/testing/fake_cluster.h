@@ -81,6 +81,11 @@ class SoloTest : public ::testing::Test {
     EXPECT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
     return request;
   }
+  // One that does not complete while calls are held.
+  copse_request_t* HeldBarrier() {
+    daemon_.HoldCalls(true);
+    return PostedBarrier();
+  }
 
   FakeDaemon daemon_;
   copse_context_t* context_ = nullptr;
