@@ -257,6 +257,20 @@ TEST_F(OutOfBandTest, FailingCallbacksAreTheResult) {
 
 // --- From a parent ---
 
+copse_team_t* FromParent(copse_team_t* parent, const copse_subteam_params_t& params) {
+  auto* team = reinterpret_cast<copse_team_t*>(const_cast<copse_subteam_params_t*>(&params));  // not null
+  const copse_status_t status = copse_team_create_from_parent(parent, &params, &team);
+  EXPECT_EQ(status, COPSE_OK) << copse_last_error();
+  return status == COPSE_OK ? team : nullptr;
+}
+
+// Of the sub-team of these ranks, which have to outlive the result.
+copse_subteam_params_t Listed(const std::vector<uint32_t>& ranks) {
+  return {.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
+          .ranks = ranks.empty() ? nullptr : ranks.data(),
+          .rank_count = static_cast<uint32_t>(ranks.size())};
+}
+
 copse_subteam_params_t Color(int64_t color, int64_t key) {
   copse_subteam_params_t params{
       .mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_KEY, .color = color, .key = key};
@@ -270,12 +284,10 @@ TEST(SubteamTest, ColorAndKeySplitAndOrder) {
     const bool even = self.rank % 2 == 0;
     const copse_subteam_params_t params =
         Color(even ? INT64_MAX : -3, even ? INT64_MIN + static_cast<int64_t>(10 - self.rank) : 4);
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_team_t* team = FromParent(self.team, params);
     EXPECT_EQ(Members(team, self.rank), even ? (std::vector<uint32_t>{4, 2, 0}) : (std::vector<uint32_t>{1, 3}));
     // A second one of the same members is another team.
-    copse_team_t* again = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &again), COPSE_OK) << copse_last_error();
+    copse_team_t* again = FromParent(self.team, params);
     EXPECT_EQ(copse_team_destroy(team), COPSE_OK);
     EXPECT_EQ(copse_barrier(again), COPSE_OK) << copse_last_error();
   });
@@ -285,15 +297,12 @@ TEST(SubteamTest, WhoIsInNoneGetsNone) {
   FakeDaemon daemon;
   OnRanks(daemon, 3, [](FakeRank& self) {
     copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED, .included = self.rank != 1};
-    auto* team = reinterpret_cast<copse_team_t*>(&params);
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_team_t* team = FromParent(self.team, params);
     ASSERT_EQ(team == nullptr, self.rank == 1);
     if (team != nullptr) {
       EXPECT_EQ(Members(team, self.rank), (std::vector<uint32_t>{0, 2}));
     }
-    params = Color(COPSE_UNDEFINED, 0);
-    EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK);
-    EXPECT_EQ(team, nullptr);
+    EXPECT_EQ(FromParent(self.team, Color(COPSE_UNDEFINED, 0)), nullptr);
     EXPECT_EQ(copse_barrier(self.team), COPSE_OK);
   });
 }
@@ -301,13 +310,9 @@ TEST(SubteamTest, WhoIsInNoneGetsNone) {
 TEST(SubteamTest, ListsOfRanksGiveTheirOrder) {
   FakeDaemon daemon;
   OnRanks(daemon, 4, [](FakeRank& self) {
-    const std::vector<uint32_t> first{3, 0}, second{2};
-    const std::vector<uint32_t>& mine = self.rank == 2 ? second : first;
-    copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
-                                  .ranks = self.rank == 1 ? nullptr : mine.data(),
-                                  .rank_count = self.rank == 1 ? 0 : static_cast<uint32_t>(mine.size())};
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    const std::vector<uint32_t> lists[] = {{3, 0}, {}, {2}, {3, 0}};
+    const std::vector<uint32_t>& mine = lists[self.rank];
+    copse_team_t* team = FromParent(self.team, Listed(mine));
     ASSERT_EQ(team == nullptr, self.rank == 1);
     if (team != nullptr) {
       EXPECT_EQ(Members(team, self.rank), mine);
@@ -318,9 +323,8 @@ TEST(SubteamTest, ListsOfRanksGiveTheirOrder) {
 TEST(SubteamTest, DifferentListsAreAMismatchForAllOfThem) {
   FakeDaemon daemon;
   OnRanks(daemon, 3, [](FakeRank& self) {
-    const uint32_t ranks[] = {0, 1, 2};
-    copse_subteam_params_t params{
-        .mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS, .ranks = ranks, .rank_count = self.rank == 0 ? 2u : 3u};
+    const std::vector<uint32_t> lists[] = {{0, 1}, {0, 1, 2}, {0, 1, 2}};
+    const copse_subteam_params_t params = Listed(lists[self.rank]);
     copse_team_t* team = nullptr;
     EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_ERR_MISMATCH);
     EXPECT_THAT(copse_last_error(), Names("rank=1", "other=0"));
@@ -332,10 +336,7 @@ TEST(SubteamTest, WhoIsListedButGaveAnotherListIsAMismatch) {
   OnRanks(daemon, 4, [](FakeRank& self) {
     // Lists that begin with different ranks name different sub-teams; rank 3 gives none.
     const std::vector<uint32_t> lists[] = {{0, 1}, {1, 0}, {2, 3}, {}};
-    const std::vector<uint32_t>& mine = lists[self.rank];
-    copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
-                                  .ranks = mine.data(),
-                                  .rank_count = static_cast<uint32_t>(mine.size())};
+    const copse_subteam_params_t params = Listed(lists[self.rank]);
     copse_team_t* team = nullptr;
     const copse_status_t status = copse_team_create_from_parent(self.team, &params, &team);
     EXPECT_EQ(team, nullptr);
@@ -356,8 +357,7 @@ TEST(SubteamTest, SubteamsOfSubteamsAndALongName) {
     ASSERT_EQ(CreateNamed(self.context, std::string(127, 'n'), self.rank, 2, &team), COPSE_OK) << copse_last_error();
     const copse_subteam_params_t params = Color(0, 0);
     for (int depth = 0; depth < 30; ++depth) {
-      copse_team_t* child = nullptr;
-      ASSERT_EQ(copse_team_create_from_parent(team, &params, &child), COPSE_OK) << copse_last_error();
+      copse_team_t* child = FromParent(team, params);
       ASSERT_EQ(copse_team_destroy(team), COPSE_OK);
       team = child;
     }
@@ -369,8 +369,7 @@ TEST(SubteamTest, RecordsLongerThanAMessageGoInPieces) {
   FakeDaemon daemon({.message_bytes_max = 40});  // 5 words; 4 ranks have 12
   OnRanks(daemon, 4, [](FakeRank& self) {
     const copse_subteam_params_t params = Color(1, -static_cast<int64_t>(self.rank));
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_team_t* team = FromParent(self.team, params);
     EXPECT_EQ(RankOf(team), 3 - self.rank);
   });
 }
