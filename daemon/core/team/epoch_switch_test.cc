@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/team/leavers.h"
+#include "daemon/core/testing/test_plan.h"
 #include "gtest/gtest.h"
 #include "offload_emu/testing/fake_transport.h"
 #include "offload_emu/testing/recording_sinks.h"
@@ -47,13 +48,7 @@ class EpochSwitchTest : public ::testing::Test {
   static std::vector<std::string> Plans() {
     std::vector<std::string> plans;
     for (const Collective c : CollectivesOf(Family::kCommon)) {
-      plans.push_back(schedule::EncodePlan({.id = PlanId(1 + static_cast<uint64_t>(c)),
-                                            .collective = c,
-                                            .bytes_max = c == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-                                            .algorithm = "pair",
-                                            .node_count = 2,
-                                            .segment_bytes = schedule::kSegmentBytesUsual,
-                                            .neighbours = {{1}, {0}}}));
+      plans.push_back(schedule::EncodePlan(TestPlan(c, {{1}, {0}})));
     }
     return plans;
   }

@@ -21,6 +21,7 @@
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/testing/test_plan.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu.h"
 #include "offload_emu/packet.h"
@@ -76,18 +77,9 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   void Registered(schedule::Features features = {schedule::Feature::kDerivedTeams}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
   }
-  static schedule::Plan PairPlan(Collective collective) {
-    return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
-            .collective = collective,
-            .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-            .algorithm = "pair",
-            .node_count = kNodes,
-            .segment_bytes = schedule::kSegmentBytesUsual,
-            .neighbours = {{1}, {0}}};
-  }
   static std::vector<std::string> PlansOf(Family family) {
     std::vector<std::string> plans;
-    for (const Collective c : CollectivesOf(family)) plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    for (const Collective c : CollectivesOf(family)) plans.push_back(schedule::EncodePlan(TestPlan(c, {{1}, {0}})));
     return plans;
   }
   static schedule::TeamLayout Layout() {
