@@ -26,9 +26,7 @@ namespace {
 using copse::testing::Names;
 
 copse_status_t InitAt(const std::string& place, copse_context_t** context) {
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-  params.socket = place.c_str();
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = place.c_str()};
   return copse_init(&params, context);
 }
 
@@ -44,14 +42,14 @@ class ScopedEnv {
 
 TEST(AttachTest, AttributesAreTheDaemons) {
   FakeDaemon daemon;
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET | COPSE_INIT_PARAM_FIELD_JOB | COPSE_INIT_PARAM_FIELD_DQ_ENTRIES |
-                COPSE_INIT_PARAM_FIELD_EQ_ENTRIES | COPSE_INIT_PARAM_FIELD_DATA_BYTES;
-  params.socket = daemon.socket().c_str();
-  params.job = "job-7";
-  params.dq_entries = 4;
-  params.eq_entries = 8;
-  params.data_bytes = 8192;
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET | COPSE_INIT_PARAM_FIELD_JOB |
+                                     COPSE_INIT_PARAM_FIELD_DQ_ENTRIES | COPSE_INIT_PARAM_FIELD_EQ_ENTRIES |
+                                     COPSE_INIT_PARAM_FIELD_DATA_BYTES,
+                             .socket = daemon.socket().c_str(),
+                             .job = "job-7",
+                             .dq_entries = 4,
+                             .eq_entries = 8,
+                             .data_bytes = 8192};
   copse_context_t* context = nullptr;
   ASSERT_EQ(copse_init(&params, &context), COPSE_OK) << copse_last_error();
   copse_context_attr_t attr{};
@@ -284,8 +282,7 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
 using DeathTest = SoloTest;
 
 TEST_F(DeathTest, EndsAWaitInABoundedTime) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   EXPECT_EQ(copse_wait(request, 0.02), COPSE_ERR_TIMED_OUT);
   daemon_.Kill();
   const auto start = std::chrono::steady_clock::now();
@@ -306,8 +303,7 @@ TEST_F(DeathTest, EndsAWaitInABoundedTime) {
 }
 
 TEST_F(DeathTest, IsNoticedByOneWhoOnlyTests) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.Kill();
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) std::this_thread::yield();
@@ -329,8 +325,7 @@ TEST_F(DeathTest, EndsAllThreadsThatWait) {
 }
 
 TEST_F(DeathTest, ADaemonThatClosesSaysWhy) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.Close("it is being upgraded");
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
   EXPECT_THAT(copse_last_error(), Names("it is being upgraded"));
@@ -344,15 +339,13 @@ TEST_F(DeathTest, WhatWasCompletedBeforeCounts) {
 }
 
 TEST_F(DeathTest, GarbageOnTheSocketEndsTheAttachment) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SendGarbage();
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
 }
 
 TEST_F(DeathTest, AnImpossibleEventIndexEndsTheAttachment) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SetEventTail(1000);
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_INTERNAL);
   EXPECT_THAT(copse_last_error(), Names("node=fake"));
@@ -361,8 +354,7 @@ TEST_F(DeathTest, AnImpossibleEventIndexEndsTheAttachment) {
 
 TEST_F(DeathTest, AnEventIndexThatRunsBackEndsTheAttachment) {
   EXPECT_EQ(copse_barrier(team_), COPSE_OK);
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.SetEventTail(0);
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_INTERNAL);
 }
@@ -375,8 +367,7 @@ TEST_F(DeathTest, StrayEventsAreIgnored) {
 }
 
 TEST_F(DeathTest, AnEventWithAnImpossibleTextHasNone) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   daemon_.PostEvent({uint64_t{1} << 32, 1, COPSE_ERR_MEMBER_LOST, ring::kTextCount, 0});  // the first call's value
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_MEMBER_LOST);
   EXPECT_THAT(copse_last_error(), Names("barrier", "team solo", "COPSE_ERR_MEMBER_LOST"));

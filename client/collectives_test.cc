@@ -87,10 +87,7 @@ TEST(BlockingTest, LongMessagesNameTheLimit) {
 }
 
 TEST(BlockingTest, WhatIsTooLongForTheDataAreaGetsMemoryOfItsOwn) {
-  FakeDaemon::Options options;
-  options.data_bytes = 4096;
-  options.message_bytes_max = uint64_t{1} << 40;
-  FakeDaemon daemon(options);
+  FakeDaemon daemon({.data_bytes = 4096, .message_bytes_max = uint64_t{1} << 40});
   OnRanks(daemon, 1, [&](FakeRank& self) {
     std::vector<uint8_t> bytes(5u << 20, 7), result(bytes.size());
     for (int round = 0; round < 3; ++round) {
@@ -108,10 +105,7 @@ TEST(BlockingTest, WhatIsTooLongForTheDataAreaGetsMemoryOfItsOwn) {
 
 TEST(BlockingTest, WhatCopiesMoreThanMayBeKeptHasMemoryForItsTime) {
   setenv("COPSE_COPIES_MIB", "4", 1);
-  FakeDaemon::Options options;
-  options.data_bytes = 4096;
-  options.message_bytes_max = uint64_t{1} << 40;
-  FakeDaemon daemon(options);
+  FakeDaemon daemon({.data_bytes = 4096, .message_bytes_max = uint64_t{1} << 40});
   OnRanks(daemon, 1, [&](FakeRank& self) {
     std::vector<uint8_t> bytes(9u << 20, 7), result(bytes.size());
     const auto sum = [&](uint64_t count) {
@@ -124,11 +118,8 @@ TEST(BlockingTest, WhatCopiesMoreThanMayBeKeptHasMemoryForItsTime) {
     for (int round = 0; round < 3; ++round) sum(bytes.size());
     while (daemon.regions() != 1) sched_yield();  // the first call's, once the others are taken back
     // Others have theirs, and do not wait for it.
-    copse_coll_args_t args{};
-    args.collective = COPSE_COLL_BCAST;
-    args.recv = result.data();
-    args.type = COPSE_DT_UINT8;
-    args.count = bytes.size();
+    copse_coll_args_t args{
+        .collective = COPSE_COLL_BCAST, .type = COPSE_DT_UINT8, .recv = result.data(), .count = bytes.size()};
     copse_request_t* requests[2] = {};
     for (copse_request_t*& request : requests) {
       ASSERT_EQ(copse_collective_init(self.team, &args, &request), COPSE_OK);
@@ -143,10 +134,7 @@ TEST(BlockingTest, WhatCopiesMoreThanMayBeKeptHasMemoryForItsTime) {
 }
 
 TEST(BlockingTest, ADaemonThatRegistersNoMemoryIsNamed) {
-  FakeDaemon::Options options;
-  options.data_bytes = 4096;
-  options.registers_memory = false;
-  FakeDaemon daemon(options);
+  FakeDaemon daemon({.data_bytes = 4096, .registers_memory = false});
   OnRanks(daemon, 1, [](FakeRank& self) {
     std::vector<uint8_t> bytes(5000);
     EXPECT_EQ(copse_bcast(self.team, bytes.data(), bytes.size(), COPSE_DT_UINT8, 0), COPSE_ERR_NO_RESOURCE);
@@ -160,13 +148,12 @@ TEST(BlockingTest, ADaemonThatRegistersNoMemoryIsNamed) {
 class SingleTest : public SoloTest {
  protected:
   copse_request_t* Allreduce(const void* send, void* recv, uint64_t count) {
-    copse_coll_args_t args{};
-    args.collective = COPSE_COLL_ALLREDUCE;
-    args.type = COPSE_DT_INT32;
-    args.op = COPSE_OP_SUM;
-    args.send = send;
-    args.recv = recv;
-    args.count = count;
+    copse_coll_args_t args{.collective = COPSE_COLL_ALLREDUCE,
+                           .type = COPSE_DT_INT32,
+                           .op = COPSE_OP_SUM,
+                           .send = send,
+                           .recv = recv,
+                           .count = count};
     return Request(args);
   }
 };
@@ -314,8 +301,7 @@ TEST_F(SingleTest, RequestsOfADestroyedTeamAreFinalisedOnly) {
 }
 
 TEST_F(SingleTest, ATeamWithACanceledCallCanBeDestroyed) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   ASSERT_EQ(copse_cancel(request), COPSE_OK);
   EXPECT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
   EXPECT_EQ(copse_finalize(request), COPSE_OK);
@@ -339,8 +325,7 @@ TEST_F(SingleTest, PingGoesThereAndBack) {
 }
 
 TEST_F(SingleTest, FiniEndsWhatIsInProgress) {
-  daemon_.HoldCalls(true);
-  copse_request_t* request = PostedBarrier();
+  copse_request_t* request = HeldBarrier();
   EXPECT_EQ(copse_fini(context_), COPSE_OK);
   EXPECT_EQ(copse_test(request), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);

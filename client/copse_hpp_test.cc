@@ -22,9 +22,7 @@ using client::FakeDaemon;
 using copse::testing::Names;
 
 copse_init_params_t On(const FakeDaemon& daemon) {
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-  params.socket = daemon.socket().c_str();
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = daemon.socket().c_str()};
   return params;
 }
 
@@ -145,9 +143,7 @@ TEST(CppTest, FailuresAreExceptionsWithTheLine) {
     EXPECT_THAT(error.what(), Names("copse: bcast: ", "root=9", "size=1"));
   }
   EXPECT_THROW(Team(context, "", 0, 1), Error);
-  copse_init_params_t nowhere{};
-  nowhere.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-  nowhere.socket = "/nonexistent/copsed.sock";
+  copse_init_params_t nowhere{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = "/nonexistent/copsed.sock"};
   EXPECT_THROW(Context other(&nowhere), Error);
 }
 

@@ -34,12 +34,8 @@ using ForkTest = SoloTest;
 
 TEST_F(ForkTest, TheChildGetsErrorsAndTheParentGoesOn) {
   double value = 2;
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLREDUCE;
-  args.type = COPSE_DT_DOUBLE;
-  args.send = COPSE_IN_PLACE;
-  args.recv = &value;
-  args.count = 1;
+  copse_coll_args_t args{
+      .collective = COPSE_COLL_ALLREDUCE, .type = COPSE_DT_DOUBLE, .send = COPSE_IN_PLACE, .recv = &value, .count = 1};
   copse_request_t* const request = Request(args);
   daemon_.HoldCalls(true);
   ASSERT_EQ(copse_post(request), COPSE_OK);

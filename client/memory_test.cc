@@ -89,12 +89,11 @@ TEST_F(MemoryTest, AFreedBufferIsKeptUntilACancelledCallIsOver) {
   Start();
   daemon_->HoldCalls(true);
   int64_t* buffer = Alloc(2000);
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLREDUCE;
-  args.type = COPSE_DT_INT64;
-  args.send = COPSE_IN_PLACE;
-  args.recv = buffer;
-  args.count = 2000;
+  copse_coll_args_t args{.collective = COPSE_COLL_ALLREDUCE,
+                         .type = COPSE_DT_INT64,
+                         .send = COPSE_IN_PLACE,
+                         .recv = buffer,
+                         .count = 2000};
   copse_request_t* request = nullptr;
   ASSERT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK);
   ASSERT_EQ(copse_post(request), COPSE_OK);
@@ -107,8 +106,7 @@ TEST_F(MemoryTest, AFreedBufferIsKeptUntilACancelledCallIsOver) {
 }
 
 TEST_F(MemoryTest, SmallBuffersLeaveHalfOfTheDataAreaToCalls) {
-  FakeDaemon::Options options;
-  options.data_bytes = 64 << 10;
+  FakeDaemon::Options options{.data_bytes = 64 << 10};
   Start(options);
   std::vector<int64_t*> buffers;
   for (int i = 0; i < 40; ++i) buffers.push_back(Alloc(256));
@@ -121,8 +119,7 @@ TEST_F(MemoryTest, SmallBuffersLeaveHalfOfTheDataAreaToCalls) {
 }
 
 TEST_F(MemoryTest, ADaemonThatRegistersNothingIsNoReasonToFail) {
-  FakeDaemon::Options options;
-  options.registers_memory = false;
+  FakeDaemon::Options options{.registers_memory = false};
   Start(options);
   int64_t* large = Alloc(4000);
   ExpectAllreduces(large, large + 2000, 2000);

@@ -60,10 +60,10 @@ TEST_F(TeamCreateTest, RankAndSizeAreWhatWasAsked) {
 
 TEST_F(TeamCreateTest, WrongParametersAreRefused) {
   copse_team_t* team = nullptr;
-  copse_team_params_t good{};
-  good.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
-  good.name = "t";
-  good.size = 1;
+  copse_team_params_t good{
+      .mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE,
+      .name = "t",
+      .size = 1};
   const auto expect_refused = [&](const copse_team_params_t& params, const NamesMatcher& names) {
     EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_INVALID_ARGUMENT);
     EXPECT_THAT(copse_last_error(), names);
@@ -111,24 +111,22 @@ TEST_F(TeamCreateTest, WrongParametersAreRefused) {
 }
 
 TEST_F(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {
-  copse_team_params_t params{};
-  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
-                COPSE_TEAM_PARAM_FIELD_TIMEOUT;
-  params.name = "lonely";
-  params.size = 2;
-  params.timeout = 0.05;
+  copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
+                                     COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_TIMEOUT,
+                             .name = "lonely",
+                             .size = 2,
+                             .timeout = 0.05};
   copse_team_t* team = nullptr;
   EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_TIMED_OUT);
   EXPECT_THAT(copse_last_error(), Names("copse: team_create: ", "team lonely"));
 }
 
 TEST_F(TeamCreateTest, NoncesTellTeamsOfOneNameApart) {
-  copse_team_params_t params{};
-  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
-                COPSE_TEAM_PARAM_FIELD_NONCE;
-  params.name = "pair";
-  params.size = 2;
-  params.nonce = 1;
+  copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
+                                     COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_NONCE,
+                             .name = "pair",
+                             .size = 2,
+                             .nonce = 1};
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -216,9 +214,7 @@ TEST_F(OutOfBandTest, FormsATeamWithoutAName) {
   Board board(3);
   OnRanks(daemon_, 3, [&](FakeRank& self) {
     Board::Info info{&board, self.rank};
-    copse_team_params_t params{};
-    params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
-    params.oob = board.Callbacks(self.rank, &info);
+    copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_OOB, .oob = board.Callbacks(self.rank, &info)};
     copse_team_t* team = nullptr;
     ASSERT_EQ(copse_team_create(self.context, &params, &team), COPSE_OK) << copse_last_error();
     EXPECT_EQ(RankOf(team), self.rank);
@@ -231,10 +227,9 @@ TEST_F(OutOfBandTest, DisagreementIsAMismatchForAll) {
   Board board(2);
   OnRanks(daemon_, 2, [&](FakeRank& self) {
     Board::Info info{&board, self.rank};
-    copse_team_params_t params{};
-    params.mask = COPSE_TEAM_PARAM_FIELD_OOB | COPSE_TEAM_PARAM_FIELD_NAME;
-    params.oob = board.Callbacks(self.rank, &info);
-    params.name = self.rank == 0 ? "a" : "b";
+    copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_OOB | COPSE_TEAM_PARAM_FIELD_NAME,
+                               .name = self.rank == 0 ? "a" : "b",
+                               .oob = board.Callbacks(self.rank, &info)};
     copse_team_t* team = nullptr;
     EXPECT_EQ(copse_team_create(self.context, &params, &team), COPSE_ERR_MISMATCH);
     EXPECT_THAT(copse_last_error(), Names("its_rank=", "its_size=2", "size=2"));
@@ -244,9 +239,7 @@ TEST_F(OutOfBandTest, DisagreementIsAMismatchForAll) {
 TEST_F(OutOfBandTest, FailingCallbacksAreTheResult) {
   Board board(1);
   Board::Info info{&board, 0, COPSE_ERR_NO_MEMORY, COPSE_OK};
-  copse_team_params_t params{};
-  params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
-  params.oob = board.Callbacks(0, &info);
+  copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_OOB, .oob = board.Callbacks(0, &info)};
   copse_team_t* team = nullptr;
   EXPECT_EQ(copse_team_create(context_, &params, &team), COPSE_ERR_NO_MEMORY);
   EXPECT_THAT(copse_last_error(), Names("status=-10"));
@@ -264,11 +257,23 @@ TEST_F(OutOfBandTest, FailingCallbacksAreTheResult) {
 
 // --- From a parent ---
 
+copse_team_t* FromParent(copse_team_t* parent, const copse_subteam_params_t& params) {
+  auto* team = reinterpret_cast<copse_team_t*>(const_cast<copse_subteam_params_t*>(&params));  // not null
+  const copse_status_t status = copse_team_create_from_parent(parent, &params, &team);
+  EXPECT_EQ(status, COPSE_OK) << copse_last_error();
+  return status == COPSE_OK ? team : nullptr;
+}
+
+// Of the sub-team of these ranks, which have to outlive the result.
+copse_subteam_params_t Listed(const std::vector<uint32_t>& ranks) {
+  return {.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
+          .ranks = ranks.empty() ? nullptr : ranks.data(),
+          .rank_count = static_cast<uint32_t>(ranks.size())};
+}
+
 copse_subteam_params_t Color(int64_t color, int64_t key) {
-  copse_subteam_params_t params{};
-  params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_KEY;
-  params.color = color;
-  params.key = key;
+  copse_subteam_params_t params{
+      .mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_KEY, .color = color, .key = key};
   return params;
 }
 
@@ -279,12 +284,10 @@ TEST(SubteamTest, ColorAndKeySplitAndOrder) {
     const bool even = self.rank % 2 == 0;
     const copse_subteam_params_t params =
         Color(even ? INT64_MAX : -3, even ? INT64_MIN + static_cast<int64_t>(10 - self.rank) : 4);
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_team_t* team = FromParent(self.team, params);
     EXPECT_EQ(Members(team, self.rank), even ? (std::vector<uint32_t>{4, 2, 0}) : (std::vector<uint32_t>{1, 3}));
     // A second one of the same members is another team.
-    copse_team_t* again = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &again), COPSE_OK) << copse_last_error();
+    copse_team_t* again = FromParent(self.team, params);
     EXPECT_EQ(copse_team_destroy(team), COPSE_OK);
     EXPECT_EQ(copse_barrier(again), COPSE_OK) << copse_last_error();
   });
@@ -293,18 +296,13 @@ TEST(SubteamTest, ColorAndKeySplitAndOrder) {
 TEST(SubteamTest, WhoIsInNoneGetsNone) {
   FakeDaemon daemon;
   OnRanks(daemon, 3, [](FakeRank& self) {
-    copse_subteam_params_t params{};
-    params.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED;
-    params.included = self.rank != 1;
-    auto* team = reinterpret_cast<copse_team_t*>(&params);
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED, .included = self.rank != 1};
+    copse_team_t* team = FromParent(self.team, params);
     ASSERT_EQ(team == nullptr, self.rank == 1);
     if (team != nullptr) {
       EXPECT_EQ(Members(team, self.rank), (std::vector<uint32_t>{0, 2}));
     }
-    params = Color(COPSE_UNDEFINED, 0);
-    EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK);
-    EXPECT_EQ(team, nullptr);
+    EXPECT_EQ(FromParent(self.team, Color(COPSE_UNDEFINED, 0)), nullptr);
     EXPECT_EQ(copse_barrier(self.team), COPSE_OK);
   });
 }
@@ -312,14 +310,9 @@ TEST(SubteamTest, WhoIsInNoneGetsNone) {
 TEST(SubteamTest, ListsOfRanksGiveTheirOrder) {
   FakeDaemon daemon;
   OnRanks(daemon, 4, [](FakeRank& self) {
-    const std::vector<uint32_t> first{3, 0}, second{2};
-    const std::vector<uint32_t>& mine = self.rank == 2 ? second : first;
-    copse_subteam_params_t params{};
-    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
-    params.ranks = self.rank == 1 ? nullptr : mine.data();
-    params.rank_count = self.rank == 1 ? 0 : static_cast<uint32_t>(mine.size());
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    const std::vector<uint32_t> lists[] = {{3, 0}, {}, {2}, {3, 0}};
+    const std::vector<uint32_t>& mine = lists[self.rank];
+    copse_team_t* team = FromParent(self.team, Listed(mine));
     ASSERT_EQ(team == nullptr, self.rank == 1);
     if (team != nullptr) {
       EXPECT_EQ(Members(team, self.rank), mine);
@@ -330,11 +323,8 @@ TEST(SubteamTest, ListsOfRanksGiveTheirOrder) {
 TEST(SubteamTest, DifferentListsAreAMismatchForAllOfThem) {
   FakeDaemon daemon;
   OnRanks(daemon, 3, [](FakeRank& self) {
-    const uint32_t ranks[] = {0, 1, 2};
-    copse_subteam_params_t params{};
-    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
-    params.ranks = ranks;
-    params.rank_count = self.rank == 0 ? 2 : 3;
+    const std::vector<uint32_t> lists[] = {{0, 1}, {0, 1, 2}, {0, 1, 2}};
+    const copse_subteam_params_t params = Listed(lists[self.rank]);
     copse_team_t* team = nullptr;
     EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_ERR_MISMATCH);
     EXPECT_THAT(copse_last_error(), Names("rank=1", "other=0"));
@@ -346,11 +336,7 @@ TEST(SubteamTest, WhoIsListedButGaveAnotherListIsAMismatch) {
   OnRanks(daemon, 4, [](FakeRank& self) {
     // Lists that begin with different ranks name different sub-teams; rank 3 gives none.
     const std::vector<uint32_t> lists[] = {{0, 1}, {1, 0}, {2, 3}, {}};
-    const std::vector<uint32_t>& mine = lists[self.rank];
-    copse_subteam_params_t params{};
-    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
-    params.ranks = mine.data();
-    params.rank_count = static_cast<uint32_t>(mine.size());
+    const copse_subteam_params_t params = Listed(lists[self.rank]);
     copse_team_t* team = nullptr;
     const copse_status_t status = copse_team_create_from_parent(self.team, &params, &team);
     EXPECT_EQ(team, nullptr);
@@ -371,8 +357,7 @@ TEST(SubteamTest, SubteamsOfSubteamsAndALongName) {
     ASSERT_EQ(CreateNamed(self.context, std::string(127, 'n'), self.rank, 2, &team), COPSE_OK) << copse_last_error();
     const copse_subteam_params_t params = Color(0, 0);
     for (int depth = 0; depth < 30; ++depth) {
-      copse_team_t* child = nullptr;
-      ASSERT_EQ(copse_team_create_from_parent(team, &params, &child), COPSE_OK) << copse_last_error();
+      copse_team_t* child = FromParent(team, params);
       ASSERT_EQ(copse_team_destroy(team), COPSE_OK);
       team = child;
     }
@@ -381,13 +366,10 @@ TEST(SubteamTest, SubteamsOfSubteamsAndALongName) {
 }
 
 TEST(SubteamTest, RecordsLongerThanAMessageGoInPieces) {
-  FakeDaemon::Options options;
-  options.message_bytes_max = 40;  // 5 words; 4 ranks have 12
-  FakeDaemon daemon(options);
+  FakeDaemon daemon({.message_bytes_max = 40});  // 5 words; 4 ranks have 12
   OnRanks(daemon, 4, [](FakeRank& self) {
     const copse_subteam_params_t params = Color(1, -static_cast<int64_t>(self.rank));
-    copse_team_t* team = nullptr;
-    ASSERT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_OK) << copse_last_error();
+    copse_team_t* team = FromParent(self.team, params);
     EXPECT_EQ(RankOf(team), 3 - self.rank);
   });
 }

@@ -30,10 +30,7 @@ TEST(CheckSameListTest, OnlyMembersCount) {
 
 TEST(CheckAllListedTest, WhoIsListedIsAMember) {
   const std::vector<uint32_t> list{3, 1};
-  copse_subteam_params_t params{};
-  params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
-  params.ranks = list.data();
-  params.rank_count = 2;
+  copse_subteam_params_t params{.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS, .ranks = list.data(), .rank_count = 2};
   EXPECT_EQ(CheckAllListed(params, {3, 1}), COPSE_OK);
   EXPECT_EQ(CheckAllListed(params, {3}), COPSE_ERR_MISMATCH);
   params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR;

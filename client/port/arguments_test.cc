@@ -22,13 +22,12 @@ constexpr uint64_t kMessageBytesMax = 65536;
 class PlanCallTest : public ::testing::Test {
  protected:
   copse_coll_args_t Allreduce() {
-    copse_coll_args_t args{};
-    args.collective = COPSE_COLL_ALLREDUCE;
-    args.type = DoubleType();
-    args.op = COPSE_OP_SUM;
-    args.send = send_;
-    args.recv = recv_;
-    args.count = 4;
+    copse_coll_args_t args{.collective = COPSE_COLL_ALLREDUCE,
+                           .type = DoubleType(),
+                           .op = COPSE_OP_SUM,
+                           .send = send_,
+                           .recv = recv_,
+                           .count = 4};
     return args;
   }
   copse_coll_args_t Reduce(uint32_t root) {
@@ -38,12 +37,8 @@ class PlanCallTest : public ::testing::Test {
     return args;
   }
   copse_coll_args_t Bcast(uint32_t root) {
-    copse_coll_args_t args{};
-    args.collective = COPSE_COLL_BCAST;
-    args.type = DoubleType();
-    args.recv = recv_;
-    args.count = 4;
-    args.root = root;
+    copse_coll_args_t args{
+        .collective = COPSE_COLL_BCAST, .type = DoubleType(), .root = root, .recv = recv_, .count = 4};
     return args;
   }
   static copse_datatype_t DoubleType() { return COPSE_DT_DOUBLE; }
@@ -64,12 +59,11 @@ class PlanCallTest : public ::testing::Test {
 };
 
 TEST_F(PlanCallTest, BarrierReadsNothingElse) {
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_BARRIER;
-  args.type = static_cast<copse_datatype_t>(77);
-  args.op = static_cast<copse_op_t>(77);
-  args.root = 77;
-  args.count = UINT64_MAX;
+  copse_coll_args_t args{.collective = COPSE_COLL_BARRIER,
+                         .type = static_cast<copse_datatype_t>(77),
+                         .op = static_cast<copse_op_t>(77),
+                         .root = 77,
+                         .count = UINT64_MAX};
   ASSERT_EQ(Plan(args), COPSE_OK);
   EXPECT_EQ(plan_.count, 0u);
   EXPECT_EQ(plan_.send.address, nullptr);

@@ -30,14 +30,13 @@ class PlacementTest : public testing::Test {
   }
 
   copse_coll_args_t Args(copse_collective_t collective, uint64_t count = kCount) {
-    copse_coll_args_t args{};
-    args.collective = collective;
-    args.type = COPSE_DT_INT32;
-    args.op = COPSE_OP_SUM;
-    args.root = kRank;
-    args.send = send_.data();
-    args.recv = recv_.data();
-    args.count = count;
+    copse_coll_args_t args{.collective = collective,
+                           .type = COPSE_DT_INT32,
+                           .op = COPSE_OP_SUM,
+                           .root = kRank,
+                           .send = send_.data(),
+                           .recv = recv_.data(),
+                           .count = count};
     return args;
   }
   // `array` becomes memory that the daemon reaches, from its element `first` on.

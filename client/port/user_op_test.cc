@@ -93,13 +93,12 @@ TEST_F(UserOpTest, EachRankGetsItsSlice) {
 TEST_F(UserOpTest, ARequestCombinesOnceARound) {
   OnAll([](FakeRank& self, copse_op_t op) {
     int64_t mine = self.rank + 1, result = 0;
-    copse_coll_args_t args{};
-    args.collective = COPSE_COLL_ALLREDUCE;
-    args.type = COPSE_DT_INT64;
-    args.op = op;
-    args.send = &mine;
-    args.recv = &result;
-    args.count = 1;
+    copse_coll_args_t args{.collective = COPSE_COLL_ALLREDUCE,
+                           .type = COPSE_DT_INT64,
+                           .op = op,
+                           .send = &mine,
+                           .recv = &result,
+                           .count = 1};
     copse_request_t* request = nullptr;
     ASSERT_EQ(copse_collective_init(self.team, &args, &request), COPSE_OK);
     for (int round = 0; round < 3; ++round) {
@@ -114,9 +113,7 @@ TEST_F(UserOpTest, ARequestCombinesOnceARound) {
 }
 
 TEST(UserOpMemoryTest, WhatCouldNeverBeCopiedTakesNoMemory) {
-  FakeDaemon::Options options;
-  options.message_bytes_max = uint64_t{1} << 46;
-  FakeDaemon daemon(options);
+  FakeDaemon daemon({.message_bytes_max = uint64_t{1} << 46});
   OnRanks(daemon, 2, [](FakeRank& self) {
     copse_op_t op = COPSE_OP_SUM;
     uint64_t calls = 0;

@@ -256,14 +256,13 @@ std::string Call<T>::Run(Prng* prng) {
   }
   expected.pop_back();
 
-  copse_coll_args_t args{};
-  args.collective = case_.collective;
-  args.type = case_.type;
-  args.op = case_.op;
-  args.root = case_.root;
-  args.send = in_receive ? COPSE_IN_PLACE : send.data();
-  args.recv = in_place && case_.is_scatter() ? COPSE_IN_PLACE : receive.data();
-  args.count = case_.count;
+  copse_coll_args_t args{.collective = case_.collective,
+                         .type = case_.type,
+                         .op = case_.op,
+                         .root = case_.root,
+                         .send = in_receive ? COPSE_IN_PLACE : send.data(),
+                         .recv = in_place && case_.is_scatter() ? COPSE_IN_PLACE : receive.data(),
+                         .count = case_.count};
   if (case_.collective == COPSE_COLL_BCAST) {
     args.send = nullptr;
     args.recv = rank_ == case_.root ? send.data() : receive.data();

@@ -25,16 +25,14 @@ TEST(EveryCollectiveTest, ShortMessagesOfTeamsOfAllSizes) {
 }
 
 TEST(EveryCollectiveTest, MessagesAroundTheDataAreasSize) {
-  FakeDaemon::Options options;
-  options.data_bytes = 64 << 10;  // what is longer than half of it needs a bounce region
+  FakeDaemon::Options options{.data_bytes = 64 << 10};  // what is longer than half of it needs a bounce region
   RunOnFake(3, {.seed = 11, .rounds = 300, .bytes_max = 80'000}, options);
 }
 
 TEST(EveryCollectiveTest, LongMessages) { RunOnFake(2, {.seed = 12, .rounds = 60, .bytes_max = 6u << 20}, {}); }
 
 TEST(EveryCollectiveTest, WithoutRegisteredMemoryShortMessagesAreCopied) {
-  FakeDaemon::Options options;
-  options.registers_memory = false;
+  FakeDaemon::Options options{.registers_memory = false};
   RunOnFake(4, {.seed = 13, .rounds = 300, .bytes_max = 2000}, options);
 }
 

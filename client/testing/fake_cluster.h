@@ -18,9 +18,7 @@
 namespace copse::client {
 
 inline copse_status_t InitOn(const FakeDaemon& daemon, copse_context_t** context, uint32_t dq_entries = 0) {
-  copse_init_params_t params{};
-  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
-  params.socket = daemon.socket().c_str();
+  copse_init_params_t params{.mask = COPSE_INIT_PARAM_FIELD_SOCKET, .socket = daemon.socket().c_str()};
   if (dq_entries != 0) {
     params.mask |= COPSE_INIT_PARAM_FIELD_DQ_ENTRIES;
     params.dq_entries = dq_entries;
@@ -30,11 +28,11 @@ inline copse_status_t InitOn(const FakeDaemon& daemon, copse_context_t** context
 
 inline copse_status_t CreateNamed(copse_context_t* context, const std::string& name, uint32_t rank, uint32_t size,
                                   copse_team_t** team) {
-  copse_team_params_t params{};
-  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
-  params.name = name.c_str();
-  params.rank = rank;
-  params.size = size;
+  copse_team_params_t params{
+      .mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE,
+      .name = name.c_str(),
+      .rank = rank,
+      .size = size};
   return copse_team_create(context, &params, team);
 }
 
@@ -82,6 +80,11 @@ class SoloTest : public ::testing::Test {
     copse_request_t* const request = Barrier();
     EXPECT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
     return request;
+  }
+  // One that does not complete while calls are held.
+  copse_request_t* HeldBarrier() {
+    daemon_.HoldCalls(true);
+    return PostedBarrier();
   }
 
   FakeDaemon daemon_;

@@ -119,13 +119,12 @@ class Rank {
 };
 
 copse_coll_args_t ArgsOf(copse_collective_t collective, const void* send, void* receive) {
-  copse_coll_args_t args{};
-  args.collective = collective;
-  args.type = COPSE_DT_UINT64;
-  args.op = COPSE_OP_SUM;
-  args.count = kCount;
-  args.send = send;
-  args.recv = receive;
+  copse_coll_args_t args{.collective = collective,
+                         .type = COPSE_DT_UINT64,
+                         .op = COPSE_OP_SUM,
+                         .send = send,
+                         .recv = receive,
+                         .count = kCount};
   return args;
 }
 

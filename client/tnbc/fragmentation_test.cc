@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "client/port/arguments.h"
@@ -22,6 +24,13 @@ using Bytes = std::vector<uint8_t>;
 
 // A team's ranks as they are dealt to nodes.
 NodeLayout Nodes(const std::vector<uint64_t>& names) { return NodeLayout::Of(names); }
+
+Fragmentation FragmentationOf(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout,
+                              std::span<const uint32_t> order = {}) {
+  Fragmentation fragmentation;
+  EXPECT_TRUE(FragmentCall(args, rank, layout, order, &fragmentation));
+  return fragmentation;
+}
 
 // One rank: its buffers, copies included, and its part of the call that is under way.
 struct Rank {
@@ -126,9 +135,35 @@ uint8_t Sum(size_t ranks, uint64_t offset) {
   return sum;
 }
 
+// The call's fragments, not as they are numbered.
+std::vector<uint32_t> ReverseOrder(const copse_coll_args_t& args, const NodeLayout& layout) {
+  std::vector<uint32_t> order(FragmentsOf(args, layout));
+  std::iota(order.rbegin(), order.rend(), 0);
+  return order;
+}
+
 // Ranks that carry a fragmentation out together.
 class Ranks {
  protected:
+  // The next rank, with what it begins with; nothing of the result is known.
+  void AddRank(const copse_coll_args_t& args, const NodeLayout& layout, std::span<const uint32_t> order) {
+    const auto index = static_cast<uint32_t>(ranks_.size());
+    Rank rank{.fragmentation = FragmentationOf(args, index, layout, order)};
+    rank.send.resize(rank.fragmentation.send_bytes);
+    rank.receive.assign(rank.fragmentation.receive_bytes, 0xee);
+    for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(index, k);
+    for (uint64_t k = 0; rank.fragmentation.is_source && k < rank.receive.size(); ++k) {
+      rank.receive[k] = Pattern(index, k);
+    }
+    Pack(&rank);
+    ranks_.push_back(std::move(rank));
+  }
+
+  void CarryAll() {
+    CarryEdges();
+    for (size_t i = 0; i < ranks_[0].fragmentation.calls.size(); ++i) CarryCall(i);
+  }
+
   // What a rank begins with is in its buffers.
   void Pack(Rank* rank) {
     const Fragmentation& fragmentation = rank->fragmentation;
@@ -259,17 +294,10 @@ class FragmentationTest : public testing::TestWithParam<std::tuple<copse_collect
            args_.collective == COPSE_COLL_REDUCE;
   }
 
-  // Not as they are numbered.
-  std::vector<uint32_t> Reverse(const NodeLayout& layout) const {
-    std::vector<uint32_t> order(FragmentsOf(args_, layout));
-    for (uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(order.size()) - 1 - i;
-    return order;
-  }
-
   // All ranks, with what they begin with; nothing of the result is known.
   void Make(const NodeLayout& layout) {
     const bool in_place = std::get<2>(GetParam());
-    const std::vector<uint32_t> order = Reverse(layout);
+    const std::vector<uint32_t> order = ReverseOrder(args_, layout);
     for (uint32_t i = 0; i < layout.local.size(); ++i) {
       copse_coll_args_t args = args_;
       uint8_t some = 0;
@@ -277,17 +305,7 @@ class FragmentationTest : public testing::TestWithParam<std::tuple<copse_collect
       const bool is_in_place = in_place && (!is_rooted() || i == args_.root);
       if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
       if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
-      Rank rank;
-      ASSERT_TRUE(FragmentCall(args, i, layout, order, &rank.fragmentation));
-      const Fragmentation& fragmentation = rank.fragmentation;
-      rank.send.resize(fragmentation.send_bytes);
-      rank.receive.assign(fragmentation.receive_bytes, 0xee);
-      for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
-      if (fragmentation.is_source) {
-        for (uint64_t k = 0; k < rank.receive.size(); ++k) rank.receive[k] = Pattern(i, k);
-      }
-      Pack(&rank);
-      ranks_.push_back(std::move(rank));
+      AddRank(args, layout, order);
     }
   }
 
@@ -327,8 +345,7 @@ class FragmentationTest : public testing::TestWithParam<std::tuple<copse_collect
 
 TEST_P(FragmentationTest, ItsCallsBringWhatTheWholeBrings) {
   Make(Nodes({1, 1, 2, 1, 2, 3}));
-  CarryEdges();
-  for (size_t i = 0; i < ranks_[0].fragmentation.calls.size(); ++i) CarryCall(i);
+  CarryAll();
   Check();
 }
 
@@ -370,15 +387,12 @@ TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
 // Li et al., T-NBC: one rank of each node sends at a time, and each of them once.
 TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   const NodeLayout layout = Nodes({1, 1, 1, 2, 2, 2});
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLTOALL;
-  args.count = 1 << 20;
+  copse_coll_args_t args{.collective = COPSE_COLL_ALLTOALL, .count = 1 << 20};
   uint8_t some = 0;
   args.send = args.recv = &some;
   std::vector<std::vector<uint32_t>> senders(3);
   for (uint32_t rank = 0; rank < 6; ++rank) {
-    Fragmentation fragmentation;
-    ASSERT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
+    const Fragmentation fragmentation = FragmentationOf(args, rank, layout);
     ASSERT_EQ(fragmentation.calls.size(), 3u);
     for (size_t round = 0; round < 3; ++round) {
       if (fragmentation.calls[round].send_counts[rank == 0 ? 1 : 0] > 0) senders[round].push_back(rank);
@@ -387,20 +401,16 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 3}, {1, 4}, {2, 5}}));
   // A sender waits for the rounds before but one, whose data is on its way; the others are ready at once.
   const auto waits = [&](uint32_t rank) {
-    Fragmentation fragmentation;
-    EXPECT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
     std::vector<uint32_t> limits;
-    for (const SubCall& call : fragmentation.calls) limits.push_back(call.under_way_max);
+    for (const SubCall& call : FragmentationOf(args, rank, layout).calls) limits.push_back(call.under_way_max);
     return limits;
   };
-  Fragmentation first;
-  ASSERT_TRUE(FragmentCall(args, 0, layout, {}, &first));
+  const Fragmentation first = FragmentationOf(args, 0, layout);
   // One rank sends to the three of a node.
   EXPECT_EQ(first.calls[0].pair_count_max, 3u << 20);
   EXPECT_EQ(first.edges.call.pair_count_max, 2u * 4096 * 3);
   args.count = uint64_t{1} << 30;
-  ASSERT_TRUE(FragmentCall(args, 0, layout, {}, &first));
-  EXPECT_EQ(first.calls[0].pair_count_max, 0u);
+  EXPECT_EQ(FragmentationOf(args, 0, layout).calls[0].pair_count_max, 0u);
   args.count = 1 << 20;
   EXPECT_EQ(waits(0), (std::vector<uint32_t>{2, 0, 0}));
   EXPECT_EQ(waits(1), (std::vector<uint32_t>{0, 2, 0}));
@@ -444,11 +454,10 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
     receives_.push_back(ListsOf(i, false, 1000));
     sends_.push_back(ListsOf(i, true, 0));
     if (collective_ == COPSE_COLL_ALLTOALLV && in_place_) sends_.back() = receives_.back();
-    copse_coll_args_t args{};
-    args.collective = collective_;
-    args.type = COPSE_DT_UINT8;
-    args.root = kRoot;
-    args.count = gathers() ? Length(i, 0) : Length(0, i);
+    copse_coll_args_t args{.collective = collective_,
+                           .type = COPSE_DT_UINT8,
+                           .root = kRoot,
+                           .count = gathers() ? Length(i, 0) : Length(0, i)};
     uint8_t some = 0;
     args.send = args.recv = &some;
     if (IsInPlace(i) && collective_ == COPSE_COLL_SCATTERV) args.recv = COPSE_IN_PLACE;
@@ -465,26 +474,16 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
     if (NeedsAgreement(collective_)) {
       EXPECT_EQ(LateBytes(args, i, kSize), LateBytesOf(i));
     }
-    Rank rank;
-    ASSERT_TRUE(FragmentCall(args, i, layout, order, &rank.fragmentation));
-    rank.send.resize(rank.fragmentation.send_bytes);
-    rank.receive.assign(rank.fragmentation.receive_bytes, 0xee);
-    for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
-    Pack(&rank);
-    ranks_.push_back(std::move(rank));
+    AddRank(args, layout, order);
   }
   void Make() {
     const NodeLayout layout = Nodes({1, 1, 2, 2, 1, 2});
-    copse_coll_args_t args{};
-    args.collective = collective_;
-    args.type = COPSE_DT_UINT8;
+    copse_coll_args_t args{.collective = collective_, .type = COPSE_DT_UINT8};
     const Lists lists = ListsOf(0, true, 0);
     args.recv_counts = lists.counts.data();
-    const uint32_t extents = FragmentsOf(args, layout);
-    std::vector<uint32_t> order;  // not as they are numbered
-    for (uint32_t i = extents; i-- > 0;) order.push_back(i);
+    const std::vector<uint32_t> order = ReverseOrder(args, layout);
     for (uint32_t i = 0; i < kSize; ++i) MakeRank(i, layout, order);
-    EXPECT_EQ(ranks_[0].fragmentation.calls.size(), extents);
+    EXPECT_EQ(ranks_[0].fragmentation.calls.size(), order.size());
   }
 
   bool Receives(uint32_t from, uint32_t to) const {
@@ -524,8 +523,7 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
 
 TEST_P(DivisionOfListsTest, ItsCallsBringEveryBlockToItsPlace) {
   Make();
-  CarryEdges();
-  for (size_t i = 0; i < ranks_[0].fragmentation.calls.size(); ++i) CarryCall(i);
+  CarryAll();
   for (uint32_t i = 0; i < kSize; ++i) {
     uint64_t received = 0, in_runs = 0;
     ForReceived(i, [&](uint64_t at, uint8_t expected) {
@@ -561,15 +559,10 @@ INSTANTIATE_TEST_SUITE_P(All, DivisionOfListsTest,
 
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   const NodeLayout layout = Nodes({1, 2});
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_UINT8;
-  args.op = COPSE_OP_SUM;
-  args.count = 1 << 20;
+  copse_coll_args_t args{.type = COPSE_DT_UINT8, .op = COPSE_OP_SUM, .count = 1 << 20};
   const auto writes_parts_only = [&](copse_collective_t collective, uint32_t rank) {
     args.collective = collective;
-    Fragmentation fragmentation;
-    EXPECT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
-    return WritesExtentsOnly(fragmentation);
+    return WritesExtentsOnly(FragmentationOf(args, rank, layout));
   };
   for (const auto collective : {COPSE_COLL_ALLREDUCE, COPSE_COLL_ALLTOALL, COPSE_COLL_SCATTER}) {
     EXPECT_TRUE(writes_parts_only(collective, 0));
@@ -581,10 +574,7 @@ TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
 }
 
 TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_DOUBLE;
-  args.count = 1 << 20;
-  args.collective = COPSE_COLL_BARRIER;
+  copse_coll_args_t args{.collective = COPSE_COLL_BARRIER, .type = COPSE_DT_DOUBLE, .count = 1 << 20};
   EXPECT_FALSE(MayFragment(args, 4));
   for (const auto collective : {COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_SCATTER,
                                 COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN, COPSE_COLL_EXSCAN}) {
@@ -597,9 +587,7 @@ TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
 }
 
 TEST(MayDivideTest, CountsThatAllRanksKnowDecide) {
-  copse_coll_args_t args{};
-  args.type = COPSE_DT_UINT8;
-  args.collective = COPSE_COLL_REDUCE_SCATTERV;
+  copse_coll_args_t args{.collective = COPSE_COLL_REDUCE_SCATTERV, .type = COPSE_DT_UINT8};
   const uint64_t one_long[] = {0, 64 << 10, 5}, all_short[] = {(64 << 10) - 1, (64 << 10) - 1, 0};
   args.recv_counts = one_long;
   EXPECT_TRUE(MayFragment(args, 3));

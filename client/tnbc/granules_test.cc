@@ -42,10 +42,7 @@ Fragmentation DivisionOf(const std::vector<std::vector<Extent>>& extents, const 
 TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
   constexpr uint64_t kPage = 4096, kPages = 256;
   const NodeLayout layout = NodeLayout::Of(std::vector<uint64_t>{1, 2});
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_BCAST;
-  args.type = COPSE_DT_UINT8;
-  args.count = kPages * kPage;
+  copse_coll_args_t args{.collective = COPSE_COLL_BCAST, .type = COPSE_DT_UINT8, .count = kPages * kPage};
   Fragmentation fragmentation;
   ASSERT_TRUE(FragmentCall(args, 1, layout, {}, &fragmentation));
   constexpr uintptr_t kAt = 5 * kPage;

@@ -31,8 +31,20 @@ class DerivedTeamsTest : public TeamFixture {
     prepare.layout.parent = kTeam;
     prepare.layout.identity.family = family;
     prepare.layout.identity.nonce = failed;
-    for (const Collective c : CollectivesOf(family)) prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    prepare.plans = PlansOf(family);
     return prepare;
+  }
+  // Returns why it is refused; empty if it is not.
+  FailureReport AnswerTo(const schedule::Prepare& prepare) {
+    core_.OnPlannerMessage(prepare);
+    const auto reply = Take<schedule::PrepareReply>();
+    EXPECT_EQ(reply.accepted, reply.why == FailureReport{});
+    return reply.why;
+  }
+  void ExpectAccepted(const schedule::Prepare& prepare) { EXPECT_EQ(AnswerTo(prepare), FailureReport{}); }
+  void FormDerived(Family family = Family::kRooted) {
+    ExpectAccepted(PrepareDerived(0, family));
+    CommitDerived();
   }
   void CommitDerived() {
     core_.OnPlannerMessage(schedule::Commit{.team = kDerived, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9001}}});
@@ -89,8 +101,7 @@ TEST_F(DerivedTeamsTest, FailureEndsOneCallOfEachRank) {
 }
 
 TEST_F(DerivedTeamsTest, PreparedWhereNobodyCallsYet) {
-  core_.OnPlannerMessage(PrepareDerived());
-  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  ExpectAccepted(PrepareDerived());
   EXPECT_EQ(EndOf(0, Post(0)), kWaits);
   EXPECT_TRUE(sent_.empty());  // it is on its way
   CommitDerived();
@@ -101,19 +112,14 @@ TEST_F(DerivedTeamsTest, PreparedWhereNobodyCallsYet) {
 TEST_F(DerivedTeamsTest, AttemptThatHasFailedHereIsRefused) {
   Post(0);
   Fail(Take<schedule::JoinTeam>().request, kNoRoom);
-  core_.OnPlannerMessage(PrepareDerived(0));
-  const auto reply = Take<schedule::PrepareReply>();
-  EXPECT_FALSE(reply.accepted);
-  EXPECT_EQ(reply.why, (FailureReport{Failure::kNoResource, "node n0: no room"}));
-  core_.OnPlannerMessage(PrepareDerived(1));
-  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_EQ(AnswerTo(PrepareDerived(0)), (FailureReport{Failure::kNoResource, "node n0: no room"}));
+  ExpectAccepted(PrepareDerived(1));
 }
 
 TEST_F(DerivedTeamsTest, AttemptsThatFailedElsewhereFailHere) {
   const uint64_t first = Post(0), second = Post(0), third = Post(0);
   Take<schedule::JoinTeam>();
-  core_.OnPlannerMessage(PrepareDerived(2));
-  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  ExpectAccepted(PrepareDerived(2));
   EXPECT_EQ(EndOf(0, first).failure, Failure::kCanceled);  // by a planner that has forgotten why
   EXPECT_EQ(EndOf(0, second).failure, Failure::kCanceled);
   EXPECT_EQ(EndOf(0, third), kWaits);
@@ -126,8 +132,7 @@ TEST_F(DerivedTeamsTest, AttemptsThatFailedElsewhereFailHereForTheSameReason) {
   EXPECT_EQ(Take<schedule::JoinTeam>().last_failure, FailureReport{});
   auto prepare = PrepareDerived(1);
   prepare.last_failure = drains;
-  core_.OnPlannerMessage(prepare);
-  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  ExpectAccepted(prepare);
   EXPECT_EQ(EndOf(0, first), drains);
   EXPECT_EQ(EndOf(1, Post(1)), drains);
   // A planner without its store learns it from who asks next.
@@ -143,8 +148,7 @@ TEST_F(DerivedTeamsTest, ASwitchOfOneThatIsGoneFailsNoAttempt) {
   Take<schedule::JoinTeam>();
   auto prepare = PrepareDerived();
   prepare.epoch = EpochId(2);
-  core_.OnPlannerMessage(prepare);
-  EXPECT_FALSE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_NE(AnswerTo(prepare), FailureReport{});
   EXPECT_EQ(EndOf(0, call), kWaits);
 }
 
@@ -153,36 +157,29 @@ TEST_F(DerivedTeamsTest, WhatIsRefusedHereHasFailed) {
   Take<schedule::JoinTeam>();
   auto prepare = PrepareDerived();
   prepare.plans.pop_back();
-  core_.OnPlannerMessage(prepare);
-  const auto reply = Take<schedule::PrepareReply>();
-  EXPECT_FALSE(reply.accepted);
-  EXPECT_EQ(EndOf(0, call), reply.why);
+  const FailureReport why = AnswerTo(prepare);
+  EXPECT_NE(why, FailureReport{});
+  EXPECT_EQ(EndOf(0, call), why);
 }
 
 TEST_F(DerivedTeamsTest, OthersLayoutsAreRefused) {
-  const auto refusal = [&](const schedule::Prepare& prepare) {
-    core_.OnPlannerMessage(prepare);
-    return Take<schedule::PrepareReply>().why.text;
-  };
   auto prepare = PrepareDerived();
   prepare.layout.parent = TeamId(99);
-  EXPECT_THAT(refusal(prepare), Names("node n0: team 99"));
+  EXPECT_THAT(AnswerTo(prepare).text, Names("node n0: team 99"));
   prepare = PrepareDerived();
   prepare.layout.shape.node_of_rank[1] = NodeIndex(1);
-  EXPECT_THAT(refusal(prepare), Names("node n0: ", "team 7: ", "'t' (rooted)", "user 1"));
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
+  EXPECT_THAT(AnswerTo(prepare).text, Names("node n0: ", "team 7: ", "'t' (rooted)", "user 1"));
+  ExpectAccepted(PrepareDerived());
   prepare = PrepareDerived();
   prepare.layout.id = TeamId(9);
-  EXPECT_THAT(refusal(prepare), Names("node n0: team 7", "team=8"));
+  EXPECT_THAT(AnswerTo(prepare).text, Names("node n0: team 7", "team=8"));
   CommitDerived();
 }
 
 TEST_F(DerivedTeamsTest, AbortWithoutRequestsAsksAgain) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
+  ExpectAccepted(PrepareDerived());
   core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom});
   EXPECT_EQ(EndOf(0, call), kWaits);
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 0u);
@@ -191,16 +188,13 @@ TEST_F(DerivedTeamsTest, AbortWithoutRequestsAsksAgain) {
 TEST_F(DerivedTeamsTest, ANewPlannerIsAskedAgain) {
   Post(0);
   const auto join = Take<schedule::JoinTeam>();
-  core_.OnPlannerDown();
-  core_.OnPlannerUp();
+  PlannerRestarts();
   EXPECT_EQ(Take<schedule::Register>().teams.size(), 1u);
   Registered();
   EXPECT_EQ(Take<schedule::JoinTeam>().identity, join.identity);
   // Not while it is prepared: the planner decides that first.
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
-  core_.OnPlannerDown();
-  core_.OnPlannerUp();
+  ExpectAccepted(PrepareDerived());
+  PlannerRestarts();
   EXPECT_EQ(Take<schedule::Register>().teams.size(), 2u);
   Registered();
   EXPECT_TRUE(sent_.empty());
@@ -259,16 +253,12 @@ TEST_F(DerivedTeamsTest, WaitingCallsAreInTheStatus) {
   EXPECT_EQ(status.counters.at("calls.in_flight"), 3u);
 
   sent_.clear();
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
-  CommitDerived();
+  FormDerived();
   for (const schedule::CallStatus& call : core_.Status().calls) EXPECT_NE(call.waits_for, Family::kRooted);
 }
 
 TEST_F(DerivedTeamsTest, BreaksWithItsTeam) {
-  core_.OnPlannerMessage(PrepareDerived(0, Family::kSpread));
-  Take<schedule::PrepareReply>();
-  CommitDerived();
+  FormDerived(Family::kSpread);
   const uint64_t waiting = Post(0);
   sent_.clear();
   core_.OnPlannerMessage(schedule::BreakTeam{kDerived, {Failure::kMemberLost, "rank 2 lost"}});
@@ -281,23 +271,18 @@ TEST_F(DerivedTeamsTest, BreaksWithItsTeam) {
 }
 
 TEST_F(DerivedTeamsTest, LeavesWithItsTeam) {
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
-  CommitDerived();
-  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  FormDerived();
+  LeaveAll();
   EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
   EXPECT_TRUE(sent_.empty());
-  core_.OnPlannerDown();
-  core_.OnPlannerUp();
+  PlannerRestarts();
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
 }
 
 // A replaced planner calls off what it does not know.
 TEST_F(DerivedTeamsTest, AnAbortOfACommittedOneThatBrokeChangesNothing) {
-  core_.OnPlannerMessage(PrepareDerived());
-  Take<schedule::PrepareReply>();
-  CommitDerived();
+  FormDerived();
   core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "rank 2 lost"}});
   core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom});
   EXPECT_EQ(EndOf(0, Post(0)).text, "rank 2 lost");
@@ -310,7 +295,7 @@ TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
   core_.OnPlannerMessage(PrepareDerived());
   core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "rank 2 lost"}});
   core_.OnPlannerMessage(schedule::Abort{.team = kDerived, .epoch = EpochId(1), .why = kNoRoom, .requests = {request}});
-  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  LeaveAll();
   core_.CheckInvariants();
   core_.OnPlannerDown();
   sent_.clear();
@@ -321,10 +306,10 @@ TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
 
 TEST_F(DerivedTeamsTest, NoLeaveWhileACallWaits) {
   Post(0);
-  core_.DestroyTeam(processes_[0].id, 2, processes_[0].handle);
+  Leave(0);
   EXPECT_EQ(processes_[0].destroyed.failure, Failure::kInvalidArgument);
   EXPECT_THAT(processes_[0].destroyed.text, Names("destroy: ", "team 't'", "rank 0"));
-  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  Leave(1);
   EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
 }
 
@@ -347,8 +332,7 @@ TEST_F(DerivedTeamsTest, RanksOfANodeInDifferentFamiliesAreNamed) {
 
 TEST_F(DerivedTeamsTest, DrainingDaemonsServeTheirTeams) {
   core_.StartDrain("it stops");
-  core_.OnPlannerMessage(PrepareDerived());
-  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  ExpectAccepted(PrepareDerived());
 }
 
 TEST_F(DerivedTeamsTest, WhoMayNotJoinADrainingDaemonIsCalledOffForAll) {

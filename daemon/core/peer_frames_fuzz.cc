@@ -21,6 +21,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/testing/fuzzed_core.h"
+#include "daemon/core/testing/test_plan.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/testing/fake_transport.h"
 #include "schedule/plan.h"
@@ -64,13 +65,7 @@ CallArguments Arguments(Collective collective, bool in_order = false) {
 
 // Around node 0; alltoall and half of the others along a cycle.
 schedule::Plan PlanOf(Collective collective) {
-  schedule::Plan plan{.id = PlanId(1 + static_cast<uint64_t>(collective)),
-                      .collective = collective,
-                      .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-                      .algorithm = "star",
-                      .node_count = kNodes,
-                      .segment_bytes = schedule::kSegmentBytesUsual,
-                      .neighbours = {{1, 2}, {0}, {0}}};
+  schedule::Plan plan = daemon::TestPlan(collective, {{1, 2}, {0}, {0}});
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
     plan.neighbours = {{0, 1, 2}, {1, 2}};

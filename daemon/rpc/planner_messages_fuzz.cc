@@ -15,6 +15,7 @@
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/testing/fuzzed_core.h"
+#include "daemon/core/testing/test_plan.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"
 #include "rpc/control_conversion.h"
@@ -107,18 +108,11 @@ class Target : public FuzzedCore {
 };
 
 schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
-  schedule::Plan plan{.id = PlanId(1 + static_cast<uint64_t>(collective)),
-                      .collective = collective,
-                      .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-                      .algorithm = "pair",
-                      .node_count = nodes,
-                      .segment_bytes = schedule::kSegmentBytesUsual};
-  plan.neighbours.resize(nodes);
-  if (nodes == 2) plan.neighbours = {{1}, {0}};
+  using Neighbours = std::vector<std::vector<uint32_t>>;
+  schedule::Plan plan = daemon::TestPlan(collective, nodes == 1 ? Neighbours(1) : Neighbours{{1}, {0}});
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
-    plan.neighbours = {{0}, {}};
-    if (nodes == 2) plan.neighbours = {{0, 1}, {1}};
+    plan.neighbours = nodes == 1 ? Neighbours{{0}, {}} : Neighbours{{0, 1}, {1}};
   }
   return plan;
 }

@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/shm/testing/one_node_daemon.h"
+#include "daemon/shm/testing/attach_fixture.h"
 #include "daemon/shm/testing/raw_client.h"
 
 namespace copse::daemon {
@@ -25,9 +25,7 @@ namespace {
 
 using copse::testing::Names;
 
-constexpr int32_t kMemberLost = -6;
-
-class AttachServerDeathTest : public ::testing::Test {
+class AttachServerDeathTest : public AttachFixture {
  protected:
   // Rank 1 of the team "team", in a process that runs `then` once it is a member.
   pid_t Fork(const std::function<void(RawClient&, uint32_t handle)>& then) {
@@ -35,7 +33,7 @@ class AttachServerDeathTest : public ::testing::Test {
     if (pid != 0) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "victim");
-    RawClient client(daemon_.socket(), [] { sched_yield(); });
+    RawClient client(daemon_->socket(), [] { sched_yield(); });
     client.Attach();
     client.AskTeam(1, "team", 1, 2);
     const attach::TeamReady ready = client.AwaitTeam();
@@ -45,26 +43,25 @@ class AttachServerDeathTest : public ::testing::Test {
   }
   // Rank 0 joins, and waits in a call.
   void Join() {
-    ASSERT_EQ(client_.Attach().status, 0);
-    client_.AskTeam(1, "team", 0, 2);
-    const attach::TeamReady ready = client_.AwaitTeam();
+    client_ = Attached();
+    client_->AskTeam(1, "team", 0, 2);
+    const attach::TeamReady ready = client_->AwaitTeam();
     ASSERT_EQ(ready.status, 0) << ready.text;
-    client_.Post(AllreduceSlot(ready.handle, 1, 1));
+    client_->Post(AllreduceSlot(ready.handle, 1, 1));
   }
   std::string AwaitBreak() {
-    const auto event = client_.AwaitEvent();
-    if (!event.has_value() || event->status != kMemberLost) return "no event";
-    return client_.Text(*event);
+    const ring::EqEntry event = EventOf(client_.get());
+    EXPECT_EQ(event.status, kMemberLost);
+    return client_->Text(event);
   }
 
-  OneNodeDaemon daemon_;
-  RawClient client_{daemon_.socket(), daemon_.turn()};
+  std::unique_ptr<RawClient> client_;
 };
 
 TEST_F(AttachServerDeathTest, AKillIsNoticedAtOnceAndNamed) {
   const pid_t pid = Fork([](RawClient&, uint32_t) { pause(); });
   Join();
-  for (int i = 0; i < 20; ++i) daemon_.Turn();
+  for (int i = 0; i < 20; ++i) daemon_->Turn();
   kill(pid, SIGKILL);
   const absl::Time killed = absl::Now();
   const std::string text = AwaitBreak();
@@ -100,17 +97,13 @@ TEST_F(AttachServerDeathTest, ASocketThatAChildKeepsDoesNotHideTheDeath) {
 
 TEST_F(AttachServerDeathTest, WhatADyingProcessStillSaidCounts) {
   const pid_t pid = Fork([](RawClient& client, uint32_t handle) {
-    auto destroy = NewMessage<attach::TeamDestroy>(attach::MessageType::kTeamDestroy, 2);
-    destroy.handle = handle;
-    client.Send(destroy);
+    AskDestroy(&client, 2, handle);
     _exit(0);
   });
   Join();
-  ASSERT_TRUE(daemon_.TurnUntil([&] { return daemon_.server().client_count() == 1; }));
+  ASSERT_TRUE(AwaitClients(1));
   // It took leave, so the call that was made without it names a leaver, not a death.
-  std::optional<ring::EqEntry> event;
-  ASSERT_TRUE(daemon_.TurnUntil([&] { return (event = client_.TryEvent()).has_value(); }));
-  EXPECT_EQ(event->cause, static_cast<uint8_t>(FailureCause::kMemberLeft));
+  EXPECT_EQ(EventOf(client_.get()).cause, static_cast<uint8_t>(FailureCause::kMemberLeft));
   waitpid(pid, nullptr, 0);
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,27 +32,21 @@ using AttachServerTest = AttachFixture;
 
 // --- Counts of early returns ---
 
-uint64_t EarlyCalls(const OneNodeDaemon& daemon) {
-  std::map<std::string, uint64_t> counters;
-  daemon.server().early_totals().AppendCounters(&counters);
-  return counters.at("early.calls");
-}
-
 TEST_F(AttachServerTest, CountsOfClientsStayWhenTheyAreGone) {
   const auto first = Attached(), second = Attached();
-  EXPECT_EQ(EarlyCalls(*daemon_), 0u);
+  EXPECT_EQ(EarlyCalls(), 0u);
   first->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(5);
   second->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(70);
-  EXPECT_EQ(EarlyCalls(*daemon_), 75u);
+  EXPECT_EQ(EarlyCalls(), 75u);
   first->Close();
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
-  EXPECT_EQ(EarlyCalls(*daemon_), 75u);
+  ASSERT_TRUE(AwaitClients(1));
+  EXPECT_EQ(EarlyCalls(), 75u);
   second->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(71);
-  EXPECT_EQ(EarlyCalls(*daemon_), 76u);
+  EXPECT_EQ(EarlyCalls(), 76u);
   // One that never attached counts nothing.
   const RawClient silent = Connect();
   daemon_->Turn();
-  EXPECT_EQ(EarlyCalls(*daemon_), 76u);
+  EXPECT_EQ(EarlyCalls(), 76u);
 }
 
 // --- Attach ---
@@ -95,16 +88,13 @@ TEST_F(AttachServerTest, RefusesAnotherRingLayoutWhateverFollowsTheNumber) {
   request.ring_version = 99;
   RawClient client = Connect();
   client.SendRaw(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&request), 24));
-  const auto reply = client.Receive<attach::AttachReply>(MessageType::kAttachReply);
-  ASSERT_TRUE(reply.has_value());
-  EXPECT_EQ(reply->status, kVersionRefused);
+  EXPECT_EQ(MessageTo<attach::AttachReply>(&client, MessageType::kAttachReply).status, kVersionRefused);
 }
 
 TEST_F(AttachServerTest, TakesTheNeighbouringRingLayout) {
   attach::AttachRequest request = RawClient::Request();
   request.ring_version = kRingLayoutVersion + 1;
-  RawClient client = Connect();
-  EXPECT_EQ(client.Attach(request).status, 0);
+  Attached(request);
 }
 
 TEST_F(AttachServerTest, RefusesSizesBeyondItsQuotas) {
@@ -152,7 +142,7 @@ TEST_F(AttachServerTest, MemoryForClientsIsBoundedAndGivenBack) {
   RawClient third = Connect();
   EXPECT_EQ(third.Attach().status, kNoResource);
   first->Close();
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
+  ASSERT_TRUE(AwaitClients(1));
   Attached();
 }
 
@@ -165,22 +155,19 @@ TEST_F(AttachServerTest, ANodeOf256RanksNeedsNoSettings) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
   std::vector<std::unique_ptr<RawClient>> clients;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
-    clients.push_back(std::make_unique<RawClient>(daemon_->socket(), daemon_->turn()));
-    const attach::AttachReply reply = clients.back()->Attach();
-    ASSERT_EQ(reply.status, 0) << rank << ": " << reply.text;
+    clients.push_back(Attached());
     clients.back()->AskTeam(1, "full", rank, kRanks);
   }
   for (const auto& client : clients) {
     const attach::TeamReady ready = client->AwaitTeam();
     ASSERT_EQ(ready.status, 0) << ready.text;
-    *reinterpret_cast<uint64_t*>(client->data()) = 1;
+    FirstOf(client.get()) = 1;
     client->Post(AllreduceSlot(ready.handle, 1, 5));
   }
   for (const auto& client : clients) {
-    const auto event = client->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->status, 0) << client->Text(*event);
-    EXPECT_EQ(*reinterpret_cast<uint64_t*>(client->data()), kRanks);
+    const ring::EqEntry event = EventOf(client.get());
+    EXPECT_EQ(event.status, 0) << client->Text(event);
+    EXPECT_EQ(FirstOf(client.get()), kRanks);
   }
 }
 
@@ -188,12 +175,11 @@ TEST_F(AttachServerTest, ClientsAreBounded) {
   Start({.clients_max = 2});
   const auto first = Attached();
   RawClient second = Connect();
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 2; }));
+  ASSERT_TRUE(AwaitClients(2));
   RawClient third = Connect();
-  const auto reply = third.Receive<attach::AttachReply>(MessageType::kAttachReply);
-  ASSERT_TRUE(reply.has_value());
-  EXPECT_EQ(reply->status, kNoResource);
-  EXPECT_TRUE(absl::StrContains(reply->text, "clients=2, limit=2")) << reply->text;
+  const auto reply = MessageTo<attach::AttachReply>(&third, MessageType::kAttachReply);
+  EXPECT_EQ(reply.status, kNoResource);
+  EXPECT_TRUE(absl::StrContains(reply.text, "clients=2, limit=2")) << reply.text;
 }
 
 TEST_F(AttachServerTest, ConnectionsThatSayNothingAreBounded) {
@@ -202,14 +188,13 @@ TEST_F(AttachServerTest, ConnectionsThatSayNothingAreBounded) {
   std::vector<std::unique_ptr<RawClient>> mute;
   for (size_t i = 1; i <= 2; ++i) {
     mute.push_back(std::make_unique<RawClient>(Connect()));
-    ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1 + i; }));
+    ASSERT_TRUE(AwaitClients(1 + i));
   }
   RawClient refused = Connect();
-  const auto reply = refused.Receive<attach::AttachReply>(MessageType::kAttachReply);
-  ASSERT_TRUE(reply.has_value());
-  EXPECT_EQ(reply->status, kNoResource);
-  EXPECT_TRUE(absl::StrContains(reply->text, absl::StrCat("uid=", geteuid(), ", connections=2, limit=2)")))
-      << reply->text;
+  const auto reply = MessageTo<attach::AttachReply>(&refused, MessageType::kAttachReply);
+  EXPECT_EQ(reply.status, kNoResource);
+  EXPECT_TRUE(absl::StrContains(reply.text, absl::StrCat("uid=", geteuid(), ", connections=2, limit=2)")))
+      << reply.text;
   EXPECT_EQ(mute[0]->Attach().status, 0) << "that have said something count no more";
   EXPECT_EQ(Connect().Attach().status, 0);
 }
@@ -224,10 +209,9 @@ TEST_F(AttachServerTest, RefusesWhenDescriptorsRunOut) {
   few.rlim_cur = static_cast<rlim_t>(next) + 1;  // enough for the test's end of a connection
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   RawClient other = Connect();
-  const auto reply = other.Receive<attach::AttachReply>(MessageType::kAttachReply);
+  const auto reply = MessageTo<attach::AttachReply>(&other, MessageType::kAttachReply);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  ASSERT_TRUE(reply.has_value());
-  EXPECT_EQ(reply->status, kNoResource);
+  EXPECT_EQ(reply.status, kNoResource);
   EXPECT_TRUE(AnswersNop(client.get()));
   Attached();
 }
@@ -309,10 +293,9 @@ TEST_F(AttachServerTest, WhatHasNoNumberIsNotAnswered) {
   }
   destroy.head.request = 5;
   ASSERT_TRUE(client->Send(destroy));
-  const auto done = client->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->head.request, 5u);
-  EXPECT_EQ(done->status, kInvalidArgument);
+  const attach::Done done = DoneOf(client.get());
+  EXPECT_EQ(done.head.request, 5u);
+  EXPECT_EQ(done.status, kInvalidArgument);
 }
 
 // --- Ends ---
@@ -321,17 +304,14 @@ TEST_F(AttachServerTest, AClientThatTookLeaveIsMissedByNameOnly) {
   const auto a = Attached();
   const auto b = Attached();
   const auto [first, second] = Team(a.get(), b.get());
-  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 8);
-  destroy.handle = first;
-  a->Send(destroy);
+  AskDestroy(a.get(), 8, first);
   a->Close();  // does not even wait for the answer
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
+  ASSERT_TRUE(AwaitClients(1));
   b->Post(AllreduceSlot(second, 1, 2));
-  std::optional<ring::EqEntry> event;
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return (event = b->TryEvent()).has_value(); }));
-  EXPECT_EQ(event->status, kMemberLost);
-  EXPECT_EQ(event->cause, static_cast<uint8_t>(FailureCause::kMemberLeft));
-  EXPECT_EQ(event->rank, 0u);
+  const ring::EqEntry event = EventOf(b.get());
+  EXPECT_EQ(event.status, kMemberLost);
+  EXPECT_EQ(event.cause, static_cast<uint8_t>(FailureCause::kMemberLeft));
+  EXPECT_EQ(event.rank, 0u);
 }
 
 TEST_F(AttachServerTest, AClientThatClosesWithALiveTeamBreaksIt) {
@@ -340,18 +320,15 @@ TEST_F(AttachServerTest, AClientThatClosesWithALiveTeamBreaksIt) {
   const auto [first, second] = Team(a.get(), b.get());
   b->Post(AllreduceSlot(second, 1, 2));
   a->Close();
-  const auto event = b->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, kMemberLost);
-  EXPECT_THAT(b->Text(*event), Names("rank 0 on node n1", absl::StrCat("process ", getpid())));
+  const ring::EqEntry event = EventOf(b.get());
+  EXPECT_EQ(event.status, kMemberLost);
+  EXPECT_THAT(b->Text(event), Names("rank 0 on node n1", absl::StrCat("process ", getpid())));
 }
 
 TEST_F(AttachServerTest, ADrainIsToldAndAShutdownClosesPorts) {
   const auto client = Attached();
   daemon_->core().StartDrain("maintenance");
-  const auto closing = client->Receive<attach::Closing>(MessageType::kClosing);
-  ASSERT_TRUE(closing.has_value());
-  EXPECT_STREQ(closing->text, "maintenance");
+  EXPECT_STREQ(MessageTo<attach::Closing>(client.get(), MessageType::kClosing).text, "maintenance");
   daemon_->server().Shutdown("the daemon stops");
   ExpectDropped(client.get(), "the daemon stops");
   EXPECT_EQ(client->header()->closed.load(), 1u);

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
+#include "collectives/collective.h"
 #include "daemon/shm/testing/attach_fixture.h"
 #include "daemon/shm/testing/raw_client.h"
 #include "protocol/attach_protocol.h"
@@ -72,9 +74,9 @@ class BlockCallsTest : public AttachFixture {
     }
     std::vector<int32_t> statuses;
     for (auto& client : clients_) {
-      const auto event = client->AwaitEvent();
-      statuses.push_back(event.has_value() ? event->status : 1);
-      text_ = event.has_value() && event->status != 0 ? client->Text(*event) : text_;
+      const ring::EqEntry event = EventOf(client.get());
+      statuses.push_back(event.status);
+      if (event.status != 0) text_ = client->Text(event);
     }
     return statuses;
   }
@@ -88,6 +90,34 @@ class BlockCallsTest : public AttachFixture {
     const ring::ListPlaces places{{0, 0, kSendListAt}, {0, 0, kReceiveListAt}};
     memcpy(slot->entry.payload, &places, sizeof(places));
   }
+  // What rank `rank` has received of a regular collective of `count` elements a block, where rank r sends
+  // `value(r, i)` as element i. Of its buffer of kRanks blocks, what it does not receive is `untouched`, if that is
+  // given.
+  template <typename T, typename ValueOf>
+  void ExpectReceived(Collective collective, uint32_t rank, uint64_t count, const ValueOf& value,
+                      std::optional<T> untouched = std::nullopt) {
+    const auto sent = [&](uint32_t from, uint64_t i) {
+      return value(from, SendBuffer(collective, from, kRoot) == BufferKind::kBlocks ? rank * count + i : i);
+    };
+    const BufferKind kind = ReceiveBuffer(collective, rank, kRoot);
+    const uint64_t received = kind == BufferKind::kNone ? 0 : kind == BufferKind::kOne ? count : kRanks * count;
+    const Operands operands = TraitsOf(collective).operands;
+    const uint32_t end = operands == Operands::kAll ? kRanks : operands == Operands::kUpToOwn ? rank + 1 : rank;
+    for (uint64_t i = 0; i < kRanks * count; ++i) {
+      std::optional<T> expected = untouched;
+      if (i < received && kind == BufferKind::kBlocks) {
+        expected = sent(static_cast<uint32_t>(i / count), i % count);
+      } else if (i < received) {
+        expected = sent(Reduces(collective) ? 0 : kRoot, i);
+        for (uint32_t from = 1; Reduces(collective) && from < end; ++from) *expected += sent(from, i);
+      }
+      T got;
+      memcpy(&got, At(rank, kReceiveAt) + i, sizeof(got));
+      if (expected.has_value()) {
+        ASSERT_EQ(got, *expected) << CollectiveName(collective) << " rank " << rank << " element " << i;
+      }
+    }
+  }
 
   std::vector<std::unique_ptr<RawClient>> clients_;
   std::vector<uint32_t> handles_;
@@ -98,57 +128,14 @@ class BlockCallsTest : public AttachFixture {
 // Bytes for one segment, several segments, and several chunks.
 constexpr uint64_t kCounts[] = {1, 5, 700, 9000};
 
-TEST_F(BlockCallsTest, GatherAndAllgatherBringAllBlocks) {
-  for (const uint64_t count : kCounts) {
-    for (const Collective collective : {Collective::kGather, Collective::kAllgather}) {
-      Fill(count, kRanks * count);
+TEST_F(BlockCallsTest, EachRankReceivesItsBlocksAndSums) {
+  for (const Collective collective :
+       {Collective::kGather, Collective::kScatter, Collective::kAllgather, Collective::kAlltoall,
+        Collective::kReduceScatter, Collective::kScan, Collective::kExscan}) {
+    for (const uint64_t count : kCounts) {
+      Fill(kRanks * count, kRanks * count);
       ASSERT_EQ(Call(collective, count), all_done_) << text_;
-      for (uint32_t r = 0; r < kRanks; ++r) {
-        const bool gets = collective == Collective::kAllgather || r == kRoot;
-        for (uint64_t i = 0; i < kRanks * count; ++i) {
-          ASSERT_EQ(At(r, kReceiveAt)[i], gets ? Value(static_cast<uint32_t>(i / count), i % count) : kUntouched);
-        }
-      }
-    }
-  }
-}
-
-TEST_F(BlockCallsTest, ScatterAndAlltoallBringEachItsBlock) {
-  for (const uint64_t count : kCounts) {
-    Fill(kRanks * count, count);
-    ASSERT_EQ(Call(Collective::kScatter, count), all_done_) << text_;
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(At(r, kReceiveAt)[i], Value(kRoot, r * count + i));
-    }
-    Fill(kRanks * count, kRanks * count);
-    ASSERT_EQ(Call(Collective::kAlltoall, count), all_done_) << text_;
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      for (uint64_t i = 0; i < kRanks * count; ++i) {
-        ASSERT_EQ(At(r, kReceiveAt)[i], Value(static_cast<uint32_t>(i / count), r * count + i % count));
-      }
-    }
-  }
-}
-
-TEST_F(BlockCallsTest, ReduceScatterAndScansAddUp) {
-  for (const uint64_t count : kCounts) {
-    Fill(kRanks * count, count);
-    ASSERT_EQ(Call(Collective::kReduceScatter, count), all_done_) << text_;
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(At(r, kReceiveAt)[i], 6'000'000 + 3 * (r * count + i));
-    }
-    for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
-      Fill(count, count);
-      ASSERT_EQ(Call(collective, count), all_done_) << text_;
-      uint64_t before = 0;
-      for (uint32_t r = 0; r < kRanks; ++r) {
-        const uint64_t operands = collective == Collective::kScan ? r + 1 : r;
-        if (collective == Collective::kScan) before += 1'000'000 * (r + 1);
-        for (uint64_t i = 0; i < count; ++i) {
-          ASSERT_EQ(At(r, kReceiveAt)[i], operands == 0 ? kUntouched : before + operands * i);
-        }
-        if (collective == Collective::kExscan) before += 1'000'000 * (r + 1);
-      }
+      for (uint32_t r = 0; r < kRanks; ++r) ExpectReceived<uint64_t>(collective, r, count, Value, kUntouched);
     }
   }
 }
@@ -156,7 +143,6 @@ TEST_F(BlockCallsTest, ReduceScatterAndScansAddUp) {
 TEST_F(BlockCallsTest, InPlaceScansOverwriteTheirContributions) {
   for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
     for (const uint64_t count : kCounts) {
-      Fill(0, 0);
       for (uint32_t r = 0; r < kRanks; ++r) {
         for (uint64_t i = 0; i < count; ++i) At(r, kReceiveAt)[i] = Value(r, i);
       }
@@ -169,10 +155,26 @@ TEST_F(BlockCallsTest, InPlaceScansOverwriteTheirContributions) {
         slots[0].entry.send.offset = kReceiveAt;
       }
       ASSERT_EQ(Call(slots), all_done_) << text_;
-      for (uint64_t i = 0; i < count; ++i) {
-        const uint64_t both = Value(0, i) + Value(1, i);
-        ASSERT_EQ(At(2, kReceiveAt)[i], collective == Collective::kScan ? both + Value(2, i) : both);
+      for (uint32_t r = 1; r < kRanks; ++r) ExpectReceived<uint64_t>(collective, r, count, Value);
+    }
+  }
+}
+
+// The bits of a loop over the ranks, whatever else it may be.
+TEST_F(BlockCallsTest, ReproducibleSumsAreMadeInOrderOfRanks) {
+  const auto value = [](uint32_t r, uint64_t i) { return 1.0 / static_cast<double>(3 + 7 * r + i); };
+  for (const Collective collective :
+       {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kScan}) {
+    for (const uint64_t count : kCounts) {
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        auto* send = reinterpret_cast<double*>(At(r, kSendAt));
+        for (uint64_t i = 0; i < kRanks * count; ++i) send[i] = value(r, i);
       }
+      ring::DqSlot slot = Slot(collective, count);
+      slot.entry.type = static_cast<uint8_t>(ElementType::kDouble);
+      slot.entry.flags = ring::kReproducible;
+      ASSERT_EQ(Call(std::vector<ring::DqSlot>(kRanks, slot)), all_done_) << text_;
+      for (uint32_t r = 0; r < kRanks; ++r) ExpectReceived<double>(collective, r, count, value);
     }
   }
 }
@@ -230,10 +232,10 @@ TEST_F(BlockCallsTest, ReceiveBlocksThatOverlapAreTheirOwnersLoss) {
       for (uint32_t r = 0; r < kRanks; ++r) {
         if (collective == Collective::kGatherv && r != kRoot) continue;
         const auto sent = [&](uint32_t from, uint64_t i) { return Value(from, gathers ? i : r * count + i); };
-        for (uint64_t i = 0; i < kRanks * count && r != kBad; ++i) {
-          ASSERT_EQ(At(r, kReceiveAt)[i], sent(static_cast<uint32_t>(i / count), i % count)) << "rank " << r;
+        if (r != kBad) {
+          ExpectReceived<uint64_t>(gathers ? Collective::kAllgather : Collective::kAlltoall, r, count, Value);
+          continue;
         }
-        if (r != kBad) continue;
         for (uint64_t i = 0; i < kRanks * count; ++i) {
           const uint64_t got = At(r, kReceiveAt)[i];
           const bool first_two = i < count && (got == sent(0, i) || got == sent(1, i));
@@ -288,10 +290,9 @@ class ListRoomTest : public BlockCallsTest {
   }
   void ExpectEvents(uint32_t rank, uint64_t first, uint64_t last) {
     for (uint64_t value = first; value <= last; ++value) {
-      const auto event = clients_[rank]->AwaitEvent();
-      ASSERT_TRUE(event.has_value()) << rank << " " << value;
-      EXPECT_EQ(event->value, value);
-      EXPECT_EQ(event->status, 0) << clients_[rank]->Text(*event);
+      const ring::EqEntry event = EventOf(clients_[rank].get());
+      ASSERT_EQ(event.value, value) << rank;
+      EXPECT_EQ(event.status, 0) << clients_[rank]->Text(event);
     }
   }
 };
@@ -324,8 +325,8 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
   message.bytes = 1 << 20;
   const int descriptor = memory.get();
   ASSERT_TRUE(clients_[0]->Send(message, {&descriptor, 1}));
-  const auto registered = clients_[0]->Receive<attach::MemoryRegistered>(attach::MessageType::kMemoryRegistered);
-  ASSERT_TRUE(registered.has_value());
+  const auto registered =
+      MessageTo<attach::MemoryRegistered>(clients_[0].get(), attach::MessageType::kMemoryRegistered);
   const std::vector<ring::Block> one_each = {{0, 8}, {8, 8}, {16, 8}};
   for (uint32_t r = 0; r < kRanks; ++r) {
     PutList(r, kSendListAt, one_each);
@@ -334,12 +335,12 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
   constexpr uint64_t kCalls = 5;  // one more than there is room for
   for (uint64_t i = 0; i < kCalls; ++i) {
     ring::DqSlot slot = Exchange(0, i);
-    if (i == kCalls - 1) slot.entry.send = slot.receive = {registered->region, 0, 0};
+    if (i == kCalls - 1) slot.entry.send = slot.receive = {registered.region, 0, 0};
     clients_[0]->Post(slot);
   }
   for (int i = 0; i < 10; ++i) daemon_->Turn();
   auto deregister = NewMessage<attach::DeregisterMemory>(attach::MessageType::kDeregisterMemory, 6);
-  deregister.region = registered->region;
+  deregister.region = registered.region;
   ASSERT_TRUE(clients_[0]->Send(deregister));
   for (const auto& [rank, team] : {std::pair{0u, first}, {1u, second}}) {
     for (uint64_t value = 90; value < 94; ++value) clients_[rank]->Post(AllreduceSlot(team, 1, value));
@@ -349,9 +350,8 @@ TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
     for (uint64_t i = 0; i < kCalls; ++i) clients_[r]->Post(Exchange(r, i));
   }
   for (uint32_t r = 0; r < kRanks; ++r) ExpectEvents(r, 0, kCalls - 1);
-  const auto done = clients_[0]->Receive<attach::Done>(attach::MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, 0) << done->text;
+  const attach::Done done = DoneOf(clients_[0].get());
+  EXPECT_EQ(done.status, 0) << done.text;
 }
 
 TEST_F(ListRoomTest, OneCallOfEachTeamHasRoom) {
@@ -372,36 +372,6 @@ TEST_F(ListRoomTest, OneCallOfEachTeamHasRoom) {
     }
   }
   for (const uint32_t r : {0u, 1u}) ExpectEvents(r, 90, 92);
-}
-
-// The bits of a loop over the ranks, whatever else it may be.
-TEST_F(BlockCallsTest, ReproducibleSumsAreMadeInOrderOfRanks) {
-  const auto value = [](uint32_t r, uint64_t i) { return 1.0 / static_cast<double>(3 + 7 * r + i); };
-  for (const Collective collective :
-       {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kScan}) {
-    for (const uint64_t count : kCounts) {
-      const bool scatters = collective == Collective::kReduceScatter;
-      for (uint32_t r = 0; r < kRanks; ++r) {
-        auto* send = reinterpret_cast<double*>(At(r, kSendAt));
-        for (uint64_t i = 0; i < (scatters ? kRanks : 1) * count; ++i) send[i] = value(r, i);
-      }
-      ring::DqSlot slot = Slot(collective, count);
-      slot.entry.type = static_cast<uint8_t>(ElementType::kDouble);
-      slot.entry.flags = ring::kReproducible;
-      ASSERT_EQ(Call(std::vector<ring::DqSlot>(kRanks, slot)), all_done_) << text_;
-      for (uint32_t r = 0; r < kRanks; ++r) {
-        if (collective == Collective::kReduce && r != kRoot) continue;
-        for (uint64_t i = 0; i < count; ++i) {
-          const uint64_t at = scatters ? r * count + i : i;
-          double sum = value(0, at);
-          for (uint32_t s = 1; s < (collective == Collective::kScan ? r + 1 : kRanks); ++s) sum += value(s, at);
-          double got;
-          memcpy(&got, At(r, kReceiveAt) + i, sizeof(got));
-          ASSERT_EQ(got, sum) << CollectiveName(collective) << " rank " << r << " element " << i;
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

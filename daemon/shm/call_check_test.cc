@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/shm/memory_file.h"
 
@@ -33,6 +36,21 @@ class CheckCallTest : public ::testing::Test {
     slot.receive.offset = 2000;
     return slot;
   }
+  CheckedCall Checked(const ring::DqSlot& slot, uint32_t rank) {
+    absl::StatusOr<CheckedCall> call = CheckCall(slot, {rank, 4}, regions_);
+    EXPECT_TRUE(call.ok()) << call.status();
+    return call.ok() ? *std::move(call) : CheckedCall{};
+  }
+  CallPost Post(const ring::DqSlot& slot, uint32_t rank) { return Checked(slot, rank).post; }
+  // Of what the rank sends and receives: bytes, or none where it has no buffer.
+  void ExpectBuffers(const ring::DqSlot& slot, uint32_t rank, std::optional<uint64_t> send_bytes,
+                     std::optional<uint64_t> receive_bytes) {
+    const CallPost post = Post(slot, rank);
+    EXPECT_EQ(post.send, send_bytes.has_value() ? data_ + 1000 : nullptr);
+    EXPECT_EQ(post.send_bytes, send_bytes.value_or(post.send_bytes));
+    EXPECT_EQ(post.receive, receive_bytes.has_value() ? data_ + 2000 : nullptr);
+    EXPECT_EQ(post.receive_bytes, receive_bytes.value_or(post.receive_bytes));
+  }
   template <typename... Things>
   void ExpectInvalid(const ring::DqSlot& slot, uint32_t rank, const Things&... things) {
     EXPECT_THAT(CheckCall(slot, {rank, 4}, regions_).status(),
@@ -53,33 +71,28 @@ TEST_F(CheckCallTest, ABarrierUsesNothing) {
   slot.entry.type = 255;
   slot.entry.op = 255;
   slot.receive.region = 99;
-  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.arguments.count, 0u);
-  EXPECT_EQ(call->post.send, nullptr);
-  EXPECT_EQ(call->post.receive, nullptr);
+  EXPECT_EQ(Post(slot, 0).arguments.count, 0u);
+  ExpectBuffers(slot, 0, std::nullopt, std::nullopt);
 }
 
 TEST_F(CheckCallTest, ALimitOfCallsUnderWayIsTakenOver) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
-  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.under_way_max, 0u);
+  EXPECT_EQ(Post(slot, 0).under_way_max, 0u);
   slot.entry.under_way_max = 255;
-  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.under_way_max, 255u);
+  EXPECT_EQ(Post(slot, 0).under_way_max, 255u);
 }
 
 TEST_F(CheckCallTest, ABoundOfPairsIsOfAlltoallvAlone) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
   slot.entry.flags = ring::kPairsBounded;
-  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.arguments.options, 0);
+  EXPECT_EQ(Post(slot, 0).arguments.options, 0);
   slot = Slot(Collective::kAlltoallv, 3);
   const ring::ListPlaces places{{0, 0, 0}, {0, 0, 0}};  // of empty blocks
   memcpy(slot.entry.payload, &places, sizeof(places));
-  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.arguments.count, 0u);
+  EXPECT_EQ(Post(slot, 0).arguments.count, 0u);
   slot.entry.flags = ring::kPairsBounded;
-  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.arguments.options, kPairsBounded);
-  EXPECT_EQ(call->post.arguments.count, 3u);
+  EXPECT_EQ(Post(slot, 0).arguments.options, kPairsBounded);
+  EXPECT_EQ(Post(slot, 0).arguments.count, 3u);
   slot.entry.count = uint64_t{1} << 60;
   ExpectUnimplemented(slot, 0, "count=1152921504606846976", "limit=");
 }
@@ -87,16 +100,8 @@ TEST_F(CheckCallTest, ABoundOfPairsIsOfAlltoallvAlone) {
 TEST_F(CheckCallTest, ABcastSendsAtTheRootAndReceivesElsewhere) {
   ring::DqSlot slot = Slot(Collective::kBcast, 3);
   slot.entry.op = 255;
-  absl::StatusOr<CheckedCall> call = CheckCall(slot, {2, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send, data_ + 1000);
-  EXPECT_EQ(call->post.send_bytes, 24u);
-  EXPECT_EQ(call->post.receive, nullptr);
-  call = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send, nullptr);
-  EXPECT_EQ(call->post.receive, data_ + 2000);
-  EXPECT_EQ(call->post.receive_bytes, 24u);
+  ExpectBuffers(slot, 2, 24, std::nullopt);
+  ExpectBuffers(slot, 0, std::nullopt, 24);
 }
 
 TEST_F(CheckCallTest, AReduceReceivesAtTheRootOnly) {
@@ -119,9 +124,9 @@ TEST_F(CheckCallTest, InPlaceMeansTheReceiveBuffer) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
   slot.entry.flags = ring::kInPlace;
   slot.entry.send.region = 99;
-  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.send, data_ + 2000);
+  EXPECT_EQ(Post(slot, 0).send, data_ + 2000);
   slot.entry.collective = static_cast<uint8_t>(Collective::kReduce);
-  EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.send, data_ + 2000);
+  EXPECT_EQ(Post(slot, 2).send, data_ + 2000);
   ExpectInvalid(slot, 0, "rank=0", "root=2");
 }
 
@@ -129,10 +134,9 @@ TEST_F(CheckCallTest, InlineMessagesAreCopiedFromTheEntry) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 8);
   memset(slot.entry.payload, 7, sizeof(slot.entry.payload));
   slot.entry.flags = ring::kSendInline;
-  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_TRUE(call->post.send_is_inline);
-  EXPECT_EQ(memcmp(call->post.inline_data.data(), slot.entry.payload, 64), 0);
+  const CallPost post = Post(slot, 0);
+  EXPECT_TRUE(post.send_is_inline);
+  EXPECT_EQ(memcmp(post.inline_data.data(), slot.entry.payload, 64), 0);
   slot.entry.count = 9;
   ExpectInvalid(slot, 0, "bytes=72", "limit=64");
 }
@@ -167,28 +171,13 @@ TEST_F(CheckCallTest, RefusesARootThatIsNoMember) {
 }
 
 TEST_F(CheckCallTest, EqualBlocksAreAsManyAsRanks) {
-  absl::StatusOr<CheckedCall> call = CheckCall(Slot(Collective::kGather, 3), {2, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 24u);
-  EXPECT_EQ(call->post.receive_bytes, 96u);
-  EXPECT_EQ(CheckCall(Slot(Collective::kGather, 3), {1, 4}, regions_)->post.receive, nullptr);
-  call = CheckCall(Slot(Collective::kScatter, 3), {2, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 96u);
-  EXPECT_EQ(call->post.receive_bytes, 24u);
-  EXPECT_EQ(CheckCall(Slot(Collective::kScatter, 3), {1, 4}, regions_)->post.send, nullptr);
-  call = CheckCall(Slot(Collective::kAlltoall, 3), {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 96u);
-  EXPECT_EQ(call->post.receive_bytes, 96u);
-  call = CheckCall(Slot(Collective::kReduceScatter, 3), {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 96u);
-  EXPECT_EQ(call->post.receive_bytes, 24u);
-  call = CheckCall(Slot(Collective::kExscan, 3), {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 24u);
-  EXPECT_EQ(call->post.receive, nullptr);
+  ExpectBuffers(Slot(Collective::kGather, 3), 2, 24, 96);
+  ExpectBuffers(Slot(Collective::kGather, 3), 1, 24, std::nullopt);
+  ExpectBuffers(Slot(Collective::kScatter, 3), 2, 96, 24);
+  ExpectBuffers(Slot(Collective::kScatter, 3), 1, std::nullopt, 24);
+  ExpectBuffers(Slot(Collective::kAlltoall, 3), 0, 96, 96);
+  ExpectBuffers(Slot(Collective::kReduceScatter, 3), 0, 96, 24);
+  ExpectBuffers(Slot(Collective::kExscan, 3), 0, 24, std::nullopt);
 }
 
 TEST_F(CheckCallTest, InPlaceIsForOneBlockEach) {
@@ -199,7 +188,7 @@ TEST_F(CheckCallTest, InPlaceIsForOneBlockEach) {
   }
   ring::DqSlot slot = Slot(Collective::kScan, 3);
   slot.entry.flags = ring::kInPlace;
-  EXPECT_EQ(CheckCall(slot, {1, 4}, regions_)->post.send, data_ + 2000);
+  EXPECT_EQ(Post(slot, 1).send, data_ + 2000);
 }
 
 // --- Lists of blocks ---
@@ -223,25 +212,22 @@ class CheckListsTest : public CheckCallTest {
 
 TEST_F(CheckListsTest, ARootKnowsWhereBlocksGo) {
   Write(kReceiveList, {{800, 16}, {0, 0}, {160, 8}, {~uint64_t{0}, 0}});
-  absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kGatherv, 1), {2, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
+  const CheckedCall call = Checked(Irregular(Collective::kGatherv, 1), 2);
   const BlockList expected = {{800, 16}, {0, 0}, {160, 8}, {0, 0}};
-  ASSERT_NE(call->post.receive_blocks, nullptr);
-  EXPECT_EQ(*call->post.receive_blocks, expected);
-  EXPECT_EQ(call->post.send_blocks, nullptr);
-  EXPECT_EQ(call->post.receive_bytes, 816u);
-  EXPECT_EQ(call->post.send_bytes, 8u);
-  EXPECT_EQ(call->post.arguments.count, 0u);
-  EXPECT_EQ(call->post.arguments.counts_hash, 0u);
-  EXPECT_EQ(call->list_bytes, 64u);
+  ASSERT_NE(call.post.receive_blocks, nullptr);
+  EXPECT_EQ(*call.post.receive_blocks, expected);
+  EXPECT_EQ(call.post.send_blocks, nullptr);
+  EXPECT_EQ(call.post.receive_bytes, 816u);
+  EXPECT_EQ(call.post.send_bytes, 8u);
+  EXPECT_EQ(call.post.arguments.count, 0u);
+  EXPECT_EQ(call.post.arguments.counts_hash, 0u);
+  EXPECT_EQ(call.list_bytes, 64u);
   // Elsewhere nobody reads lists.
   ring::DqSlot slot = Irregular(Collective::kGatherv, 2);
   const ring::ListPlaces nowhere{{9, 0, 0}, {9, 0, 0}};
   memcpy(slot.entry.payload, &nowhere, sizeof(nowhere));
-  call = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.receive_blocks, nullptr);
-  EXPECT_EQ(call->list_bytes, 0u);
+  EXPECT_EQ(Post(slot, 0).receive_blocks, nullptr);
+  EXPECT_EQ(Checked(slot, 0).list_bytes, 0u);
   ExpectInvalid(slot, 2, "receive", "region=9");
 }
 
@@ -249,44 +235,40 @@ TEST_F(CheckListsTest, KnownCountsAreHashedOnEveryRank) {
   Write(kReceiveList, {{800, 16}, {0, 0}, {160, 8}, {0, 0}});
   ring::DqSlot slot = Irregular(Collective::kGatherv, 2);
   slot.entry.flags = ring::kCountsKnown;
-  const absl::StatusOr<CheckedCall> leaf = CheckCall(slot, {0, 4}, regions_);
-  ASSERT_TRUE(leaf.ok()) << leaf.status();
-  EXPECT_EQ(leaf->post.arguments.counts_hash, HashCounts({16, 0, 8, 0}));
-  EXPECT_EQ(leaf->post.arguments.options, kCountsKnown);
-  EXPECT_EQ(leaf->post.receive, nullptr);
-  ASSERT_NE(leaf->post.receive_blocks, nullptr);
+  const CheckedCall leaf = Checked(slot, 0);
+  EXPECT_EQ(leaf.post.arguments.counts_hash, HashCounts({16, 0, 8, 0}));
+  EXPECT_EQ(leaf.post.arguments.options, kCountsKnown);
+  EXPECT_EQ(leaf.post.receive, nullptr);
+  ASSERT_NE(leaf.post.receive_blocks, nullptr);
   // Where they lie is a rank's own matter.
   Write(kReceiveList, {{0, 16}, {16, 0}, {16, 8}, {24, 0}});
   ExpectInvalid(slot, 2, "rank=2", "count=2", "counted=1");
   slot.entry.count = 1;
-  EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.arguments, leaf->post.arguments);
-  const absl::StatusOr<CheckedCall> all = CheckCall(Irregular(Collective::kAllgatherv, 0), {1, 4}, regions_);
-  ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_EQ(all->post.arguments.counts_hash, leaf->post.arguments.counts_hash);
-  EXPECT_EQ(all->post.arguments.count, 3u);
-  EXPECT_EQ(all->post.receive_bytes, 24u);
+  EXPECT_EQ(Post(slot, 2).arguments, leaf.post.arguments);
+  const CheckedCall all = Checked(Irregular(Collective::kAllgatherv, 0), 1);
+  EXPECT_EQ(all.post.arguments.counts_hash, leaf.post.arguments.counts_hash);
+  EXPECT_EQ(all.post.arguments.count, 3u);
+  EXPECT_EQ(all.post.receive_bytes, 24u);
 }
 
 TEST_F(CheckListsTest, BlocksAreSlicesOfAReduceScatter) {
   Write(kSendList, {{0, 8}, {8, 16}, {24, 0}, {24, 8}});
-  const absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kReduceScatterv, 2), {1, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 32u);
-  EXPECT_EQ(call->post.receive_bytes, 16u);
-  EXPECT_EQ(call->post.arguments.count, 4u);
-  EXPECT_EQ(call->post.arguments.counts_hash, HashCounts({8, 16, 0, 8}));
+  const CheckedCall call = Checked(Irregular(Collective::kReduceScatterv, 2), 1);
+  EXPECT_EQ(call.post.send_bytes, 32u);
+  EXPECT_EQ(call.post.receive_bytes, 16u);
+  EXPECT_EQ(call.post.arguments.count, 4u);
+  EXPECT_EQ(call.post.arguments.counts_hash, HashCounts({8, 16, 0, 8}));
 }
 
 TEST_F(CheckListsTest, AnAlltoallvHasTwo) {
   Write(kSendList, {{0, 8}, {0, 8}, {0, 8}, {0, 8}});
   Write(kReceiveList, {{0, 8}, {100, 16}, {0, 0}, {24, 8}});
-  const absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kAlltoallv, 77), {1, 4}, regions_);
-  ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.send_bytes, 8u);
-  EXPECT_EQ(call->post.receive_bytes, 116u);
-  EXPECT_EQ(call->list_bytes, 128u);
-  EXPECT_EQ(call->post.arguments.count, 0u);
-  EXPECT_EQ(call->post.arguments.counts_hash, 0u);
+  const CheckedCall call = Checked(Irregular(Collective::kAlltoallv, 77), 1);
+  EXPECT_EQ(call.post.send_bytes, 8u);
+  EXPECT_EQ(call.post.receive_bytes, 116u);
+  EXPECT_EQ(call.list_bytes, 128u);
+  EXPECT_EQ(call.post.arguments.count, 0u);
+  EXPECT_EQ(call.post.arguments.counts_hash, 0u);
 }
 
 TEST_F(CheckListsTest, BlocksThatCannotBeAreNamed) {

@@ -23,12 +23,8 @@ class ClientPortTest : public testing::Test {
  protected:
   void SetUp() override {
     page_ = *DaemonPage::Create(Incarnation(1));
-    absl::StatusOr<std::unique_ptr<ClientPort>> port = ClientPort::Create(kSizes, &page_->group_wake());
-    ASSERT_TRUE(port.ok()) << port.status();
-    port_ = *std::move(port);
-    absl::StatusOr<Mapping> mapping = Mapping::Map(port_->fd(), port_->total_bytes());
-    ASSERT_TRUE(mapping.ok()) << mapping.status();
-    client_ = *std::move(mapping);
+    port_ = *ClientPort::Create(kSizes, &page_->group_wake());
+    client_ = *Mapping::Map(port_->fd(), port_->total_bytes());
   }
 
   ring::PortHeader* header() { return reinterpret_cast<ring::PortHeader*>(client_.data()); }

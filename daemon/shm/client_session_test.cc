@@ -54,10 +54,9 @@ TEST_F(ClientSessionTest, TwoClientsReduceInSharedMemory) {
   slot.entry.value = 6;
   b->Post(slot);
   for (RawClient* client : {a.get(), b.get()}) {
-    const auto event = client->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->status, 0) << client->Text(*event);
-    EXPECT_EQ(event->value, client == a.get() ? 5u : 6u);
+    const ring::EqEntry event = EventOf(client);
+    EXPECT_EQ(event.status, 0) << client->Text(event);
+    EXPECT_EQ(event.value, client == a.get() ? 5u : 6u);
     for (uint64_t i = 0; i < kCount; ++i) {
       ASSERT_EQ(reinterpret_cast<uint64_t*>(client->data() + slot.receive.offset)[i], 11 * i);
     }
@@ -76,10 +75,10 @@ TEST_F(ClientSessionTest, InlineContributionsAreReadOnce) {
   slot.entry.team = second;
   slot.entry.payload[0] = 4;
   b->Post(slot);
-  ASSERT_TRUE(a->AwaitEvent().has_value());
-  ASSERT_TRUE(b->AwaitEvent().has_value());
-  EXPECT_EQ(*reinterpret_cast<uint64_t*>(a->data()), 7u);
-  EXPECT_EQ(*reinterpret_cast<uint64_t*>(b->data()), 7u);
+  for (RawClient* client : {a.get(), b.get()}) {
+    EventOf(client);
+    EXPECT_EQ(FirstOf(client), 7u);
+  }
 }
 
 TEST_F(ClientSessionTest, BadTeamsAreRefusedWithAReason) {
@@ -157,17 +156,12 @@ TEST_F(ClientSessionTest, DestroysATeam) {
   const auto a = Attached();
   const auto b = Attached();
   const auto [first, second] = Team(a.get(), b.get());
-  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 8);
-  destroy.handle = first;
-  a->Send(destroy);
-  auto done = a->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, 0) << done->text;
-  EXPECT_EQ(done->head.request, 8u);
-  a->Send(destroy);
-  done = a->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, kInvalidArgument);
+  AskDestroy(a.get(), 8, first);
+  const attach::Done done = DoneOf(a.get());
+  EXPECT_EQ(done.status, 0) << done.text;
+  EXPECT_EQ(done.head.request, 8u);
+  AskDestroy(a.get(), 8, first);
+  EXPECT_EQ(DoneOf(a.get()).status, kInvalidArgument);
 }
 
 TEST_F(ClientSessionTest, ATeamWithCallsInFlightCannotBeDestroyedAndGoesOn) {
@@ -176,17 +170,13 @@ TEST_F(ClientSessionTest, ATeamWithCallsInFlightCannotBeDestroyedAndGoesOn) {
   const auto [first, second] = Team(a.get(), b.get());
   a->Post(AllreduceSlot(first, 1, 1));
   daemon_->Turn();
-  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 8);
-  destroy.handle = first;
-  a->Send(destroy);
-  const auto done = a->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, kInvalidArgument);
+  AskDestroy(a.get(), 8, first);
+  EXPECT_EQ(DoneOf(a.get()).status, kInvalidArgument);
   b->Post(AllreduceSlot(second, 1, 2));
-  EXPECT_EQ(a->AwaitEvent()->status, 0);
+  EXPECT_EQ(EventOf(a.get()).status, 0);
   a->Post(AllreduceSlot(first, 1, 3));
   b->Post(AllreduceSlot(second, 1, 4));
-  EXPECT_EQ(a->AwaitEvent()->status, 0);
+  EXPECT_EQ(EventOf(a.get()).status, 0);
 }
 
 // --- Rings ---
@@ -208,11 +198,10 @@ TEST_F(ClientSessionTest, BadCallsAreAnsweredByAnEvent) {
   uint64_t value = 0;
   for (const ring::DqSlot& slot : {command, team, beyond, region, op}) {
     a->Post(slot);
-    const auto event = a->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->value, ++value);
-    EXPECT_EQ(event->status, kInvalidArgument);
-    EXPECT_NE(a->Text(*event), "");
+    const ring::EqEntry event = EventOf(a.get());
+    EXPECT_EQ(event.value, ++value);
+    EXPECT_EQ(event.status, kInvalidArgument);
+    EXPECT_NE(a->Text(event), "");
   }
   EXPECT_TRUE(AnswersNop(a.get()));
 }
@@ -236,17 +225,12 @@ TEST_F(ClientSessionTest, EntriesWaitForRoomInTheEventQueue) {
   attach::AttachRequest request = RawClient::Request();
   request.dq_entries = 64;
   request.eq_entries = 4;
-  RawClient client = Connect();
-  ASSERT_EQ(client.Attach(request).status, 0);
-  for (uint64_t i = 0; i < 64; ++i) client.PostNop(i);
+  const auto client = Attached(request);
+  for (uint64_t i = 0; i < 64; ++i) client->PostNop(i);
   for (int i = 0; i < 100; ++i) daemon_->Turn();
-  EXPECT_EQ(client.header()->eq_tail.load(), 4u);
-  EXPECT_EQ(client.header()->dq_head.load(), 4u);
-  for (uint64_t i = 0; i < 64; ++i) {
-    const auto event = client.AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->value, i);
-  }
+  EXPECT_EQ(client->header()->eq_tail.load(), 4u);
+  EXPECT_EQ(client->header()->dq_head.load(), 4u);
+  for (uint64_t i = 0; i < 64; ++i) ASSERT_EQ(EventOf(client.get()).value, i);
 }
 
 TEST_F(ClientSessionTest, AGreedyClientDoesNotHoldUpAnother) {
@@ -282,9 +266,7 @@ TEST_F(ClientSessionTest, ARefusedCallWakesItsClient) {
     slot.entry.command = command;
     const uint32_t before = word->load();
     client->Post(slot);
-    const auto event = client->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->status, command == 0 ? 0 : kInvalidArgument);
+    EXPECT_EQ(EventOf(client.get()).status, command == 0 ? 0 : kInvalidArgument);
     EXPECT_NE(word->load(), before) << int{command};
   }
 }
@@ -298,7 +280,7 @@ TEST_F(ClientSessionTest, RefusedPostsAreCounted) {
   for (const uint8_t command : {uint8_t{0}, uint8_t{99}, uint8_t{1}}) {  // a no-op, an unknown one, an unknown team
     slot.entry.command = command;
     client->Post(slot);
-    ASSERT_TRUE(client->AwaitEvent().has_value());
+    EventOf(client.get());
   }
   std::map<std::string, uint64_t> counters;
   instruments.AppendCounters(&counters);
@@ -340,9 +322,7 @@ class MemoryTest : public AttachFixture {
     auto message = NewMessage<attach::RegisterMemory>(MessageType::kRegisterMemory, 5);
     message.bytes = bytes;
     EXPECT_TRUE(client_->Send(message, {memory.get()}));
-    const auto answer = client_->Receive<attach::MemoryRegistered>(MessageType::kMemoryRegistered);
-    EXPECT_TRUE(answer.has_value());
-    return answer.has_value() ? *answer : attach::MemoryRegistered{};
+    return MessageTo<attach::MemoryRegistered>(client_.get(), MessageType::kMemoryRegistered);
   }
   void Deregister(uint32_t region, uint64_t request) {
     auto message = NewMessage<attach::DeregisterMemory>(MessageType::kDeregisterMemory, request);
@@ -370,25 +350,22 @@ class MemoryTest : public AttachFixture {
     ring::DqSlot slot = AllreduceSlot(first, 1, 1);
     slot.entry.send = {answer.region, 0, 0};
     slot.receive = {answer.region, 0, 4096};
-    *reinterpret_cast<uint64_t*>(other->data()) = 2;
+    FirstOf(other.get()) = 2;
     return {std::move(other), std::move(memory), std::move(mapping), answer.region, slot, AllreduceSlot(second, 1, 1)};
   }
   // Once both have posted it: what comes is its result, then the answer to a deregistration.
   void ExpectResultAndDeregistration(const Call& call, uint64_t request) {
-    const auto event = client_->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->status, 0) << client_->Text(*event);
+    const ring::EqEntry event = EventOf(client_.get());
+    EXPECT_EQ(event.status, 0) << client_->Text(event);
     EXPECT_EQ(*reinterpret_cast<uint64_t*>(call.mapping.data() + 4096), 42u);
-    const auto done = client_->Receive<attach::Done>(MessageType::kDone);
-    ASSERT_TRUE(done.has_value());
-    EXPECT_EQ(done->head.request, request);
-    EXPECT_EQ(done->status, 0);
+    const attach::Done done = DoneOf(client_.get());
+    EXPECT_EQ(done.head.request, request);
+    EXPECT_EQ(done.status, 0);
   }
   void ExpectRefused(uint64_t value) {
-    const auto event = client_->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->value, value);
-    EXPECT_EQ(event->status, kInvalidArgument);
+    const ring::EqEntry event = EventOf(client_.get());
+    EXPECT_EQ(event.value, value);
+    EXPECT_EQ(event.status, kInvalidArgument);
   }
 
   std::unique_ptr<RawClient> client_;
@@ -421,7 +398,7 @@ TEST_F(MemoryTest, RegionsOfAllClientsAreBounded) {
   const auto first = std::exchange(client_, Attached());
   EXPECT_EQ(Register(memory, 4096).status, kNoResource);
   first->Close();
-  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
+  ASSERT_TRUE(AwaitClients(1));
   EXPECT_EQ(Register(memory, 4096).status, 0);
 }
 
@@ -462,7 +439,7 @@ TEST_F(MemoryTest, HolesPunchedIntoItHarmNobody) {
   slot.receive = {answer.region, 0, 1 << 19};
   client_->Post(slot);
   other->Post(AllreduceSlot(second, 8192, 1));
-  EXPECT_EQ(client_->AwaitEvent()->status, 0);
+  EXPECT_EQ(EventOf(client_.get()).status, 0);
 }
 
 // The other mapping of what is mapped at `mine`: the daemon is in this process, too.
@@ -500,15 +477,13 @@ class LostMemoryTest : public MemoryTest {
     MappingBeyondEnd(0, bytes, daemons);
   }
   void ExpectBystandersGoOn() {
-    *reinterpret_cast<uint64_t*>(bystanders_[0]->data()) = 3;
-    *reinterpret_cast<uint64_t*>(bystanders_[1]->data()) = 4;
+    FirstOf(bystanders_[0].get()) = 3;
+    FirstOf(bystanders_[1].get()) = 4;
     bystanders_[0]->Post(AllreduceSlot(handles_.first, 1, 1));
     bystanders_[1]->Post(AllreduceSlot(handles_.second, 1, 1));
     for (const auto& each : bystanders_) {
-      const auto event = each->AwaitEvent();
-      ASSERT_TRUE(event.has_value());
-      EXPECT_EQ(event->status, 0);
-      EXPECT_EQ(*reinterpret_cast<uint64_t*>(each->data()), 7u);
+      EXPECT_EQ(EventOf(each.get()).status, 0);
+      EXPECT_EQ(FirstOf(each.get()), 7u);
     }
     EXPECT_FALSE(AnyMemoryLost());  // the mapping is gone
   }
@@ -523,11 +498,10 @@ TEST_F(LostMemoryTest, RegisteredMemoryCostsItsClientAlone) {
   client_->Post(call.slot);
   call.other->Post(call.others_slot);
   // No result that was computed from zeros, but the reason.
-  const auto event = call.other->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, kMemberLost);
-  EXPECT_EQ(event->cause, static_cast<uint8_t>(FailureCause::kProcessDied));
-  EXPECT_EQ(event->rank, 0u);
+  const ring::EqEntry event = EventOf(call.other.get());
+  EXPECT_EQ(event.status, kMemberLost);
+  EXPECT_EQ(event.cause, static_cast<uint8_t>(FailureCause::kProcessDied));
+  EXPECT_EQ(event.rank, 0u);
   ExpectDropped(client_.get(), "SIGBUS");
   ExpectBystandersGoOn();
 }
@@ -538,7 +512,7 @@ TEST_F(LostMemoryTest, ResultsThatCannotBeWrittenCostItsClientAlone) {
   Lose(call.mapping.data(), call.mapping.bytes());
   client_->Post(call.slot);
   call.other->Post(call.others_slot);
-  ASSERT_TRUE(call.other->AwaitEvent().has_value());  // it may have its result
+  EventOf(call.other.get());  // it may have its result
   ExpectDropped(client_.get(), "SIGBUS");
   ExpectBystandersGoOn();
 }
@@ -547,19 +521,16 @@ TEST_F(LostMemoryTest, QueuesCostTheirClientAlone) {
   Call call = NewCall();
   call.other->Post(call.others_slot);
   Lose(client_->port().data(), client_->port().bytes());
-  const auto event = call.other->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, kMemberLost);
+  EXPECT_EQ(EventOf(call.other.get()).status, kMemberLost);
   ExpectDropped(client_.get(), "SIGBUS");
   ExpectBystandersGoOn();
 }
 
 TEST_F(MemoryTest, UnknownRegionsCannotBeDeregistered) {
   Deregister(9, 7);
-  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, kInvalidArgument);
-  EXPECT_EQ(done->head.request, 7u);
+  const attach::Done done = DoneOf(client_.get());
+  EXPECT_EQ(done.status, kInvalidArgument);
+  EXPECT_EQ(done.head.request, 7u);
 }
 
 }  // namespace

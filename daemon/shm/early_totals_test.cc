@@ -29,11 +29,9 @@ class EarlyTotalsTest : public testing::Test {
     }
   };
   Client NewClient() {
-    auto port = ClientPort::Create({16, 16, 4096}, &page_->group_wake());
-    EXPECT_TRUE(port.ok()) << port.status();
-    auto memory = Mapping::Map((*port)->fd(), (*port)->total_bytes());
-    EXPECT_TRUE(memory.ok()) << memory.status();
-    return {*std::move(port), *std::move(memory)};
+    auto port = *ClientPort::Create({16, 16, 4096}, &page_->group_wake());
+    Mapping memory = *Mapping::Map(port->fd(), port->total_bytes());
+    return {std::move(port), std::move(memory)};
   }
   static Counters CountersOf(const EarlyTotals& totals) {
     Counters counters;

@@ -59,21 +59,13 @@ TEST(CheckClientMemoryTest, RefusesAShortMemfd) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckClientMemory(fd.get(), kBytes + 1)));
 }
 
-TEST(CheckClientMemoryTest, RefusesAPipe) {
+TEST(CheckClientMemoryTest, RefusesPipesSocketsAndFolders) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]), writer(ends[1]);
   ExpectRefused(reader.get(), "mode=0x1000");
-}
-
-TEST(CheckClientMemoryTest, RefusesASocket) {
-  const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ExpectRefused(fd.get(), "mode=0xc000");
-}
-
-TEST(CheckClientMemoryTest, RefusesAFolder) {
-  const UniqueFd fd(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  ExpectRefused(fd.get(), "mode=0x4000");
+  ExpectRefused(UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)).get(), "mode=0xc000");
+  ExpectRefused(UniqueFd(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)).get(), "mode=0x4000");
 }
 
 TEST(CheckClientMemoryTest, RefusesFilesOnDiskAndOnTmpfs) {

@@ -90,14 +90,6 @@ TEST(ProcessWatchTest, SaysWhichSignalKilled) {
   EXPECT_THAT(DescribeDeath(process), Names(who));  // once reaped only newer kernels know more
 }
 
-TEST(ProcessWatchTest, SaysTheExitStatus) {
-  Child child([] { _exit(3); });
-  const PeerProcess process = Watch(child.pid());
-  child.Go();
-  AwaitDeath(process);
-  EXPECT_THAT(DescribeDeath(process), Names(absl::StrCat("process ", child.pid()), "(victim)", "status 3"));
-}
-
 TEST(ProcessWatchTest, DescribesWhatItCannotSee) {
   PeerProcess process;
   process.uid = 7;

@@ -27,11 +27,19 @@ class CollectiveCallsTest : public testing::Test {
   }
   const copse_coll_args_t& args() const { return offload_->args; }
 
-  void Expect(copse_collective_t collective, uint64_t count, const void* send, const void* recv) const {
+  // A call that the daemons make, with these arguments.
+  template <typename Call>
+  void Expect(const Call& call, const Membership& member, copse_collective_t collective, uint64_t count,
+              const void* send, const void* recv) {
+    ASSERT_EQ(Prepare(call, member), Reason::kNone);
     EXPECT_EQ(args().collective, collective);
     EXPECT_EQ(args().count, count);
     EXPECT_EQ(args().send, send);
     EXPECT_EQ(args().recv, recv);
+  }
+  template <typename Call>
+  void ExpectBadArguments(const Call& call, const Membership& member) {
+    EXPECT_EQ(Prepare(call, member), Reason::kBadArguments);
   }
   static std::vector<uint64_t> List(const uint64_t* numbers, size_t count = 4) { return {numbers, numbers + count}; }
 
@@ -41,13 +49,11 @@ class CollectiveCallsTest : public testing::Test {
 };
 
 TEST_F(CollectiveCallsTest, BarrierHasNoData) {
-  EXPECT_EQ(Prepare(BarrierCall{MPI_COMM_NULL}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_BARRIER, 0, nullptr, nullptr);
+  Expect(BarrierCall{MPI_COMM_NULL}, kRoot, COPSE_COLL_BARRIER, 0, nullptr, nullptr);
 }
 
 TEST_F(CollectiveCallsTest, BcastGoesFromTheRootsBufferIntoTheOthers) {
-  EXPECT_EQ(Prepare(BcastCall{send_, 3, MPI_INT, 1, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_BCAST, 12, nullptr, send_);
+  Expect(BcastCall{send_, 3, MPI_INT, 1, {}}, kRoot, COPSE_COLL_BCAST, 12, nullptr, send_);
   EXPECT_EQ(args().root, 1u);
   EXPECT_EQ(offload_->known_bytes, 12u);
   EXPECT_TRUE(offload_->has_plain_buffers());
@@ -71,26 +77,26 @@ TEST_F(CollectiveCallsTest, BcastOfGapsIsPackedOnTheRootAndUnpackedElsewhere) {
 }
 
 TEST_F(CollectiveCallsTest, BadArgumentsAreMpisToReport) {
-  EXPECT_EQ(Prepare(BcastCall{send_, -1, MPI_INT, 0, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(BcastCall{send_, 1, MPI_INT, 4, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(BcastCall{send_, 1, MPI_INT, -1, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(BcastCall{nullptr, 1, MPI_INT, 0, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(BcastCall{send_, 1, MPI_DATATYPE_NULL, 0, {}}, kRoot), Reason::kBadArguments);
+  ExpectBadArguments(BcastCall{send_, -1, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(BcastCall{send_, 1, MPI_INT, 4, {}}, kRoot);
+  ExpectBadArguments(BcastCall{send_, 1, MPI_INT, -1, {}}, kRoot);
+  ExpectBadArguments(BcastCall{nullptr, 1, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(BcastCall{send_, 1, MPI_DATATYPE_NULL, 0, {}}, kRoot);
   EXPECT_EQ(Prepare(BcastCall{nullptr, 0, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  EXPECT_EQ(Prepare(GatherCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(GatherCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kOther), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(GatherCall{send_, 1, MPI_INT, recv_, 1, MPI_INT, 9, {}}, kOther), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ScatterCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ScatterCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kOther), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllgatherCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllgatherCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AlltoallCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllreduceCall{send_, recv_, -1, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllreduceCall{send_, recv_, 1, MPI_INT, MPI_OP_NULL, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllreduceCall{nullptr, recv_, 1, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllreduceCall{send_, nullptr, 1, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ReduceCall{MPI_IN_PLACE, recv_, 1, MPI_INT, MPI_SUM, 0, {}}, kOther), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ReduceCall{send_, recv_, 1, MPI_INT, MPI_SUM, 7, {}}, kOther), Reason::kBadArguments);
+  ExpectBadArguments(GatherCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(GatherCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kOther);
+  ExpectBadArguments(GatherCall{send_, 1, MPI_INT, recv_, 1, MPI_INT, 9, {}}, kOther);
+  ExpectBadArguments(ScatterCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(ScatterCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kOther);
+  ExpectBadArguments(AllgatherCall{send_, 1, MPI_INT, recv_, -1, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(AllgatherCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(AlltoallCall{send_, -1, MPI_INT, recv_, 1, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(AllreduceCall{send_, recv_, -1, MPI_INT, MPI_SUM, {}}, kRoot);
+  ExpectBadArguments(AllreduceCall{send_, recv_, 1, MPI_INT, MPI_OP_NULL, {}}, kRoot);
+  ExpectBadArguments(AllreduceCall{nullptr, recv_, 1, MPI_INT, MPI_SUM, {}}, kRoot);
+  ExpectBadArguments(AllreduceCall{send_, nullptr, 1, MPI_INT, MPI_SUM, {}}, kRoot);
+  ExpectBadArguments(ReduceCall{MPI_IN_PLACE, recv_, 1, MPI_INT, MPI_SUM, 0, {}}, kOther);
+  ExpectBadArguments(ReduceCall{send_, recv_, 1, MPI_INT, MPI_SUM, 7, {}}, kOther);
 }
 
 TEST_F(CollectiveCallsTest, LongCallsGoToMpi) {
@@ -109,33 +115,29 @@ TEST_F(CollectiveCallsTest, LongCallsGoToMpi) {
 }
 
 TEST_F(CollectiveCallsTest, GatherReceivesOnTheRootOnly) {
-  EXPECT_EQ(Prepare(GatherCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_GATHER, 8, send_, recv_);
-  EXPECT_EQ(Prepare(GatherCall{send_, 2, MPI_INT, nullptr, -5, MPI_DATATYPE_NULL, 0, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_GATHER, 8, send_, nullptr);
-  EXPECT_EQ(Prepare(GatherCall{MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recv_, 2, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_GATHER, 8, COPSE_IN_PLACE, recv_);
+  Expect(GatherCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, 0, {}}, kRoot, COPSE_COLL_GATHER, 8, send_, recv_);
+  Expect(GatherCall{send_, 2, MPI_INT, nullptr, -5, MPI_DATATYPE_NULL, 0, {}}, kOther, COPSE_COLL_GATHER, 8, send_,
+         nullptr);
+  Expect(GatherCall{MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recv_, 2, MPI_INT, 0, {}}, kRoot, COPSE_COLL_GATHER, 8,
+         COPSE_IN_PLACE, recv_);
 }
 
 TEST_F(CollectiveCallsTest, ScatterSendsOnTheRootOnly) {
-  EXPECT_EQ(Prepare(ScatterCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_SCATTER, 8, send_, recv_);
-  EXPECT_EQ(Prepare(ScatterCall{nullptr, -1, MPI_DATATYPE_NULL, recv_, 2, MPI_INT, 0, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_SCATTER, 8, nullptr, recv_);
-  EXPECT_EQ(Prepare(ScatterCall{send_, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_SCATTER, 8, send_, COPSE_IN_PLACE);
+  Expect(ScatterCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, 0, {}}, kRoot, COPSE_COLL_SCATTER, 8, send_, recv_);
+  Expect(ScatterCall{nullptr, -1, MPI_DATATYPE_NULL, recv_, 2, MPI_INT, 0, {}}, kOther, COPSE_COLL_SCATTER, 8, nullptr,
+         recv_);
+  Expect(ScatterCall{send_, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_INT, 0, {}}, kRoot, COPSE_COLL_SCATTER, 8, send_,
+         COPSE_IN_PLACE);
 }
 
 TEST_F(CollectiveCallsTest, AllgatherAndAlltoallInPlaceSendWhatIsReceivedOver) {
-  EXPECT_EQ(Prepare(AllgatherCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLGATHER, 8, send_, recv_);
+  Expect(AllgatherCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, {}}, kOther, COPSE_COLL_ALLGATHER, 8, send_, recv_);
   EXPECT_EQ(offload_->known_bytes, 32u);
-  EXPECT_EQ(Prepare(AllgatherCall{MPI_IN_PLACE, 0, MPI_INT, recv_, 2, MPI_INT, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLGATHER, 8, COPSE_IN_PLACE, recv_);
-  EXPECT_EQ(Prepare(AlltoallCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLTOALL, 8, send_, recv_);
-  EXPECT_EQ(Prepare(AlltoallCall{MPI_IN_PLACE, 0, MPI_INT, recv_, 2, MPI_INT, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLTOALL, 8, COPSE_IN_PLACE, recv_);
+  Expect(AllgatherCall{MPI_IN_PLACE, 0, MPI_INT, recv_, 2, MPI_INT, {}}, kOther, COPSE_COLL_ALLGATHER, 8,
+         COPSE_IN_PLACE, recv_);
+  Expect(AlltoallCall{send_, 2, MPI_INT, recv_, 2, MPI_INT, {}}, kOther, COPSE_COLL_ALLTOALL, 8, send_, recv_);
+  Expect(AlltoallCall{MPI_IN_PLACE, 0, MPI_INT, recv_, 2, MPI_INT, {}}, kOther, COPSE_COLL_ALLTOALL, 8, COPSE_IN_PLACE,
+         recv_);
 }
 
 // A block that has to be unpacked would be overwritten by itself, so it is sent as any other.
@@ -162,14 +164,13 @@ TEST_F(CollectiveCallsTest, InPlaceBlocksWithGapsAreSentAsOthers) {
 }
 
 TEST_F(CollectiveCallsTest, BlocksCountFromTheOneNearestToTheFront) {
-  ASSERT_EQ(Prepare(GathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, 0, {}}, kRoot),
-            Reason::kNone);
-  Expect(COPSE_COLL_GATHERV, 4, send_, recv_);
+  Expect(GathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, 0, {}}, kRoot, COPSE_COLL_GATHERV, 4,
+         send_, recv_);
   EXPECT_EQ(List(args().recv_counts), (std::vector<uint64_t>{4, 8, 0, 12}));
   EXPECT_EQ(List(args().recv_displacements), (std::vector<uint64_t>{32, 0, 0, 8}));
   const int high[] = {8, 6, 5, 10};
-  ASSERT_EQ(Prepare(ScattervCall{send_, counts_, high, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_SCATTERV, 4, send_ + 6, recv_);
+  Expect(ScattervCall{send_, counts_, high, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot, COPSE_COLL_SCATTERV, 4,
+         send_ + 6, recv_);
   EXPECT_EQ(List(args().send_displacements), (std::vector<uint64_t>{8, 0, 0, 16}));
 }
 
@@ -187,38 +188,25 @@ TEST_F(CollectiveCallsTest, PackedBlocksLieOneAfterAnother) {
 }
 
 TEST_F(CollectiveCallsTest, VectorCollectivesInPlace) {
-  ASSERT_EQ(Prepare(GathervCall{MPI_IN_PLACE, 0, MPI_INT, recv_, counts_, displacements_, MPI_INT, 0, {}}, kRoot),
-            Reason::kNone);
-  Expect(COPSE_COLL_GATHERV, 4, COPSE_IN_PLACE, recv_);
-  ASSERT_EQ(Prepare(ScattervCall{send_, counts_, displacements_, MPI_INT, MPI_IN_PLACE, 0, MPI_INT, 0, {}}, kRoot),
-            Reason::kNone);
-  Expect(COPSE_COLL_SCATTERV, 4, send_, COPSE_IN_PLACE);
-  ASSERT_EQ(Prepare(AllgathervCall{MPI_IN_PLACE, 0, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, {3, 4}),
-            Reason::kNone);
-  Expect(COPSE_COLL_ALLGATHERV, 12, COPSE_IN_PLACE, recv_);
-  ASSERT_EQ(
-      Prepare(
-          AlltoallvCall{MPI_IN_PLACE, counts_, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}},
-          kOther),
-      Reason::kNone);
-  Expect(COPSE_COLL_ALLTOALLV, 0, COPSE_IN_PLACE, recv_);
+  Expect(GathervCall{MPI_IN_PLACE, 0, MPI_INT, recv_, counts_, displacements_, MPI_INT, 0, {}}, kRoot,
+         COPSE_COLL_GATHERV, 4, COPSE_IN_PLACE, recv_);
+  Expect(ScattervCall{send_, counts_, displacements_, MPI_INT, MPI_IN_PLACE, 0, MPI_INT, 0, {}}, kRoot,
+         COPSE_COLL_SCATTERV, 4, send_, COPSE_IN_PLACE);
+  Expect(AllgathervCall{MPI_IN_PLACE, 0, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, {3, 4},
+         COPSE_COLL_ALLGATHERV, 12, COPSE_IN_PLACE, recv_);
+  Expect(AlltoallvCall{MPI_IN_PLACE, counts_, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}},
+         kOther, COPSE_COLL_ALLTOALLV, 0, COPSE_IN_PLACE, recv_);
 }
 
 TEST_F(CollectiveCallsTest, VectorCollectivesOutOfPlace) {
-  ASSERT_EQ(Prepare(
-                GathervCall{
-                    send_, 1, MPI_INT, nullptr, static_cast<int*>(nullptr), static_cast<int*>(nullptr), MPI_INT, 0, {}},
-                kOther),
-            Reason::kNone);
-  Expect(COPSE_COLL_GATHERV, 4, send_, nullptr);
-  ASSERT_EQ(Prepare(AllgathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot),
-            Reason::kNone);
-  Expect(COPSE_COLL_ALLGATHERV, 4, send_, recv_);
+  Expect(
+      GathervCall{send_, 1, MPI_INT, nullptr, static_cast<int*>(nullptr), static_cast<int*>(nullptr), MPI_INT, 0, {}},
+      kOther, COPSE_COLL_GATHERV, 4, send_, nullptr);
+  Expect(AllgathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot, COPSE_COLL_ALLGATHERV,
+         4, send_, recv_);
   EXPECT_EQ(offload_->known_bytes, 24u);
-  ASSERT_EQ(Prepare(AlltoallvCall{send_, counts_, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}},
-                    kRoot),
-            Reason::kNone);
-  Expect(COPSE_COLL_ALLTOALLV, 0, send_, recv_);
+  Expect(AlltoallvCall{send_, counts_, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot,
+         COPSE_COLL_ALLTOALLV, 0, send_, recv_);
   const MPI_Datatype types[] = {MPI_INT, MPI_SHORT, MPI_INT, MPI_BYTE};
   ASSERT_EQ(
       Prepare(AlltoallwCall{send_, counts_, displacements_, types, recv_, counts_, displacements_, types, {}}, kRoot),
@@ -231,30 +219,20 @@ TEST_F(CollectiveCallsTest, BadListsAreMpisToReport) {
   const int negative[] = {1, -1, 0, 0};
   const int* const none = nullptr;
   const MPI_Datatype types[] = {MPI_INT, MPI_INT, MPI_INT, MPI_DATATYPE_NULL};
-  EXPECT_EQ(Prepare(GathervCall{send_, 1, MPI_INT, recv_, none, displacements_, MPI_INT, 0, {}}, kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(GathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, 5, {}}, kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ScattervCall{send_, negative, displacements_, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(ScattervCall{send_, counts_, displacements_, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kOther),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllgathervCall{send_, 1, MPI_INT, recv_, counts_, none, MPI_INT, {}}, kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AllgathervCall{send_, -1, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(
-      Prepare(AlltoallvCall{send_, negative, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}},
-              kRoot),
-      Reason::kBadArguments);
-  EXPECT_EQ(
-      Prepare(AlltoallwCall{send_, counts_, displacements_, types, recv_, counts_, displacements_, types, {}}, kRoot),
-      Reason::kBadArguments);
-  EXPECT_EQ(Prepare(AlltoallwCall{send_, counts_, displacements_, nullptr, recv_, counts_, displacements_, nullptr, {}},
-                    kRoot),
-            Reason::kBadArguments);
-  EXPECT_EQ(Prepare(Reduce_scatterCall{send_, recv_, none, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kBadArguments);
-  EXPECT_EQ(Prepare(Reduce_scatterCall{send_, recv_, negative, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kBadArguments);
+  ExpectBadArguments(GathervCall{send_, 1, MPI_INT, recv_, none, displacements_, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(GathervCall{send_, 1, MPI_INT, recv_, counts_, displacements_, MPI_INT, 5, {}}, kRoot);
+  ExpectBadArguments(ScattervCall{send_, negative, displacements_, MPI_INT, recv_, 1, MPI_INT, 0, {}}, kRoot);
+  ExpectBadArguments(ScattervCall{send_, counts_, displacements_, MPI_INT, recv_, -1, MPI_INT, 0, {}}, kOther);
+  ExpectBadArguments(AllgathervCall{send_, 1, MPI_INT, recv_, counts_, none, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(AllgathervCall{send_, -1, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(
+      AlltoallvCall{send_, negative, displacements_, MPI_INT, recv_, counts_, displacements_, MPI_INT, {}}, kRoot);
+  ExpectBadArguments(AlltoallwCall{send_, counts_, displacements_, types, recv_, counts_, displacements_, types, {}},
+                     kRoot);
+  ExpectBadArguments(
+      AlltoallwCall{send_, counts_, displacements_, nullptr, recv_, counts_, displacements_, nullptr, {}}, kRoot);
+  ExpectBadArguments(Reduce_scatterCall{send_, recv_, none, MPI_INT, MPI_SUM, {}}, kRoot);
+  ExpectBadArguments(Reduce_scatterCall{send_, recv_, negative, MPI_INT, MPI_SUM, {}}, kRoot);
 }
 
 TEST_F(CollectiveCallsTest, CountsMayBeWide) {
@@ -265,24 +243,19 @@ TEST_F(CollectiveCallsTest, CountsMayBeWide) {
 }
 
 TEST_F(CollectiveCallsTest, ReductionsThatDaemonsHaveTravelAsElements) {
-  ASSERT_EQ(Prepare(ReduceCall{send_, recv_, 5, MPI_INT, MPI_MAX, 2, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_REDUCE, 5, send_, nullptr);
+  Expect(ReduceCall{send_, recv_, 5, MPI_INT, MPI_MAX, 2, {}}, kRoot, COPSE_COLL_REDUCE, 5, send_, nullptr);
   EXPECT_EQ(args().type, COPSE_DT_INT32);
   EXPECT_EQ(args().op, COPSE_OP_MAX);
   EXPECT_EQ(args().root, 2u);
-  ASSERT_EQ(Prepare(ReduceCall{MPI_IN_PLACE, recv_, 5, MPI_INT, MPI_MAX, 2, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_REDUCE, 5, COPSE_IN_PLACE, recv_);
-  ASSERT_EQ(Prepare(AllreduceCall{recv_, recv_, 5, MPI_INT, MPI_MAX, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLREDUCE, 5, COPSE_IN_PLACE, recv_);
-  ASSERT_EQ(Prepare(ScanCall{send_, recv_, 5, MPI_DOUBLE, MPI_SUM, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_SCAN, 5, send_, recv_);
+  Expect(ReduceCall{MPI_IN_PLACE, recv_, 5, MPI_INT, MPI_MAX, 2, {}}, kOther, COPSE_COLL_REDUCE, 5, COPSE_IN_PLACE,
+         recv_);
+  Expect(AllreduceCall{recv_, recv_, 5, MPI_INT, MPI_MAX, {}}, kOther, COPSE_COLL_ALLREDUCE, 5, COPSE_IN_PLACE, recv_);
+  Expect(ScanCall{send_, recv_, 5, MPI_DOUBLE, MPI_SUM, {}}, kOther, COPSE_COLL_SCAN, 5, send_, recv_);
   EXPECT_TRUE(offload_->is_order_sensitive);
-  ASSERT_EQ(Prepare(ExscanCall{send_, recv_, 5, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_EXSCAN, 5, send_, nullptr);
-  ASSERT_EQ(Prepare(ExscanCall{MPI_IN_PLACE, recv_, 5, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kNone);
-  Expect(COPSE_COLL_EXSCAN, 5, COPSE_IN_PLACE, recv_);
-  ASSERT_EQ(Prepare(Reduce_scatter_blockCall{send_, recv_, 3, MPI_INT, MPI_SUM, {}}, kOther), Reason::kNone);
-  Expect(COPSE_COLL_REDUCE_SCATTER, 3, send_, recv_);
+  Expect(ExscanCall{send_, recv_, 5, MPI_INT, MPI_SUM, {}}, kRoot, COPSE_COLL_EXSCAN, 5, send_, nullptr);
+  Expect(ExscanCall{MPI_IN_PLACE, recv_, 5, MPI_INT, MPI_SUM, {}}, kRoot, COPSE_COLL_EXSCAN, 5, COPSE_IN_PLACE, recv_);
+  Expect(Reduce_scatter_blockCall{send_, recv_, 3, MPI_INT, MPI_SUM, {}}, kOther, COPSE_COLL_REDUCE_SCATTER, 3, send_,
+         recv_);
   EXPECT_EQ(offload_->known_bytes, 48u);
   ASSERT_EQ(Prepare(Reduce_scatterCall{send_, recv_, counts_, MPI_INT, MPI_SUM, {}}, kRoot), Reason::kNone);
   EXPECT_EQ(args().collective, COPSE_COLL_REDUCE_SCATTERV);
@@ -341,8 +314,7 @@ TEST_F(CollectiveCallsTest, TheProgramsOperationsAreCombinedByTheRanks) {
   MPI_Op op = MPI_OP_NULL;
   MPI_Op_create(AddInts, 1, &op);
   const AllreduceCall call{send_, recv_, 3, MPI_INT, op, {}};
-  ASSERT_EQ(Prepare(call, kOther), Reason::kNone);
-  Expect(COPSE_COLL_ALLREDUCE, 12, send_, recv_);
+  Expect(call, kOther, COPSE_COLL_ALLREDUCE, 12, send_, recv_);
   EXPECT_EQ(args().type, COPSE_DT_BYTE);
   EXPECT_FALSE(offload_->is_divisible());
   EXPECT_EQ(Prepare(AllreduceCall{MPI_IN_PLACE, recv_, 3, MPI_INT, op, {}}, kOther), Reason::kNone);

@@ -50,36 +50,43 @@ PageGuard* Guard() {
   return guard;
 }
 
-TEST(PageGuardTest, WhoTouchesWaitsForTheData) {
-  PageGuard* const guard = Guard();
+class PageGuardTest : public testing::Test {
+ protected:
+  void Protect(const Range& range) { ASSERT_TRUE(guard_->Protect({&range, 1})); }
+
+  PageGuard* const guard_ = Guard();
+};
+using SnapshotTest = PageGuardTest;
+using PageGuardDeathTest = PageGuardTest;
+
+TEST_F(PageGuardTest, WhoTouchesWaitsForTheData) {
   const Pages pages(4);
   const Range range = pages.All();
-  ASSERT_TRUE(guard->Protect({&range, 1}));
-  EXPECT_TRUE(guard->IsPending(pages.data() + 5, 1));
-  const uint64_t faults = guard->counters().faults;
+  Protect(range);
+  EXPECT_TRUE(guard_->IsPending(pages.data() + 5, 1));
+  const uint64_t faults = guard_->counters().faults;
   std::atomic<int> read{0};
   std::vector<std::thread> readers;
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&, i] { read += static_cast<volatile char*>(pages.data())[i * 1000] == 'n' ? 1 : 100; });
   }
-  while (guard->counters().faults < faults + 8) std::this_thread::yield();
+  while (guard_->counters().faults < faults + 8) std::this_thread::yield();
   EXPECT_EQ(read, 0);
   const std::string news(4 * kPage, 'n');
-  ASSERT_TRUE(guard->Write(range.begin, news.data(), news.size()));
+  ASSERT_TRUE(guard_->Write(range.begin, news.data(), news.size()));
   EXPECT_EQ(read, 0);
-  guard->Release(range);
+  guard_->Release(range);
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(read, 8);
-  EXPECT_EQ(guard->pending(), 0u);
+  EXPECT_EQ(guard_->pending(), 0u);
 }
 
-TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
   const Pages pages(1);
   const pid_t child = fork();
   if (child == 0) {
-    guard->OnForked();
-    const bool written = guard->Write(pages.address(), "child", 6);
+    guard_->OnForked();
+    const bool written = guard_->Write(pages.address(), "child", 6);
     _exit(written && strcmp(pages.data(), "child") == 0 ? 0 : 1);
   }
   int status = -1;
@@ -89,27 +96,26 @@ TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
 }
 
 // Another thread closes pages all the time; in a child nobody would open them.
-TEST(PageGuardTest, AForkedChildHasNoPageThatIsClosed) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, AForkedChildHasNoPageThatIsClosed) {
   const Pages pages(8);
   const Range range = pages.All();
   std::atomic<bool> is_over{false};
   std::atomic<uint64_t> rounds{0};
   std::thread other([&] {
     for (; !is_over; ++rounds) {
-      if (guard->Protect({&range, 1})) guard->Release(range);
+      if (guard_->Protect({&range, 1})) guard_->Release(range);
     }
   });
   for (int i = 0; i < 100; ++i) {
     const uint64_t before = rounds;
     while (rounds == before) std::this_thread::yield();
-    guard->BeginFork([] {});
+    guard_->BeginFork([] {});
     const pid_t child = fork();
-    guard->EndFork();
+    guard_->EndFork();
     if (child == 0) {
-      guard->OnForked();
+      guard_->OnForked();
       alarm(10);
-      _exit(guard->pending() == 0 && static_cast<volatile char*>(pages.data())[kPage] == 'o' ? 0 : 1);
+      _exit(guard_->pending() == 0 && static_cast<volatile char*>(pages.data())[kPage] == 'o' ? 0 : 1);
     }
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -120,8 +126,7 @@ TEST(PageGuardTest, AForkedChildHasNoPageThatIsClosed) {
 }
 
 // As those do that become daemons, and give its number to another file.
-TEST(PageGuardTest, AProgramMayCloseAllDescriptors) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, AProgramMayCloseAllDescriptors) {
   const Pages pages(1);
   const int other = memfd_create("other", MFD_CLOEXEC);
   ASSERT_GE(other, 0);
@@ -135,47 +140,44 @@ TEST(PageGuardTest, AProgramMayCloseAllDescriptors) {
     ++taken;
   }
   EXPECT_GE(taken, 1);
-  EXPECT_TRUE(guard->Write(pages.address(), "there", 6));
+  EXPECT_TRUE(guard_->Write(pages.address(), "there", 6));
   EXPECT_STREQ(pages.data(), "there");
   char found[6] = "";
-  EXPECT_TRUE(guard->Read(found, pages.address(), sizeof(found)));
+  EXPECT_TRUE(guard_->Read(found, pages.address(), sizeof(found)));
   EXPECT_STREQ(found, "there");
   EXPECT_EQ(lseek(other, 0, SEEK_END), 0);
   close(other);
 }
 
-TEST(PageGuardTest, AWriteComesBehindTheData) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, AWriteComesBehindTheData) {
   const Pages pages(1);
   const Range range = pages.All();
-  ASSERT_TRUE(guard->Protect({&range, 1}));
-  const uint64_t faults = guard->counters().faults;
+  Protect(range);
+  const uint64_t faults = guard_->counters().faults;
   std::thread writer([&] { static_cast<volatile char*>(pages.data())[1] = 'w'; });
-  while (guard->counters().faults == faults) std::this_thread::yield();
-  ASSERT_TRUE(guard->Write(range.begin, "nnn", 3));
-  guard->Release(range);
+  while (guard_->counters().faults == faults) std::this_thread::yield();
+  ASSERT_TRUE(guard_->Write(range.begin, "nnn", 3));
+  guard_->Release(range);
   writer.join();
   EXPECT_EQ(std::string(pages.data(), 4), "nwno");
 }
 
-TEST(PageGuardTest, AwaitingGivesTurnsMeanwhile) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, AwaitingGivesTurnsMeanwhile) {
   const Pages pages(1);
   const Range range = pages.All();
-  ASSERT_TRUE(guard->Protect({&range, 1}));
+  Protect(range);
   const int before = turns;
   std::thread other([&] {
     while (turns < before + 2) std::this_thread::yield();
-    guard->Release(range);
+    guard_->Release(range);
   });
-  guard->Await(pages.data() + 1, 1);
+  guard_->Await(pages.data() + 1, 1);
   other.join();
   EXPECT_GE(turns, before + 2);
 }
 
 // Which is as small as programs have it, and would be written over by what handlers have to do in a turn.
-TEST(PageGuardTest, TurnsNeedNoRoomOnTheAlternateStack) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, TurnsNeedNoRoomOnTheAlternateStack) {
   constexpr uint64_t kBytes = 8 << 10;
   const Pages stack(1 + kBytes / kPage);
   ASSERT_EQ(mprotect(stack.data(), kPage, PROT_NONE), 0);
@@ -185,12 +187,12 @@ TEST(PageGuardTest, TurnsNeedNoRoomOnTheAlternateStack) {
   ASSERT_EQ(sigaltstack(&mine, &before), 0);
   const Pages pages(1);
   const Range range = pages.All();
-  ASSERT_TRUE(guard->Protect({&range, 1}));
+  Protect(range);
   turn_bytes = 256 << 10;
   const int turns_before = turns;
   std::thread other([&] {
     while (turns < turns_before + 3) std::this_thread::yield();
-    guard->Release(range);
+    guard_->Release(range);
   });
   EXPECT_EQ(static_cast<volatile char*>(pages.data())[1], 'o');
   other.join();
@@ -201,73 +203,70 @@ TEST(PageGuardTest, TurnsNeedNoRoomOnTheAlternateStack) {
   EXPECT_EQ(after.ss_flags, 0);
 }
 
-TEST(PageGuardTest, WhoAsksIsToldOfLostDataOnceTheRestIsThere) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, WhoAsksIsToldOfLostDataOnceTheRestIsThere) {
   const Pages pages(4);
   const uintptr_t at = pages.address();
   const Range ranges[] = {{at, at + kPage}, {at + kPage, at + 2 * kPage}, {at + 3 * kPage, at + 4 * kPage}};
-  ASSERT_TRUE(guard->Protect(ranges));
-  guard->MarkLost(ranges[1]);
+  ASSERT_TRUE(guard_->Protect(ranges));
+  guard_->MarkLost(ranges[1]);
   const PageGuard::OnWait on_wait = [] { ++turns; };
-  EXPECT_TRUE(guard->Await(pages.data() + 2 * kPage, kPage, on_wait));
-  EXPECT_FALSE(guard->Await(pages.data() + 2 * kPage - 1, 1, on_wait));
-  EXPECT_FALSE(guard->Await(pages.data() + 2 * kPage - 1, kPage, on_wait));
+  EXPECT_TRUE(guard_->Await(pages.data() + 2 * kPage, kPage, on_wait));
+  EXPECT_FALSE(guard_->Await(pages.data() + 2 * kPage - 1, 1, on_wait));
+  EXPECT_FALSE(guard_->Await(pages.data() + 2 * kPage - 1, kPage, on_wait));
   const int before = turns;
   std::thread other([&] {
     while (turns < before + 2) std::this_thread::yield();
-    guard->Release(ranges[0]);
+    guard_->Release(ranges[0]);
     while (turns < before + 4) std::this_thread::yield();
-    guard->Release(ranges[2]);
+    guard_->Release(ranges[2]);
   });
-  EXPECT_FALSE(guard->AwaitAll(on_wait));
+  EXPECT_FALSE(guard_->AwaitAll(on_wait));
   other.join();
-  EXPECT_EQ(guard->pending(), 1u);
-  guard->Release(ranges[1]);
-  EXPECT_TRUE(guard->AwaitAll(on_wait));
+  EXPECT_EQ(guard_->pending(), 1u);
+  guard_->Release(ranges[1]);
+  EXPECT_TRUE(guard_->AwaitAll(on_wait));
 }
 
 // Reads a byte while another thread waits to write it, which TSAN takes for written as soon as the thread tries.
 __attribute__((no_sanitize("thread"))) char BeforeWrite(const volatile char* at) { return *at; }
 
-TEST(PageGuardTest, WhoWritesToWhatIsSentWaitsAndReadsAreFree) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, WhoWritesToWhatIsSentWaitsAndReadsAreFree) {
   const Pages pages(2);
   const Range ranges[] = {{pages.address(), pages.address() + kPage},
                           {pages.address() + kPage, pages.address() + 2 * kPage}};
-  ASSERT_TRUE(guard->ProtectSent(ranges));
-  EXPECT_FALSE(guard->ProtectSent({ranges, 1}));
-  const uint64_t faults = guard->counters().faults;
+  ASSERT_TRUE(guard_->ProtectSent(ranges));
+  EXPECT_FALSE(guard_->ProtectSent({ranges, 1}));
+  const uint64_t faults = guard_->counters().faults;
   EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage + 5], 'o');
-  EXPECT_EQ(guard->counters().faults, faults);
+  EXPECT_EQ(guard_->counters().faults, faults);
   std::atomic<bool> written{false};
   std::thread writer([&] {
     static_cast<volatile char*>(pages.data())[kPage + 5] = 'w';
     written = true;
   });
-  while (guard->counters().faults == faults) std::this_thread::yield();
-  guard->Release(ranges[0]);
+  while (guard_->counters().faults == faults) std::this_thread::yield();
+  guard_->Release(ranges[0]);
   pages.data()[5] = 'w';
   EXPECT_FALSE(written);
   EXPECT_EQ(BeforeWrite(pages.data() + kPage + 5), 'o');
-  guard->Release(ranges[1]);
+  guard_->Release(ranges[1]);
   writer.join();
   EXPECT_EQ(pages.data()[kPage + 5], 'w');
-  EXPECT_EQ(guard->pending(), 0u);
+  EXPECT_EQ(guard_->pending(), 0u);
 }
 
-TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   const Pages pages(3);
   const uintptr_t at = pages.address();
   const Range ranges[] = {{at, at + kPage}, {at + kPage, at + 2 * kPage}, {at + 2 * kPage, at + 3 * kPage}};
-  ASSERT_TRUE(guard->Protect(ranges));
-  guard->Release(ranges[1]);
+  ASSERT_TRUE(guard_->Protect(ranges));
+  guard_->Release(ranges[1]);
   EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
-  EXPECT_TRUE(guard->IsPending(pages.data(), 1));
-  EXPECT_FALSE(guard->IsPending(pages.data() + kPage, kPage));
-  EXPECT_TRUE(guard->IsPending(pages.data() + kPage, kPage + 1));
-  guard->Release(ranges[0]);
-  guard->Release(ranges[2]);
+  EXPECT_TRUE(guard_->IsPending(pages.data(), 1));
+  EXPECT_FALSE(guard_->IsPending(pages.data() + kPage, kPage));
+  EXPECT_TRUE(guard_->IsPending(pages.data() + kPage, kPage + 1));
+  guard_->Release(ranges[0]);
+  guard_->Release(ranges[2]);
 }
 
 // A copy of each of some pages, and how the guard knows them.
@@ -312,41 +311,39 @@ class AllMappings {
   bool are_taken_ = false;
 };
 
-TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
+TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
   if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
-  PageGuard* const guard = Guard();
   const Pages pages(3);
   const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};
-  ASSERT_TRUE(guard->Protect(ranges));
+  ASSERT_TRUE(guard_->Protect(ranges));
   bool are_taken = false, middle_waits = false;
   {
     const AllMappings all;
     are_taken = all.are_taken();
-    guard->Release(ranges[1]);
-    middle_waits = guard->IsPending(pages.data() + kPage, kPage);
-    guard->Release(ranges[0]);
-    guard->Release(ranges[2]);
+    guard_->Release(ranges[1]);
+    middle_waits = guard_->IsPending(pages.data() + kPage, kPage);
+    guard_->Release(ranges[0]);
+    guard_->Release(ranges[2]);
   }
   EXPECT_TRUE(are_taken);
   EXPECT_TRUE(middle_waits);
-  EXPECT_FALSE(guard->IsPending(pages.data(), 3 * kPage));
+  EXPECT_FALSE(guard_->IsPending(pages.data(), 3 * kPage));
   for (uint64_t at = 0; at < 3 * kPage; at += kPage) EXPECT_EQ(static_cast<volatile char*>(pages.data())[at], 'o');
 }
 
-TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
+TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
   if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
 #if defined(__clang__)
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP() << "TSAN needs mappings, too";
 #endif
 #endif
-  PageGuard* const guard = Guard();
   const Pages pages(5);
   const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};
   Snapshots snapshots(pages, 5);
-  ASSERT_TRUE(guard->Protect(ranges));
-  ASSERT_TRUE(guard->ProtectSnapshots(std::span(snapshots.all).subspan(3)));
-  const uint64_t faults = guard->counters().faults;
+  ASSERT_TRUE(guard_->Protect(ranges));
+  ASSERT_TRUE(guard_->ProtectSnapshots(std::span(snapshots.all).subspan(3)));
+  const uint64_t faults = guard_->counters().faults;
   std::atomic<bool> goes{false};
   std::thread accessor([&] {
     while (!goes) std::this_thread::yield();
@@ -356,95 +353,91 @@ TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
   bool middle_waits = false;
   {
     const AllMappings all;
-    guard->Release(ranges[1]);
-    guard->SettleSnapshot(snapshots.all[3]);
-    middle_waits = guard->IsPending(pages.data() + kPage, kPage);
+    guard_->Release(ranges[1]);
+    guard_->SettleSnapshot(snapshots.all[3]);
+    middle_waits = guard_->IsPending(pages.data() + kPage, kPage);
     goes = true;
-    while (guard->counters().faults == faults) std::this_thread::yield();
+    while (guard_->counters().faults == faults) std::this_thread::yield();
   }
   accessor.join();
   EXPECT_TRUE(middle_waits);
   EXPECT_EQ(pages.data()[3 * kPage], 'w');
   EXPECT_EQ(snapshots.copy[3 * kPage], 'o');
-  guard->Release(ranges[0]);
-  guard->Release(ranges[2]);
-  guard->SettleSnapshot(snapshots.all[4]);
-  EXPECT_EQ(guard->pending(), 0u);
+  guard_->Release(ranges[0]);
+  guard_->Release(ranges[2]);
+  guard_->SettleSnapshot(snapshots.all[4]);
+  EXPECT_EQ(guard_->pending(), 0u);
 }
 
-TEST(SnapshotTest, WhoWritesCopiesAndReadsAreFree) {
-  PageGuard* const guard = Guard();
+TEST_F(SnapshotTest, WhoWritesCopiesAndReadsAreFree) {
   const Pages pages(3);
   Snapshots snapshots(pages, 3);
-  ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
-  const uint64_t copies = guard->counters().copies, faults = guard->counters().faults;
+  ASSERT_TRUE(guard_->ProtectSnapshots(snapshots.all));
+  const uint64_t copies = guard_->counters().copies, faults = guard_->counters().faults;
   EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
-  EXPECT_EQ(guard->counters().copies, copies);
+  EXPECT_EQ(guard_->counters().copies, copies);
   static_cast<volatile char*>(pages.data())[kPage + 7] = 'w';
-  EXPECT_EQ(guard->counters().copies, copies + 1);
-  EXPECT_EQ(guard->counters().faults, faults);
+  EXPECT_EQ(guard_->counters().copies, copies + 1);
+  EXPECT_EQ(guard_->counters().faults, faults);
   EXPECT_EQ(snapshots.copy, std::string(kPage, 'c') + std::string(kPage, 'o') + std::string(kPage, 'c'));
-  for (const PendingRanges::Found& one : snapshots.all) guard->SettleSnapshot(one);
+  for (const PendingRanges::Found& one : snapshots.all) guard_->SettleSnapshot(one);
   EXPECT_EQ(snapshots.copy, std::string(3 * kPage, 'o'));
-  EXPECT_EQ(guard->counters().copies, copies + 1);
-  EXPECT_EQ(guard->pending(), 0u);
+  EXPECT_EQ(guard_->counters().copies, copies + 1);
+  EXPECT_EQ(guard_->pending(), 0u);
   memset(pages.data(), 'w', 3 * kPage);
-  EXPECT_EQ(guard->counters().copies, copies + 1);
+  EXPECT_EQ(guard_->counters().copies, copies + 1);
 }
 
-TEST(SnapshotTest, WhoeverWritesTheCopyHasWhatWasThere) {
-  PageGuard* const guard = Guard();
+TEST_F(SnapshotTest, WhoeverWritesTheCopyHasWhatWasThere) {
   constexpr uint64_t kCount = 64;
   for (int round = 0; round < 20; ++round) {
     const Pages pages(kCount);
     Snapshots snapshots(pages, kCount);
-    ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
+    ASSERT_TRUE(guard_->ProtectSnapshots(snapshots.all));
     std::vector<std::thread> writers;
     for (uint64_t i = 0; i < 3; ++i) {
       writers.emplace_back([&, i] {
         for (uint64_t at = 0; at < kCount * kPage; at += 64) static_cast<volatile char*>(pages.data())[at + i] = 'w';
       });
     }
-    for (const PendingRanges::Found& one : snapshots.all) guard->SettleSnapshot(one);
+    for (const PendingRanges::Found& one : snapshots.all) guard_->SettleSnapshot(one);
     for (std::thread& writer : writers) writer.join();
     ASSERT_EQ(snapshots.copy, std::string(kCount * kPage, 'o'));
     ASSERT_EQ(pages.data()[(kCount - 1) * kPage], 'w');
-    ASSERT_EQ(guard->pending(), 0u);
+    ASSERT_EQ(guard_->pending(), 0u);
   }
 }
 
-TEST(SnapshotTest, AwaitingCopiesAndDroppingDoesNot) {
-  PageGuard* const guard = Guard();
+TEST_F(SnapshotTest, AwaitingCopiesAndDroppingDoesNot) {
   const Pages pages(2);
   Snapshots snapshots(pages, 2);
-  ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
-  guard->Await(pages.data() + 5, 1);
-  EXPECT_TRUE(guard->IsPending(pages.data(), 2 * kPage));
-  EXPECT_FALSE(guard->IsPending(pages.data(), kPage));
-  for (const PendingRanges::Found& one : snapshots.all) guard->DropSnapshot(one);
+  ASSERT_TRUE(guard_->ProtectSnapshots(snapshots.all));
+  guard_->Await(pages.data() + 5, 1);
+  EXPECT_TRUE(guard_->IsPending(pages.data(), 2 * kPage));
+  EXPECT_FALSE(guard_->IsPending(pages.data(), kPage));
+  for (const PendingRanges::Found& one : snapshots.all) guard_->DropSnapshot(one);
   EXPECT_EQ(snapshots.copy, std::string(kPage, 'o') + std::string(kPage, 'c'));
   memset(pages.data(), 'w', 2 * kPage);
-  EXPECT_EQ(guard->pending(), 0u);
+  EXPECT_EQ(guard_->pending(), 0u);
 }
 
 // As where one buffer is sent twice: the second call finds the first one's pages, and copies itself.
-TEST(SnapshotTest, NoPageIsProtectedTwice) {
-  PageGuard* const guard = Guard();
+TEST_F(SnapshotTest, NoPageIsProtectedTwice) {
   const Pages pages(2);
   Snapshots first(pages, 2), second(pages, 2);
-  ASSERT_TRUE(guard->ProtectSnapshots(first.all));
-  EXPECT_FALSE(guard->ProtectSnapshots(second.all));
+  ASSERT_TRUE(guard_->ProtectSnapshots(first.all));
+  EXPECT_FALSE(guard_->ProtectSnapshots(second.all));
   const Range range = pages.All();
-  EXPECT_FALSE(guard->Protect({&range, 1}));
+  EXPECT_FALSE(guard_->Protect({&range, 1}));
   for (const uint64_t at : {uint64_t{0}, kPage}) static_cast<volatile char*>(pages.data())[at] = 'w';
   // Copied, and not yet taken out.
-  ASSERT_TRUE(guard->ProtectSnapshots(second.all));
-  for (const PendingRanges::Found& one : first.all) guard->SettleSnapshot(one);
+  ASSERT_TRUE(guard_->ProtectSnapshots(second.all));
+  for (const PendingRanges::Found& one : first.all) guard_->SettleSnapshot(one);
   EXPECT_EQ(first.copy, std::string(2 * kPage, 'o'));
   static_cast<volatile char*>(pages.data())[1] = 'x';
   EXPECT_EQ(second.copy.substr(0, 3), "woo");
-  for (const PendingRanges::Found& one : second.all) guard->SettleSnapshot(one);
-  EXPECT_EQ(guard->pending(), 0u);
+  for (const PendingRanges::Found& one : second.all) guard_->SettleSnapshot(one);
+  EXPECT_EQ(guard_->pending(), 0u);
 }
 
 sigjmp_buf jump;
@@ -462,27 +455,24 @@ void* FaultAt(char* address) {
   return seen_address;
 }
 
-TEST(PageGuardTest, FaultsElsewhereGoToTheProgramsHandler) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardTest, FaultsElsewhereGoToTheProgramsHandler) {
   struct sigaction action {};
   action.sa_sigaction = JumpOut;
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   struct sigaction before {};
-  ASSERT_EQ(guard->ActOnFault(SIGSEGV, &action, &before), 0);
+  ASSERT_EQ(guard_->ActOnFault(SIGSEGV, &action, &before), 0);
   const Pages pages(1);
   ASSERT_EQ(mprotect(pages.data(), kPage, PROT_NONE), 0);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(FaultAt(pages.data() + 7), pages.data() + 7);
   struct sigaction now {};
-  ASSERT_EQ(guard->ActOnFault(SIGSEGV, &before, &now), 0);
+  ASSERT_EQ(guard_->ActOnFault(SIGSEGV, &before, &now), 0);
   EXPECT_EQ(now.sa_sigaction, JumpOut);
 }
 
-using PageGuardDeathTest = testing::Test;
-
-TEST(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
+TEST_F(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
   struct sigaction before {};
-  Guard()->ActOnFault(SIGSEGV, nullptr, &before);
+  guard_->ActOnFault(SIGSEGV, nullptr, &before);
   if (before.sa_handler != SIG_DFL) GTEST_SKIP() << "there is a handler, as sanitizers have";
   const Pages pages(1);
   ASSERT_EQ(mprotect(pages.data(), kPage, PROT_NONE), 0);
@@ -490,14 +480,13 @@ TEST(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
   EXPECT_EXIT(*static_cast<volatile char*>(nullptr) = 1, testing::KilledBySignal(SIGSEGV), "");
 }
 
-TEST(PageGuardDeathTest, LostDataIsNotRead) {
-  PageGuard* const guard = Guard();
+TEST_F(PageGuardDeathTest, LostDataIsNotRead) {
   const Pages pages(1);
   const Range range = pages.All();
-  ASSERT_TRUE(guard->Protect({&range, 1}));
-  guard->MarkLost(range);
+  Protect(range);
+  guard_->MarkLost(range);
   EXPECT_EXIT(static_cast<void>(static_cast<volatile char*>(pages.data())[0]), testing::ExitedWithCode(3), "lost");
-  guard->Release(range);
+  guard_->Release(range);
   EXPECT_EQ(static_cast<volatile char*>(pages.data())[0], 'o');
 }
 

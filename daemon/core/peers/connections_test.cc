@@ -57,13 +57,16 @@ class ConnectionsTest : public testing::Test {
   void Use(Side& side, const Side& peer) { ASSERT_TRUE(side.connections->Connect({peer.self, peer.address}).ok()); }
   // A frame that is none of Connections' own.
   absl::Status Send(Side& side, const Side& peer) {
-    emu::FrameHeader header{};
+    return SendFrame(side, peer, {.kind = static_cast<uint8_t>(emu::FrameKind::kData)}, "");
+  }
+  absl::Status SendFrame(Side& side, const Side& peer, emu::FrameHeader header, const std::string& body) {
     header.version = 1;
-    header.kind = static_cast<uint8_t>(emu::FrameKind::kData);
+    header.bytes = static_cast<uint32_t>(body.size());
     header.source_incarnation = side.self.value();
     header.destination_incarnation = peer.self.value();
     return side.connections->Send(peer.self,
-                                  absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), {});
+                                  absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
+                                  absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(body.data()), body.size()));
   }
   // Time passes, and the daemons look after their connections every 250 ms.
   void Pass(absl::Duration duration) {
@@ -191,17 +194,8 @@ TEST_F(ConnectionsTest, WhoIsNeverAskedAsksAtLast) {
 TEST_F(ConnectionsTest, AnswersToOtherQuestionsMeanNothing) {
   a_.connections->Release(b_.self);
   const EncodedPeerMessage answer = EncodePeerMessage(CloseReplyMessage{.number = 77, .agreed = true});
-  emu::FrameHeader header{};
-  header.version = 1;
-  header.kind = static_cast<uint8_t>(emu::FrameKind::kControl);
-  header.count = answer.type;
-  header.bytes = static_cast<uint32_t>(answer.body.size());
-  header.source_incarnation = b_.self.value();
-  header.destination_incarnation = a_.self.value();
-  ASSERT_TRUE(b_.connections
-                  ->Send(a_.self, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
-                         absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(answer.body.data()), answer.body.size()))
-                  .ok());
+  const emu::FrameHeader header{.kind = static_cast<uint8_t>(emu::FrameKind::kControl), .count = answer.type};
+  ASSERT_TRUE(SendFrame(b_, a_, header, answer.body).ok());
   PassQuietly(absl::Milliseconds(1));
   EXPECT_TRUE(Send(a_, b_).ok());
   EXPECT_EQ(a_.frames, 0) << "it is not the engine's";

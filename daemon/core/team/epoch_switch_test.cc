@@ -8,8 +8,10 @@
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/team/leavers.h"
+#include "daemon/core/testing/test_plan.h"
 #include "gtest/gtest.h"
 #include "offload_emu/testing/fake_transport.h"
+#include "offload_emu/testing/recording_sinks.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {
@@ -18,7 +20,7 @@ namespace {
 using copse::testing::FailsWith;
 using copse::testing::Names;
 
-class Surroundings : public PeerLink, public emu::ControlSink {
+class CountingLink : public PeerLink {
  public:
   void SendToPeer(Incarnation, const PeerMessage&) override {}
   absl::Status AcquireNeighbour(const schedule::TeamNode&) override {
@@ -26,9 +28,6 @@ class Surroundings : public PeerLink, public emu::ControlSink {
     return absl::OkStatus();
   }
   void ReleaseNeighbour(Incarnation) override { --users; }
-  void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
-  void OnPeerDown(Incarnation, const absl::Status&) override {}
-  void OnPeerHeard(Incarnation) override {}
 
   int users = 0;
 };
@@ -49,13 +48,7 @@ class EpochSwitchTest : public ::testing::Test {
   static std::vector<std::string> Plans() {
     std::vector<std::string> plans;
     for (const Collective c : CollectivesOf(Family::kCommon)) {
-      plans.push_back(schedule::EncodePlan({.id = PlanId(1 + static_cast<uint64_t>(c)),
-                                            .collective = c,
-                                            .bytes_max = c == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-                                            .algorithm = "pair",
-                                            .node_count = 2,
-                                            .segment_bytes = schedule::kSegmentBytesUsual,
-                                            .neighbours = {{1}, {0}}}));
+      plans.push_back(schedule::EncodePlan(TestPlan(c, {{1}, {0}})));
     }
     return plans;
   }
@@ -77,12 +70,13 @@ class EpochSwitchTest : public ::testing::Test {
 
   const absl::Time kStart = absl::FromUnixSeconds(100);
   emu::FakeTransport transport_;
-  Surroundings surroundings_;
-  emu::Engine engine_{&transport_, &surroundings_, {.incarnation = Incarnation(100)}};
+  CountingLink link_;
+  emu::RecordingControlSink control_;
+  emu::Engine engine_{&transport_, &control_, {.incarnation = Incarnation(100)}};
   ReadyTeams ready_;
   ReadyTeams::Entry entry_{&ready_, nullptr};
   TeamMembers members_{Layout(), NodeIndex(0)};
-  TeamEdges edges_{&surroundings_, &members_};
+  TeamEdges edges_{&link_, &members_};
   EpochSwitch epochs_{{.engine = &engine_, .members = &members_, .edges = &edges_, .ready = &entry_}};
 };
 
@@ -98,10 +92,10 @@ TEST_F(EpochSwitchTest, AnEpochIsReadyOnceItIsCommitted) {
   EXPECT_TRUE(epochs_.ready());
   EXPECT_EQ(epochs_.epoch(), EpochId(1));
   EXPECT_EQ(epochs_.prepared_epoch(), EpochId(0));
-  EXPECT_EQ(surroundings_.users, 1);
+  EXPECT_EQ(link_.users, 1);
   EXPECT_EQ(epochs_.EncodedPlans(), Plans());
   EXPECT_TRUE(Commit(1, 0).ok());  // repeated
-  EXPECT_EQ(surroundings_.users, 1);
+  EXPECT_EQ(link_.users, 1);
   epochs_.CheckInvariants();
 }
 
@@ -126,7 +120,7 @@ TEST_F(EpochSwitchTest, ALabelOfNoNeighborIsRefusedAndTheEdgesAreReleased) {
   Prepare(1);
   EXPECT_THAT(epochs_.Commit(EpochId(1), CallSeq(0), CallSeq(0), {{NodeIndex(0), 9000}}),
               FailsWith(absl::StatusCode::kInvalidArgument, "node=0"));
-  EXPECT_EQ(surroundings_.users, 0);
+  EXPECT_EQ(link_.users, 0);
   EXPECT_FALSE(epochs_.ready());
 }
 
@@ -168,7 +162,7 @@ TEST_F(EpochSwitchTest, AnEpochEndsWithItsLastCallAndItsCallsAreRemembered) {
   EXPECT_EQ(epochs_.ports().size(), 2u);
   EXPECT_EQ(epochs_.PortFor(CallSeq(1)).epoch(), EpochId(1));
   EXPECT_EQ(epochs_.PortFor(CallSeq(2)).epoch(), EpochId(2));
-  EXPECT_EQ(surroundings_.users, 2);
+  EXPECT_EQ(link_.users, 2);
   epochs_.PortFor(CallSeq(1)).LongCallBegun();
   Run(1);
   epochs_.Retire();
@@ -176,7 +170,7 @@ TEST_F(EpochSwitchTest, AnEpochEndsWithItsLastCallAndItsCallsAreRemembered) {
   epochs_.PortFor(CallSeq(1)).LongCallOver();
   epochs_.Retire();
   ASSERT_EQ(epochs_.ports().size(), 1u);
-  EXPECT_EQ(surroundings_.users, 1);
+  EXPECT_EQ(link_.users, 1);
   ASSERT_NE(epochs_.Find(CallSeq(1)), nullptr);
   EXPECT_EQ(epochs_.Find(CallSeq(2)), nullptr);
   Run(2);
@@ -185,7 +179,7 @@ TEST_F(EpochSwitchTest, AnEpochEndsWithItsLastCallAndItsCallsAreRemembered) {
   epochs_.Clear();
   EXPECT_FALSE(epochs_.ready());
   EXPECT_EQ(epochs_.Find(CallSeq(1)), nullptr);
-  EXPECT_EQ(surroundings_.users, 0);
+  EXPECT_EQ(link_.users, 0);
 }
 
 TEST_F(EpochSwitchTest, NeighborsAreAskedOnceInAWhile) {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "base/ids.h"
 #include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/team/epoch_port.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/testing/fake_transport.h"
+#include "offload_emu/testing/recording_sinks.h"
 #include "protocol/control.h"
 #include "schedule/blocks.h"
 #include "schedule/plan.h"
@@ -29,13 +29,6 @@ using schedule::Plan;
 constexpr uint32_t kNodes = 100;
 constexpr uint32_t kRanksPerNode = 200;  // so that counts take three chunks
 constexpr uint64_t kShortBytes = 1024;
-
-class DeafSink : public emu::ControlSink {
- public:
-  void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
-  void OnPeerDown(Incarnation, const absl::Status&) override {}
-  void OnPeerHeard(Incarnation) override {}
-};
 
 schedule::TeamShape Shape() {
   schedule::TeamShape shape{.node_count = kNodes};
@@ -66,7 +59,7 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
   for (uint32_t n = 0; n < kNodes; ++n) layout.nodes.push_back({"n" + std::to_string(n), Incarnation(n + 1), "fake"});
   const NodeIndex self(1);
   emu::FakeTransport transport;
-  DeafSink sink;
+  emu::RecordingControlSink sink;
   for (const auto& [collective, regular] :
        {std::pair(Collective::kGatherv, Collective::kGather), std::pair(Collective::kScatterv, Collective::kScatter)}) {
     for (const uint32_t segment_bytes : {4096u, 12'288u, schedule::kSegmentBytesMax}) {

@@ -40,7 +40,7 @@ TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
   CommitTeam();
   EXPECT_EQ(Take<schedule::TeamBroken>().why.failure, Failure::kMemberLost);
   EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)).failure, Failure::kMemberLost);
-  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  Leave(1);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
 }
 
@@ -50,8 +50,7 @@ TEST_F(TeamTest, JoinsOfDerivedTeamsFailWithTheirParentAndForItsReason) {
   core_.CreateTeam(processes_[0].id, derived);
   const uint64_t request = Take<schedule::JoinTeam>().request;
   const schedule::FailureReport why{Failure::kMemberLost, "rank 2 lost", FailureCause::kProcessDied, "n1", Rank(2), 0};
-  core_.OnPlannerDown();  // nobody else could tell it why
-  core_.OnPlannerUp();
+  PlannerRestarts();  // nobody else could tell it why
   Take<schedule::Register>();
   core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
   Take<schedule::TeamBroken>();
@@ -68,13 +67,9 @@ TEST_F(TeamTest, JoinsOfDerivedTeamsFailWithTheirParentAndForItsReason) {
 
 TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
   FormTeam();
-  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  LeaveAll();
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
-  schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(2)};
-  for (const Collective c : CollectivesOf(Family::kCommon)) {
-    prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
-  }
-  core_.OnPlannerMessage(prepare);
+  core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(2), .plans = PlansOf(Family::kCommon)});
   const auto reply = Take<schedule::PrepareReply>();
   EXPECT_FALSE(reply.accepted);
   EXPECT_EQ(reply.why.cause, FailureCause::kMemberLeft);
@@ -88,7 +83,7 @@ TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
   FormTeam();
   core_.OnPlannerDown();
   core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
-  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  LeaveAll();
   EXPECT_TRUE(sent_.empty());
   for (int i = 0; i < 3; ++i) {
     core_.OnPlannerUp();
@@ -110,9 +105,7 @@ TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
   for (uint64_t id = 7; id < 107; ++id) {
     schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
     prepare.layout.id = TeamId(id);
-    for (const Collective c : CollectivesOf(Family::kCommon)) {
-      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
-    }
+    prepare.plans = PlansOf(Family::kCommon);
     core_.OnPlannerMessage(prepare);
     EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
     core_.OnPlannerMessage(schedule::BreakTeam{TeamId(id), {Failure::kMemberLost, "lost"}});
@@ -135,7 +128,7 @@ TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
 
 TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
   FormTeam();
-  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  LeaveAll();
   const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
   ASSERT_EQ(left.size(), 2u);
   EXPECT_EQ(left[0].rank, Rank(0));
@@ -178,7 +171,7 @@ TEST_F(FullNetworkTest, ABreakWaitsForRoom) {
 }
 
 TEST_F(FullNetworkTest, LeavingWaitsForRoom) {
-  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  Leave(1);
   Empty();
   const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
   ASSERT_EQ(left.size(), 1u);

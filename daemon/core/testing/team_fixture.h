@@ -21,6 +21,7 @@
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/testing/test_plan.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu.h"
 #include "offload_emu/packet.h"
@@ -66,19 +67,20 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     sent_.clear();
   }
 
+  void PlannerRestarts() {
+    core_.OnPlannerDown();
+    core_.OnPlannerUp();
+  }
+
   void TearDown() override { core_.CheckInvariants(); }
 
   void Registered(schedule::Features features = {schedule::Feature::kDerivedTeams}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
   }
-  static schedule::Plan PairPlan(Collective collective) {
-    return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
-            .collective = collective,
-            .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-            .algorithm = "pair",
-            .node_count = kNodes,
-            .segment_bytes = schedule::kSegmentBytesUsual,
-            .neighbours = {{1}, {0}}};
+  static std::vector<std::string> PlansOf(Family family) {
+    std::vector<std::string> plans;
+    for (const Collective c : CollectivesOf(family)) plans.push_back(schedule::EncodePlan(TestPlan(c, {{1}, {0}})));
+    return plans;
   }
   static schedule::TeamLayout Layout() {
     schedule::TeamLayout layout{.id = kTeam, .identity = {.uid = 1, .name = "t"}, .shape = {.node_count = kNodes}};
@@ -96,9 +98,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
       core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
       prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
     }
-    for (const Collective c : CollectivesOf(Family::kCommon)) {
-      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
-    }
+    prepare.plans = PlansOf(Family::kCommon);
     core_.OnPlannerMessage(prepare);
     EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   }
@@ -110,6 +110,11 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     PrepareTeam();
     CommitTeam();
     EXPECT_NE(processes_[0].handle, 0u);
+  }
+
+  void Leave(uint32_t rank) { core_.DestroyTeam(processes_[rank].id, 2, processes_[rank].handle); }
+  void LeaveAll() {
+    for (uint32_t r = 0; r < 2; ++r) Leave(r);
   }
 
   // --- Calls ---

@@ -38,15 +38,8 @@ class OneNodePlanner final : public PlannerLink {
   void On(const schedule::JoinTeam& join);
   void On(const schedule::PrepareReply& reply);
   void On(const schedule::CancelJoin& cancel) { canceled_.push_back(cancel); }
-  void On(const schedule::CommitReply&) {}
-  void On(const schedule::LeaveTeam&) {}
-  void On(const schedule::TeamBroken&) {}
-  void On(const schedule::EpochQuery&) {}
-  void On(const schedule::StatusReply&) {}
-  void On(const schedule::TraceReply&) {}
-  void On(const schedule::MeasureReply&) {}
-  void On(const schedule::NeighbourSilent&) {}
-  void On(const schedule::Stopping&) {}
+  template <typename Other>
+  void On(const Other&) {}
 
   const schedule::NodeAnnouncement node_;
   uint64_t next_team_ = 1;
