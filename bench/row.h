@@ -46,7 +46,6 @@ Row Figure(Row row, const std::string& metric, const std::string& unit, std::vec
 
 // `values` must not be empty.
 double Median(std::vector<double> values);
-double Mean(const std::vector<double>& values);
 
 // Returns whether the system is an MPI library without Copse.
 bool IsMpi(const std::string& system);

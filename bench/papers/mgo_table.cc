@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
+#include "cli/perftest/statistics.h"
 #include "planner/algorithms/block_costs.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
@@ -155,7 +156,7 @@ Row MeanRow(const Operation& operation, uint32_t nodes, const Method& method, co
   row.metric = "mean time";
   row.unit = "ms";
   Summarize(ms, &row);
-  row.median = Mean(ms);
+  row.median = perftest::Mean(ms);
   row.note = absl::StrFormat("the mean of seeds 1 to %d, in place of the median", ms.size());
   const std::optional<double> published = operation.in_table ? PublishedMs(method.name, nodes) : std::nullopt;
   if (published) {
@@ -169,7 +170,7 @@ class Improvements {
  public:
   void Add(uint32_t nodes, const std::vector<std::vector<double>>& times_ms) {
     nodes_.push_back(nodes);
-    for (size_t c = 0; c < kMethodCount; ++c) mean_ms_[c].push_back(Mean(times_ms[c]));
+    for (size_t c = 0; c < kMethodCount; ++c) mean_ms_[c].push_back(perftest::Mean(times_ms[c]));
   }
 
   void Report(const Operation& operation, uint32_t seeds, const Reporter& report) const {
@@ -222,7 +223,8 @@ Row RatioRow(const Operation& operation, uint32_t nodes, const std::vector<std::
     ratios.push_back(times_ms[Improvements::kMgo][i] / times_ms[kFlat][i]);
   }
   Summarize(ratios, &row);
-  row.note = absl::StrFormat("of means %.4f", Mean(times_ms[Improvements::kMgo]) / Mean(times_ms[kFlat]));
+  row.note =
+      absl::StrFormat("of means %.4f", perftest::Mean(times_ms[Improvements::kMgo]) / perftest::Mean(times_ms[kFlat]));
   if (operation.in_table) {
     absl::StrAppendFormat(&row.note, "; published %.4f", *PublishedMs("MGO", nodes) / *PublishedMs("FT", nodes));
   }
