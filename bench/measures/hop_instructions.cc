@@ -42,7 +42,7 @@ absl::StatusOr<double> CountInstructions(uint64_t packets, absl::Duration timeou
 }  // namespace
 
 // Instructions are the same in each run, so there is one.
-absl::Status RunHopInstructions(const Options& options, const Reporter& report) {
+absl::Status RunHopInstructions(const Options& options, const Contest&, const Reporter& report) {
   Row row = {.bench = "hop",
              .what = "engine, a packet from client to client",
              .system = "copse",

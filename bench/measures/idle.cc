@@ -159,7 +159,7 @@ double Slope(const std::vector<std::pair<double, double>>& points) {
   return xy / xx;
 }
 
-absl::Status RunIdle(const Options& options, const Reporter& report) {
+absl::Status RunIdle(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(RunDaemon(options, report));
   RETURN_IF_ERROR(RunClients(options, report));
   return RunEdges(options, report);

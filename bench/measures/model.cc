@@ -180,9 +180,8 @@ Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::str
       cell.place.Name(), cell.asked == kChosen ? "planner's choice, " : "", calibrates ? "calibrated on" : "predicted");
   row.algorithm = cell.observation.plan.algorithm;
   row.bytes = call.bytes();
-  row.metric = calibrates ? "residual" : "error";
   const double measured_us = cell.observation.measured_ns / 1000;
-  Summarize({ErrorOf(predicted_us, measured_us)}, &row);
+  row = Figure(row, calibrates ? "residual" : "error", "%", {ErrorOf(predicted_us, measured_us)});
   row.runs = static_cast<uint32_t>(cell.round_us.size());
   const auto [least, most] = std::minmax_element(cell.round_us.begin(), cell.round_us.end());
   row.note = absl::StrFormat("predicted %.1f us, measured %.1f us, medians of rounds %.1f to %.1f us; %s", predicted_us,
@@ -229,8 +228,7 @@ Row OrderOf(const std::vector<Judged>& judged, const std::string& place, const s
   }
   Row row = EmptyRow(0, 0);
   row.what = "pairs of plans for one call, " + place;
-  row.metric = "misordered";
-  Summarize({pairs > 0 ? 100.0 * wrong / pairs : 0}, &row);
+  row = Figure(row, "misordered", "%", {pairs > 0 ? 100.0 * wrong / pairs : 0});
   row.runs = pairs;
   row.note = absl::StrFormat("%d of %d that differ by 20 %% or more; %s", wrong, pairs, machine);
   return row;
@@ -256,8 +254,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
     }
     Row residual = EmptyRow(0, 0);
     residual.what = "what the costs were calibrated on, loopback";
-    residual.metric = "residual";
-    Summarize({100 * fit.median_residual}, &residual);
+    residual = Figure(residual, "residual", "%", {100 * fit.median_residual});
     residual.runs = static_cast<uint32_t>(pings.size());
     residual.note = absl::StrFormat("%s; %s", DescribeFit(fit), machine);
     report(residual);
@@ -271,7 +268,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
 
 }  // namespace
 
-absl::Status RunModel(const Options& options, const Reporter& report) {
+absl::Status RunModel(const Options& options, const Contest&, const Reporter& report) {
   const Extent extent = ExtentOf(options.quick);
   const std::string machine = DescribeMachine();  // before we load it ourselves
   std::vector<std::map<std::string, Cells>> cells(extent.places.size());

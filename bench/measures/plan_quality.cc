@@ -38,10 +38,7 @@ void ReportTotals(const std::string& what, uint32_t nodes, uint64_t bytes, const
                   const Reporter& report) {
   if (ratios.empty()) return;
   for (const bool worst : {false, true}) {
-    Row row = EmptyRow(what, nodes, bytes);
-    row.metric = worst ? "worst" : "mean";
-    row.unit = "times";
-    Summarize(ratios, &row);  // for the spread
+    Row row = Figure(EmptyRow(what, nodes, bytes), worst ? "worst" : "mean", "times", ratios);  // for the spread
     row.median = worst ? *std::max_element(ratios.begin(), ratios.end()) : perftest::Mean(ratios);
     row.note = worst ? "the greatest ratio" : "the mean ratio, in place of the median";
     report(row);
@@ -133,7 +130,7 @@ absl::Status AgainstMgo(const Options& options, const Reporter& report) {
 
 }  // namespace
 
-absl::Status RunPlanQuality(const Options& options, const Reporter& report) {
+absl::Status RunPlanQuality(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(AgainstTheOptimum(options, report));
   return AgainstMgo(options, report);
 }

@@ -77,7 +77,7 @@ absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* 
 
 }  // namespace
 
-absl::Status RunPlanTime(const Options& options, const Reporter& report) {
+absl::Status RunPlanTime(const Options& options, const Contest&, const Reporter& report) {
   for (const std::string& kind : topology::GeneratedKinds()) {
     std::map<uint32_t, double> mgo_ms;
     for (const Cell& cell : CellsOf(options.quick)) {

@@ -141,7 +141,7 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
 
 }  // namespace
 
-absl::Status RunReplan(const Options& options, const Reporter& report) {
+absl::Status RunReplan(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(netns::CheckNamespaces(true));
   for (const Slowing& slowing : kSlowings) {
     if (options.quick && &slowing != kSlowings) break;

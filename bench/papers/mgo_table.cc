@@ -139,12 +139,9 @@ Row PublishedRow(const Operation& operation, uint32_t nodes, const std::string& 
   Row row = EmptyRow(operation, nodes);
   row.what = absl::StrCat(operation.name, ", published");
   row.system = row.algorithm = algorithm;
-  row.metric = "mean time";
-  row.unit = "ms";
-  Summarize({ms}, &row);
   row.seed = 0;
   row.note = "table 1 of the paper; its clusters and seeds are not published";
-  return row;
+  return Figure(row, "mean time", "ms", {ms});
 }
 
 // The mean of each method, which is what was published.
@@ -153,9 +150,7 @@ Row MeanRow(const Operation& operation, uint32_t nodes, const Method& method, co
   row.what = CaseOf(operation, method);
   row.system = method.name;
   row.algorithm = method.algorithm;
-  row.metric = "mean time";
-  row.unit = "ms";
-  Summarize(ms, &row);
+  row = Figure(row, "mean time", "ms", ms);
   row.median = perftest::Mean(ms);
   row.note = absl::StrFormat("the mean of seeds 1 to %d, in place of the median", ms.size());
   const std::optional<double> published = operation.in_table ? PublishedMs(method.name, nodes) : std::nullopt;
@@ -187,9 +182,7 @@ class Improvements {
                                 kChoosingNames[static_cast<size_t>(method.choosing)]);
         row.system = "copse";
         row.algorithm = "MGO";
-        row.metric = most ? "most improvement" : "least improvement";
-        row.unit = "%";
-        Summarize({*extreme}, &row);
+        row = Figure(row, most ? "most improvement" : "least improvement", "%", {*extreme});
         row.runs = seeds;
         row.note = absl::StrFormat("of means over seeds 1 to %d, %d to %d nodes", seeds, nodes_.front(), nodes_.back());
         if (const auto published = PublishedImprovement(method.name)) {
@@ -278,7 +271,7 @@ std::optional<PublishedRange> PublishedImprovement(const std::string& algorithm)
   return std::nullopt;
 }
 
-absl::Status RunMgoTable(const Options& options, const Reporter& report) {
+absl::Status RunMgoTable(const Options& options, const Contest&, const Reporter& report) {
   for (const Operation& operation : kOperations) RETURN_IF_ERROR(RunOperation(operation, options, report));
   return absl::OkStatus();
 }
