@@ -27,6 +27,12 @@ Row Figure(Row row, const std::string& metric, const std::string& unit, std::vec
   return row;
 }
 
+Row Unfinished(Row row, std::string why) {
+  row.metric = "unfinished";
+  row.note = std::move(why);
+  return row;
+}
+
 double Median(std::vector<double> values) {
   CHECK(!values.empty());
   return perftest::PercentilesOf(std::move(values)).median;

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/measures/timed_team.h"
+#include "bench/plans.h"
 #include "bench/testbed.h"
 #include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
@@ -107,12 +108,12 @@ using Cells = std::vector<Cell>;  // of one place and algorithm
 absl::StatusOr<Cells> ListCells(const TimedTeam& team, const Place& place, const std::string& algorithm,
                                 const Extent& extent) {
   Cells cells;
-  ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
+  ASSIGN_OR_RETURN(const schedule::Plan barrier, ReadPlan(team.cluster().admin(), Collective::kBarrier, 0));
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {
-      ASSIGN_OR_RETURN(schedule::Plan plan, team.PlanFor(collective, bytes));
+      ASSIGN_OR_RETURN(schedule::Plan plan, ReadPlan(team.cluster().admin(), collective, bytes));
       if (algorithm != kChosen && plan.algorithm != algorithm) continue;
       Cell& cell = cells.emplace_back();
       cell.place = place;
@@ -198,9 +199,8 @@ struct Judged {
 Row SummaryOf(const std::vector<Judged>& judged, const std::string& place, const std::string& machine) {
   Row row = EmptyRow(0, 0);
   row.what = "all predicted cells, " + place;
-  row.metric = "unfinished";
   row.note = machine;
-  if (judged.empty()) return row;
+  if (judged.empty()) return Unfinished(row, machine);
   std::vector<double> errors;
   for (const Judged& each : judged) {
     errors.push_back(ErrorOf(each.predicted_ns, each.cell->observation.measured_ns));
@@ -285,9 +285,7 @@ absl::Status RunModel(const Options& options, const Contest&, const Reporter& re
       given_up[i] = true;
       Row row = EmptyRow(place.nodes, place.ppn);
       row.what = "a call and a barrier before it, " + place.Name();
-      row.metric = "unfinished";
-      row.note = no_fabric ? std::string(status.message()) : machine;
-      report(row);
+      report(Unfinished(row, no_fabric ? std::string(status.message()) : machine));
     }
   }
   std::vector<Cell> measured;
