@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "bench/better_mpi.h"
 #include "bench/papers/tnbc.h"
+#include "cli/perftest/statistics.h"
 
 namespace copse::bench {
 namespace {
@@ -175,7 +176,9 @@ class OverlapAnalysis final : public Analysis {
     }
     std::vector<OverlapTimes>& all = batches_[{system, what.row.what}];
     all.insert(all.end(), batches.begin(), batches.end());
-    return Each(batches, NotOverlappedPercent);
+    return Each(batches, [](const OverlapTimes& times) {
+      return 100 - perftest::OverlapPercent(times.total, times.compute, times.call);
+    });
   }
   void OnRow(const Row& row, const Reporter& report) override {
     if (!row.peer.empty()) return;  // ratios of what is left over say nothing
@@ -187,7 +190,7 @@ class OverlapAnalysis final : public Analysis {
       for (const OverlapTimes& batch : batches) values.push_back(batch.*time);
       return values;
     };
-    const auto mean = [&](double OverlapTimes::*time) { return static_cast<int64_t>(Mean(times(time))); };
+    const auto mean = [&](double OverlapTimes::*time) { return static_cast<int64_t>(perftest::Mean(times(time))); };
     report(Figure(row, "communication", "us", times(&OverlapTimes::call)));
     report(Figure(row, "total", "us", times(&OverlapTimes::total)));
     Row costs = row;
@@ -261,11 +264,6 @@ uint32_t MostChildren(const std::vector<uint32_t>& neighbours) {
 }
 
 }  // namespace
-
-double NotOverlappedPercent(const OverlapTimes& times) {
-  if (times.call <= 0) return 100;
-  return std::clamp(100 * (times.total - times.compute) / times.call, 0.0, 100.0);
-}
 
 double OverCosts(const OverlapTimes& times) {
   return times.total / (times.compute + times.post + std::max(times.others, 0.0));

@@ -24,8 +24,6 @@ struct OverlapTimes {
   double others = 0;   // processor time of daemons and kernel, per node
 };
 
-// Returns 100 % minus the overlap by the OSU formula, in [0, 100]; 100 if `call` is not above 0.
-double NotOverlappedPercent(const OverlapTimes& times);
 // Returns the ratio of the total to the sum of computation, post and the processor time of others.
 double OverCosts(const OverlapTimes& times);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benchmarks.h"
 
-#include <functional>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -11,28 +10,22 @@
 namespace copse::bench {
 namespace {
 
-using Code = std::function<absl::Status(const Options&, const Contest&, const Reporter&)>;
-
-Code WithoutContest(absl::Status (*run)(const Options&, const Reporter&)) {
-  return [run](const Options& options, const Contest&, const Reporter& report) { return run(options, report); };
-}
-
 absl::Status RunContest(const Options& options, const Contest& contest, const Reporter& report) {
-  static const auto& codes = *new std::map<std::string, Code>{{"alu", WithoutContest(RunAlu)},
-                                                              {"apps", WithoutContest(RunApps)},
-                                                              {"apps-tnbc", WithoutContest(RunAppsTnbc)},
-                                                              {"fabric", WithoutContest(RunFabric)},
-                                                              {"hop-instructions", WithoutContest(RunHopInstructions)},
-                                                              {"idle", WithoutContest(RunIdle)},
-                                                              {"memory", RunMemory},
-                                                              {"mgo-table", WithoutContest(RunMgoTable)},
-                                                              {"model", WithoutContest(RunModel)},
-                                                              {"plan-quality", WithoutContest(RunPlanQuality)},
-                                                              {"plan-time", WithoutContest(RunPlanTime)},
-                                                              {"probe", WithoutContest(RunProbe)},
-                                                              {"replan", WithoutContest(RunReplan)},
-                                                              {"scale", RunScale},
-                                                              {"tnbc-steps", WithoutContest(RunTnbcSteps)}};
+  static const auto& codes = *new std::map<std::string, Code*>{{"alu", RunAlu},
+                                                               {"apps", RunApps},
+                                                               {"apps-tnbc", RunAppsTnbc},
+                                                               {"fabric", RunFabric},
+                                                               {"hop-instructions", RunHopInstructions},
+                                                               {"idle", RunIdle},
+                                                               {"memory", RunMemory},
+                                                               {"mgo-table", RunMgoTable},
+                                                               {"model", RunModel},
+                                                               {"plan-quality", RunPlanQuality},
+                                                               {"plan-time", RunPlanTime},
+                                                               {"probe", RunProbe},
+                                                               {"replan", RunReplan},
+                                                               {"scale", RunScale},
+                                                               {"tnbc-steps", RunTnbcSteps}};
   const auto code = codes.find(TextOf(contest.line, "code", contest.bench));
   return code == codes.end() ? MeasureContest(options, contest, report) : code->second(options, contest, report);
 }

@@ -18,21 +18,10 @@ namespace copse::bench {
 // benchmark; those of its contests.
 absl::Status RunBenchmark(const std::string& name, const Options& options, const Reporter& report);
 
-absl::Status RunAlu(const Options& options, const Reporter& report);
-absl::Status RunApps(const Options& options, const Reporter& report);
-absl::Status RunAppsTnbc(const Options& options, const Reporter& report);
-absl::Status RunFabric(const Options& options, const Reporter& report);
-absl::Status RunHopInstructions(const Options& options, const Reporter& report);
-absl::Status RunIdle(const Options& options, const Reporter& report);
-absl::Status RunMemory(const Options& options, const Contest& contest, const Reporter& report);
-absl::Status RunMgoTable(const Options& options, const Reporter& report);
-absl::Status RunModel(const Options& options, const Reporter& report);
-absl::Status RunPlanQuality(const Options& options, const Reporter& report);
-absl::Status RunPlanTime(const Options& options, const Reporter& report);
-absl::Status RunProbe(const Options& options, const Reporter& report);
-absl::Status RunReplan(const Options& options, const Reporter& report);
-absl::Status RunScale(const Options& options, const Contest& contest, const Reporter& report);
-absl::Status RunTnbcSteps(const Options& options, const Reporter& report);
+// Code reports the rows of a contest of that name, or of the contest's key `code`.
+using Code = absl::Status(const Options& options, const Contest& contest, const Reporter& report);
+Code RunAlu, RunApps, RunAppsTnbc, RunFabric, RunHopInstructions, RunIdle, RunMemory, RunMgoTable, RunModel,
+    RunPlanQuality, RunPlanTime, RunProbe, RunReplan, RunScale, RunTnbcSteps;
 
 // Returns the slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);

@@ -89,18 +89,19 @@ Contest ContestOf(const std::string& bench, const Words& line) {
   return contest;
 }
 
-// Returns the contest's map with the keys of its benchmark added; if `quick`, the keys under `quick` replace others.
-YAML::Node Merged(const YAML::Node& benchmark, const YAML::Node& contest, bool quick) {
+// Returns a map with the keys of all, of which the first that has a key counts; if `quick`, the keys under their
+// `quick` replace others.
+YAML::Node Merged(const std::vector<YAML::Node>& layers, bool quick) {
   YAML::Node merged;
   const auto add = [&merged](const YAML::Node& layer) {
     for (const auto& item : layer) {
       if (!std::as_const(merged)[item.first.Scalar()]) merged[item.first.Scalar()] = item.second;
     }
   };
-  if (quick) add(contest["quick"]);
-  if (quick) add(benchmark["quick"]);
-  add(contest);
-  add(benchmark);
+  if (quick) {
+    for (const YAML::Node& layer : layers) add(layer["quick"]);
+  }
+  for (const YAML::Node& layer : layers) add(layer);
   return merged;
 }
 
@@ -136,9 +137,10 @@ absl::StatusOr<std::vector<Benchmark>> LoadBenchmarks(bool quick) {
     Benchmark& benchmark = benchmarks.emplace_back();
     benchmark.name = map["name"].Scalar();
     benchmark.summary = map["summary"].Scalar();
-    if (!map["contests"]) AddContests(Merged(map, {}, quick), benchmark.name, &benchmark.contests);
+    const YAML::Node& defaults = file["defaults"];
+    if (!map["contests"]) AddContests(Merged({map, defaults}, quick), benchmark.name, &benchmark.contests);
     for (const YAML::Node& contest : map["contests"]) {
-      AddContests(Merged(map, contest, quick), benchmark.name, &benchmark.contests);
+      AddContests(Merged({contest, map, defaults}, quick), benchmark.name, &benchmark.contests);
     }
   }
   return benchmarks;

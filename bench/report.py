@@ -14,7 +14,6 @@ import io
 import json
 import math
 import os
-import re
 import sys
 
 try:
@@ -31,8 +30,7 @@ PLOTS = "plots"
 
 FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
           "runs", "p10", "median", "p90", "seed", "note")
-SYSTEMS = ("copse", "openmpi+copse", "openmpi", "mpich+copse", "mpich", "sockets", "ucx")
-COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781", "ucx": "#1a7f37"}
+SYSTEM_COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781"}
 UNDER_MPI = "+copse"
 NOT_MEASURED = "Not measured yet."
 
@@ -120,12 +118,12 @@ def shown(row):
     return spread(row) + (f" (at most {figure(row['target'])}: {verdict(row)})" if "target" in row else "")
 
 
-def pivot(rows, names, line_of, column_of, text_of=shown):
+def pivot(rows, names, line_of, column_of):
     """A line for each `line_of`, whose fields have `names`, and a column for each `column_of` of the rows."""
     lines, columns = {}, {}
     for row in rows:
         columns.setdefault(column_of(row))
-        lines.setdefault(line_of(row), {})[column_of(row)] = text_of(row)
+        lines.setdefault(line_of(row), {})[column_of(row)] = shown(row)
     return table([*names, *columns], [[*line, *[cells.get(column, "") for column in columns]] for line, cells in lines.items()])
 
 
@@ -151,53 +149,10 @@ def by_metric(rows):
                  lambda row: f"ratio / {row['peer']}" if "peer" in row else f"{row['metric']}, {row['unit']}")
 
 
-def matrix(rows):
-    """Ratios to the better MPI library, by collective and size; after each which library that was."""
-    cells = [row for row in rows if row.get("peer") == "better MPI"]
-
-    def parts(row):
-        call, links = row["case"].split(", ", 1)
-        collective, _, size_name = call.partition(" ")
-        return collective, size_name, links
-
-    return pivot(sorted(cells, key=lambda row: row["bytes"]), ["collective", "links"],
-                 lambda row: (parts(row)[0], parts(row)[2]), lambda row: parts(row)[1],
-                 lambda row: f"{figure(row['median'])} {row['note'].split(';')[0]}" if row["metric"] == "ratio" else row["metric"])
-
-
-def added(rows):
-    """What was added to a function's time, by library and condition."""
-    cells = [row for row in rows if row["metric"].endswith("added") or
-             (row["metric"] == "unfinished" and row["system"].endswith(UNDER_MPI))]
-
-    def function(row):
-        name = row["case"].split(", ", 1)[0]
-        return (f"**{row['metric']}**" if name == "all calls" else name, row["unit"])
-
-    return pivot(cells, ["function", "unit"], function,
-                 lambda row: f"{row['system'].removesuffix(UNDER_MPI)}, {row['case'].split(', ', 1)[1]}",
-                 lambda row: shown(row) + (f" ({row['note'].split(',')[0]})" if row["metric"] == "worst added" else ""))
-
-
-def rates(rows):
-    """Medians by type and operation."""
-    return pivot([row for row in rows if "peer" not in row], ["type", "system"],
-                 lambda row: (row["case"].split(" ")[0], row["system"]), lambda row: row["case"].split(" ")[1],
-                 lambda row: figure(row["median"]))
-
-
-def means(rows):
-    """Mean times in ms of the MGO paper's algorithms, by what they count while they choose."""
-    return pivot([row for row in rows if row["metric"] == "mean time"], ["case", "algorithm"],
-                 lambda row: (row["case"], row["algorithm"]), lambda row: str(row["nodes"]),
-                 lambda row: f"{row['median']:,.0f}")
-
-
-def improvements(rows):
-    """By how many percent MGO is faster, of means over numbers of nodes."""
-    return pivot([row for row in rows if row["metric"].endswith("improvement")], ["case", "algorithm and counted"],
-                 lambda row: tuple(row["case"].split(", ", 1)), lambda row: row["metric"],
-                 lambda row: " ".join([f"{row['median']:.0f}", *re.findall(r"; (published \d+)$", row["note"])]))
+def by_nodes(rows):
+    """The medians of each algorithm, by the number of nodes."""
+    return pivot(sorted(rows, key=lambda row: row["nodes"]), ["case", "algorithm", "metric, unit"],
+                 lambda row: (row["case"], row["algorithm"], f"{row['metric']}, {row['unit']}"), lambda row: str(row["nodes"]))
 
 
 # --- Pictures ---
@@ -213,11 +168,6 @@ def new_axes(title, width, height, **settings):
     return axes
 
 
-def number_nodes(axes, nodes):
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(nodes, [str(count) for count in nodes])
-
-
 def svg_of(axes):
     stream = io.StringIO()
     axes.figure_of_all.savefig(stream, format="svg", metadata={"Date": None})
@@ -225,52 +175,40 @@ def svg_of(axes):
     return stream.getvalue()
 
 
-def latency_plot(rows, load):
-    """Microseconds against nodes, a line a system, p10 to p90 as bars; both axes logarithmic."""
-    case = f"allreduce 48 B, {load}"
-    series = {}
+def latency_lines(load):
+    return {(f"allreduce 48 B, {load}", "latency", system): {"color": colour, "label": system}
+            for system, colour in SYSTEM_COLOURS.items()}
+
+
+def mean_time_lines(case, chosen):
+    """Of each chosen algorithm what was computed, and what was published of it under the paper's name."""
+    lines = {}
+    for name, (algorithm, counted) in chosen.items():
+        lines[(f"{case}, {counted}", "mean time", algorithm)] = {"color": PAPER_COLOURS[name], "label": name}
+        lines[(f"{case}, published", "mean time", name)] = {"color": PAPER_COLOURS[name], "linestyle": "--"}
+    return lines
+
+
+def curves_plot(rows, bench, name_of_line, title, unit, lines):
+    """Medians by nodes of one rank, both logarithmic, with p10 to p90 as bars. `lines` has the style of each line by case, metric
+    and the row's field `name_of_line`."""
+    points = {}
     for row in rows:
-        if (row["bench"] == "latency" and row["case"] == case and row["ppn"] == 1 and row["metric"] == "latency" and
-                row["p10"] > 0):
-            series.setdefault(row["system"], []).append((row["nodes"], row["median"], row["p10"], row["p90"]))
-    if not series:
+        line = (row["case"], row["metric"], row[name_of_line])
+        if row["bench"] == bench and row["ppn"] == 1 and "peer" not in row and line in lines:
+            points.setdefault(line, {})[row["nodes"]] = row
+    if not any("label" in lines[line] for line in points):
         return None
-    axes = new_axes(f"{case}: microseconds, slowest rank, by nodes", 640, 380, yscale="log", ylabel="us",
-                    xlabel="nodes, one rank each")
-    for system in (system for system in SYSTEMS if system in series):
-        nodes, medians, lows, highs = zip(*sorted(series[system]))
-        errors = [[m - low for m, low in zip(medians, lows)], [high - m for m, high in zip(medians, highs)]]
-        axes.errorbar(nodes, medians, yerr=errors, color=COLOURS[system], marker="o", label=system)
-    number_nodes(axes, sorted({point[0] for points in series.values() for point in points}))
-    axes.legend()
-    return svg_of(axes)
-
-
-PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
-                 "best": "#cf222e"}
-
-# The algorithms of mgo-table by the paper's names, and what they count. FCEF and LA as each comes nearest to the table.
-NEAREST = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FEF": ("FEF_latency", "sound"), "FCEF": ("FCEF_bhat", "network"),
-           "LA": ("LA_bhat", "network"), "MGO": ("MGO", "sound"), "best": ("best", "sound")}
-SOUND = {name: (name, "sound") for name in ("FT", "BT", "FCEF", "MGO", "best")}
-
-
-def mean_times_plot(rows, case, chosen, title):
-    """Milliseconds by nodes, both logarithmic, with what was published dashed."""
-    times = {}  # (algorithm, counted) -> nodes -> ms
-    for row in rows:
-        name, _, counted = row["case"].rpartition(", ")
-        if row["bench"] == "mgo-table" and row["metric"] == "mean time" and name == case:
-            times.setdefault((row["algorithm"], counted), {})[row["nodes"]] = row["median"]
-    if not any(key in times for key in chosen.values()):
-        return None
-    axes = new_axes(title, 760, 430, yscale="log", ylabel="ms", xlabel="nodes")
-    for name, key in chosen.items():
-        for points, style in ((times.get((name, "published")), {"linestyle": "--"}),
-                              (times.get(key), {"marker": "o", "label": name})):
-            if points:
-                axes.plot(*zip(*sorted(points.items())), color=PAPER_COLOURS[name], **style)
-    number_nodes(axes, sorted({nodes for key in chosen.values() for nodes in times.get(key, ())}))
+    axes = new_axes(title, 760, 430, yscale="log", ylabel=unit, xlabel="nodes")
+    for line in (line for line in lines if line in points):
+        ordered = sorted(points[line].items())
+        medians = [row["median"] for _, row in ordered]
+        errors = [[max(0, row["median"] - row["p10"]) for _, row in ordered],
+                  [max(0, row["p90"] - row["median"]) for _, row in ordered]]
+        axes.errorbar([nodes for nodes, _ in ordered], medians, yerr=errors, marker="o", **lines[line])
+    nodes = sorted({count for by_nodes_of_line in points.values() for count in by_nodes_of_line})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(nodes, [str(count) for count in nodes])
     axes.legend()
     return svg_of(axes)
 
@@ -292,41 +230,38 @@ def ratio_plot(rows):
     return svg_of(axes)
 
 
+PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
+                 "best": "#cf222e"}
+# The algorithms of mgo-table by the paper's names, and what they count. FCEF and LA as each comes nearest to the table.
+NEAREST = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FEF": ("FEF_latency", "sound"), "FCEF": ("FCEF_bhat", "network"),
+           "LA": ("LA_bhat", "network"), "MGO": ("MGO", "sound"), "best": ("best", "sound")}
+SOUND = {name: (name, "sound") for name in ("FT", "BT", "FCEF", "MGO", "best")}
+# Pictures of curves: benchmark, the field that tells lines apart, title, unit, lines.
+CURVES = {
+    "latency_idle": ("latency", "system", "allreduce 48 B, idle: slowest rank", "us", latency_lines("idle")),
+    "latency_busy": ("latency", "system", "allreduce 48 B, busy: slowest rank", "us", latency_lines("busy")),
+    "mgo_means": (
+        "mgo-table", "algorithm", "bcast 1 kB, clusters like the MGO paper's: mean time\nlines: computed; dashes: published. FCEF "
+        "and LA choose as table 1 suggests: network alone", "ms", mean_time_lines("bcast 1 kB", NEAREST)),
+    "mgo_scatter": (
+        "mgo-table", "algorithm", "scatter 1 kB a node, clusters like the MGO paper's: mean time\ntrees made for one block, as in "
+        "the paper; best is made for the scatter", "ms", mean_time_lines("scatter 1 kB", SOUND)),
+}
+
+
 def plots_of(rows):
-    made = {
-        "latency_idle": latency_plot(rows, "idle"),
-        "latency_busy": latency_plot(rows, "busy"),
-        "ratios": ratio_plot(rows),
-        "mgo_means": mean_times_plot(
-            rows, "bcast 1 kB", NEAREST, "bcast 1 kB, clusters like the MGO paper's: mean time\nlines: computed; dashes: "
-            "published. FCEF and LA choose as table 1 suggests: network alone"),
-        "mgo_scatter": mean_times_plot(
-            rows, "scatter 1 kB", SOUND, "scatter 1 kB a node, clusters like the MGO paper's: mean time\ntrees made for one "
-            "block, as in the paper; best is made for the scatter")
-    }
+    made = {"ratios": ratio_plot(rows), **{name: curves_plot(rows, *what) for name, what in CURVES.items()}}
     return {name: svg for name, svg in made.items() if svg is not None}
 
 
 # --- All ---
 
-# Each benchmark has its tables here; where none are named, its rows are shown.
+# What of each benchmark is shown how; of the others each row is.
 TABLES = {
-    "alu": (rates,),
-    "apps": (by_system,),
-    "bandwidth": (by_metric,),
-    "collectives": (matrix, by_system),
-    "comm": (by_system,),
-    "gatherv": (by_metric,),
-    "latency": (by_system,),
-    "mgo-table": (improvements, means),
-    "mpi-collectives": (by_system,),
-    "noise": (by_system,),
-    "overlap": (by_metric,),
-    "shim": (added,),
-    "tnbc-order": (by_system,),
-    "tnbc-scenarios": (by_metric,),
+    by_metric: ("bandwidth", "gatherv", "overlap", "shim", "tnbc-scenarios"),
+    by_nodes: ("mgo-table",),
+    by_system: ("alu", "apps", "collectives", "comm", "latency", "mpi-collectives", "noise", "tnbc-order"),
 }
-PICTURES = {"latency": ("latency_idle", "latency_busy"), "mgo-table": ("mgo_means", "mgo_scatter")}
 
 
 def generate(rows):
@@ -339,8 +274,9 @@ def generate(rows):
     parts = ["# Benchmarks", "## Targets", targets(rows), *pictures("ratios")]
     for bench in dict.fromkeys(row["bench"] for row in rows):
         of_bench = [row for row in rows if row["bench"] == bench]
-        tables = [make(of_bench) for make in TABLES.get(bench, (rows_table,))]
-        parts += [f"## {bench}", provenance(of_bench), *pictures(*PICTURES.get(bench, ())), *tables]
+        make = next((make for make, benches in TABLES.items() if bench in benches), rows_table)
+        parts += [f"## {bench}", provenance(of_bench), make(of_bench),
+                  *pictures(*[name for name, what in CURVES.items() if what[0] == bench])]
     return {PAGE: "\n\n".join(parts) + "\n", **{f"{PLOTS}/{name}.svg": svg for name, svg in plots.items()}}
 
 

@@ -28,11 +28,6 @@ def ratio(**fields):
     return row(**{"metric": "ratio", "unit": "1", "peer": "openmpi", "p10": 0.4, "median": 0.5, "p90": 0.6, **fields})
 
 
-def shim_row(**fields):
-    return row(**{"bench": "shim", "case": "MPI_Scan, one rank", "system": "openmpi+copse", "metric": "added", "unit": "ns",
-                  "p10": 20, "median": 25, "p90": 30, **fields})
-
-
 class TablesTest(unittest.TestCase):
 
     def test_systems_stand_beside_each_other_before_their_ratios(self):
@@ -56,54 +51,21 @@ class TablesTest(unittest.TestCase):
             "0.5 (0.4 to 0.6) (at most 0.333: **missed**) |",
             "| allreduce 48 B, idle | 8 x 1 | mpich | flat |  |  | unfinished |  |"])
 
-    def test_ratios_stand_by_collective_and_size(self):
-
-        def better(case, size, **more):
-            return ratio(bench="collectives", case=case, bytes=size, peer="better MPI", note="openmpi; 3 runs", **more)
-
-        page = report.matrix([
-            better("bcast 1 MiB, unshaped", 1 << 20, metric="unfinished"), better("bcast 8 B, unshaped", 8),
-            better("scan 8 B, unshaped", 8, median=1.25), ratio(bench="collectives", case="scan 8 B, unshaped"),
-            row(bench="collectives", case="all, unshaped", metric="cells not ahead")
-        ])
-        self.assertEqual(page.splitlines(), [
-            "| collective | links | 8 B | 1 MiB |", "| --- | --- | --- | --- |",
-            "| bcast | unshaped | 0.5 openmpi | unfinished |", "| scan | unshaped | 1.25 openmpi |  |"])
-
-    def test_libraries_and_conditions_are_beside_each_other(self):
-        rows = [shim_row(system="openmpi", metric="time", median=4), shim_row(), shim_row(metric="time", median=29),
-                shim_row(system="mpich+copse", case="MPI_Scan, no daemons", metric="unfinished"),
-                shim_row(case="all calls, one rank", metric="worst added", runs=1, median=26, note="MPI_Scan, one rank")]
-        self.assertEqual(report.added(rows).splitlines(),
-                         ["| function | unit | openmpi, one rank | mpich, no daemons |", "| --- | --- | --- | --- |",
-                          "| MPI_Scan | ns | 25 (20 to 30) | unfinished |",
-                          "| **worst added** | ns | 26 (MPI_Scan) |  |"])
-
-    def test_rates_stand_in_a_matrix(self):
-        rows = [row(case=case, median=median, system=system)
-                for case, median, system in (("int8 sum", 20, "copse"), ("int8 sum", 30, "memcpy"), ("byte max", 25, "copse"))]
-        self.assertEqual(report.rates(rows + [ratio(case="int8 max", peer="memcpy")]).splitlines(),
-                         ["| type | system | sum | max |", "| --- | --- | --- | --- |", "| int8 | copse | 20 |  |",
-                          "| int8 | memcpy | 30 |  |", "| byte | copse |  | 25 |"])
-
-    def test_mean_times_stand_beside_what_was_published(self):
-        rows = [row(case=f"bcast 1 kB, {counted}", algorithm="MGO", nodes=nodes, metric="mean time", median=ms)
-                for nodes, counted, ms in ((4, "published", 900), (4, "sound", 1000), (8, "sound", 2000))]
-        self.assertEqual(report.means(rows).splitlines()[2:],
-                         ["| bcast 1 kB, published | MGO | 900 |  |", "| bcast 1 kB, sound | MGO | 1,000 | 2,000 |"])
-        rows = [row(case="bcast 1 kB, MGO beside FT, sound", metric=f"{end} improvement", median=percent,
-                    note=f"of means; published {published}") for end, percent, published in (("least", 49.6, 20), ("most", 50, 60))]
-        self.assertEqual(report.improvements(rows).splitlines()[2],
-                         "| bcast 1 kB | MGO beside FT, sound | 50 published 20 | 50 published 60 |")
+    def test_mean_times_stand_by_nodes_beside_what_was_published(self):
+        rows = [row(case=f"bcast 1 kB, {counted}", algorithm="MGO", nodes=nodes, metric="mean time", unit="ms", runs=1, median=ms)
+                for nodes, counted, ms in ((8, "sound", 2000), (4, "published", 900), (4, "sound", 1000))]
+        self.assertEqual(report.by_nodes(rows).splitlines()[2:],
+                         ["| bcast 1 kB, published | MGO | mean time, ms | 900 |  |",
+                          "| bcast 1 kB, sound | MGO | mean time, ms | 1,000 | 2,000 |"])
 
     def test_targets_say_what_was_met(self):
         page = report.targets([
-            ratio(target=0.4, met=False), row(), shim_row(target=100, met=True),
+            ratio(target=0.4, met=False), row(), row(system="openmpi+copse", metric="added", target=100, met=True),
             row(bench="idle", case="daemon", metric="memory", unit="MB", runs=1, median=7, target=40, met=True)
         ])
         self.assertIn("| latency | allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) | 0.4 x openmpi | **missed** |", page)
         self.assertIn("| idle | daemon, memory | 8 x 1 | 7 | 40 MB | met |", page)
-        self.assertIn("MPI_Scan, one rank, added, openmpi+copse", page)
+        self.assertIn("| allreduce 48 B, idle, added, openmpi+copse |", page)
         self.assertEqual(len(page.split("\n")), 5)
 
 
@@ -152,8 +114,10 @@ class ReportTest(unittest.TestCase):
     def test_pictures_are_made_where_there_are_figures(self):
         rows = [row(nodes=nodes, system=system, median=10 * nodes, p90=11 * nodes, p10=9 * nodes)
                 for nodes in (2, 4) for system in ("copse", "mpich")] + [ratio(target=1.2, met=True)]
+        rows += [row(bench="mgo-table", case=f"bcast 1 kB, {counted}", algorithm="MGO", nodes=nodes, metric="mean time")
+                 for nodes in (4, 8) for counted in ("sound", "published")]
         files = report.generate(rows)
-        self.assertEqual(sorted(files), ["benchmarks.md", "plots/latency_idle.svg", "plots/ratios.svg"])
+        self.assertEqual(sorted(files), ["benchmarks.md", "plots/latency_idle.svg", "plots/mgo_means.svg", "plots/ratios.svg"])
         self.assertIn("<svg", files["plots/latency_idle.svg"])
         self.assertIn("(plots/latency_idle.svg)", files[report.PAGE])
         self.assertNotIn("latency_busy", files[report.PAGE])

@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/row.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "cli/perftest/statistics.h"
 #include "nlohmann/json.hpp"
 
 namespace copse::bench {
-namespace {
-
-// Interpolates linearly between the two values around the wanted place.
-double Quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-}  // namespace
-
 void Summarize(std::vector<double> values, Row* row) {
   CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
   row->runs = static_cast<uint32_t>(values.size());
-  row->p10 = Quantile(values, 0.1);
-  row->median = Quantile(values, 0.5);
-  row->p90 = Quantile(values, 0.9);
+  const perftest::Percentiles percentiles = perftest::PercentilesOf(std::move(values));
+  row->p10 = percentiles.p10;
+  row->median = percentiles.median;
+  row->p90 = percentiles.p90;
 }
 
 Row Figure(Row row, const std::string& metric, const std::string& unit, std::vector<double> values) {
@@ -40,14 +27,15 @@ Row Figure(Row row, const std::string& metric, const std::string& unit, std::vec
   return row;
 }
 
-double Median(std::vector<double> values) {
-  Row row;
-  Summarize(std::move(values), &row);
-  return row.median;
+Row Unfinished(Row row, std::string why) {
+  row.metric = "unfinished";
+  row.note = std::move(why);
+  return row;
 }
 
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+double Median(std::vector<double> values) {
+  CHECK(!values.empty());
+  return perftest::PercentilesOf(std::move(values)).median;
 }
 
 bool IsMpi(const std::string& system) { return system == "openmpi" || system == "mpich"; }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace copse::bench {
@@ -44,9 +43,10 @@ void Summarize(std::vector<double> values, Row* row);
 // Returns a copy of `row` with another metric and unit, and with the summary of `values`.
 Row Figure(Row row, const std::string& metric, const std::string& unit, std::vector<double> values);
 
+// Returns a copy of `row` with metric "unfinished", and with the reason as its note.
+Row Unfinished(Row row, std::string why);
 // `values` must not be empty.
 double Median(std::vector<double> values);
-double Mean(const std::vector<double>& values);
 
 // Returns whether the system is an MPI library without Copse.
 bool IsMpi(const std::string& system);

@@ -98,6 +98,7 @@ absl::Status Testbed::Start() {
     cluster.network->rate_bits_per_s = options_.rate_bits_per_s;
     if (delays) {
       cluster.network->fabric = options_.fabric.empty() ? topology_.path() : options_.fabric;
+      if (!options_.fabric_known_as.empty()) cluster.planner_settings["topology"] = options_.fabric_known_as;
     } else {
       cluster.planner_settings["topology"] = topology_.path();
     }

@@ -49,6 +49,8 @@ struct TestbedOptions {
   absl::Duration latency;
   // A topology file for copse-fabric with `nodes` nodes, used instead of `latency`; empty: none.
   std::string fabric;
+  // The topology file of the planner on a `fabric`; empty: it knows nothing of the network.
+  std::string fabric_known_as;
   // Bandwidth of every node's link, in each direction; 0: unlimited. A fabric has its own bandwidths.
   int64_t rate_bits_per_s = 0;
   // Algorithm of all plans of collectives that it can carry; empty: the planner chooses.

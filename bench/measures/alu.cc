@@ -55,7 +55,7 @@ Row RowOf(const std::string& what, const std::string& system) {
 
 }  // namespace
 
-absl::Status RunAlu(const Options& options, const Reporter& report) {
+absl::Status RunAlu(const Options& options, const Contest&, const Reporter& report) {
   const int samples = options.quick ? 5 : 51;
   for (int t = 0; t < kElementTypeCount; ++t) {
     const auto type = static_cast<ElementType>(t);

@@ -133,11 +133,11 @@ absl::Status RunAll(const Options& options, const char* bench, const Side& subje
 
 }  // namespace
 
-absl::Status RunApps(const Options& options, const Reporter& report) {
+absl::Status RunApps(const Options& options, const Contest&, const Reporter& report) {
   return RunAll(options, "apps", {"copse", true, {}}, {"", false, {}}, report);
 }
 
-absl::Status RunAppsTnbc(const Options& options, const Reporter& report) {
+absl::Status RunAppsTnbc(const Options& options, const Contest&, const Reporter& report) {
   return RunAll(options, "apps-tnbc", {"copse-tnbc", true, {{"COPSE_TNBC", "auto"}}},
                 {"copse-blocking", true, {{"COPSE_TNBC", "off"}}}, report);
 }

@@ -150,7 +150,7 @@ absl::Status MeasureOnce(absl::Duration duration, Figures* figures) {
 
 }  // namespace
 
-absl::Status RunFabric(const Options& options, const Reporter& report) {
+absl::Status RunFabric(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(fabric::CheckFabric());
   Figures figures;
   const int runs = options.quick ? 1 : 5;

@@ -42,26 +42,21 @@ absl::StatusOr<double> CountInstructions(uint64_t packets, absl::Duration timeou
 }  // namespace
 
 // Instructions are the same in each run, so there is one.
-absl::Status RunHopInstructions(const Options& options, const Reporter& report) {
-  Row row = {.bench = "hop",
-             .what = "engine, a packet from client to client",
-             .system = "copse",
-             .collective = "packet",
-             .nodes = 2,
-             .ppn = 1,
-             .bytes = 128,
-             .metric = "instructions",
-             .unit = "instructions",
-             .note = "callgrind; the engines alone, sent and received"};
+absl::Status RunHopInstructions(const Options& options, const Contest&, const Reporter& report) {
+  const Row row = {.bench = "hop",
+                   .what = "engine, a packet from client to client",
+                   .system = "copse",
+                   .collective = "packet",
+                   .nodes = 2,
+                   .ppn = 1,
+                   .bytes = 128,
+                   .metric = "instructions",
+                   .unit = "instructions",
+                   .note = "callgrind; the engines alone, sent and received"};
   if (!Wanted(options, row)) return absl::OkStatus();
   const absl::StatusOr<double> counted = CountInstructions(options.quick ? 1000 : 10'000, options.cell_timeout);
-  if (counted.ok()) {
-    Summarize({*counted}, &row);
-  } else {
-    row.metric = "unfinished";
-    row.note = std::string(counted.status().message());
-  }
-  report(row);
+  report(counted.ok() ? Figure(row, row.metric, row.unit, {*counted})
+                      : Unfinished(row, std::string(counted.status().message())));
   return absl::OkStatus();
 }
 

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,8 +13,7 @@
 #include "base/status_macros.h"
 #include "bench/measures/process_usage.h"
 #include "bench/measures/timed_team.h"
-#include "bench/temporary_file.h"
-#include "proto/copse/v1/admin.pb.h"
+#include "bench/testbed.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
@@ -24,8 +24,8 @@ namespace {
 using procs::ProcessCluster;
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
-constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr uint32_t kCalls = 200;
+constexpr uint64_t kCallBytes = 48;
 
 Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, const std::string& unit) {
   return {.bench = "idle", .what = what, .system = "copse", .nodes = nodes, .ppn = 1, .metric = metric, .unit = unit};
@@ -34,7 +34,7 @@ Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, co
 // One rank on each node, whose calls are over.
 absl::StatusOr<std::unique_ptr<TimedTeam>> StartIdleTeam(ProcessCluster* cluster, uint32_t nodes) {
   ASSIGN_OR_RETURN(auto team, TimedTeam::Start(cluster, nodes, 1, kSettle));
-  RETURN_IF_ERROR(team->Time(Collective::kAllreduce, 48, 0, kCalls, kSettle).status());
+  RETURN_IF_ERROR(team->Time(Collective::kAllreduce, kCallBytes, 0, kCalls, kSettle).status());
   return team;
 }
 
@@ -92,64 +92,45 @@ absl::StatusOr<double> KilobytesPerClient(const Options& options, const std::vec
   return Slope(points);
 }
 
-absl::Status RunClients(const Options& options, const Reporter& report) {
-  Row row = RowOf("an attached client", 1, "memory", "KB");
+// Reports how many KB each of something adds; `measure` fits a line to the figures at these counts.
+absl::Status ReportSlope(const Options& options, Row row, const std::vector<uint32_t>& counts,
+                         absl::StatusOr<double> (*measure)(const Options&, const std::vector<uint32_t>&),
+                         const Reporter& report) {
   if (!Wanted(options, row)) return absl::OkStatus();
-  const std::vector<uint32_t> counts =
-      options.quick ? std::vector<uint32_t>{0, 4, 8} : std::vector<uint32_t>{0, 8, 16, 32, 64};
   std::vector<double> kilobytes;
   for (int run = 0; run < (options.quick ? 1 : 3); ++run) {
-    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerClient(options, counts));
+    ASSIGN_OR_RETURN(kilobytes.emplace_back(), measure(options, counts));
   }
-  Summarize(kilobytes, &row);
+  report(Figure(std::move(row), "memory", "KB", kilobytes));
+  return absl::OkStatus();
+}
+
+absl::Status RunClients(const Options& options, const Reporter& report) {
+  const std::vector<uint32_t> counts =
+      options.quick ? std::vector<uint32_t>{0, 4, 8} : std::vector<uint32_t>{0, 8, 16, 32, 64};
+  Row row = RowOf("an attached client", 1, "memory", "KB");
   row.note = absl::StrCat("slope of the daemon's PSS without files over ", absl::StrJoin(counts, ", "),
                           " clients; of memory that both map, half is the client's");
-  report(row);
-  return absl::OkStatus();
+  return ReportSlope(options, std::move(row), counts, KilobytesPerClient, report);
 }
 
 // --- An edge ---
 
-// Rules that make one node all others' neighbor.
-std::string FlatRules() {
-  std::string text = "version: 1\nrules:\n";
-  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
-    absl::StrAppend(&text, "  - {collective: ", collective, ", algorithm: flat}\n");
-  }
-  return text;
-}
-
-// Counts the neighbours that the node has in all plans of the one team.
-absl::StatusOr<size_t> NeighboursOf(const ProcessCluster& cluster, const std::string& node) {
-  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster.admin().ListPlans(kCallTimeout));
-  std::set<std::string> neighbours;
-  for (const v1::PlanRow& plan : plans.plans()) {
-    for (const v1::PlanEdge& edge : plan.edges()) {
-      if (edge.from() == node) neighbours.insert(edge.to());
-      if (edge.to() == node) neighbours.insert(edge.from());
-    }
-  }
-  return neighbours.size();
-}
-
+// One node is all others' neighbor.
 absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vector<uint32_t>& node_counts) {
   std::vector<std::pair<double, double>> points;
   for (const uint32_t nodes : node_counts) {
-    ASSIGN_OR_RETURN(const TemporaryFile rules, TemporaryFile::Write(FlatRules(), options.folder));
-    ProcessCluster cluster({.parent = options.folder, .planner_settings = {{"rules", rules.path()}}});
-    RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
-    ASSIGN_OR_RETURN(const auto team, StartIdleTeam(&cluster, nodes));
-    size_t most = 0;
-    uint32_t hub = 0;
-    for (uint32_t node = 0; node < nodes; ++node) {
-      ASSIGN_OR_RETURN(const size_t neighbours, NeighboursOf(cluster, cluster.NodeName(node)));
-      if (neighbours > most) hub = node;
-      most = std::max(most, neighbours);
+    ASSIGN_OR_RETURN(const auto testbed,
+                     Testbed::Open({.nodes = nodes, .parent = options.folder, .loopback = true, .algorithm = "flat"}));
+    ASSIGN_OR_RETURN(const auto team, StartIdleTeam(testbed->cluster(), nodes));
+    ASSIGN_OR_RETURN(const Testbed::PlanSummary plan, testbed->SummarizePlan("allreduce", kCallBytes));
+    const auto hub = std::max_element(plan.neighbours.begin(), plan.neighbours.end());
+    if (*hub != nodes - 1) {
+      return absl::InternalError(absl::StrCat("no node is all others' neighbour (most=", *hub, ")"));
     }
-    if (most != nodes - 1)
-      return absl::InternalError(absl::StrCat("no node is all others' neighbour (most=", most, ")"));
-    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster.DaemonPid(hub)));
-    points.emplace_back(static_cast<double>(most), pss.own_kb);
+    const auto hub_node = static_cast<uint32_t>(hub - plan.neighbours.begin());
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(testbed->cluster()->DaemonPid(hub_node)));
+    points.emplace_back(*hub, pss.own_kb);
   }
   return Slope(points);
 }
@@ -157,17 +138,10 @@ absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vecto
 absl::Status RunEdges(const Options& options, const Reporter& report) {
   const std::vector<uint32_t> nodes = options.quick ? std::vector<uint32_t>{2, 6} : std::vector<uint32_t>{2, 5, 9, 17};
   Row row = RowOf("an edge", nodes.back(), "memory", "KB");
-  if (!Wanted(options, row)) return absl::OkStatus();
-  std::vector<double> kilobytes;
-  for (int run = 0; run < (options.quick ? 1 : 3); ++run) {
-    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerEdge(options, nodes));
-  }
-  Summarize(kilobytes, &row);
   row.algorithm = "flat";
   row.note = absl::StrCat("slope of the middle daemon's PSS without files over teams on ", absl::StrJoin(nodes, ", "),
                           " nodes; with its connection");
-  report(row);
-  return absl::OkStatus();
+  return ReportSlope(options, std::move(row), nodes, KilobytesPerEdge, report);
 }
 
 }  // namespace
@@ -185,7 +159,7 @@ double Slope(const std::vector<std::pair<double, double>>& points) {
   return xy / xx;
 }
 
-absl::Status RunIdle(const Options& options, const Reporter& report) {
+absl::Status RunIdle(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(RunDaemon(options, report));
   RETURN_IF_ERROR(RunClients(options, report));
   return RunEdges(options, report);

@@ -44,7 +44,7 @@ TEST(ProcessUsageTest, ThereMustBeSuchAProcess) {
 
 TEST(IdleTest, EachCostIsMeasured) {
   std::vector<Row> rows;
-  const absl::Status status = RunIdle({.quick = true}, [&](const Row& row) { rows.push_back(row); });
+  const absl::Status status = RunIdle({.quick = true}, {}, [&](const Row& row) { rows.push_back(row); });
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].metric, "cpu");

@@ -80,9 +80,7 @@ absl::Status RunCase(const Options& options, Row row, const Reporter& report) {
   const absl::Status status = RunCalls(options, row, testbed.get());
   const std::vector<double> most = watch.End();
   if (!status.ok()) {
-    row.metric = "unfinished";
-    row.note = std::string(status.message());
-    report(row);
+    report(Unfinished(row, std::string(status.message())));
     return absl::OkStatus();
   }
   std::vector<double> in_transit;

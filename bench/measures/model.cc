@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/measures/timed_team.h"
+#include "bench/plans.h"
 #include "bench/testbed.h"
 #include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
@@ -107,12 +108,12 @@ using Cells = std::vector<Cell>;  // of one place and algorithm
 absl::StatusOr<Cells> ListCells(const TimedTeam& team, const Place& place, const std::string& algorithm,
                                 const Extent& extent) {
   Cells cells;
-  ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
+  ASSIGN_OR_RETURN(const schedule::Plan barrier, ReadPlan(team.cluster().admin(), Collective::kBarrier, 0));
   for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {
-      ASSIGN_OR_RETURN(schedule::Plan plan, team.PlanFor(collective, bytes));
+      ASSIGN_OR_RETURN(schedule::Plan plan, ReadPlan(team.cluster().admin(), collective, bytes));
       if (algorithm != kChosen && plan.algorithm != algorithm) continue;
       Cell& cell = cells.emplace_back();
       cell.place = place;
@@ -180,9 +181,8 @@ Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::str
       cell.place.Name(), cell.asked == kChosen ? "planner's choice, " : "", calibrates ? "calibrated on" : "predicted");
   row.algorithm = cell.observation.plan.algorithm;
   row.bytes = call.bytes();
-  row.metric = calibrates ? "residual" : "error";
   const double measured_us = cell.observation.measured_ns / 1000;
-  Summarize({ErrorOf(predicted_us, measured_us)}, &row);
+  row = Figure(row, calibrates ? "residual" : "error", "%", {ErrorOf(predicted_us, measured_us)});
   row.runs = static_cast<uint32_t>(cell.round_us.size());
   const auto [least, most] = std::minmax_element(cell.round_us.begin(), cell.round_us.end());
   row.note = absl::StrFormat("predicted %.1f us, measured %.1f us, medians of rounds %.1f to %.1f us; %s", predicted_us,
@@ -199,9 +199,8 @@ struct Judged {
 Row SummaryOf(const std::vector<Judged>& judged, const std::string& place, const std::string& machine) {
   Row row = EmptyRow(0, 0);
   row.what = "all predicted cells, " + place;
-  row.metric = "unfinished";
   row.note = machine;
-  if (judged.empty()) return row;
+  if (judged.empty()) return Unfinished(row, machine);
   std::vector<double> errors;
   for (const Judged& each : judged) {
     errors.push_back(ErrorOf(each.predicted_ns, each.cell->observation.measured_ns));
@@ -229,8 +228,7 @@ Row OrderOf(const std::vector<Judged>& judged, const std::string& place, const s
   }
   Row row = EmptyRow(0, 0);
   row.what = "pairs of plans for one call, " + place;
-  row.metric = "misordered";
-  Summarize({pairs > 0 ? 100.0 * wrong / pairs : 0}, &row);
+  row = Figure(row, "misordered", "%", {pairs > 0 ? 100.0 * wrong / pairs : 0});
   row.runs = pairs;
   row.note = absl::StrFormat("%d of %d that differ by 20 %% or more; %s", wrong, pairs, machine);
   return row;
@@ -256,8 +254,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
     }
     Row residual = EmptyRow(0, 0);
     residual.what = "what the costs were calibrated on, loopback";
-    residual.metric = "residual";
-    Summarize({100 * fit.median_residual}, &residual);
+    residual = Figure(residual, "residual", "%", {100 * fit.median_residual});
     residual.runs = static_cast<uint32_t>(pings.size());
     residual.note = absl::StrFormat("%s; %s", DescribeFit(fit), machine);
     report(residual);
@@ -271,7 +268,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
 
 }  // namespace
 
-absl::Status RunModel(const Options& options, const Reporter& report) {
+absl::Status RunModel(const Options& options, const Contest&, const Reporter& report) {
   const Extent extent = ExtentOf(options.quick);
   const std::string machine = DescribeMachine();  // before we load it ourselves
   std::vector<std::map<std::string, Cells>> cells(extent.places.size());
@@ -288,9 +285,7 @@ absl::Status RunModel(const Options& options, const Reporter& report) {
       given_up[i] = true;
       Row row = EmptyRow(place.nodes, place.ppn);
       row.what = "a call and a barrier before it, " + place.Name();
-      row.metric = "unfinished";
-      row.note = no_fabric ? std::string(status.message()) : machine;
-      report(row);
+      report(Unfinished(row, no_fabric ? std::string(status.message()) : machine));
     }
   }
   std::vector<Cell> measured;

@@ -10,7 +10,7 @@ namespace {
 
 TEST(ModelTest, CalibratesOnSomeAndPredictsTheOthers) {
   std::vector<Row> rows;
-  const absl::Status status = RunModel({.quick = true}, [&](const Row& row) { rows.push_back(row); });
+  const absl::Status status = RunModel({.quick = true}, {}, [&](const Row& row) { rows.push_back(row); });
   ASSERT_TRUE(status.ok()) << status;
   // Four collectives on two nodes, and on two trees and the planner's choice of four; the fit; the order; the sum.
   ASSERT_EQ(rows.size(), 19u);
@@ -41,7 +41,7 @@ TEST(ModelTest, CalibratesOnSomeAndPredictsTheOthers) {
 TEST(ModelTest, TeamsThatTakeTooLongAreUnfinished) {
   std::vector<Row> rows;
   const absl::Status status =
-      RunModel({.quick = true, .cell_timeout = absl::ZeroDuration()}, [&](const Row& row) { rows.push_back(row); });
+      RunModel({.quick = true, .cell_timeout = absl::ZeroDuration()}, {}, [&](const Row& row) { rows.push_back(row); });
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_EQ(rows.size(), 3u);
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;

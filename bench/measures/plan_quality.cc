@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "cli/perftest/statistics.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/lower_bound.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
@@ -37,11 +38,8 @@ void ReportTotals(const std::string& what, uint32_t nodes, uint64_t bytes, const
                   const Reporter& report) {
   if (ratios.empty()) return;
   for (const bool worst : {false, true}) {
-    Row row = EmptyRow(what, nodes, bytes);
-    row.metric = worst ? "worst" : "mean";
-    row.unit = "times";
-    Summarize(ratios, &row);  // for the spread
-    row.median = worst ? *std::max_element(ratios.begin(), ratios.end()) : Mean(ratios);
+    Row row = Figure(EmptyRow(what, nodes, bytes), worst ? "worst" : "mean", "times", ratios);  // for the spread
+    row.median = worst ? *std::max_element(ratios.begin(), ratios.end()) : perftest::Mean(ratios);
     row.note = worst ? "the greatest ratio" : "the mean ratio, in place of the median";
     report(row);
   }
@@ -86,8 +84,8 @@ absl::Status AgainstTheOptimum(const Options& options, const Reporter& report) {
         row.metric = "ratio";
         row.peer = "optimum";
         Summarize(ratios, &row);
-        row.note = absl::StrFormat("mean %.4f, worst %.4f; MGO: mean %.3f, worst %.3f", Mean(ratios),
-                                   *std::max_element(ratios.begin(), ratios.end()), Mean(mgo_ratios),
+        row.note = absl::StrFormat("mean %.4f, worst %.4f; MGO: mean %.3f, worst %.3f", perftest::Mean(ratios),
+                                   *std::max_element(ratios.begin(), ratios.end()), perftest::Mean(mgo_ratios),
                                    *std::max_element(mgo_ratios.begin(), mgo_ratios.end()));
         report(row);
       }
@@ -118,8 +116,8 @@ absl::Status AgainstMgo(const Options& options, const Reporter& report) {
           row.metric = "ratio";
           row.peer = peer;
           Summarize(values, &row);
-          row.note =
-              absl::StrFormat("mean %.3f, worst %.3f", Mean(values), *std::max_element(values.begin(), values.end()));
+          row.note = absl::StrFormat("mean %.3f, worst %.3f", perftest::Mean(values),
+                                     *std::max_element(values.begin(), values.end()));
           report(row);
         }
       }
@@ -132,7 +130,7 @@ absl::Status AgainstMgo(const Options& options, const Reporter& report) {
 
 }  // namespace
 
-absl::Status RunPlanQuality(const Options& options, const Reporter& report) {
+absl::Status RunPlanQuality(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(AgainstTheOptimum(options, report));
   return AgainstMgo(options, report);
 }

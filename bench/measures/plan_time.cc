@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benchmarks.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include <cmath>
@@ -25,12 +24,6 @@ double ThreadSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double PeakMegabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 struct Cell {
@@ -70,14 +63,14 @@ absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* 
     completion_ns = tree.completion_ns;
   }
   Summarize(times_ms, row);
-  row->note = absl::StrFormat("processor time of one thread; its tree takes %.3f ms; peak of this program %.0f MiB",
-                              1e-6 * static_cast<double>(completion_ns), PeakMegabytes());
+  row->note = absl::StrFormat("processor time of one thread; its tree takes %.3f ms",
+                              1e-6 * static_cast<double>(completion_ns));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status RunPlanTime(const Options& options, const Reporter& report) {
+absl::Status RunPlanTime(const Options& options, const Contest&, const Reporter& report) {
   for (const std::string& kind : topology::GeneratedKinds()) {
     std::map<uint32_t, double> mgo_ms;
     for (const Cell& cell : CellsOf(options.quick)) {

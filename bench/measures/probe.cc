@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "bench/temporary_file.h"
+#include "bench/testbed.h"
 #include "bench/wide_area.h"
 #include "planner/measure/switch_search.h"
 #include "planner/topology/topology_yaml.h"
@@ -161,14 +162,11 @@ absl::Status RunCase(const Options& options, const Case& what, const Reporter& r
   // The planner is told the tree, and nothing of its figures.
   ASSIGN_OR_RETURN(const TemporaryFile bare,
                    TemporaryFile::Write(topology::FormatTopologyYaml(WithoutFigures(what.truth)), options.folder));
-  procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
-  cluster_options.network = netns::NetworkOptions{.fabric = fabric.path()};
-  cluster_options.planner_settings["topology"] = bare.path();
-  procs::ProcessCluster cluster(std::move(cluster_options));
-  if (const absl::Status started = cluster.Start({.nodes = nodes}); !started.ok()) {
-    cluster.DumpLogs(stderr);
-    return started;
-  }
+  ASSIGN_OR_RETURN(
+      const auto testbed,
+      Testbed::Open(
+          {.nodes = nodes, .parent = options.folder, .fabric = fabric.path(), .fabric_known_as = bare.path()}));
+  procs::ProcessCluster& cluster = *testbed->cluster();
   for (const bool known : {true, false}) {
     if (!(known ? wants_known : wants_found)) continue;
     const std::string tree = known ? "known" : "found";
@@ -195,7 +193,7 @@ absl::Status RunCase(const Options& options, const Case& what, const Reporter& r
 
 }  // namespace
 
-absl::Status RunProbe(const Options& options, const Reporter& report) {
+absl::Status RunProbe(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(netns::CheckNamespaces(true));
   RETURN_IF_ERROR(RunCase(options, {"3 sites", ThreeSites()}, report));
   for (const uint64_t seed : {1, 2, 3}) {

@@ -16,6 +16,7 @@
 #include "bench/measures/timed_team.h"
 #include "bench/plans.h"
 #include "bench/temporary_file.h"
+#include "bench/testbed.h"
 #include "bench/wide_area.h"
 #include "collectives/call_arguments.h"
 #include "planner/topology/topology_yaml.h"
@@ -72,11 +73,9 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
   const uint32_t calls = options.quick ? 10 : 60;
   ASSIGN_OR_RETURN(const TemporaryFile file,
                    TemporaryFile::Write(topology::FormatTopologyYaml(ThreeSites()), options.folder));
-  procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
-  cluster_options.network = netns::NetworkOptions{.fabric = file.path()};
-  procs::ProcessCluster cluster(std::move(cluster_options));
+  ASSIGN_OR_RETURN(const auto testbed, Testbed::Open({.nodes = 12, .parent = options.folder, .fabric = file.path()}));
+  procs::ProcessCluster& cluster = *testbed->cluster();
   const auto run = [&]() -> absl::Status {
-    RETURN_IF_ERROR(cluster.Start({.nodes = 12}));
     ASSIGN_OR_RETURN(fabric::FabricControl network, fabric::FabricControl::Connect(cluster.network()->fabric_socket()));
     ASSIGN_OR_RETURN(std::unique_ptr<TimedTeam> team, TimedTeam::Start(&cluster, 12, 1, kCallsPatience));
     ASSIGN_OR_RETURN(Row row, Measure(cluster, team.get(), slowing, "before", calls));
@@ -142,7 +141,7 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
 
 }  // namespace
 
-absl::Status RunReplan(const Options& options, const Reporter& report) {
+absl::Status RunReplan(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(netns::CheckNamespaces(true));
   for (const Slowing& slowing : kSlowings) {
     if (options.quick && &slowing != kSlowings) break;

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benchmarks.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <string>
@@ -15,13 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "cli/sim/cluster/block_data.h"
 #include "cli/sim/cluster/plan_run.h"
-#include "offload_emu/alu.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/pricing/team_costs.h"
@@ -46,17 +38,6 @@ struct Cell {
   uint64_t bytes;
   std::string counts = {};  // of irregular collectives
   bool counts_known = false;
-};
-
-// What a cell's process tells.
-struct Told {
-  bool ok = false;
-  char error[256] = {};
-  int64_t total_ns = 0;
-  uint64_t packets = 0;
-  sim::DaemonUse root, most;
-  double seconds = 0;
-  int64_t memory_bytes = 0;
 };
 
 absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
@@ -90,42 +71,6 @@ absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
   return sim::RunPlan(plan, shape, costs, call, options);
 }
 
-// In a process of its own, so that its memory is its own, and is gone afterwards.
-absl::StatusOr<Told> SimulateApart(const Cell& cell) {
-  int ends[2];
-  if (pipe(ends) != 0) return absl::InternalError(absl::StrCat("scale: no pipe: ", std::strerror(errno)));
-  const pid_t child = fork();
-  if (child < 0) return absl::InternalError(absl::StrCat("scale: no process: ", std::strerror(errno)));
-  if (child == 0) {
-    Told told;
-    const absl::StatusOr<sim::PlanRunResult> run = Simulate(cell);
-    told.ok = run.ok();
-    if (run.ok()) {
-      told.total_ns = run->total_ns;
-      told.packets = run->packets;
-      told.root = run->root;
-      told.most = run->most;
-      told.seconds = run->setup_seconds + run->run_seconds;
-    } else {
-      std::strncpy(told.error, std::string(run.status().message()).c_str(), sizeof(told.error) - 1);
-    }
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    told.memory_bytes = int64_t{usage.ru_maxrss} * 1024;
-    _exit(write(ends[1], &told, sizeof(told)) == sizeof(told) ? 0 : 1);
-  }
-  close(ends[1]);
-  Told told;
-  const ssize_t got = read(ends[0], &told, sizeof(told));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (got != sizeof(told))
-    return absl::InternalError(absl::StrCat("scale: a simulation ended early (status=", status, ")"));
-  if (!told.ok) return absl::InternalError(told.error);
-  return told;
-}
-
 Cell CellOf(const Case& each) {
   return {.collective = *CollectiveFromName(each.row.collective),
           .algorithm = each.line.at("algorithm"),
@@ -151,18 +96,17 @@ absl::Status RunScale(const Options& options, const Contest& contest, const Repo
     row.system = "copse";
     row.algorithm = cell.algorithm;
     row.seed = kSeed;
-    ASSIGN_OR_RETURN(const Told told, SimulateApart(cell));
-    const double time_us = static_cast<double>(told.total_ns) / 1000;
-    row.note = absl::StrFormat("%d messages; simulated in %.1f s and %d MiB", told.packets, told.seconds,
-                               told.memory_bytes >> 20);
+    ASSIGN_OR_RETURN(const sim::PlanRunResult run, Simulate(cell));
+    const double time_us = static_cast<double>(run.total_ns) / 1000;
+    row.note = absl::StrFormat("%d messages; simulated in %.1f s", run.packets, run.setup_seconds + run.run_seconds);
     report(Figure(row, "time", "us", {time_us}));
     row.note = HasRoot(cell.collective) ? "of the root's daemon" : "of node 0's daemon";
-    report(Figure(row, "connections", "nodes", {static_cast<double>(told.root.connections)}));
+    report(Figure(row, "connections", "nodes", {static_cast<double>(run.root.connections)}));
     row.note =
         absl::StrFormat("the most of any daemon: staging %d KiB of %d KiB reserved, counts %d KiB, copy lists %d KiB",
-                        told.most.staging_bytes >> 10, told.most.reserved_bytes >> 10, told.most.notes_bytes >> 10,
-                        told.most.list_bytes >> 10);
-    report(Figure(row, "memory", "KiB", {KilobytesOf(told.most)}));
+                        run.most.staging_bytes >> 10, run.most.reserved_bytes >> 10, run.most.notes_bytes >> 10,
+                        run.most.list_bytes >> 10);
+    report(Figure(row, "memory", "KiB", {KilobytesOf(run.most)}));
     row.note.clear();
     const auto [last_nodes, last_us] = last[row.what];
     if (2 * last_nodes == cell.nodes) {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "bench/plans.h"
 
 namespace copse::bench {
 namespace {
@@ -31,10 +30,6 @@ absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluste
 }
 
 absl::Status TimedTeam::Force(const std::string& algorithm) { return cluster_->Replan(kTeam, algorithm); }
-
-absl::StatusOr<schedule::Plan> TimedTeam::PlanFor(Collective collective, uint64_t bytes) const {
-  return ReadPlan(cluster_->admin(), collective, bytes);
-}
 
 absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint64_t bytes, uint32_t warm_up,
                                                     uint32_t calls, absl::Duration timeout) {

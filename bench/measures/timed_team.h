@@ -32,9 +32,6 @@ class TimedTeam {
   static constexpr uint32_t kCallsToSwitch = 32;
   absl::Status Force(const std::string& algorithm);
 
-  // Returns the plan that serves calls of `bytes` bytes. Errors: those of ReadPlan.
-  absl::StatusOr<schedule::Plan> PlanFor(Collective collective, uint64_t bytes) const;
-
   // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns for each of the latter the microseconds
   // of the slowest rank, counted from the rank's own return from the barrier. The root is rank 0. Errors:
   // DEADLINE_EXCEEDED after `timeout`; the team is then unusable.
@@ -45,6 +42,7 @@ class TimedTeam {
   absl::Status Stop(absl::Duration timeout);
 
   const schedule::TeamShape& shape() const { return shape_; }
+  const procs::ProcessCluster& cluster() const { return *cluster_; }
 
  private:
   TimedTeam(procs::ProcessCluster* cluster, schedule::TeamShape shape, RankProcesses ranks)

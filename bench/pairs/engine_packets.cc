@@ -13,24 +13,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "offload_emu/descriptor.h"
-#include "offload_emu/engine.h"
-#include "offload_emu/packet.h"
+#include "bench/pairs/engine_end.h"
 #include "offload_emu/transport.h"
 
 namespace copse::bench {
 namespace {
 
-using emu::Descriptor;
-using emu::Engine;
-
-constexpr uint64_t kBudgetBytes = 1 << 20;
 constexpr uint64_t kWarmUpCalls = 256;
 
 bool counting = false;
@@ -84,73 +77,37 @@ class DirectTransport final : public emu::Transport {
   std::deque<std::vector<uint64_t>> arrived_;
 };
 
-class Sinks final : public emu::ControlSink, public emu::PortSink {
- public:
-  void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
-  void OnPeerDown(Incarnation, const absl::Status&) override {}
-  void OnPeerHeard(Incarnation) override {}
-  void OnEvent(emu::PortId, uint64_t, bool) override {}
-  void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
-};
-
 struct Node {
   DirectTransport transport;
-  Sinks sinks;
-  std::unique_ptr<Engine> engine;
-  emu::PortId port;
-  Engine::NewEdge edge;
-  std::array<uint8_t, emu::kMpPayloadBytes> payload = {};
+  EngineEnd end;
 
   void Run() {
-    while (engine->Progress(kBudgetBytes)) {
+    while (end.Progress()) {
     }
   }
 };
 
-void Link(const emu::PortOptions& options, std::array<Node, 2>* nodes) {
-  for (uint64_t i = 0; i < 2; ++i) {
+void Link(std::array<Node, 2>* nodes) {
+  for (uint32_t i = 0; i < 2; ++i) {
     Node& node = (*nodes)[i];
     node.transport.peer = &(*nodes)[1 - i].transport;
-    emu::EngineOptions engine_options;
-    engine_options.incarnation = Incarnation(1 + i);
-    node.engine = std::make_unique<Engine>(&node.transport, &node.sinks, engine_options);
-    const auto port = node.engine->OpenPort(options, &node.sinks);
-    CHECK(port.ok());
-    node.port = *port;
-    CHECK(node.engine->BindRegion(node.port, 0, node.payload.data(), node.payload.size(), false).ok());
-    const auto edge = node.engine->AddEdge(node.port, Incarnation(2 - i));
-    CHECK(edge.ok());
-    node.edge = *edge;
+    CHECK(node.end.Open(&node.transport, i).ok());
   }
-  for (int i = 0; i < 2; ++i) {
-    Node& node = (*nodes)[i];
-    CHECK(node.engine->SetRemoteLabel(node.port, node.edge.edge, (*nodes)[1 - i].edge.label).ok());
-  }
+  for (uint32_t i = 0; i < 2; ++i) CHECK((*nodes)[i].end.SetPeer((*nodes)[1 - i].end.label()).ok());
 }
 
 void SendPacket(std::array<Node, 2>* nodes) {
   Node& from = (*nodes)[0];
   Node& to = (*nodes)[1];
-  Descriptor send;
-  send.op = emu::OpCode::kSend;
-  send.edge = from.edge.edge;
-  send.source = {0, 0};
-  send.bytes = emu::kMpPayloadBytes;
-  CHECK(from.engine->Post(from.port, {}, absl::MakeConstSpan(&send, 1)).ok());
+  CHECK(from.end.Post().ok());
   from.Run();
   to.Run();
-  emu::MpPacket packet;
-  uint32_t bytes = 0;
-  CHECK(to.engine->PopPacket(to.port, &packet, &bytes));
+  CHECK(to.end.Pop());
 }
 
 int Main(uint64_t packets) {
   std::array<Node, 2> nodes;
-  emu::PortOptions options;
-  options.regions = 1;
-  options.edges = 1;
-  options.mpq_entries = 16;
-  Link(options, &nodes);
+  Link(&nodes);
   for (uint64_t i = 0; i < kWarmUpCalls; ++i) SendPacket(&nodes);
   counting = true;
   CALLGRIND_TOGGLE_COLLECT;

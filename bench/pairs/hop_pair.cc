@@ -4,118 +4,229 @@
 //
 //     hop_pair SYSTEM BUDGET_MS CALLS_MAX MODE:packet:BYTES...     SYSTEM: copse, ucx; MODE: polling, sleeping
 //
-// Speaks as bench/ranks/rank_main.c does: `ready`, then for each cell a line with its number and, for each round trip,
-// half of its microseconds.
+// A sample is half of the microseconds of a round trip.
+#include <sys/epoll.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/ids.h"
 #include "base/status_macros.h"
-#include "bench/pairs/hop_side.h"
+#include "bench/pairs/engine_end.h"
 #include "bench/pairs/pair_end.h"
+#include "bench/pairs/raw_ucx.h"
+#include "daemon/loop/loop.h"
+#include "daemon/loop/poller.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/ucx/ucx_transport.h"
 
 namespace copse::bench {
 namespace {
 
 constexpr uint32_t kWarmUpCalls = 100;
 
-// A cell, the same in both processes.
-struct Cell {
-  bool sleep = false;
+// One process of the two, whose systems differ in how a packet is sent and received.
+class HopSide : public PairSide {
+ public:
+  virtual absl::Status Send() = 0;
+  // Waits for a packet, by sleeping if `sleep`, else by polling.
+  virtual absl::Status Receive(bool sleep) = 0;
+  // Makes progress on sent packets.
+  virtual absl::Status Flush() = 0;
+
+  absl::StatusOr<std::vector<double>> Measure(const PairEnd& pair, const PairArguments& arguments,
+                                              size_t index) override {
+    const bool sleep = Sleeps(arguments.cells[index]);
+    ASSIGN_OR_RETURN(std::vector<double> trials, Ping(sleep, kWarmUpCalls));
+    std::sort(trials.begin(), trials.end());
+    const double fit = arguments.budget_us / (2 * trials[trials.size() / 2] + 0.1);
+    const auto calls = static_cast<uint32_t>(std::clamp<double>(fit, 10, arguments.count_max));
+    RETURN_IF_ERROR(pair.Notify(calls));
+    return Ping(sleep, calls);
+  }
+  absl::Status End(const PairEnd& pair) override { return pair.Notify(uint32_t{0}); }
+  absl::Status Serve(const PairEnd& pair, const PairArguments& arguments) override {
+    for (const PairArguments::Cell& cell : arguments.cells) {
+      RETURN_IF_ERROR(Echo(Sleeps(cell), kWarmUpCalls));
+      uint32_t calls = 0;
+      RETURN_IF_ERROR(pair.Receive(&calls));
+      RETURN_IF_ERROR(Echo(Sleeps(cell), calls));
+    }
+    // The last answer leaves the process only if somebody moves the network on.
+    while (pair.IsQuiet()) RETURN_IF_ERROR(Flush());
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool Sleeps(const PairArguments::Cell& cell) { return cell.mode == "sleeping"; }
+  absl::StatusOr<std::vector<double>> Ping(bool sleep, uint32_t calls) {
+    std::vector<double> samples;
+    for (uint32_t i = 0; i < calls; ++i) {
+      const int64_t start = absl::GetCurrentTimeNanos();
+      RETURN_IF_ERROR(Send());
+      RETURN_IF_ERROR(Receive(sleep));
+      samples.push_back(static_cast<double>(absl::GetCurrentTimeNanos() - start) / 2000);
+    }
+    return samples;
+  }
+  absl::Status Echo(bool sleep, uint32_t calls) {
+    for (uint32_t i = 0; i < calls; ++i) {
+      RETURN_IF_ERROR(Receive(sleep));
+      RETURN_IF_ERROR(Send());
+    }
+    return absl::OkStatus();
+  }
 };
 
-absl::Status Ping(HopSide* side, bool sleep, uint32_t calls, std::vector<double>* samples) {
-  for (uint32_t i = 0; i < calls; ++i) {
-    const int64_t start = absl::GetCurrentTimeNanos();
-    RETURN_IF_ERROR(side->Send());
-    RETURN_IF_ERROR(side->Receive(sleep));
-    samples->push_back(static_cast<double>(absl::GetCurrentTimeNanos() - start) / 2000);
+// An engine over the UCX transport, which sleeps in the daemon's loop.
+class EngineSide final : public HopSide, public daemon::LoopWork {
+ public:
+  absl::Status Open(uint32_t number) {
+    peer_ = EngineEnd::IncarnationOf(1 - number);
+    emu::UcxTransportOptions options;
+    options.net_devices = "lo";
+    ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
+    RETURN_IF_ERROR(end_.Open(transport_.get(), number));
+    ASSIGN_OR_RETURN(poller_, daemon::Poller::Create());
+    RETURN_IF_ERROR(poller_->Watch(transport_->event_fd(), EPOLLIN, nullptr));
+    loop_ =
+        std::make_unique<daemon::Loop>(&clock_, poller_.get(), this, daemon::LoopOptions{.spin = absl::ZeroDuration()});
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
-
-absl::Status Echo(HopSide* side, bool sleep, uint32_t calls) {
-  for (uint32_t i = 0; i < calls; ++i) {
-    RETURN_IF_ERROR(side->Receive(sleep));
-    RETURN_IF_ERROR(side->Send());
+  // The label that the peer sends with, and the worker's address.
+  std::string Address() override {
+    const emu::Label label = end_.label();
+    std::string address(sizeof(label), '\0');
+    std::memcpy(address.data(), &label, sizeof(label));
+    return address + transport_->LocalAddress();
   }
-  return absl::OkStatus();
-}
-
-absl::Status RunEcho(const PairEnd& pair, HopSide* side, const std::vector<Cell>& cells) {
-  for (const Cell& cell : cells) {
-    RETURN_IF_ERROR(Echo(side, cell.sleep, kWarmUpCalls));
-    uint32_t calls = 0;
-    RETURN_IF_ERROR(pair.Receive(&calls));
-    RETURN_IF_ERROR(Echo(side, cell.sleep, calls));
+  absl::Status Connect(const std::string& peer_address) override {
+    emu::Label label = emu::kNoLabel;
+    if (peer_address.size() <= sizeof(label)) return absl::UnavailableError("the other process has no address");
+    std::memcpy(&label, peer_address.data(), sizeof(label));
+    RETURN_IF_ERROR(transport_->Connect({peer_, peer_address.substr(sizeof(label))}));
+    return end_.SetPeer(label);
   }
-  // The last answer leaves the process only if somebody moves the network on.
-  while (pair.IsQuiet()) RETURN_IF_ERROR(side->Flush());
-  return absl::OkStatus();
-}
-
-absl::Status RunPing(const PairEnd& pair, HopSide* side, const std::vector<Cell>& cells, double budget_us,
-                     uint32_t calls_max) {
-  for (size_t i = 0; i < cells.size(); ++i) {
-    std::vector<double> samples;
-    RETURN_IF_ERROR(Ping(side, cells[i].sleep, kWarmUpCalls, &samples));
-    std::sort(samples.begin(), samples.end());
-    const double fit = budget_us / (2 * samples[samples.size() / 2] + 0.1);
-    const auto calls = static_cast<uint32_t>(std::clamp<double>(fit, 10, calls_max));
-    RETURN_IF_ERROR(pair.Notify(calls));
-    samples.clear();
-    RETURN_IF_ERROR(Ping(side, cells[i].sleep, calls, &samples));
-    std::printf("%zu", i);
-    for (const double sample : samples) std::printf(" %.3f", sample);
-    std::printf("\n");
-    std::fflush(stdout);
+  absl::Status Send() override {
+    RETURN_IF_ERROR(end_.Post());
+    Progress();
+    return absl::OkStatus();
   }
-  return pair.Notify(uint32_t{0});
-}
-
-absl::Status Main(const std::string& system, double budget_us, uint32_t calls_max, const std::vector<Cell>& cells) {
-  ASSIGN_OR_RETURN(const PairEnd pair, PairEnd::Fork());
-  std::unique_ptr<HopSide> side;
-  if (system == "ucx") {
-    ASSIGN_OR_RETURN(side, NewUcxSide());
-  } else {
-    ASSIGN_OR_RETURN(side, NewEngineSide(pair.is_first() ? 0 : 1));
+  absl::Status Receive(bool sleep) override {
+    while (received_ == 0 && end_.peer_status().ok()) {
+      if (sleep) {
+        loop_->Turn();
+      } else {
+        Progress();
+      }
+    }
+    if (received_ > 0) --received_;
+    return end_.peer_status();
   }
-  ASSIGN_OR_RETURN(const std::string peer, pair.Exchange(side->Address()));
-  RETURN_IF_ERROR(side->Connect(peer));
-  if (!pair.is_first()) return RunEcho(pair, side.get(), cells);
-  pair.AwaitStart();
-  return RunPing(pair, side.get(), cells, budget_us, calls_max);
-}
+  absl::Status Flush() override {
+    Progress();
+    return end_.peer_status();
+  }
 
-int Usage() {
-  std::fprintf(stderr, "usage: hop_pair copse|ucx BUDGET_MS CALLS_MAX {polling|sleeping}:packet:BYTES...\n");
-  return 2;
+  // --- The daemon's loop ---
+  bool ReadPosts() override { return false; }
+  bool Progress() override {
+    const bool any = end_.Progress();
+    received_ += end_.Pop();
+    return any;
+  }
+  void SetSleeping(bool) override {}
+  // What has come is not to be slept on.
+  bool ArmNetwork() override {
+    if (received_ > 0) return false;
+    const absl::StatusOr<bool> armed = transport_->Arm();
+    return armed.ok() && *armed;
+  }
+  absl::Time NextDeadline() override { return absl::InfiniteFuture(); }
+
+ private:
+  const MonotonicClock clock_;
+  Incarnation peer_;
+  std::unique_ptr<emu::UcxTransport> transport_;
+  EngineEnd end_;
+  std::unique_ptr<daemon::Poller> poller_;
+  std::unique_ptr<daemon::Loop> loop_;
+  uint32_t received_ = 0;
+};
+
+// UCX's active messages without Copse, with the same settings.
+class UcxSide final : public HopSide {
+ public:
+  absl::Status Open() {
+    RETURN_IF_ERROR(ucx_.Open({}));
+    return ucx_.SetHandler(kMessageId, OnMessage, this);
+  }
+  std::string Address() override { return ucx_.Address(); }
+  absl::Status Connect(const std::string& peer_address) override { return ucx_.Connect(peer_address.data()); }
+  absl::Status Send() override {
+    void* request = nullptr;
+    RETURN_IF_ERROR(ucx_.Send(kMessageId, header_.data(), header_.size(), payload_.data(), payload_.size(),
+                              /*rendezvous=*/false, &request));
+    while (!UcxDone(&request)) ucx_.Progress();
+    return absl::OkStatus();
+  }
+  absl::Status Receive(bool sleep) override {
+    while (received_ == 0 && !ucx_.down()) {
+      if (!ucx_.Progress() && sleep) RETURN_IF_ERROR(ucx_.Sleep());
+    }
+    if (received_ > 0) --received_;
+    return ucx_.PeerStatus();
+  }
+  absl::Status Flush() override {
+    ucx_.Progress();
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr unsigned kMessageId = 1;
+  static constexpr uint32_t kHeaderBytes = 8;  // as long as the engine's
+
+  static ucs_status_t OnMessage(void* argument, const void* header, size_t header_bytes, void* data, size_t bytes,
+                                const ucp_am_recv_param_t*) {
+    auto* side = static_cast<UcxSide*>(argument);
+    if (header_bytes == kHeaderBytes && bytes == emu::kMpPayloadBytes) {
+      std::memcpy(side->arrived_.data(), header, header_bytes);
+      std::memcpy(side->arrived_.data() + header_bytes, data, bytes);
+      ++side->received_;
+    }
+    return UCS_OK;
+  }
+
+  std::array<uint8_t, kHeaderBytes> header_ = {};
+  std::array<uint8_t, emu::kMpPayloadBytes> payload_ = {};
+  std::array<uint8_t, kHeaderBytes + emu::kMpPayloadBytes> arrived_ = {};
+  uint32_t received_ = 0;
+  RawUcx ucx_;
+};
+
+absl::StatusOr<std::unique_ptr<PairSide>> OpenHopSide(const PairArguments& arguments, uint32_t number) {
+  for (const PairArguments::Cell& cell : arguments.cells) {
+    if (cell.mode != "polling" && cell.mode != "sleeping") return absl::InvalidArgumentError("mode=" + cell.mode);
+  }
+  if (arguments.system == "ucx") {
+    auto side = std::make_unique<UcxSide>();
+    RETURN_IF_ERROR(side->Open());
+    return side;
+  }
+  if (arguments.system != "copse") return absl::InvalidArgumentError("no such system");
+  auto side = std::make_unique<EngineSide>();
+  RETURN_IF_ERROR(side->Open(number));
+  return side;
 }
 
 }  // namespace
 }  // namespace copse::bench
 
-int main(int argc, char** argv) {
-  using copse::bench::Cell;
-  if (argc < 5) return copse::bench::Usage();
-  const std::string system = argv[1];
-  std::vector<Cell> cells;
-  for (int i = 4; i < argc; ++i) {
-    const bool sleep = absl::StartsWith(argv[i], "sleeping:");
-    if (!sleep && !absl::StartsWith(argv[i], "polling:")) return copse::bench::Usage();
-    cells.push_back({sleep});
-  }
-  if (system != "copse" && system != "ucx") return copse::bench::Usage();
-  const absl::Status status = copse::bench::Main(system, std::atof(argv[2]) * 1000,
-                                                 static_cast<uint32_t>(std::strtoul(argv[3], nullptr, 10)), cells);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "hop_pair: %s: %s\n", system.c_str(), std::string(status.message()).c_str());
-  return 1;
-}
+int main(int argc, char** argv) { return copse::bench::PairMain(argc, argv, copse::bench::OpenHopSide); }

@@ -9,10 +9,46 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "bench/ranks/rank_talk.h"
+
 namespace copse::bench {
 namespace {
 
 constexpr size_t kExchangedBytesMax = 8192;
+
+bool Parse(int argc, char** argv, PairArguments* arguments) {
+  double budget_ms = 0;
+  if (argc < 5 || !absl::SimpleAtod(argv[2], &budget_ms) || !absl::SimpleAtoi(argv[3], &arguments->count_max)) {
+    return false;
+  }
+  arguments->system = argv[1];
+  arguments->budget_us = budget_ms * 1e3;
+  for (int i = 4; i < argc; ++i) {
+    const std::vector<std::string> words = absl::StrSplit(argv[i], ':');
+    PairArguments::Cell& cell = arguments->cells.emplace_back();
+    if (words.size() != 3 || !absl::SimpleAtoi(words[2], &cell.bytes)) return false;
+    cell.mode = words[0];
+  }
+  return true;
+}
+
+absl::Status Run(const PairArguments& arguments, const OpenSide& open) {
+  ASSIGN_OR_RETURN(const PairEnd pair, PairEnd::Fork());
+  ASSIGN_OR_RETURN(const std::unique_ptr<PairSide> side, open(arguments, pair.is_first() ? 0 : 1));
+  ASSIGN_OR_RETURN(const std::string peer, pair.Exchange(side->Address()));
+  RETURN_IF_ERROR(side->Connect(peer));
+  if (!pair.is_first()) return side->Serve(pair, arguments);
+  say_ready();
+  await_end_of_input();
+  for (size_t i = 0; i < arguments.cells.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<double> samples, side->Measure(pair, arguments, i));
+    say_samples(static_cast<int>(i), samples.data(), static_cast<uint32_t>(samples.size()));
+  }
+  return side->End(pair);
+}
 
 }  // namespace
 
@@ -40,12 +76,16 @@ absl::StatusOr<std::string> PairEnd::Exchange(const std::string& mine) const {
   return theirs;
 }
 
-void PairEnd::AwaitStart() const {
-  std::printf("ready\n");
-  std::fflush(stdout);
-  char ignored[64];
-  while (read(STDIN_FILENO, ignored, sizeof(ignored)) > 0) {
+int PairMain(int argc, char** argv, const OpenSide& open) {
+  PairArguments arguments;
+  if (!Parse(argc, argv, &arguments)) {
+    std::fprintf(stderr, "usage: %s SYSTEM BUDGET_MS COUNT_MAX MODE:WHAT:BYTES...\n", argv[0]);
+    return 2;
   }
+  const absl::Status status = Run(arguments, open);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s: %s\n", argv[0], argv[1], std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
 }  // namespace copse::bench

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connects the two processes of a measured program: the first has the protocol of bench/ranks/rank_main.c, the second
+// Runs a program that measures between two processes: the first has the protocol of bench/ranks/rank_main.c, the second
 // serves it.
 #ifndef COPSE_BENCH_PAIRS_PAIR_END_H_
 #define COPSE_BENCH_PAIRS_PAIR_END_H_
 
 #include <sys/socket.h>
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,9 +42,6 @@ class PairEnd {
   // Both processes call this. Returns the other one's `mine`, of at most 8 KiB.
   absl::StatusOr<std::string> Exchange(const std::string& mine) const;
 
-  // Called by the first process: prints `ready`, and returns at the end of the standard input.
-  void AwaitStart() const;
-
  private:
   PairEnd(bool is_first, daemon::UniqueFd socket) : is_first_(is_first), socket_(std::move(socket)) {}
   static absl::Status Gone() { return absl::UnavailableError("the other process has gone"); }
@@ -48,6 +49,39 @@ class PairEnd {
   bool is_first_;
   daemon::UniqueFd socket_;
 };
+
+// PairArguments holds the command line SYSTEM BUDGET_MS COUNT_MAX CELL...; a cell is MODE:WHAT:BYTES.
+struct PairArguments {
+  struct Cell {
+    std::string mode;
+    uint32_t bytes = 0;
+  };
+  std::string system;
+  double budget_us = 0;
+  uint32_t count_max = 0;
+  std::vector<Cell> cells;
+};
+
+// A PairSide is one process's connection to the other. Calls follow Address Connect Serve, or Address Connect Measure*
+// End in the first process.
+class PairSide {
+ public:
+  virtual ~PairSide() = default;
+
+  // The first process hands the result to the second one's Connect, and the other way around. "": there is none.
+  virtual std::string Address() = 0;
+  virtual absl::Status Connect(const std::string& peer_address) = 0;
+  // Returns the samples of cell number `index`.
+  virtual absl::StatusOr<std::vector<double>> Measure(const PairEnd& pair, const PairArguments& arguments,
+                                                      size_t index) = 0;
+  virtual absl::Status End(const PairEnd& pair) = 0;
+  virtual absl::Status Serve(const PairEnd& pair, const PairArguments& arguments) = 0;
+};
+
+// The main of such a program. `open` makes the side of process 0 or 1; an INVALID_ARGUMENT of its is bad usage.
+using OpenSide =
+    std::function<absl::StatusOr<std::unique_ptr<PairSide>>(const PairArguments& arguments, uint32_t number)>;
+int PairMain(int argc, char** argv, const OpenSide& open);
 
 }  // namespace copse::bench
 

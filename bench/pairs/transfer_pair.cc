@@ -5,24 +5,19 @@
 //     transfer_pair SYSTEM BUDGET_MS PIECES_MAX METRIC:piece:BYTES...
 //
 // SYSTEM: ucx-eager-copied, ucx-eager, ucx-rendezvous, ucx-put. METRIC: throughput (MB/s), processor (microseconds of
-// both processes for each MiB). Speaks as bench/ranks/rank_main.c does: `ready`, then for each cell a line with its
-// number and a value for each stream of pieces.
+// both processes for each MiB), of each stream of pieces.
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -41,6 +36,8 @@ enum class TransferWay {
   kRendezvous,   // active messages that announce the data, which UCX then brings to where it belongs
   kPut,          // into memory that the receiver has exported, and a message without data after each piece
 };
+
+constexpr std::array<const char*, 4> kWayNames = {"ucx-eager-copied", "ucx-eager", "ucx-rendezvous", "ucx-put"};
 
 // Same values at both sides. The count is a multiple of kPiecesUnderWay, bytes one of 8 and at most kPieceBytesMax.
 struct TransferStream {
@@ -61,6 +58,26 @@ uint64_t WordOf(uint32_t stream, uint32_t piece, uint64_t i) {
   return (((uint64_t{stream} << 32) | piece) + 1) * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u;
 }
 
+constexpr uint32_t kStreamsPerCell = 8;
+constexpr uint32_t kPiecesTried = 4 * kPiecesUnderWay;
+
+// What the receiver says after a stream.
+struct Received {
+  int64_t processor_ns = 0;
+  bool ok = false;
+};
+
+int64_t ProcessorNs() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+struct Took {
+  int64_t ns = 0;
+  int64_t processor_ns = 0;
+};
+
 struct FreeMemory {
   void operator()(uint8_t* memory) const { std::free(memory); }
 };
@@ -77,12 +94,11 @@ Memory NewMemory() {
 // Piece i lies in slot i modulo kPiecesUnderWay of the sender's memory, and gets into that of the receiver's. A slot is
 // used again once the receiver has said that its piece is there.
 //
-// Calls: Address, Connect, then for each stream Fill and Send, or Receive and Verify. Single-threaded. Either sleeps in
-// epoll while UCX has nothing to do, as the daemon does.
-class TransferSide {
+// Single-threaded. Either side sleeps in epoll while UCX has nothing to do, as the daemon does.
+class TransferSide final : public PairSide {
  public:
   explicit TransferSide(TransferWay way) : way_(way), memory_(NewMemory()) {}
-  ~TransferSide() {
+  ~TransferSide() override {
     if (remote_key_ != nullptr) ucp_rkey_destroy(remote_key_);
     ucx_.Disconnect();
     if (exported_ != nullptr) ucp_mem_unmap(ucx_.context(), exported_);
@@ -102,7 +118,7 @@ class TransferSide {
   }
 
   // Where the memory is, and the key to it with its length if it is exported; then the worker's address.
-  std::string Address() {
+  std::string Address() override {
     const auto base = reinterpret_cast<uint64_t>(memory_.get());
     std::string text(reinterpret_cast<const char*>(&base), sizeof(base));
     void* key = nullptr;
@@ -117,11 +133,11 @@ class TransferSide {
     return address.empty() ? "" : text + address;
   }
 
-  absl::Status Connect(const std::string& peer_address) {
+  absl::Status Connect(const std::string& peer_address) override {
     size_t key_bytes = 0;
     const char* at = peer_address.data();
     if (peer_address.size() < sizeof(peer_memory_) + sizeof(key_bytes)) {
-      return absl::InvalidArgumentError("the other process has no address");
+      return absl::UnavailableError("the other process has no address");
     }
     std::memcpy(&peer_memory_, at, sizeof(peer_memory_));
     std::memcpy(&key_bytes, at + sizeof(peer_memory_), sizeof(key_bytes));
@@ -129,6 +145,65 @@ class TransferSide {
     RETURN_IF_ERROR(ucx_.Connect(at + key_bytes));
     if (key_bytes == 0) return absl::OkStatus();
     return CheckUcx(ucp_ep_rkey_unpack(ucx_.endpoint(), at, &remote_key_), "ucp_ep_rkey_unpack");
+  }
+
+  absl::StatusOr<std::vector<double>> Measure(const PairEnd& pair, const PairArguments& arguments,
+                                              size_t index) override {
+    const PairArguments::Cell& cell = arguments.cells[index];
+    RETURN_IF_ERROR(RunStream(pair, kPiecesTried, cell.bytes).status());
+    ASSIGN_OR_RETURN(const Took trial, RunStream(pair, kPiecesTried, cell.bytes));
+    const double fit = arguments.budget_us * 1e3 / kStreamsPerCell / static_cast<double>(trial.ns) * kPiecesTried;
+    auto pieces = static_cast<uint32_t>(std::clamp<double>(fit, kPiecesUnderWay, arguments.count_max));
+    pieces -= pieces % kPiecesUnderWay;
+    std::vector<double> samples;
+    for (uint32_t run = 0; run < kStreamsPerCell; ++run) {
+      ASSIGN_OR_RETURN(const Took took, RunStream(pair, pieces, cell.bytes));
+      const double bytes = static_cast<double>(pieces) * cell.bytes;
+      samples.push_back(cell.mode == "processor" ? static_cast<double>(took.processor_ns) / 1000 / (bytes / (1 << 20))
+                                                 : bytes * 1000 / static_cast<double>(took.ns));
+    }
+    return samples;
+  }
+  // A stream of no pieces ends the other process's Serve.
+  absl::Status End(const PairEnd& pair) override { return pair.Notify(TransferStream()); }
+  absl::Status Serve(const PairEnd& pair, const PairArguments&) override {
+    for (;;) {
+      TransferStream stream;
+      RETURN_IF_ERROR(pair.Receive(&stream));
+      if (stream.pieces == 0) return absl::OkStatus();
+      RETURN_IF_ERROR(pair.Notify(true));
+      const int64_t start = ProcessorNs();
+      absl::Status status = Receive(stream);
+      const int64_t took = ProcessorNs() - start;
+      if (status.ok()) status = Verify(stream);
+      RETURN_IF_ERROR(pair.Notify(Received{.processor_ns = took, .ok = status.ok()}));
+      RETURN_IF_ERROR(status);
+    }
+  }
+
+ private:
+  struct Kept {
+    uint64_t piece = 0;
+    const void* data = nullptr;
+    size_t bytes = 0;
+    void* lent = nullptr;  // UCX's, to be given back
+  };
+
+  absl::StatusOr<Took> RunStream(const PairEnd& pair, uint32_t pieces, uint32_t bytes) {
+    const TransferStream stream = {.number = ++streams_, .pieces = pieces, .bytes = bytes};
+    Fill(stream);
+    RETURN_IF_ERROR(pair.Notify(stream));
+    bool ready = false;
+    RETURN_IF_ERROR(pair.Receive(&ready));
+    const int64_t start = absl::GetCurrentTimeNanos();
+    const int64_t processor_start = ProcessorNs();
+    RETURN_IF_ERROR(Send(stream));
+    Took took = {.ns = absl::GetCurrentTimeNanos() - start, .processor_ns = ProcessorNs() - processor_start};
+    Received received;
+    RETURN_IF_ERROR(pair.Receive(&received));
+    if (!received.ok) return absl::DataLossError("the receiver has got something else than was sent");
+    took.processor_ns += received.processor_ns;
+    return took;
   }
 
   void Fill(const TransferStream& stream) {
@@ -183,14 +258,6 @@ class TransferSide {
     }
     return absl::OkStatus();
   }
-
- private:
-  struct Kept {
-    uint64_t piece = 0;
-    const void* data = nullptr;
-    size_t bytes = 0;
-    void* lent = nullptr;  // UCX's, to be given back
-  };
 
   // Slots lie together: a stride of a power of two would put all of them into the same lines of the caches.
   size_t OffsetOf(uint64_t piece) const { return piece % kPiecesUnderWay * piece_bytes_; }
@@ -325,147 +392,25 @@ class TransferSide {
   std::vector<Kept> kept_;
   size_t piece_bytes_ = 0;  // of the stream
   uint64_t taken_ = 0;
+  uint32_t streams_ = 0;  // so far
   RawUcx ucx_;
 };
 
-constexpr uint32_t kStreamsPerCell = 8;
-constexpr uint32_t kPiecesTried = 4 * kPiecesUnderWay;
-
-// The same in both processes.
-struct Cell {
-  bool processor = false;
-  uint32_t bytes = 0;
-};
-
-// What the receiver says after a stream.
-struct Received {
-  int64_t processor_ns = 0;
-  bool ok = false;
-};
-
-int64_t ProcessorNs() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// A stream of no pieces ends it.
-absl::Status RunReceiver(const PairEnd& pair, TransferSide* side) {
-  for (;;) {
-    TransferStream stream;
-    RETURN_IF_ERROR(pair.Receive(&stream));
-    if (stream.pieces == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(pair.Notify(true));
-    const int64_t start = ProcessorNs();
-    absl::Status status = side->Receive(stream);
-    const int64_t took = ProcessorNs() - start;
-    if (status.ok()) status = side->Verify(stream);
-    RETURN_IF_ERROR(pair.Notify(Received{.processor_ns = took, .ok = status.ok()}));
-    RETURN_IF_ERROR(status);
-  }
-}
-
-struct Took {
-  int64_t ns = 0;
-  int64_t processor_ns = 0;
-};
-
-absl::StatusOr<Took> RunStream(const PairEnd& pair, TransferSide* side, const TransferStream& stream) {
-  side->Fill(stream);
-  RETURN_IF_ERROR(pair.Notify(stream));
-  bool ready = false;
-  RETURN_IF_ERROR(pair.Receive(&ready));
-  const int64_t start = absl::GetCurrentTimeNanos();
-  const int64_t processor_start = ProcessorNs();
-  RETURN_IF_ERROR(side->Send(stream));
-  Took took = {.ns = absl::GetCurrentTimeNanos() - start, .processor_ns = ProcessorNs() - processor_start};
-  Received received;
-  RETURN_IF_ERROR(pair.Receive(&received));
-  if (!received.ok) return absl::DataLossError("the receiver has got something else than was sent");
-  took.processor_ns += received.processor_ns;
-  return took;
-}
-
-absl::Status RunSender(const PairEnd& pair, TransferSide* side, const std::vector<Cell>& cells, double budget_ns,
-                       uint32_t pieces_max) {
-  TransferStream stream;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    stream = {.number = stream.number + 1, .pieces = kPiecesTried, .bytes = cells[i].bytes};
-    RETURN_IF_ERROR(RunStream(pair, side, stream).status());
-    ++stream.number;
-    ASSIGN_OR_RETURN(const Took trial, RunStream(pair, side, stream));
-    const double fit = budget_ns / kStreamsPerCell / static_cast<double>(trial.ns) * kPiecesTried;
-    stream.pieces = static_cast<uint32_t>(std::clamp<double>(fit, kPiecesUnderWay, pieces_max));
-    stream.pieces -= stream.pieces % kPiecesUnderWay;
-    std::printf("%zu", i);
-    for (uint32_t run = 0; run < kStreamsPerCell; ++run) {
-      ++stream.number;
-      ASSIGN_OR_RETURN(const Took took, RunStream(pair, side, stream));
-      const double bytes = static_cast<double>(stream.pieces) * stream.bytes;
-      std::printf(" %.3f", cells[i].processor ? static_cast<double>(took.processor_ns) / 1000 / (bytes / (1 << 20))
-                                              : bytes * 1000 / static_cast<double>(took.ns));
+absl::StatusOr<std::unique_ptr<PairSide>> OpenTransferSide(const PairArguments& arguments, uint32_t) {
+  const auto* way = std::find(kWayNames.begin(), kWayNames.end(), arguments.system);
+  if (way == kWayNames.end()) return absl::InvalidArgumentError("no such system");
+  for (const PairArguments::Cell& cell : arguments.cells) {
+    if ((cell.mode != "throughput" && cell.mode != "processor") || cell.bytes == 0 || cell.bytes > kPieceBytesMax ||
+        cell.bytes % sizeof(uint64_t) != 0 || arguments.count_max < kPiecesUnderWay) {
+      return absl::InvalidArgumentError(absl::StrCat("not a cell (mode=", cell.mode, ", bytes=", cell.bytes, ")"));
     }
-    std::printf("\n");
-    std::fflush(stdout);
   }
-  return pair.Notify(TransferStream());
-}
-
-absl::Status Main(TransferWay way, double budget_ns, uint32_t pieces_max, const std::vector<Cell>& cells) {
-  ASSIGN_OR_RETURN(const PairEnd pair, PairEnd::Fork());
-  TransferSide side(way);
-  RETURN_IF_ERROR(side.Open());
-  ASSIGN_OR_RETURN(const std::string peer, pair.Exchange(side.Address()));
-  RETURN_IF_ERROR(side.Connect(peer));
-  if (!pair.is_first()) return RunReceiver(pair, &side);
-  pair.AwaitStart();
-  return RunSender(pair, &side, cells, budget_ns, pieces_max);
-}
-
-int Usage() {
-  std::fprintf(stderr,
-               "usage: transfer_pair ucx-eager-copied|ucx-eager|ucx-rendezvous|ucx-put BUDGET_MS PIECES_MAX "
-               "{throughput|processor}:piece:BYTES...\n");
-  return 2;
-}
-
-bool WayOf(const std::string& system, TransferWay* way) {
-  for (const auto& [name, value] :
-       {std::pair{"ucx-eager-copied", TransferWay::kEagerCopied}, std::pair{"ucx-eager", TransferWay::kEager},
-        std::pair{"ucx-rendezvous", TransferWay::kRendezvous}, std::pair{"ucx-put", TransferWay::kPut}}) {
-    if (system != name) continue;
-    *way = value;
-    return true;
-  }
-  return false;
-}
-
-bool ParseCell(const char* text, Cell* cell) {
-  const std::vector<std::string> words = absl::StrSplit(text, ':');
-  if (words.size() != 3 || (words[0] != "throughput" && words[0] != "processor")) return false;
-  cell->processor = words[0] == "processor";
-  return absl::SimpleAtoi(words[2], &cell->bytes) && cell->bytes > 0 && cell->bytes <= kPieceBytesMax &&
-         cell->bytes % sizeof(uint64_t) == 0;
+  auto side = std::make_unique<TransferSide>(static_cast<TransferWay>(way - kWayNames.begin()));
+  RETURN_IF_ERROR(side->Open());
+  return side;
 }
 
 }  // namespace
 }  // namespace copse::bench
 
-int main(int argc, char** argv) {
-  using namespace copse::bench;
-  TransferWay way = TransferWay::kEager;
-  double budget_ms = 0;
-  uint32_t pieces_max = 0;
-  if (argc < 5 || !WayOf(argv[1], &way) || !absl::SimpleAtod(argv[2], &budget_ms) ||
-      !absl::SimpleAtoi(argv[3], &pieces_max) || pieces_max < kPiecesUnderWay) {
-    return Usage();
-  }
-  std::vector<Cell> cells(static_cast<size_t>(argc) - 4);
-  for (int i = 4; i < argc; ++i) {
-    if (!ParseCell(argv[i], &cells[static_cast<size_t>(i) - 4])) return Usage();
-  }
-  const absl::Status status = Main(way, budget_ms * 1e6, pieces_max, cells);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "transfer_pair: %s: %s\n", argv[1], std::string(status.message()).c_str());
-  return 1;
-}
+int main(int argc, char** argv) { return copse::bench::PairMain(argc, argv, copse::bench::OpenTransferSide); }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kHeadFigures = 3;  // of a line, before those of calls
 constexpr size_t kCallFigures = 4;
-constexpr char kTnbc[] = "+copse-tnbc", kBlocking[] = "+copse-blocking";  // behind the name of an MPI library
 
 // A kernel's launches at one place.
 class KernelAnalysis final : public Analysis {
@@ -38,7 +37,7 @@ class KernelAnalysis final : public Analysis {
     const std::vector<KernelRun>& runs = runs_[{row.system, row.what}];
     if (!row.peer.empty() || row.metric == "unfinished" || runs.empty()) return;
     ReportProfile(row, runs, report);
-    const std::string library = row.system.substr(0, row.system.find('+'));
+    const std::string library = LibraryOf(row.system);
     if (row.system != library + kTnbc) return;
     // Beside the same calls by the same daemons: what these win against MPI is no overlap.
     ReportMissed(row, "ceiling missed", runs_[{library + kBlocking, row.what}], runs, "of what T-NBC may save at most",

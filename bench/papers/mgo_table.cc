@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
+#include "cli/perftest/statistics.h"
 #include "planner/algorithms/block_costs.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
@@ -138,12 +139,9 @@ Row PublishedRow(const Operation& operation, uint32_t nodes, const std::string& 
   Row row = EmptyRow(operation, nodes);
   row.what = absl::StrCat(operation.name, ", published");
   row.system = row.algorithm = algorithm;
-  row.metric = "mean time";
-  row.unit = "ms";
-  Summarize({ms}, &row);
   row.seed = 0;
   row.note = "table 1 of the paper; its clusters and seeds are not published";
-  return row;
+  return Figure(row, "mean time", "ms", {ms});
 }
 
 // The mean of each method, which is what was published.
@@ -152,10 +150,8 @@ Row MeanRow(const Operation& operation, uint32_t nodes, const Method& method, co
   row.what = CaseOf(operation, method);
   row.system = method.name;
   row.algorithm = method.algorithm;
-  row.metric = "mean time";
-  row.unit = "ms";
-  Summarize(ms, &row);
-  row.median = Mean(ms);
+  row = Figure(row, "mean time", "ms", ms);
+  row.median = perftest::Mean(ms);
   row.note = absl::StrFormat("the mean of seeds 1 to %d, in place of the median", ms.size());
   const std::optional<double> published = operation.in_table ? PublishedMs(method.name, nodes) : std::nullopt;
   if (published) {
@@ -169,7 +165,7 @@ class Improvements {
  public:
   void Add(uint32_t nodes, const std::vector<std::vector<double>>& times_ms) {
     nodes_.push_back(nodes);
-    for (size_t c = 0; c < kMethodCount; ++c) mean_ms_[c].push_back(Mean(times_ms[c]));
+    for (size_t c = 0; c < kMethodCount; ++c) mean_ms_[c].push_back(perftest::Mean(times_ms[c]));
   }
 
   void Report(const Operation& operation, uint32_t seeds, const Reporter& report) const {
@@ -186,9 +182,7 @@ class Improvements {
                                 kChoosingNames[static_cast<size_t>(method.choosing)]);
         row.system = "copse";
         row.algorithm = "MGO";
-        row.metric = most ? "most improvement" : "least improvement";
-        row.unit = "%";
-        Summarize({*extreme}, &row);
+        row = Figure(row, most ? "most improvement" : "least improvement", "%", {*extreme});
         row.runs = seeds;
         row.note = absl::StrFormat("of means over seeds 1 to %d, %d to %d nodes", seeds, nodes_.front(), nodes_.back());
         if (const auto published = PublishedImprovement(method.name)) {
@@ -222,7 +216,8 @@ Row RatioRow(const Operation& operation, uint32_t nodes, const std::vector<std::
     ratios.push_back(times_ms[Improvements::kMgo][i] / times_ms[kFlat][i]);
   }
   Summarize(ratios, &row);
-  row.note = absl::StrFormat("of means %.4f", Mean(times_ms[Improvements::kMgo]) / Mean(times_ms[kFlat]));
+  row.note =
+      absl::StrFormat("of means %.4f", perftest::Mean(times_ms[Improvements::kMgo]) / perftest::Mean(times_ms[kFlat]));
   if (operation.in_table) {
     absl::StrAppendFormat(&row.note, "; published %.4f", *PublishedMs("MGO", nodes) / *PublishedMs("FT", nodes));
   }
@@ -276,7 +271,7 @@ std::optional<PublishedRange> PublishedImprovement(const std::string& algorithm)
   return std::nullopt;
 }
 
-absl::Status RunMgoTable(const Options& options, const Reporter& report) {
+absl::Status RunMgoTable(const Options& options, const Contest&, const Reporter& report) {
   for (const Operation& operation : kOperations) RETURN_IF_ERROR(RunOperation(operation, options, report));
   return absl::OkStatus();
 }

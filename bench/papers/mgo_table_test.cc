@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 std::vector<Row> RowsOf(const Options& options) {
   std::vector<Row> rows;
-  const absl::Status status = RunMgoTable(options, [&](const Row& row) { rows.push_back(row); });
+  const absl::Status status = RunMgoTable(options, {}, [&](const Row& row) { rows.push_back(row); });
   EXPECT_TRUE(status.ok()) << status;
   return rows;
 }

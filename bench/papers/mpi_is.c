@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/papers/call_profile.h"
 #include "bench/papers/mpi_kernel.h"
 #include "bench/ranks/mpi_program.h"
 

@@ -6,18 +6,23 @@
  *
  * BUDGET_MS, CALLS_MAX and MODE are not looked at: so many iterations are made, after two that are not timed, in which
  * whoever learns from calls may learn. Samples: microseconds of all iterations on the slowest rank; the two halves of a
- * hash of all results; and for each MPI call the figures of call_profile.h, means over ranks. Exit code 1 if results
+ * hash of all results; and for each MPI call the figures of profile_call, means over ranks. Exit code 1 if results
  * are wrong.
  */
 #include "bench/papers/mpi_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "bench/papers/call_profile.h"
 #include "bench/ranks/mpi_program.h"
 
-enum { kWarmUp = 2, kHeadFigures = 3 };
+enum {
+  kWarmUp = 2,
+  kHeadFigures = 3,
+  kProfileCallsMax = 1024, /* the first ones; later ones are not kept */
+  kProfileFigures = 4,     /* of a call, all doubles */
+};
 
 void* kernel_memory(size_t bytes) {
   void* memory = malloc(bytes);
@@ -25,6 +30,51 @@ void* kernel_memory(size_t bytes) {
   fprintf(stderr, "%s: no memory (bytes=%zu)\n", program_name, bytes);
   exit(1);
 }
+
+/* --- The profile --- */
+
+/* Microseconds. */
+typedef struct {
+  double call;
+  double before; /* from the call's end to the first look at what was received; without blocks all is `after` */
+  double blocks; /* from there until the last block has been read, one after the other */
+  double after;  /* from there to the next call, or to the end */
+} profile_call;
+
+static profile_call calls[kProfileCallsMax];
+static profile_call unwanted; /* beyond those, and before the first */
+static profile_call* current = &unwanted;
+static int call_count;
+static double last_us; /* when something was last said */
+
+/* Since then. */
+static double lap(void) {
+  const double now = wall_us(), took = now - last_us;
+  last_us = now;
+  return took;
+}
+
+void profile_start(void) {
+  call_count = 0;
+  memset(calls, 0, sizeof(calls));
+  current = &unwanted;
+  lap();
+}
+
+void profile_enter(void) {
+  current->after += lap();
+  current = call_count < kProfileCallsMax ? &calls[call_count++] : &unwanted;
+}
+
+void profile_leave(void) { current->call += lap(); }
+
+void profile_blocks(void) { current->before += lap(); }
+
+void profile_blocks_read(void) { current->blocks += lap(); }
+
+void profile_end(void) { current->after += lap(); }
+
+/* --- The cell --- */
 
 static double time_iterations(int first, int count) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -46,10 +96,8 @@ static void check_results(const char* class_name) {
 /* What rank 0 says of the cell. */
 static void report(int cell, double took_us) {
   static double samples[kHeadFigures + kProfileCallsMax * kProfileFigures];
-  int calls;
-  const double* profile = (const double*)profile_calls(&calls);
-  const int figures = calls * kProfileFigures;
-  MPI_Reduce(profile, samples + kHeadFigures, figures, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  const int figures = call_count * kProfileFigures;
+  MPI_Reduce(calls, samples + kHeadFigures, figures, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   for (int i = 0; i < figures; i++) samples[kHeadFigures + i] /= mpi_size;
   uint64_t hash = kernel_hash(), hashes = 0;
   MPI_Reduce(&took_us, &samples[0], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small application as mpi_kernel.c runs it: iterations of computation and collectives, around which it says what it
- * does to call_profile.h.
+ * does.
  */
 #ifndef COPSE_BENCH_PAPERS_MPI_KERNEL_H_
 #define COPSE_BENCH_PAPERS_MPI_KERNEL_H_
@@ -31,5 +31,22 @@ static inline uint64_t mixed(uint64_t value) {
 
 /* The number of this index in a fixed random sequence. */
 static inline uint64_t random_of(uint64_t index) { return mixed((index + 1) * 0x9e3779b97f4a7c15u); }
+
+/* --- What a kernel does between its MPI calls ---
+ *
+ * A profile of one rank has for each call how long it took, and the computation until the next. The kernel says where
+ * it reads what it has received.
+ *
+ * Calls follow profile_start, (profile_enter, profile_leave, (profile_blocks, profile_blocks_read)?)*, profile_end.
+ */
+/* Forgets all calls. */
+void profile_start(void);
+/* Around an MPI call. */
+void profile_enter(void);
+void profile_leave(void);
+/* Around the computation that reads what the last call has received, block by block in order of ranks. */
+void profile_blocks(void);
+void profile_blocks_read(void);
+void profile_end(void);
 
 #endif /* COPSE_BENCH_PAPERS_MPI_KERNEL_H_ */

@@ -18,11 +18,8 @@ namespace {
 constexpr size_t kFigures = 4;        // of a round
 constexpr uint32_t kBcastBlocks = 8;  // as the paper has them; mpi_scenario.c reads so many
 constexpr double kPaperCallMs = 268;
-constexpr char kTnbc[] = "+copse-tnbc", kBlocking[] = "+copse-blocking";  // behind the name of an MPI library
 constexpr char kProfile[] = "+copse-profile", kUnordered[] = "+copse-unordered";
 constexpr absl::Duration kProfilePatience = absl::Seconds(60);
-
-std::string LibraryOf(const std::string& system) { return system.substr(0, system.find('+')); }
 
 std::vector<double> Column(const std::vector<double>& samples, size_t figure) {
   std::vector<double> values;

@@ -17,6 +17,10 @@
 
 namespace copse::bench::papers {
 
+// What stands behind the name of an MPI library in the systems' names.
+inline constexpr char kTnbc[] = "+copse-tnbc", kBlocking[] = "+copse-blocking";
+inline std::string LibraryOf(const std::string& system) { return system.substr(0, system.find('+')); }
+
 // --- Kernels: mpi_kernel.c ---
 
 // A KernelRun holds the output of one launch, in ms.

@@ -125,7 +125,7 @@ Row RowOf(const std::string& step, uint64_t bytes) {
 
 }  // namespace
 
-absl::Status RunTnbcSteps(const Options& options, const Reporter& report) {
+absl::Status RunTnbcSteps(const Options& options, const Contest&, const Reporter& report) {
   const char* why = "";
   tnbc::PageGuard* const guard = tnbc::PageGuard::Start({[](uintptr_t) { _exit(1); }, [] {}}, &why);
   if (guard == nullptr) return absl::UnimplementedError(why);

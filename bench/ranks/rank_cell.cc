@@ -5,9 +5,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <string_view>
+#include <vector>
 
+#include "base/element_types.h"
+#include "cli/perftest/block_counts.h"
+#include "cli/perftest/pattern.h"
 #include "collectives/collective.h"
 
 namespace {
@@ -15,12 +18,11 @@ namespace {
 using copse::BufferKind;
 using copse::Collective;
 using copse::Operands;
+using copse::perftest::Pattern;
 
-constexpr uint64_t kLookedAtAll = 1 << 20, kStride = 61;
-constexpr uint32_t kHeavyOneIn = 8;
+constexpr uint64_t kSeed = 1;
 
 constexpr std::string_view kModeNames[kModes] = {"latency", "together", "stream", "noise", "cold", "overlap"};
-constexpr std::string_view kPatternNames[kPatterns] = {"equal", "heavy", "random", "empty"};
 
 Collective CollectiveOf(const rank_cell& cell) { return static_cast<Collective>(cell.collective); }
 const copse::CollectiveTraits& TraitsOf(const rank_data* data) { return copse::TraitsOf(CollectiveOf(data->cell)); }
@@ -37,7 +39,7 @@ bool Find(std::string_view name, const std::string_view (&names)[count], size_t*
 
 bool ParseWord(std::string_view word, rank_cell* cell) {
   size_t pattern = 0;
-  if (Find(word, kPatternNames, &pattern)) {
+  if (Find(word, copse::perftest::kCountsKindNames, &pattern)) {
     cell->pattern = static_cast<rank_pattern>(pattern);
   } else if (word == "known") {
     cell->counts_known = 1;
@@ -57,47 +59,26 @@ std::string_view NextWord(std::string_view* text) {
   return word;
 }
 
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
-  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-  return x ^ (x >> 33);
-}
-
-// Elements of the block `index` of `size`; their mean is `mean`, but for the odd one.
-uint64_t BlockCount(rank_pattern pattern, uint64_t mean, uint32_t index, uint32_t size) {
-  switch (pattern) {
-    case kHeavy:
-      return index + 1 < size ? mean / 2 : mean * size - mean / 2 * (size - 1);
-    case kRandom:  // in pairs that have the mean
-      if (index == size - 1 && size % 2 == 1) return mean;
-      return index % 2 == 0 ? Mix(index) % (2 * mean + 1) : 2 * mean - Mix(index - 1) % (2 * mean + 1);
-    case kEmpty:
-      return index % kHeavyOneIn != 0 ? 0 : mean * std::min(size - index, kHeavyOneIn);
-    default:
-      return mean;
-  }
-}
-
 void PlanBlocks(rank_data* data, uint64_t mean) {
   const uint32_t shift = copse::HasPairSizes(CollectiveOf(data->cell)) ? data->rank : 0;
   data->counts = static_cast<uint64_t*>(calloc(data->size, sizeof(uint64_t)));
   data->displacements = static_cast<uint64_t*>(calloc(data->size, sizeof(uint64_t)));
   if (data->counts == nullptr || data->displacements == nullptr) abort();
+  const auto kind = static_cast<copse::perftest::CountsKind>(data->cell.pattern);
+  const std::vector<uint64_t> lengths = copse::perftest::BlockCounts(kind, mean, data->size);
   uint64_t end = 0;
   for (uint32_t i = 0; i < data->size; i++) {
-    data->counts[i] = BlockCount(data->cell.pattern, mean, (i + shift) % data->size, data->size);
+    data->counts[i] = lengths[(i + shift) % data->size];
     data->displacements[i] = end;
     end += data->counts[i];
   }
 }
 
-// Byte `index` of what one rank sends to another, where receivers get different things.
-char ByteOf(uint32_t from, uint32_t to, uint64_t index) {
-  return static_cast<char>(from * 37 + to * 101 + index * 7 + (index >> 8));
+Pattern PatternOf(const rank_data* data) {
+  const bool of_doubles = IsOfDoubles(CollectiveOf(data->cell));
+  return {of_doubles ? copse::ElementType::kDouble : copse::ElementType::kByte, copse::ElementOp::kSum, data->size,
+          kSeed};
 }
-
-// Element `index` of rank r's contribution is (r + 1) times this: sums are exact.
-double WeightOf(uint64_t index) { return static_cast<double>(index % 5 + 1); }
 
 struct Block {
   uint64_t begin, count;  // elements
@@ -109,43 +90,31 @@ Block BlockOf(const rank_data* data, uint32_t index) {
   return {index * mean, mean};
 }
 
-// The factor by which the weights stand in this rank's result.
-double WantedFactor(const rank_data* data) {
-  const double rank = data->rank, size = data->size;
+// How many ranks' contributions are in this rank's result.
+uint32_t OperandsOf(const rank_data* data) {
   switch (TraitsOf(data).operands) {
     case Operands::kUpToOwn:
-      return (rank + 1) * (rank + 2) / 2;
+      return data->rank + 1;
     case Operands::kBeforeOwn:
-      return rank * (rank + 1) / 2;
-    case Operands::kAll:
-      return size * (size + 1) / 2;
+      return data->rank;
     default:
-      return 1;
+      return data->size;
   }
 }
 
-// Not every element of results beyond 1 MiB is looked at, but the last one is.
-uint64_t StrideOf(const rank_data* data) { return data->receive_bytes > kLookedAtAll ? kStride : 1; }
-
-size_t FindWrongNumber(const rank_data* data) {
-  const auto* result = reinterpret_cast<const double*>(data->receive);
-  const double factor = WantedFactor(data);
-  // A scattered result begins where this rank's block does.
-  const uint64_t first = TraitsOf(data).send == BufferKind::kBlocks ? BlockOf(data, data->rank).begin : 0;
-  const uint64_t count = data->receive_bytes / sizeof(double), stride = StrideOf(data);
-  if (TraitsOf(data).operands == Operands::kBeforeOwn && data->rank == 0) return SIZE_MAX;  // undefined there
-  for (uint64_t i = 0; i < count; i += stride) {
-    if (i + stride >= count) i = count - 1;
-    if (result[i] != factor * WeightOf(first + i)) return i * sizeof(double);
-  }
-  return SIZE_MAX;
-}
-
-size_t FindWrongByte(const rank_data* data, const Block& part, uint32_t from, uint32_t to) {
-  const uint64_t stride = StrideOf(data);
-  for (uint64_t i = 0; i < part.count; i += stride) {
-    if (i + stride >= part.count) i = part.count - 1;
-    if (data->receive[part.begin + i] != ByteOf(from, to, i)) return part.begin + i;
+// Finds the first wrong byte of a part of the result. write(COUNT, OUT) makes the first elements of what it is to be,
+// which repeat.
+template <typename Write>
+size_t FindWrong(const rank_data* data, const Block& part, const Write& write) {
+  const size_t element = ElementBytes(data->cell), bytes = part.count * element;
+  std::vector<char> period(std::min<uint64_t>(part.count, Pattern::kPeriod) * element);
+  write(period.size() / element, period.data());
+  const char* const received = data->receive + part.begin * element;
+  for (size_t at = 0; at < bytes; at += period.size()) {
+    const size_t length = std::min(period.size(), bytes - at);
+    if (memcmp(received + at, period.data(), length) == 0) continue;
+    const auto wrong = std::mismatch(period.begin(), period.end(), received + at).first;
+    return part.begin * element + at + static_cast<size_t>(wrong - period.begin());
   }
   return SIZE_MAX;
 }
@@ -206,31 +175,43 @@ void rank_free_plan(rank_data* data) {
 
 void rank_fill(rank_data* data) {
   const Collective collective = CollectiveOf(data->cell);
+  const Pattern pattern = PatternOf(data);
+  const uint32_t rank = data->rank;
   if (data->receive_bytes > 0) memset(data->receive, 0xa5, data->receive_bytes);
   if (copse::Reduces(collective)) {
-    auto* send = reinterpret_cast<double*>(data->send);
-    for (uint64_t i = 0; i < data->send_bytes / sizeof(double); i++) send[i] = (data->rank + 1) * WeightOf(i);
+    pattern.Contribution(0, rank, data->send_bytes / sizeof(double), data->send);
   } else if (collective == Collective::kBcast) {
-    auto* buffer = reinterpret_cast<double*>(data->receive);
-    for (uint64_t i = 0; data->rank == 0 && i < data->call.count; i++) buffer[i] = WeightOf(i);
+    if (rank == 0) pattern.Moved(0, 0, 0, data->call.count, data->receive);
   } else if (TraitsOf(data).send == BufferKind::kOne) {
-    for (uint64_t i = 0; i < data->send_bytes; i++) data->send[i] = ByteOf(data->rank, 0, i);
+    pattern.Moved(0, rank, rank, data->send_bytes, data->send);
   } else if (data->send_bytes > 0) {
     for (uint32_t to = 0; to < data->size; to++) {
       const Block part = BlockOf(data, to);
-      for (uint64_t i = 0; i < part.count; i++) data->send[part.begin + i] = ByteOf(data->rank, to, i);
+      pattern.Moved(0, rank, to, part.count, data->send + part.begin);
     }
   }
 }
 
 size_t rank_find_wrong(const rank_data* data) {
-  if (data->receive_bytes == 0) return SIZE_MAX;
-  if (IsOfDoubles(CollectiveOf(data->cell))) return FindWrongNumber(data);
   const copse::CollectiveTraits& traits = TraitsOf(data);
-  if (traits.receive == BufferKind::kOne) return FindWrongByte(data, {0, data->receive_bytes}, 0, data->rank);
-  const uint32_t to = traits.send == BufferKind::kBlocks ? data->rank : 0;
+  const uint32_t operands = OperandsOf(data);
+  if (data->receive_bytes == 0 || operands == 0) return SIZE_MAX;  // undefined without operands
+  const Pattern pattern = PatternOf(data);
+  const Block all = {0, data->receive_bytes / ElementBytes(data->cell)};
+  if (traits.operands != Operands::kNone) {
+    // A scattered result begins where this rank's block does.
+    const uint64_t first = traits.send == BufferKind::kBlocks ? BlockOf(data, data->rank).begin : 0;
+    return FindWrong(data, all, [&](uint64_t count, char* out) { pattern.Reduction(0, operands, first, count, out); });
+  }
+  const bool for_each = traits.send == BufferKind::kBlocks;  // receivers get different things
+  if (traits.receive == BufferKind::kOne) {
+    return FindWrong(data, all,
+                     [&](uint64_t count, char* out) { pattern.Moved(0, 0, for_each ? data->rank : 0, count, out); });
+  }
   for (uint32_t from = 0; from < data->size; from++) {
-    const size_t wrong = FindWrongByte(data, BlockOf(data, from), from, to);
+    const size_t wrong = FindWrong(data, BlockOf(data, from), [&](uint64_t count, char* out) {
+      pattern.Moved(0, from, for_each ? data->rank : from, count, out);
+    });
     if (wrong != SIZE_MAX) return wrong;
   }
   return SIZE_MAX;

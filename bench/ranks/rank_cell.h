@@ -17,10 +17,8 @@ extern "C" {
 /* A rank_mode is a way to time calls; rank_main.c describes them. */
 typedef enum { kLatency, kTogether, kStream, kNoise, kCold, kOverlap, kModes } rank_mode;
 
-/* A rank_pattern is a distribution of the lengths of an irregular collective's blocks: all equal; half of the mean,
- * with the rest for the last rank; from 0 to twice the mean; eight times the mean for one in eight, the others empty.
- */
-typedef enum { kEqual, kHeavy, kRandom, kEmpty, kPatterns } rank_pattern;
+/* A rank_pattern is a distribution of the lengths of an irregular collective's blocks (cli/perftest/block_counts.h). */
+typedef enum { kEqual, kHeavy, kRandom, kEmpty } rank_pattern;
 
 typedef struct {
   rank_mode mode;
@@ -49,7 +47,7 @@ typedef struct {
 void rank_plan_data(const rank_cell* cell, uint32_t rank, uint32_t size, rank_data* data);
 /* Writes this rank's contribution, and fills the memory for the result with bytes that cannot be a result. */
 void rank_fill(rank_data* data);
-/* Returns the offset of the first wrong byte of the result, or SIZE_MAX. Above 1 MiB not every element is checked. */
+/* Returns the offset of the first wrong byte of the result, or SIZE_MAX. */
 size_t rank_find_wrong(const rank_data* data);
 void rank_free_plan(rank_data* data);
 

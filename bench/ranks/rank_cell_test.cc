@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -116,7 +115,7 @@ const char* const kNames[] = {"bcast",           "reduce",   "allreduce", "gathe
 TEST(RankCellTest, RightResultsAreRightAndEveryWrongByteIsFound) {
   for (const std::string name : kNames) {
     for (const char* pattern : {"equal", "heavy", "random", "empty"}) {
-      for (const uint32_t size : {1u, 2u, 5u, 16u}) {
+      for (const uint32_t size : {1u, 2u, 5u, 9u}) {
         std::vector<Rank> ranks = AllRanks("latency:" + name + ":40:" + pattern, size);
         bool any_wrong = false;
         for (Rank& rank : ranks) any_wrong |= rank_find_wrong(&rank.data) != SIZE_MAX;
@@ -137,24 +136,6 @@ TEST(RankCellTest, RightResultsAreRightAndEveryWrongByteIsFound) {
       }
     }
   }
-}
-
-TEST(RankCellTest, PatternsHaveTheMeanTheyAreNamedFor) {
-  const auto counts = [](const std::string& pattern, uint32_t size) {
-    std::vector<Rank> ranks = AllRanks("latency:gatherv:80:" + pattern, size);
-    std::vector<uint64_t> counts(ranks[0].data.counts, ranks[0].data.counts + size);
-    for (Rank& rank : ranks) rank_free_plan(&rank.data);
-    return counts;
-  };
-  for (const char* pattern : {"equal", "heavy", "random", "empty"}) {
-    for (const uint32_t size : {1u, 7u, 8u, 64u}) {
-      const std::vector<uint64_t> of = counts(pattern, size);
-      EXPECT_EQ(std::accumulate(of.begin(), of.end(), uint64_t{0}), 80 * size) << pattern << " " << size;
-    }
-  }
-  EXPECT_EQ(counts("heavy", 4), (std::vector<uint64_t>{40, 40, 40, 200}));
-  EXPECT_EQ(counts("empty", 10), (std::vector<uint64_t>{640, 0, 0, 0, 0, 0, 0, 0, 160, 0}));
-  EXPECT_NE(counts("random", 8), counts("equal", 8));
 }
 
 TEST(RankCellTest, CellsAreReadAsWritten) {

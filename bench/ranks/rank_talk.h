@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Returns microseconds of a monotonic clock, which is equal on all nodes since these are on one machine. */
 double wall_us(void);
 
@@ -15,5 +19,9 @@ double wall_us(void);
 void say_ready(void);
 void await_end_of_input(void);
 void say_samples(int cell_index, const double* values, uint32_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* COPSE_BENCH_RANKS_RANK_TALK_H_ */

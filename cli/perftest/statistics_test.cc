@@ -25,7 +25,8 @@ TEST(OverlapTest, IsTheHiddenShareOfTheCommunication) {
   EXPECT_DOUBLE_EQ(OverlapPercent(100, 100, 50), 100);  // all hidden
   EXPECT_DOUBLE_EQ(OverlapPercent(150, 100, 50), 0);    // one after the other
   EXPECT_DOUBLE_EQ(OverlapPercent(125, 100, 50), 50);
-  EXPECT_DOUBLE_EQ(OverlapPercent(300, 100, 50), 0);  // never below 0
+  EXPECT_DOUBLE_EQ(OverlapPercent(300, 100, 50), 0);   // never below 0
+  EXPECT_DOUBLE_EQ(OverlapPercent(99, 100, 50), 100);  // nor above 100
   EXPECT_DOUBLE_EQ(OverlapPercent(1, 1, 0), 0);
 }
 
