@@ -337,7 +337,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     return Await(
         [&] {
           if (coordinator_ == nullptr) return false;
-          const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->Node(NameOf(n));
+          const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->FindNode(NameOf(n));
           if (!info.ok() || info->state != state) return false;
           // A restarted daemon is ready when its own incarnation is, not its predecessor's.
           return state == "lost" || state == "away" ||

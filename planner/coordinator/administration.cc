@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 namespace {
@@ -21,7 +21,7 @@ constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 // --- Nodes ---
 
-NodeInfo Coordinator::Impl::InfoOf(const Node& node) const {
+NodeInfo Coordinator::InfoOf(const Node& node) const {
   NodeInfo info;
   info.announcement = node.announcement;
   info.connected = node.session != 0;
@@ -37,19 +37,19 @@ NodeInfo Coordinator::Impl::InfoOf(const Node& node) const {
   return info;
 }
 
-std::vector<NodeInfo> Coordinator::Impl::Nodes() const {
+std::vector<NodeInfo> Coordinator::Nodes() const {
   std::vector<NodeInfo> out;
   for (const auto& [name, node] : nodes_) out.push_back(InfoOf(node));
   return out;
 }
 
-absl::StatusOr<NodeInfo> Coordinator::Impl::FindNode(const std::string& name) const {
+absl::StatusOr<NodeInfo> Coordinator::FindNode(const std::string& name) const {
   const auto it = nodes_.find(name);
   if (it == nodes_.end()) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
   return InfoOf(it->second);
 }
 
-absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draining) {
+absl::Status Coordinator::SetDraining(const std::string& name, bool draining) {
   const auto it = nodes_.find(name);
   // Draining can also be ended for a node that has not come back since the planner's restart.
   const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
@@ -66,7 +66,7 @@ absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draini
 
 // --- Teams ---
 
-TeamInfo Coordinator::Impl::InfoOf(const Team& team) const {
+TeamInfo Coordinator::InfoOf(const Team& team) const {
   TeamInfo info;
   info.layout = team.record.layout;
   info.size = team.record.layout.shape.size();
@@ -76,7 +76,7 @@ TeamInfo Coordinator::Impl::InfoOf(const Team& team) const {
   return info;
 }
 
-std::vector<TeamInfo> Coordinator::Impl::Teams() const {
+std::vector<TeamInfo> Coordinator::Teams() const {
   std::vector<TeamInfo> out;
   for (const Forming& forming : joins_.List()) {
     TeamInfo info;
@@ -91,13 +91,13 @@ std::vector<TeamInfo> Coordinator::Impl::Teams() const {
   return out;
 }
 
-absl::StatusOr<TeamInfo> Coordinator::Impl::FindTeam(TeamId id) const {
+absl::StatusOr<TeamInfo> Coordinator::FindTeam(TeamId id) const {
   const auto it = teams_.find(id);
   if (it == teams_.end()) return absl::NotFoundError(absl::StrCat("team ", id.value(), ": not known"));
   return InfoOf(it->second);
 }
 
-absl::Status Coordinator::Impl::BreakTeam(TeamId id, const std::string& why) {
+absl::Status Coordinator::BreakTeam(TeamId id, const std::string& why) {
   Team* team = TeamOf(id);
   if (team == nullptr) return absl::NotFoundError(absl::StrCat("team ", id.value(), ": not known"));
   if (team->record.broken)
@@ -110,8 +110,8 @@ absl::Status Coordinator::Impl::BreakTeam(TeamId id, const std::string& why) {
 
 // --- Status ---
 
-void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                                    std::function<void(const StatusAnswer&)> done, bool latencies) {
+void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
+                              std::function<void(const StatusAnswer&)> done, bool latencies) {
   const uint64_t id = next_query_++;
   Query query;
   query.done = std::move(done);
@@ -138,8 +138,8 @@ void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl:
 
 // --- Traces ---
 
-void Coordinator::Impl::QueryTrace(const std::string& name, schedule::TraceQuery query, absl::Duration timeout,
-                                   std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
+void Coordinator::QueryTrace(const std::string& name, schedule::TraceQuery query, absl::Duration timeout,
+                             std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
   const auto it = nodes_.find(name);
   if (it == nodes_.end()) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
   const Node& node = it->second;
@@ -153,13 +153,13 @@ void Coordinator::Impl::QueryTrace(const std::string& name, schedule::TraceQuery
   sink_->Send(node.session, query);
 }
 
-void Coordinator::Impl::OnTraceReply(Node& node, const schedule::TraceReply& message) {
+void Coordinator::OnTraceReply(Node& node, const schedule::TraceReply& message) {
   const auto it = traces_.find(message.query);
   if (it == traces_.end() || it->second.node != node.announcement.name) return;
   FinishTrace(message.query, TraceAnswer{message, it->second.asked, clock_->Now()});
 }
 
-void Coordinator::Impl::FinishTrace(uint64_t id, const absl::StatusOr<TraceAnswer>& answer) {
+void Coordinator::FinishTrace(uint64_t id, const absl::StatusOr<TraceAnswer>& answer) {
   auto entry = traces_.extract(id);
   if (entry.empty()) return;
   timers_.Cancel(entry.mapped().timer);
@@ -168,8 +168,8 @@ void Coordinator::Impl::FinishTrace(uint64_t id, const absl::StatusOr<TraceAnswe
 
 // --- Measurements ---
 
-void Coordinator::Impl::Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
-                                std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done) {
+void Coordinator::Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
+                          std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done) {
   if (from == to) return done(absl::InvalidArgumentError(absl::StrCat("node ", from, ": cannot measure to itself")));
   for (const std::string& name : {from, to}) {
     const auto it = nodes_.find(name);
@@ -201,7 +201,7 @@ void Coordinator::Impl::Measure(const std::string& from, const std::string& to, 
   sink_->Send(active.session, query);
 }
 
-void Coordinator::Impl::OnMeasureReply(Node& node, const schedule::MeasureReply& message) {
+void Coordinator::OnMeasureReply(Node& node, const schedule::MeasureReply& message) {
   const auto it = measures_.find(message.query);
   if (it == measures_.end() || it->second.from != node.announcement.name) return;
   if (message.why.failure == schedule::Failure::kNone) return FinishMeasure(message.query, message);
@@ -210,14 +210,14 @@ void Coordinator::Impl::OnMeasureReply(Node& node, const schedule::MeasureReply&
                                                                                    : absl::UnavailableError(text));
 }
 
-void Coordinator::Impl::FinishMeasure(uint64_t id, const absl::StatusOr<schedule::MeasureReply>& answer) {
+void Coordinator::FinishMeasure(uint64_t id, const absl::StatusOr<schedule::MeasureReply>& answer) {
   auto entry = measures_.extract(id);
   if (entry.empty()) return;
   timers_.Cancel(entry.mapped().timer);
   entry.mapped().done(answer);
 }
 
-void Coordinator::Impl::OnStatusReply(Node& node, const schedule::StatusReply& message) {
+void Coordinator::OnStatusReply(Node& node, const schedule::StatusReply& message) {
   const auto it = queries_.find(message.query);
   if (it == queries_.end() || it->second.waiting.erase(node.announcement.name) == 0) return;
   StatusAnswer& answer = it->second.answer;
@@ -227,7 +227,7 @@ void Coordinator::Impl::OnStatusReply(Node& node, const schedule::StatusReply& m
   if (it->second.waiting.empty()) FinishQuery(message.query);
 }
 
-void Coordinator::Impl::NodeSilent(const std::string& node) {
+void Coordinator::NodeSilent(const std::string& node) {
   std::vector<uint64_t> finished;
   for (auto& [id, query] : queries_) {
     if (query.waiting.erase(node) == 0) continue;
@@ -251,7 +251,7 @@ void Coordinator::Impl::NodeSilent(const std::string& node) {
   }
 }
 
-void Coordinator::Impl::FinishQuery(uint64_t id) {
+void Coordinator::FinishQuery(uint64_t id) {
   auto entry = queries_.extract(id);
   if (entry.empty()) return;
   Query& query = entry.mapped();
@@ -263,7 +263,7 @@ void Coordinator::Impl::FinishQuery(uint64_t id) {
   query.done(query.answer);
 }
 
-std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& answer) const {
+std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
   struct Merged {
     CollectiveInfo info;
     std::set<Rank> joined, missing;

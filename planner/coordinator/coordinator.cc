@@ -10,7 +10,6 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
-#include "planner/coordinator/coordinator_impl.h"
 
 namespace copse::coordinator {
 
@@ -23,8 +22,8 @@ constexpr absl::Duration kForgiven = absl::Seconds(1);
 
 }  // namespace
 
-Coordinator::Impl::Impl(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
-                        CoordinatorOptions options)
+Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
+                         CoordinatorOptions options)
     : clock_(clock),
       store_(store),
       plan_maker_(plan_maker),
@@ -32,7 +31,7 @@ Coordinator::Impl::Impl(const Clock* clock, Store* store, PlanMaker* plan_maker,
       options_(std::move(options)),
       joins_(options_.team_size_max, options_.formations_max) {}
 
-absl::Status Coordinator::Impl::Start() {
+absl::Status Coordinator::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
   started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
@@ -65,14 +64,14 @@ absl::Status Coordinator::Impl::Start() {
   return absl::OkStatus();
 }
 
-void Coordinator::Impl::SetLive(const CoordinatorOptions& options) {
+void Coordinator::SetLive(const CoordinatorOptions& options) {
   options_.team_formation_timeout = options.team_formation_timeout;
   options_.prepare_timeout = options.prepare_timeout;
   options_.register_timeout = options.register_timeout;
   options_.join_tokens = options.join_tokens;
 }
 
-void Coordinator::Impl::Tick(absl::Time heard) {
+void Coordinator::Tick(absl::Time heard) {
   const absl::Time due = std::min(timers_.Next(), joins_.NextDeadline());
   if (heard - due > kStall && due > forgiven_until_) {
     COPSE_LOG(kWarning, "the planner stood still (for=", FormatShortDuration(heard - due), ")");
@@ -86,12 +85,12 @@ void Coordinator::Impl::Tick(absl::Time heard) {
   timers_.Run(heard);
 }
 
-absl::Time Coordinator::Impl::NextDeadline() const {
+absl::Time Coordinator::NextDeadline() const {
   const absl::Time next = std::min(timers_.Next(), joins_.NextDeadline());
   return std::max(settles() ? std::min(next, settled_at_) : next, forgiven_until_);
 }
 
-void Coordinator::Impl::OnConnected(SessionId session, const std::string& from) {
+void Coordinator::OnConnected(SessionId session, const std::string& from) {
   Session& entry = sessions_[session];
   entry.from = from;
   entry.register_timer = timers_.Set(clock_->Now() + options_.register_timeout, [this, session] {
@@ -99,7 +98,7 @@ void Coordinator::Impl::OnConnected(SessionId session, const std::string& from) 
   });
 }
 
-void Coordinator::Impl::ProtocolError(SessionId session, const std::string& what) {
+void Coordinator::ProtocolError(SessionId session, const std::string& what) {
   const Node* node = NodeOf(session);
   COPSE_LOG(kWarning, "session ", session, node == nullptr ? "" : absl::StrCat(" of node ", node->announcement.name),
             " is closed: ", what);
@@ -107,7 +106,7 @@ void Coordinator::Impl::ProtocolError(SessionId session, const std::string& what
   OnDisconnected(session);
 }
 
-void Coordinator::Impl::OnDisconnected(SessionId session) {
+void Coordinator::OnDisconnected(SessionId session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   timers_.Cancel(it->second.register_timer);
@@ -115,22 +114,22 @@ void Coordinator::Impl::OnDisconnected(SessionId session) {
   sessions_.erase(session);
 }
 
-Coordinator::Impl::Node* Coordinator::Impl::NodeOf(SessionId session) {
+Coordinator::Node* Coordinator::NodeOf(SessionId session) {
   const auto it = sessions_.find(session);
   return it == sessions_.end() || it->second.node.empty() ? nullptr : &nodes_.at(it->second.node);
 }
 
-const Coordinator::Impl::Node* Coordinator::Impl::LiveNode(const schedule::TeamNode& member) const {
+const Coordinator::Node* Coordinator::LiveNode(const schedule::TeamNode& member) const {
   const auto it = nodes_.find(member.name);
   if (it == nodes_.end() || it->second.session == 0) return nullptr;
   return it->second.announcement.incarnation == member.incarnation ? &it->second : nullptr;
 }
 
-void Coordinator::Impl::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {
+void Coordinator::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {
   if (const Node* node = LiveNode(member); node != nullptr) sink_->Send(node->session, message);
 }
 
-void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon& message) {
+void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
   if (sessions_.count(session) == 0) return;  // already closed
   if (const auto* registration = std::get_if<schedule::Register>(&message)) {
     if (NodeOf(session) != nullptr) return ProtocolError(session, "Register came twice");
@@ -155,57 +154,6 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
       },
       message);
-}
-
-// --- Coordinator, which forwards to Impl ---
-
-Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
-                         CoordinatorOptions options)
-    : impl_(std::make_unique<Impl>(clock, store, plan_maker, sink, std::move(options))) {}
-Coordinator::~Coordinator() = default;
-
-absl::Status Coordinator::Start() { return impl_->Start(); }
-void Coordinator::SetLive(const CoordinatorOptions& options) { impl_->SetLive(options); }
-void Coordinator::OnConnected(SessionId session, const std::string& from) { impl_->OnConnected(session, from); }
-void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
-  impl_->OnMessage(session, message);
-}
-void Coordinator::OnDisconnected(SessionId session) { impl_->OnDisconnected(session); }
-void Coordinator::Tick(absl::Time heard) { impl_->Tick(heard); }
-absl::Time Coordinator::NextDeadline() const { return impl_->NextDeadline(); }
-std::vector<NodeInfo> Coordinator::Nodes() const { return impl_->Nodes(); }
-absl::StatusOr<NodeInfo> Coordinator::Node(const std::string& name) const { return impl_->FindNode(name); }
-std::vector<TeamInfo> Coordinator::Teams() const { return impl_->Teams(); }
-absl::StatusOr<TeamInfo> Coordinator::Team(TeamId team) const { return impl_->FindTeam(team); }
-std::vector<PlanInfo> Coordinator::Plans() const { return impl_->Plans(); }
-absl::StatusOr<PlanInfo> Coordinator::Plan(PlanId plan) const { return impl_->FindPlan(plan); }
-absl::StatusOr<PlanExplanation> Coordinator::Explain(PlanId plan) const { return impl_->Explain(plan); }
-absl::StatusOr<std::vector<std::string>> Coordinator::CriticalPath(PlanId plan) const {
-  return impl_->CriticalPath(plan);
-}
-absl::Status Coordinator::SetDraining(const std::string& node, bool draining) {
-  return impl_->SetDraining(node, draining);
-}
-absl::Status Coordinator::RemoveNode(const std::string& node) { return impl_->RemoveNode(node); }
-absl::Status Coordinator::BreakTeam(TeamId team, const std::string& why) { return impl_->BreakTeam(team, why); }
-void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
-                             absl::Duration patience) {
-  impl_->ReplanTeam(team, options, std::move(done), patience);
-}
-void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                              std::function<void(const StatusAnswer&)> done, bool latencies) {
-  impl_->QueryStatus(nodes, timeout, std::move(done), latencies);
-}
-void Coordinator::QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
-                             std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
-  impl_->QueryTrace(node, query, timeout, std::move(done));
-}
-void Coordinator::Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
-                          std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done) {
-  impl_->Measure(from, to, limits, std::move(done));
-}
-std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
-  return impl_->MergeCalls(answer);
 }
 
 }  // namespace copse::coordinator

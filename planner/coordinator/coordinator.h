@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,13 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "planner/coordinator/ended_teams.h"
+#include "planner/coordinator/id_source.h"
+#include "planner/coordinator/inquiry.h"
+#include "planner/coordinator/join_table.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/coordinator/store.h"
+#include "planner/coordinator/timer_queue.h"
 #include "protocol/control.h"
 
 namespace copse::coordinator {
@@ -103,6 +109,9 @@ struct CollectiveInfo {
   Family waits_for = Family::kCommon;  // as in schedule::CallStatus
 };
 
+// Limit of a session's joins that wait.
+inline constexpr size_t kRequestsMax = 16384;
+
 // A Coordinator serves all sessions of one planner. It is single-threaded and deterministic: time comes from `*clock`,
 // and the messages that it sends depend only on the calls to it. OnConnected is the first call about a session.
 //
@@ -113,7 +122,6 @@ class Coordinator {
  public:
   // The objects behind the pointers must outlive this one. Start is the first call.
   Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink, CoordinatorOptions options);
-  ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
@@ -137,11 +145,11 @@ class Coordinator {
 
   // --- Administration. Errors: NOT_FOUND, FAILED_PRECONDITION, INVALID_ARGUMENT; one line each ---
   std::vector<NodeInfo> Nodes() const;  // by name
-  absl::StatusOr<NodeInfo> Node(const std::string& name) const;
+  absl::StatusOr<NodeInfo> FindNode(const std::string& name) const;
   std::vector<TeamInfo> Teams() const;  // by id
-  absl::StatusOr<TeamInfo> Team(TeamId team) const;
+  absl::StatusOr<TeamInfo> FindTeam(TeamId team) const;
   std::vector<PlanInfo> Plans() const;  // by id
-  absl::StatusOr<PlanInfo> Plan(PlanId plan) const;
+  absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
 
@@ -174,8 +182,260 @@ class Coordinator {
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Session {
+    std::string from;  // the peer's address
+    std::string node;  // empty: not registered
+    TimerId register_timer;
+    // Requests of the joins that were received and not aborted; at most kRequestsMax. A daemon repeats its joins when
+    // it receives Registered, including those that it has just sent.
+    std::set<uint64_t> requests;
+  };
+
+  // A Node is the daemon (one incarnation) that has the name at present. Daemons that had the name before may still be
+  // members of teams; they are away.
+  struct Node {
+    schedule::NodeAnnouncement announcement;
+    SessionId session = 0;         // 0: no stream
+    std::string from;              // the peer's address of its last stream
+    bool has_registered = false;   // true once it has registered with this coordinator
+    bool all_is_recorded = false;  // true if the store has every decision that the daemon may know
+    bool stopping = false;         // true if the daemon takes no new teams, and ends
+    absl::Time away_since;
+    absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
+    std::set<TeamId> teams;                     // teams that have this incarnation as a member
+
+    // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.
+    bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
+  };
+
+  // A Member is a node of a team. The team ends when every member has left or is gone.
+  struct Member {
+    bool left = false;   // all its ranks have destroyed the team
+    bool gone = false;   // restarted, stopped or removed, so it will not come back
+    bool known = false;  // true if the daemon has reported `committed` and `prepared` to this coordinator
+    EpochId committed{0};
+    // The epoch that the daemon has prepared, undecided here until the others are back: one of them may know that it
+    // was decided. 0: none.
+    EpochId prepared{0};
+  };
+
+  // A Change is an epoch that the members prepare and that is not decided.
+  struct Change {
+    EpochId epoch{0};
+    std::vector<std::string> plans;
+    std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
+    std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
+    TimerId timer;
+    std::function<void(const absl::Status&)> done;  // may be null
+  };
+
+  struct Team {
+    TeamRecord record;  // epoch 0: nothing decided yet
+    std::vector<Member> members;
+    std::optional<Change> change;
+    std::function<void(const absl::Status&)> settled;  // Change::done of the decided epoch; may be null
+    absl::Time nameless_since;                         // last time at which another daemon took a member's name
+    std::vector<PlanId> plan_ids;                      // the team's plans in teams_of_plans_
+    size_t verified = 0;                               // number of an adopted team's plans that are verified
+    bool is_verified = true;                           // false: its plans are not verified yet
+
+    TeamId id() const { return record.layout.id; }
+    bool durable() const { return IsDurable(record.layout); }
+    uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
+  };
+
+  // An Undecided is a daemon's report of a team that it has prepared and does not run yet.
+  struct Undecided {
+    schedule::RunningTeam running;
+    absl::Time since;
+  };
+
+  // A DerivedTeam is the state of a derived team that a daemon has requested. It exists as long as the parent team.
+  struct DerivedTeam {
+    TeamId id{0};                 // 0: neither existing nor being formed
+    uint64_t failed = 0;          // number of failed attempts
+    schedule::FailureReport why;  // reason of the last failed attempt
+    std::vector<Join> waiting;    // joins pending while nodes are away
+    TimerId timer;                // retries the formation
+  };
+  using DerivedTeamKey = std::pair<TeamId, Family>;
+
+  // Returns whether the team is stored. Sub-teams are not, since they are many and short-lived.
+  static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
+
+  // --- coordinator.cc: sessions ---
+  void ProtocolError(SessionId session, const std::string& what);
+  Node* NodeOf(SessionId session);
+
+  // --- nodes.cc: state of nodes ---
+  void StreamEnded(SessionId session);                    // requires a registered session
+  Node& NodeOfMember(const Team& team, uint32_t member);  // adds a node that is away if the name is unknown
+  void NodeAway(Node& node);                              // called when the node has no stream any more
+  // Handles the end of a daemon: ends its membership in its teams, and breaks the teams that it had not left.
+  void NodeGone(Node& node, const schedule::FailureReport& why);
+  void OnStopping(SessionId session, const schedule::Stopping& message);
+  // Records that other daemons report this one as gone. Does nothing if another incarnation has the name.
+  void NoteLost(const std::string& name, Incarnation incarnation);
+  // Schedules Collect, which drops old records of nodes that are away, and repeats as long as there are any.
+  void CollectLater();
+  void Collect();
+  // Returns whether all members have been away for forget_records. The record is then dropped without notice: if a
+  // daemon comes back with the team, the team is adopted.
+  bool IsAbandoned(const Team& team) const;
+  bool MayComeBack(const Team& team) const;  // returns whether a member is away
+  void DropRecord(TeamId id);
+  const Node* LiveNode(const schedule::TeamNode& member) const;  // null unless that incarnation is connected
+  void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);
+
+  // --- registration.cc: registrations, and what follows for the daemon's teams ---
+  void OnRegister(SessionId session, const schedule::Register& message);
+  std::optional<schedule::FailureReport> RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const;
+  // Returns whether the newer daemon of a name is the older one's successor on the same machine: the older has ended.
+  static bool Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older);
+  // Returns a connected node that runs a team with this disconnected one, or null.
+  const Node* HearerOf(const Node& node) const;
+  enum class Standing {
+    kWelcome,    // the team is known, undecided, or to be adopted
+    kForgotten,  // the team has ended for this node
+    kUnfit       // the report is not consistent, or the id is another team's: it is ignored
+  };
+  Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
+  void TakeUp(Node& node, const schedule::RunningTeam& running);
+  void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
+  // Adopts the epoch that a daemon runs and that the store does not have, since it was lost or is older than the team.
+  void CatchUp(Team& team, const schedule::RunningTeam& running);
+  // Aborts prepared epochs that no member runs, once all members have reported: these epochs were never decided.
+  void SettlePrepared(Team& team);
+  // Breaks the team if members wait for the Commit of an epoch whose labels neither planner nor other members have.
+  void BreakIfUntold(Team& team);
+  void Adopt(const schedule::RunningTeam& running, const std::string& by);
+  // Settles teams in undecided_ once all their daemons are connected, or after forget_records: a team that a daemon
+  // runs continues on all, another one is aborted. The store cannot decide: it would not have these teams.
+  void SettleUndecided();
+  // Returns whether all daemons that might run a team are connected, or will not come back.
+  bool AllAreHeard(const schedule::TeamLayout& layout) const;
+  void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
+  void NotListed(Team& team, uint32_t member);
+
+  // --- teams.cc: formation, epochs and ends ---
+  void OnJoin(SessionId session, const schedule::JoinTeam& message);
+  void OnCancelJoin(SessionId session, const schedule::CancelJoin& message);
+  void OnPrepareReply(Node& node, const schedule::PrepareReply& message);
+  void OnCommitReply(Node& node, const schedule::CommitReply& message);
+  void OnLeaveTeam(Node& node, const schedule::LeaveTeam& message);
+  void OnTeamBroken(Node& node, const schedule::TeamBroken& message);
+  void OnEpochQuery(Node& node, const schedule::EpochQuery& message);
+  void Act(Gathered gathered);
+  void Form(std::vector<Join> joins);
+  absl::StatusOr<schedule::TeamLayout> MakeLayout(const std::vector<Join>& joins);
+  absl::StatusOr<std::vector<std::string>> MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options);
+  void ForgetRequest(const Join& join);
+  void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
+  void StartFirstEpoch(schedule::TeamLayout layout, Change change);
+  void StartChange(Team& team, Change change);
+  // Aborts the change, which ends a team that has no other epoch. If `again`, the obstacle is transient, and such a
+  // team may be requested again without a failure.
+  void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
+  void Decide(Team& team);
+  void SendCommit(Team& team, uint32_t member);
+  void CheckSettled(Team& team);
+  void ReplanUntil(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                   absl::Time until);
+  void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
+  void MarkLeft(Team& team, uint32_t member);
+  bool MaybeEnd(Team& team);  // returns true if the team has ended; `team` is then invalid
+  void Forget(TeamId id, bool has_ended = true);
+  static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
+  Team* TeamOf(TeamId id);
+  absl::Status SaveIfDurable(const Team& team);
+  void NoteMachines(TeamRecord& record) const;  // records the machines of connected members
+  // Returns whether formations are held back, since daemons that know a higher term may not have come back yet.
+  bool settles() const { return clock_->Now() < settled_at_; }
+  void HearTerm(uint64_t term, bool by_us);
+
+  // --- silence.cc: judgment of silent nodes ---
+  void OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message);
+  void JudgeSilence(const DaemonPair& link);
+  void BreakBySilence(Team& team, const LinkVerdict& verdict);
+
+  // --- plans.cc: index of plans ---
+  void IndexPlans(TeamId id, Team& team);
+  void ForgetPlans(Team& team);
+  // Verifies the plans that a daemon reports for a team, one plan at each timer, so that other work runs in between.
+  void VerifyLater(TeamId id);
+  void VerifyNext(TeamId id);
+
+  // --- derived_teams.cc: what is different for derived teams ---
+  void OnDerivedTeamJoin(Join join);
+  std::optional<schedule::FailureReport> DerivedTeamRefusal(const Join& join);
+  void FormDerivedTeam(const DerivedTeamKey& key);
+  absl::StatusOr<schedule::TeamLayout> DerivedTeamLayout(const schedule::TeamLayout& parent, const DerivedTeamKey& key);
+  void FailDerivedTeam(const DerivedTeamKey& key, const schedule::FailureReport& why);
+  // Counts the abort of a derived team's first epoch as a failed attempt, unless `again`.
+  void DerivedTeamAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
+  void NoteDerivedTeam(const schedule::TeamLayout& layout);  // records a derived team that was stored or adopted
+  void DropDerivedTeamJoins(SessionId session);
+  void ForgetDerivedTeams(const schedule::TeamLayout& layout);  // called when this team, or derived team, is forgotten
+  // Breaks the derived teams of a team that broke, or the parent of a derived team that broke.
+  void BreakLinked(const schedule::TeamLayout& layout, const schedule::FailureReport& why, const Node* reporter);
+  std::vector<TeamId> DerivedTeamsOf(TeamId team) const;
+
+  // --- administration.cc: requests of administrators ---
+  struct Query {
+    std::set<std::string> waiting;
+    StatusAnswer answer;
+    TimerId timer;
+    std::function<void(const StatusAnswer&)> done;
+  };
+  struct PendingTrace {
+    std::string node;
+    absl::Time asked;
+    TimerId timer;
+    std::function<void(const absl::StatusOr<TraceAnswer>&)> done;
+  };
+  struct PendingMeasure {
+    std::string from, to;
+    TimerId timer;
+    std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done;
+  };
+  void OnMeasureReply(Node& node, const schedule::MeasureReply& message);
+  void FinishMeasure(uint64_t query, const absl::StatusOr<schedule::MeasureReply>& answer);
+  void OnTraceReply(Node& node, const schedule::TraceReply& message);
+  void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
+  void OnStatusReply(Node& node, const schedule::StatusReply& message);
+  void NodeSilent(const std::string& node);  // ends the queries that wait for a node without stream
+  void FinishQuery(uint64_t query);
+  NodeInfo InfoOf(const Node& node) const;
+  TeamInfo InfoOf(const Team& team) const;
+  std::vector<PlanInfo> PlansOf(const Team& team) const;
+
+  const Clock* clock_;
+  Store* store_;
+  PlanMaker* plan_maker_;
+  SessionSink* sink_;
+  CoordinatorOptions options_;
+
+  TimerQueue timers_;
+  JoinTable joins_;
+  Inquiry silences_;
+  std::map<SessionId, Session> sessions_;
+  std::map<std::string, Node> nodes_;
+  std::map<TeamId, Team> teams_;
+  std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
+  std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
+  EndedTeams ended_;                                              // ended or aborted
+  std::set<std::string> draining_;
+  std::map<uint64_t, Query> queries_;
+  std::map<uint64_t, PendingTrace> traces_;
+  std::map<uint64_t, PendingMeasure> measures_;
+  uint64_t next_query_ = 1;
+  bool collects_ = false;
+  std::map<PlanId, TeamId> teams_of_plans_;
+  std::optional<IdSource> ids_;  // set by Start
+  absl::Time started_;
+  absl::Time settled_at_ = absl::InfinitePast();
+  absl::Time forgiven_until_ = absl::InfinitePast();
 };
 
 }  // namespace copse::coordinator

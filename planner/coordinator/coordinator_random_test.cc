@@ -224,7 +224,7 @@ struct World : SessionSink {
     if (!parents.empty() && prng.Chance(0.4)) {
       join.parent = parents[prng.Below(parents.size())];
       places.clear();
-      const TeamInfo parent = coordinator->Team(join.parent).value();
+      const TeamInfo parent = coordinator->FindTeam(join.parent).value();
       for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
     }
     for (uint32_t rank = 0; rank < size; ++rank) {
@@ -356,7 +356,7 @@ struct World : SessionSink {
     }
     for (const auto& [id, nodes] : holders) {
       EXPECT_EQ(held[id].size(), 1u) << "team " << id.value() << " runs in two epochs";
-      const auto info = coordinator->Team(id);
+      const auto info = coordinator->FindTeam(id);
       ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
       EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
       EXPECT_EQ(info->epoch, *held[id].begin());
@@ -375,7 +375,7 @@ struct World : SessionSink {
       }
     }
     const Snapshot snapshot = store.Load().value();
-    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator->Team(id).ok());
+    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator->FindTeam(id).ok());
   }
 
   Prng prng;
@@ -612,7 +612,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m->epoch) return;
     // A node that was given up before its Commit reached it receives the end of the team: nothing is left to commit.
     EpochHistory& history = world_->epochs[{m->team, m->epoch}];
-    const auto info = world_->coordinator->Team(m->team);
+    const auto info = world_->coordinator->FindTeam(m->team);
     if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
     if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
     const std::vector<uint64_t> unanswered = it->second.requests;

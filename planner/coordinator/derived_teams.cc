@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 namespace {
@@ -27,7 +27,7 @@ constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 }  // namespace
 
 // Returns the reason for which the join is refused, or nullopt if the parent team's daemon may send it.
-std::optional<FailureReport> Coordinator::Impl::DerivedTeamRefusal(const Join& join) {
+std::optional<FailureReport> Coordinator::DerivedTeamRefusal(const Join& join) {
   const schedule::JoinTeam& message = join.message;
   const Team* team = TeamOf(message.parent);
   const std::string name = absl::StrCat("team ", message.parent.value());
@@ -60,7 +60,7 @@ std::optional<FailureReport> Coordinator::Impl::DerivedTeamRefusal(const Join& j
   return std::nullopt;
 }
 
-void Coordinator::Impl::OnDerivedTeamJoin(Join join) {
+void Coordinator::OnDerivedTeamJoin(Join join) {
   if (const std::optional<FailureReport> refusal = DerivedTeamRefusal(join)) return FailJoins({join}, *refusal);
   const DerivedTeamKey key{join.message.parent, join.message.identity.family};
   DerivedTeam& derived = derived_teams_[key];
@@ -79,7 +79,7 @@ void Coordinator::Impl::OnDerivedTeamJoin(Join join) {
   FormDerivedTeam(key);
 }
 
-void Coordinator::Impl::FormDerivedTeam(const DerivedTeamKey& key) {
+void Coordinator::FormDerivedTeam(const DerivedTeamKey& key) {
   DerivedTeam& derived = derived_teams_.at(key);
   timers_.Cancel(derived.timer);
   const Team& parent = teams_.at(key.first);
@@ -111,8 +111,8 @@ void Coordinator::Impl::FormDerivedTeam(const DerivedTeamKey& key) {
   StartFirstEpoch(*std::move(layout), std::move(change));
 }
 
-absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::DerivedTeamLayout(const schedule::TeamLayout& parent,
-                                                                          const DerivedTeamKey& key) {
+absl::StatusOr<schedule::TeamLayout> Coordinator::DerivedTeamLayout(const schedule::TeamLayout& parent,
+                                                                    const DerivedTeamKey& key) {
   schedule::TeamLayout layout = parent;
   layout.parent = parent.id;
   ASSIGN_OR_RETURN(layout.id, ids_->NextTeam());
@@ -121,7 +121,7 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::DerivedTeamLayout(const 
   return layout;
 }
 
-void Coordinator::Impl::FailDerivedTeam(const DerivedTeamKey& key, const FailureReport& why) {
+void Coordinator::FailDerivedTeam(const DerivedTeamKey& key, const FailureReport& why) {
   DerivedTeam& derived = derived_teams_.at(key);
   timers_.Cancel(derived.timer);
   ++derived.failed;
@@ -129,21 +129,21 @@ void Coordinator::Impl::FailDerivedTeam(const DerivedTeamKey& key, const Failure
   FailJoins(std::exchange(derived.waiting, {}), why);
 }
 
-void Coordinator::Impl::DerivedTeamAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again) {
+void Coordinator::DerivedTeamAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again) {
   const auto it = derived_teams_.find({layout.parent, layout.identity.family});
   if (it == derived_teams_.end() || again) return;
   it->second.failed = layout.identity.nonce + 1;
   it->second.why = why;
 }
 
-void Coordinator::Impl::NoteDerivedTeam(const schedule::TeamLayout& layout) {
+void Coordinator::NoteDerivedTeam(const schedule::TeamLayout& layout) {
   if (!schedule::IsDerivedTeam(layout.identity)) return;
   DerivedTeam& derived = derived_teams_[{layout.parent, layout.identity.family}];
   derived.id = layout.id;
   derived.failed = layout.identity.nonce;
 }
 
-void Coordinator::Impl::DropDerivedTeamJoins(SessionId session) {
+void Coordinator::DropDerivedTeamJoins(SessionId session) {
   for (auto& [key, derived] : derived_teams_) {
     std::vector<Join>& waiting = derived.waiting;
     waiting.erase(
@@ -153,7 +153,7 @@ void Coordinator::Impl::DropDerivedTeamJoins(SessionId session) {
   }
 }
 
-std::vector<TeamId> Coordinator::Impl::DerivedTeamsOf(TeamId team) const {
+std::vector<TeamId> Coordinator::DerivedTeamsOf(TeamId team) const {
   std::vector<TeamId> found;
   for (auto it = derived_teams_.lower_bound({team, Family::kCommon});
        it != derived_teams_.end() && it->first.first == team; ++it) {
@@ -162,7 +162,7 @@ std::vector<TeamId> Coordinator::Impl::DerivedTeamsOf(TeamId team) const {
   return found;
 }
 
-void Coordinator::Impl::ForgetDerivedTeams(const schedule::TeamLayout& layout) {
+void Coordinator::ForgetDerivedTeams(const schedule::TeamLayout& layout) {
   if (schedule::IsDerivedTeam(layout.identity)) {
     const auto it = derived_teams_.find({layout.parent, layout.identity.family});
     if (it == derived_teams_.end() || it->second.id != layout.id) return;
@@ -179,8 +179,7 @@ void Coordinator::Impl::ForgetDerivedTeams(const schedule::TeamLayout& layout) {
   }
 }
 
-void Coordinator::Impl::BreakLinked(const schedule::TeamLayout& layout, const FailureReport& why,
-                                    const Node* reporter) {
+void Coordinator::BreakLinked(const schedule::TeamLayout& layout, const FailureReport& why, const Node* reporter) {
   if (schedule::IsDerivedTeam(layout.identity)) {
     if (Team* team = TeamOf(layout.parent)) Break(*team, why, reporter);
     return;

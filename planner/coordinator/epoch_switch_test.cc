@@ -37,7 +37,7 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
   const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
   EXPECT_EQ(p1.epoch, EpochId{2});
   EXPECT_TRUE(p1.requests.empty());
-  EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
+  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{1});
   coordinator->OnMessage(1, Accept(p1, 0, 100));
   coordinator->OnMessage(2, Accept(p2, 1, 104));
   for (const SessionId session : {1, 2}) {
@@ -61,7 +61,7 @@ TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
   for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));
-  EXPECT_FALSE(coordinator->Team(team.layout.id).ok());
+  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
   ASSERT_TRUE(result.has_value());
   EXPECT_THAT(*result, FailsWith(StatusCode::kDataLoss, Name(), "record"));
 }

@@ -55,7 +55,7 @@ TEST_F(TwoNodesTest, FormsATeam) {
   EXPECT_EQ(c2.outgoing[0].label, 110u);
   EXPECT_EQ(store.Load()->teams.at(p1.layout.id).epoch, EpochId{1});
   EXPECT_EQ(State(p1.layout.id), "ready");
-  EXPECT_EQ(coordinator->Node("n2")->ranks, 2u);
+  EXPECT_EQ(coordinator->FindNode("n2")->ranks, 2u);
   const auto plans = coordinator->Plans();
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_NE(plans[0].plan.id, plans[1].plan.id);
@@ -310,7 +310,7 @@ TEST_F(TeamTest, SubTeamThatThePlannerLostIsAdopted) {
   coordinator->OnMessage(1, schedule::LeaveTeam{child.layout.id});
   coordinator->OnMessage(2, schedule::LeaveTeam{child.layout.id});
   TakeBoth<schedule::EndTeam>();
-  EXPECT_THAT(coordinator->Team(child.layout.id),
+  EXPECT_THAT(coordinator->FindTeam(child.layout.id),
               FailsWith(absl::StatusCode::kNotFound, absl::StrCat("team ", child.layout.id.value())));
 }
 
@@ -351,7 +351,7 @@ TEST_F(TeamTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{1});
-  EXPECT_FALSE(coordinator->Team(child.layout.id).ok());
+  EXPECT_FALSE(coordinator->FindTeam(child.layout.id).ok());
 }
 
 }  // namespace

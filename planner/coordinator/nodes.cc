@@ -8,14 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 
 using schedule::Failure;
 using schedule::FailureReport;
 
-Coordinator::Impl::Node& Coordinator::Impl::NodeOfMember(const Team& team, uint32_t index) {
+Coordinator::Node& Coordinator::NodeOfMember(const Team& team, uint32_t index) {
   const schedule::TeamNode& member = team.record.layout.nodes[index];
   const auto [entry, is_new] = nodes_.try_emplace(member.name);
   Node& node = entry->second;
@@ -30,7 +30,7 @@ Coordinator::Impl::Node& Coordinator::Impl::NodeOfMember(const Team& team, uint3
 }
 
 // The node's teams continue: the end of its stream to the planner says nothing about its streams to its neighbors.
-void Coordinator::Impl::StreamEnded(SessionId session) {
+void Coordinator::StreamEnded(SessionId session) {
   Node& node = nodes_.at(sessions_.at(session).node);
   const std::string name = node.announcement.name;
   COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
@@ -53,12 +53,12 @@ void Coordinator::Impl::StreamEnded(SessionId session) {
   NodeSilent(name);
 }
 
-void Coordinator::Impl::NodeAway(Node& node) {
+void Coordinator::NodeAway(Node& node) {
   node.away_since = clock_->Now();
   CollectLater();
 }
 
-void Coordinator::Impl::NodeGone(Node& node, const FailureReport& why) {
+void Coordinator::NodeGone(Node& node, const FailureReport& why) {
   COPSE_LOG(kWarning, why.text, "; teams: ", node.teams.size());
   const std::set<TeamId> teams = std::exchange(node.teams, {});
   const schedule::NodeAnnouncement announcement = node.announcement;
@@ -78,7 +78,7 @@ void Coordinator::Impl::NodeGone(Node& node, const FailureReport& why) {
   }
 }
 
-void Coordinator::Impl::OnStopping(SessionId session, const schedule::Stopping& message) {
+void Coordinator::OnStopping(SessionId session, const schedule::Stopping& message) {
   const std::string name = sessions_.at(session).node;
   Node& node = nodes_.at(name);
   if (!message.done) {
@@ -93,7 +93,7 @@ void Coordinator::Impl::OnStopping(SessionId session, const schedule::Stopping& 
   nodes_.erase(name);
 }
 
-absl::Status Coordinator::Impl::RemoveNode(const std::string& name) {
+absl::Status Coordinator::RemoveNode(const std::string& name) {
   const auto it = nodes_.find(name);
   if (it == nodes_.end()) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
   Node& node = it->second;
@@ -111,13 +111,13 @@ absl::Status Coordinator::Impl::RemoveNode(const std::string& name) {
   return absl::OkStatus();
 }
 
-void Coordinator::Impl::NoteLost(const std::string& name, Incarnation incarnation) {
+void Coordinator::NoteLost(const std::string& name, Incarnation incarnation) {
   const auto it = nodes_.find(name);
   if (it == nodes_.end() || it->second.announcement.incarnation != incarnation) return;
   it->second.lost_at = clock_->Now();
 }
 
-void Coordinator::Impl::CollectLater() {
+void Coordinator::CollectLater() {
   if (std::exchange(collects_, true)) return;
   timers_.Set(clock_->Now() + options_.forget_records / 4, [this] {
     collects_ = false;
@@ -125,7 +125,7 @@ void Coordinator::Impl::CollectLater() {
   });
 }
 
-bool Coordinator::Impl::MayComeBack(const Team& team) const {
+bool Coordinator::MayComeBack(const Team& team) const {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
     if (!member.left && !member.gone && LiveNode(team.record.layout.nodes[i]) == nullptr) return true;
@@ -133,7 +133,7 @@ bool Coordinator::Impl::MayComeBack(const Team& team) const {
   return false;
 }
 
-bool Coordinator::Impl::IsAbandoned(const Team& team) const {
+bool Coordinator::IsAbandoned(const Team& team) const {
   const absl::Time since = clock_->Now() - options_.forget_records;
   // A planner that started later than that does not know for how long members were away before.
   if (started_ > since) return false;
@@ -148,7 +148,7 @@ bool Coordinator::Impl::IsAbandoned(const Team& team) const {
   return true;
 }
 
-void Coordinator::Impl::DropRecord(TeamId id) {
+void Coordinator::DropRecord(TeamId id) {
   const Team& team = teams_.at(id);
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             "): all its nodes are away for ", absl::FormatDuration(options_.forget_records), ": its record is dropped");
@@ -160,7 +160,7 @@ void Coordinator::Impl::DropRecord(TeamId id) {
   Forget(id, /*has_ended=*/false);
 }
 
-void Coordinator::Impl::Collect() {
+void Coordinator::Collect() {
   std::vector<TeamId> abandoned;
   bool again = false;
   for (const auto& [id, team] : teams_) {

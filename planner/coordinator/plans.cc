@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 #include "schedule/plan.h"
 #include "schedule/verify.h"
 
@@ -32,18 +32,18 @@ absl::Status CheckPlan(const std::string& encoded, const schedule::TeamShape& sh
 
 }  // namespace
 
-void Coordinator::Impl::IndexPlans(TeamId id, Team& team) {
+void Coordinator::IndexPlans(TeamId id, Team& team) {
   ForgetPlans(team);
   for (const PlanInfo& plan : PlansOf(team)) {
     if (teams_of_plans_.emplace(plan.plan.id, id).second) team.plan_ids.push_back(plan.plan.id);
   }
 }
 
-void Coordinator::Impl::ForgetPlans(Team& team) {
+void Coordinator::ForgetPlans(Team& team) {
   for (const PlanId plan : std::exchange(team.plan_ids, {})) teams_of_plans_.erase(plan);
 }
 
-void Coordinator::Impl::VerifyLater(TeamId id) {
+void Coordinator::VerifyLater(TeamId id) {
   Team& team = teams_.at(id);
   ForgetPlans(team);
   team.verified = 0;
@@ -51,7 +51,7 @@ void Coordinator::Impl::VerifyLater(TeamId id) {
   timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
 }
 
-void Coordinator::Impl::VerifyNext(TeamId id) {
+void Coordinator::VerifyNext(TeamId id) {
   Team* team = TeamOf(id);
   if (team == nullptr || team->is_verified) return;
   TeamRecord& record = team->record;
@@ -71,7 +71,7 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
   IndexPlans(id, *team);
 }
 
-std::vector<PlanInfo> Coordinator::Impl::PlansOf(const Team& team) const {
+std::vector<PlanInfo> Coordinator::PlansOf(const Team& team) const {
   std::vector<PlanInfo> out;
   if (!team.is_verified) return out;
   for (const std::string& encoded : team.record.plans) {
@@ -81,7 +81,7 @@ std::vector<PlanInfo> Coordinator::Impl::PlansOf(const Team& team) const {
   return out;
 }
 
-std::vector<PlanInfo> Coordinator::Impl::Plans() const {
+std::vector<PlanInfo> Coordinator::Plans() const {
   std::vector<PlanInfo> out;
   for (const auto& [id, team] : teams_) {
     for (PlanInfo& plan : PlansOf(team)) out.push_back(std::move(plan));
@@ -90,7 +90,7 @@ std::vector<PlanInfo> Coordinator::Impl::Plans() const {
   return out;
 }
 
-absl::StatusOr<PlanInfo> Coordinator::Impl::FindPlan(PlanId id) const {
+absl::StatusOr<PlanInfo> Coordinator::FindPlan(PlanId id) const {
   if (const auto team = teams_of_plans_.find(id); team != teams_of_plans_.end()) {
     for (PlanInfo& plan : PlansOf(teams_.at(team->second))) {
       if (plan.plan.id == id) return std::move(plan);
@@ -99,12 +99,12 @@ absl::StatusOr<PlanInfo> Coordinator::Impl::FindPlan(PlanId id) const {
   return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
 }
 
-absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
+absl::StatusOr<PlanExplanation> Coordinator::Explain(PlanId id) const {
   ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
   return plan_maker_->Explain(info.layout, info.plan);
 }
 
-absl::StatusOr<std::vector<std::string>> Coordinator::Impl::CriticalPath(PlanId id) const {
+absl::StatusOr<std::vector<std::string>> Coordinator::CriticalPath(PlanId id) const {
   ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
   return plan_maker_->CriticalPath(info.layout, info.plan);
 }

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/version.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -45,8 +45,7 @@ uint64_t HighestTerm(const schedule::Register& message) {
 
 }  // namespace
 
-std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
-                                                          const schedule::NodeAnnouncement& node) const {
+std::optional<FailureReport> Coordinator::RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const {
   if (!IsNodeName(node.name)) {
     return FailureReport{
         Failure::kInvalidArgument,
@@ -87,11 +86,11 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
   return std::nullopt;
 }
 
-bool Coordinator::Impl::Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older) {
+bool Coordinator::Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older) {
   return !newer.machine.empty() && newer.machine == older.machine;
 }
 
-const Coordinator::Impl::Node* Coordinator::Impl::HearerOf(const Node& node) const {
+const Coordinator::Node* Coordinator::HearerOf(const Node& node) const {
   for (const TeamId id : node.teams) {
     const auto it = teams_.find(id);
     if (it == teams_.end() || it->second.record.broken) continue;
@@ -106,7 +105,7 @@ const Coordinator::Impl::Node* Coordinator::Impl::HearerOf(const Node& node) con
   return nullptr;
 }
 
-void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& message) {
+void Coordinator::OnRegister(SessionId session, const schedule::Register& message) {
   const schedule::NodeAnnouncement& announcement = message.node;
   if (const std::optional<FailureReport> refusal = RefusalOf(session, announcement); refusal.has_value()) {
     COPSE_LOG(kWarning, "registration refused: ", refusal->text);
@@ -196,7 +195,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
   SettleUndecided();
 }
 
-void Coordinator::Impl::HearTerm(uint64_t term, bool by_us) {
+void Coordinator::HearTerm(uint64_t term, bool by_us) {
   if (!ids_->Hear(term, by_us)) return;
   COPSE_LOG(kWarning, "daemons know of a planner whose decisions are not in this store (term=", term,
             ", now=", ids_->term(), ")");
@@ -205,8 +204,8 @@ void Coordinator::Impl::HearTerm(uint64_t term, bool by_us) {
   joins_.Hold();
 }
 
-Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::RunningTeam& running,
-                                                          const schedule::NodeAnnouncement& node) const {
+Coordinator::Standing Coordinator::StandingOf(const schedule::RunningTeam& running,
+                                              const schedule::NodeAnnouncement& node) const {
   const schedule::TeamLayout& layout = running.layout;
   const auto it = teams_.find(layout.id);
   if (it != teams_.end()) {
@@ -229,7 +228,7 @@ Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::Runnin
   return is_member && is_fit ? Standing::kWelcome : Standing::kUnfit;
 }
 
-void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running) {
+void Coordinator::TakeUp(Node& node, const schedule::RunningTeam& running) {
   const TeamId id = running.layout.id;
   Team* team = TeamOf(id);
   const std::optional<uint32_t> known = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
@@ -257,14 +256,14 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
   Reconcile(*team, *member, running);
 }
 
-bool Coordinator::Impl::AllAreHeard(const schedule::TeamLayout& layout) const {
+bool Coordinator::AllAreHeard(const schedule::TeamLayout& layout) const {
   return std::all_of(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& member) {
     const auto it = nodes_.find(member.name);
     return it != nodes_.end() && it->second.session != 0;  // this daemon, or the one that has its name now
   });
 }
 
-void Coordinator::Impl::SettleUndecided() {
+void Coordinator::SettleUndecided() {
   for (auto it = undecided_.begin(); it != undecided_.end();) {
     const auto current = it++;
     const TeamId id = current->first;
@@ -297,7 +296,7 @@ void Coordinator::Impl::SettleUndecided() {
   }
 }
 
-void Coordinator::Impl::CatchUp(Team& team, const schedule::RunningTeam& running) {
+void Coordinator::CatchUp(Team& team, const schedule::RunningTeam& running) {
   TeamRecord& record = team.record;
   COPSE_LOG(kInfo, "team ", team.id().value(), ": epoch ", running.epoch.value(),
             " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
@@ -311,7 +310,7 @@ void Coordinator::Impl::CatchUp(Team& team, const schedule::RunningTeam& running
   VerifyLater(team.id());
 }
 
-void Coordinator::Impl::BreakIfUntold(Team& team) {
+void Coordinator::BreakIfUntold(Team& team) {
   if (!team.record.outgoing.empty() || team.record.broken || team.change.has_value()) return;
   const std::string* waits = nullptr;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
@@ -327,7 +326,7 @@ void Coordinator::Impl::BreakIfUntold(Team& team) {
                FailureCause::kMemberLeft, *waits});
 }
 
-void Coordinator::Impl::SettlePrepared(Team& team) {
+void Coordinator::SettlePrepared(Team& team) {
   for (const Member& member : team.members) {
     if (!member.left && !member.gone && !member.known) return;
   }
@@ -343,7 +342,7 @@ void Coordinator::Impl::SettlePrepared(Team& team) {
   }
 }
 
-void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running) {
+void Coordinator::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running) {
   TeamRecord& record = team.record;
   const schedule::TeamNode& who = record.layout.nodes[member];
   const bool all_is_recorded = nodes_.at(who.name).all_is_recorded;
@@ -397,7 +396,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
 
 // Aborts a team that may run on other nodes, from which no coordinator may adopt it later. So the abort is recorded
 // before the daemon is notified; recording is retried until it succeeds.
-void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
+void Coordinator::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
   const absl::Status saved = ended_.Has(abort.team) ? absl::OkStatus() : store_->SaveAborted(abort.team);
   if (saved.ok()) {
     ended_.Insert(abort.team);
@@ -410,7 +409,7 @@ void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedu
 }
 
 // Adopts a running team that the planner's store does not have, from the report of daemon `by`.
-void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::string& by) {
+void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string& by) {
   const TeamId id = running.layout.id;
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout.identity),
             ") is adopted (epoch=", running.epoch.value(), ")");
@@ -444,7 +443,7 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
 }
 
 // Handles a member that has registered again without listing the team: it has left the team.
-void Coordinator::Impl::NotListed(Team& team, uint32_t member) {
+void Coordinator::NotListed(Team& team, uint32_t member) {
   const Member& state = team.members[member];
   if (state.left) return;
   if (state.known && state.committed < team.record.epoch) {

@@ -96,7 +96,7 @@ TEST_F(CoordinatorTest, NewerStreamOfSameDaemonReplacesOlder) {
   EXPECT_TRUE(Register(2, "n1").accepted);
   EXPECT_TRUE(sink.closed.contains(1));
   coordinator->OnDisconnected(1);
-  EXPECT_TRUE(coordinator->Node("n1")->connected);
+  EXPECT_TRUE(coordinator->FindNode("n1")->connected);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
   ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
   Restart();
   EXPECT_EQ(State(team.layout.id), "ready");
-  EXPECT_FALSE(coordinator->Node("n1")->connected);
-  EXPECT_EQ(coordinator->Node("n1")->state, "away");
+  EXPECT_FALSE(coordinator->FindNode("n1")->connected);
+  EXPECT_EQ(coordinator->FindNode("n1")->state, "away");
   EXPECT_TRUE(Register(1, "n1", 1, {Running(team, 1)}).draining);
-  EXPECT_EQ(coordinator->Node("n1")->state, "draining");
+  EXPECT_EQ(coordinator->FindNode("n1")->state, "draining");
   EXPECT_TRUE(sink.Take<schedule::Drain>(1).on);
   ASSERT_TRUE(coordinator->SetDraining("n1", false).ok());
   EXPECT_FALSE(sink.Take<schedule::Drain>(1).on);
@@ -73,16 +73,16 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   Advance(absl::Seconds(6));
   const auto other = sink.Take<schedule::Prepare>(3);
   EXPECT_GT(other.layout.id, team.layout.id);
-  EXPECT_FALSE(coordinator->Node("n2")->connected);
+  EXPECT_FALSE(coordinator->FindNode("n2")->connected);
   // Teams that do not fit are left alone: one with another identity, and one that the node is no member of.
   auto stranger = Running(other, 1);
   stranger.layout.identity.name = "another";
   EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), stranger}).forgotten.empty());
-  EXPECT_EQ(coordinator->Team(other.layout.id)->layout.identity.name, "t");
+  EXPECT_EQ(coordinator->FindTeam(other.layout.id)->layout.identity.name, "t");
   auto nonsense = Running(team, 1);
   nonsense.layout.id = TeamId{5000};
   EXPECT_TRUE(Register(4, "n4", 1, {nonsense}).forgotten.empty());
-  EXPECT_FALSE(coordinator->Team(TeamId{5000}).ok());
+  EXPECT_FALSE(coordinator->FindTeam(TeamId{5000}).ok());
   Advance(absl::Seconds(60));
   EXPECT_EQ(State(team.layout.id), "ready");
 }

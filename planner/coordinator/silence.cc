@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 namespace {
@@ -22,7 +22,7 @@ constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace
 
-void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message) {
+void Coordinator::OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message) {
   const Incarnation self = node.announcement.incarnation;
   if (!message.silent) return silences_.Withdraw(self, message.neighbour);
   std::set<TeamId> teams;
@@ -46,7 +46,7 @@ void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourS
   timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbour)] { JudgeSilence(link); });
 }
 
-void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
+void Coordinator::JudgeSilence(const DaemonPair& link) {
   // The planner receives no reports from a node without a stream.
   const auto can_speak = [this](Incarnation daemon) {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
@@ -60,7 +60,7 @@ void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
   }
 }
 
-void Coordinator::Impl::BreakBySilence(Team& team, const LinkVerdict& verdict) {
+void Coordinator::BreakBySilence(Team& team, const LinkVerdict& verdict) {
   const schedule::TeamLayout& layout = team.record.layout;
   std::vector<std::string> ends;  // members that may be lost, by node index
   std::optional<uint32_t> lost;

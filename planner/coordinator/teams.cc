@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
-#include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/coordinator.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -48,7 +48,7 @@ bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
 
 // --- Formation ---
 
-void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& message) {
+void Coordinator::OnJoin(SessionId session, const schedule::JoinTeam& message) {
   std::set<uint64_t>& requests = sessions_.at(session).requests;
   if (requests.count(message.request) != 0) return;
   Join join{session, sessions_.at(session).node, message};
@@ -88,7 +88,7 @@ void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& mess
   Act(joins_.Add(std::move(join), clock_->Now(), options_.team_formation_timeout));
 }
 
-void Coordinator::Impl::OnCancelJoin(SessionId session, const schedule::CancelJoin& message) {
+void Coordinator::OnCancelJoin(SessionId session, const schedule::CancelJoin& message) {
   Gathered gathered = joins_.Cancel(session, message.request, message.why);
   if (gathered.state == Gathered::State::kFailed) return Act(std::move(gathered));
   for (const TeamId id : nodes_.at(sessions_.at(session).node).teams) {
@@ -101,7 +101,7 @@ void Coordinator::Impl::OnCancelJoin(SessionId session, const schedule::CancelJo
   }
 }
 
-void Coordinator::Impl::Act(Gathered gathered) {
+void Coordinator::Act(Gathered gathered) {
   switch (gathered.state) {
     case Gathered::State::kWaiting:
       return;
@@ -112,12 +112,12 @@ void Coordinator::Impl::Act(Gathered gathered) {
   }
 }
 
-void Coordinator::Impl::ForgetRequest(const Join& join) {
+void Coordinator::ForgetRequest(const Join& join) {
   const auto it = sessions_.find(join.session);
   if (it != sessions_.end()) it->second.requests.erase(join.message.request);
 }
 
-void Coordinator::Impl::FailJoins(const std::vector<Join>& joins, const FailureReport& why) {
+void Coordinator::FailJoins(const std::vector<Join>& joins, const FailureReport& why) {
   COPSE_LOG(kInfo, "a team is not formed: ", why.text);
   std::map<SessionId, std::vector<uint64_t>> requests;
   for (const Join& join : joins) {
@@ -128,7 +128,7 @@ void Coordinator::Impl::FailJoins(const std::vector<Join>& joins, const FailureR
     sink_->Send(session, schedule::Abort{TeamId{0}, EpochId{1}, why, std::move(list)});
 }
 
-absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::MakeLayout(const std::vector<Join>& joins) {
+absl::StatusOr<schedule::TeamLayout> Coordinator::MakeLayout(const std::vector<Join>& joins) {
   schedule::TeamLayout layout;
   layout.identity = joins[0].message.identity;
   layout.parent = joins[0].message.parent;
@@ -153,8 +153,8 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::MakeLayout(const std::ve
   return layout;
 }
 
-absl::StatusOr<std::vector<std::string>> Coordinator::Impl::MakePlans(const schedule::TeamLayout& layout,
-                                                                      const PlanOptions& options) {
+absl::StatusOr<std::vector<std::string>> Coordinator::MakePlans(const schedule::TeamLayout& layout,
+                                                                const PlanOptions& options) {
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, plan_maker_->MakePlans(layout, options));
   std::vector<std::string> encoded;
   for (schedule::Plan& plan : plans) {
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<std::string>> Coordinator::Impl::MakePlans(const sche
   return encoded;
 }
 
-void Coordinator::Impl::Form(std::vector<Join> joins) {
+void Coordinator::Form(std::vector<Join> joins) {
   absl::StatusOr<schedule::TeamLayout> layout = MakeLayout(joins);
   if (!layout.ok()) return FailJoins(joins, schedule::ReportOf(layout.status()));
   absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
@@ -175,7 +175,7 @@ void Coordinator::Impl::Form(std::vector<Join> joins) {
   StartFirstEpoch(*std::move(layout), std::move(change));
 }
 
-void Coordinator::Impl::StartFirstEpoch(schedule::TeamLayout layout, Change change) {
+void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, Change change) {
   Team& team = teams_[layout.id];
   team.record.layout = std::move(layout);
   team.members.resize(team.node_count());
@@ -186,7 +186,7 @@ void Coordinator::Impl::StartFirstEpoch(schedule::TeamLayout layout, Change chan
 
 // --- Epochs ---
 
-void Coordinator::Impl::StartChange(Team& team, Change change) {
+void Coordinator::StartChange(Team& team, Change change) {
   const TeamId id = team.id();
   change.epoch = team.record.prepared;
   change.timer = timers_.Set(clock_->Now() + options_.prepare_timeout, [this, id, timeout = options_.prepare_timeout] {
@@ -221,7 +221,7 @@ void Coordinator::Impl::StartChange(Team& team, Change change) {
   }
 }
 
-void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool again) {
+void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) {
   Change change = *std::move(team.change);
   team.change.reset();
   timers_.Cancel(change.timer);
@@ -245,7 +245,7 @@ void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool a
   if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
 }
 
-void Coordinator::Impl::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
+void Coordinator::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
   Team* team = TeamOf(message.team);
   if (team == nullptr || !team->change.has_value() || team->change->epoch != message.epoch)
     return;  // a reply for an aborted epoch
@@ -267,7 +267,7 @@ void Coordinator::Impl::OnPrepareReply(Node& node, const schedule::PrepareReply&
   if (team->change->replies.size() == team->node_count()) Decide(*team);
 }
 
-void Coordinator::Impl::Decide(Team& team) {
+void Coordinator::Decide(Team& team) {
   const Change& change = *team.change;
   TeamRecord decided = team.record;
   decided.epoch = change.epoch;
@@ -322,13 +322,13 @@ void Coordinator::Impl::Decide(Team& team) {
   }
 }
 
-void Coordinator::Impl::SendCommit(Team& team, uint32_t member) {
+void Coordinator::SendCommit(Team& team, uint32_t member) {
   const TeamRecord& record = team.record;
   SendTo(record.layout.nodes[member],
          schedule::Commit{record.layout.id, record.epoch, record.first_call, record.outgoing[member]});
 }
 
-void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& message) {
+void Coordinator::OnCommitReply(Node& node, const schedule::CommitReply& message) {
   Team* team = TeamOf(message.team);
   if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
     const auto said = it->second.find(node.announcement.name);
@@ -346,14 +346,14 @@ void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& m
   CheckSettled(*team);
 }
 
-void Coordinator::Impl::CheckSettled(Team& team) {
+void Coordinator::CheckSettled(Team& team) {
   for (const Member& member : team.members) {
     if (!member.left && !member.gone && member.committed != team.record.epoch) return;
   }
   if (team.settled) std::exchange(team.settled, nullptr)(absl::OkStatus());
 }
 
-void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& message) {
+void Coordinator::OnEpochQuery(Node& node, const schedule::EpochQuery& message) {
   Team* team = TeamOf(message.team);
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
@@ -372,8 +372,8 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
                                             {}});
 }
 
-void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
-                                   absl::Duration patience) {
+void Coordinator::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                             absl::Duration patience) {
   const Family family = options.collective.has_value() ? FamilyOf(*options.collective) : Family::kCommon;
   const Team* team = TeamOf(id);
   if (team != nullptr && family != Family::kCommon && family != team->record.layout.identity.family) {
@@ -388,8 +388,8 @@ void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::f
   ReplanUntil(id, options, std::move(done), clock_->Now() + patience);
 }
 
-void Coordinator::Impl::ReplanUntil(TeamId id, const PlanOptions& options,
-                                    std::function<void(const absl::Status&)> done, absl::Time until) {
+void Coordinator::ReplanUntil(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                              absl::Time until) {
   if (clock_->Now() >= until) return Replan(id, options, std::move(done));
   Replan(id, options, [this, id, options, done = std::move(done), until](const absl::Status& status) {
     const auto it = teams_.find(id);
@@ -401,7 +401,7 @@ void Coordinator::Impl::ReplanUntil(TeamId id, const PlanOptions& options,
   });
 }
 
-void Coordinator::Impl::Replan(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
+void Coordinator::Replan(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
   Team* team = TeamOf(id);
   const std::string name = absl::StrCat("team ", id.value());
   if (team == nullptr) return done(absl::NotFoundError(absl::StrCat(name, ": not known")));
@@ -435,7 +435,7 @@ void Coordinator::Impl::Replan(TeamId id, const PlanOptions& options, std::funct
 
 // --- Ends ---
 
-void Coordinator::Impl::OnLeaveTeam(Node& node, const schedule::LeaveTeam& message) {
+void Coordinator::OnLeaveTeam(Node& node, const schedule::LeaveTeam& message) {
   Team* team = TeamOf(message.team);
   if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
     it->second.erase(node.announcement.name);
@@ -446,7 +446,7 @@ void Coordinator::Impl::OnLeaveTeam(Node& node, const schedule::LeaveTeam& messa
   MarkLeft(*team, *member);
 }
 
-void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
+void Coordinator::MarkLeft(Team& team, uint32_t member) {
   const TeamId id = team.id();
   if (team.change.has_value()) {
     const std::string& name = team.record.layout.nodes[member].name;
@@ -464,7 +464,7 @@ void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
   MaybeEnd(team);
 }
 
-void Coordinator::Impl::OnTeamBroken(Node& node, const schedule::TeamBroken& message) {
+void Coordinator::OnTeamBroken(Node& node, const schedule::TeamBroken& message) {
   Team* team = TeamOf(message.team);
   if (team == nullptr || !MemberIndex(*team, node.announcement).has_value()) return;
   FailureReport why = message.why;
@@ -477,7 +477,7 @@ void Coordinator::Impl::OnTeamBroken(Node& node, const schedule::TeamBroken& mes
   Break(*team, why, &node);
 }
 
-void Coordinator::Impl::Break(Team& team, const FailureReport& why, const Node* reporter) {
+void Coordinator::Break(Team& team, const FailureReport& why, const Node* reporter) {
   const TeamId id = team.id();
   if (team.change.has_value()) {
     AbortChange(team, why);
@@ -501,7 +501,7 @@ void Coordinator::Impl::Break(Team& team, const FailureReport& why, const Node* 
   BreakLinked(team.record.layout, why, reporter);
 }
 
-bool Coordinator::Impl::MaybeEnd(Team& team) {
+bool Coordinator::MaybeEnd(Team& team) {
   for (const Member& member : team.members) {
     if (!member.left && !member.gone) return false;
   }
@@ -517,7 +517,7 @@ bool Coordinator::Impl::MaybeEnd(Team& team) {
   return true;
 }
 
-void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
+void Coordinator::Forget(TeamId id, bool has_ended) {
   ForgetPlans(teams_.at(id));
   const auto settled = std::move(teams_.at(id).settled);
   const schedule::TeamLayout layout = std::move(teams_.at(id).record.layout);
@@ -531,7 +531,7 @@ void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
   if (settled) settled(absl::DataLossError(absl::StrCat("team ", id.value(), ": its record was dropped")));
 }
 
-std::optional<uint32_t> Coordinator::Impl::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
+std::optional<uint32_t> Coordinator::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
   const std::vector<schedule::TeamNode>& nodes = team.record.layout.nodes;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].name == node.name) return nodes[i].incarnation == node.incarnation ? std::optional(i) : std::nullopt;
@@ -539,19 +539,19 @@ std::optional<uint32_t> Coordinator::Impl::MemberIndex(const Team& team, const s
   return std::nullopt;
 }
 
-Coordinator::Impl::Team* Coordinator::Impl::TeamOf(TeamId id) {
+Coordinator::Team* Coordinator::TeamOf(TeamId id) {
   const auto it = teams_.find(id);
   return it == teams_.end() ? nullptr : &it->second;
 }
 
-void Coordinator::Impl::NoteMachines(TeamRecord& record) const {
+void Coordinator::NoteMachines(TeamRecord& record) const {
   record.machines.resize(record.layout.nodes.size());
   for (size_t i = 0; i < record.machines.size(); ++i) {
     if (const Node* node = LiveNode(record.layout.nodes[i])) record.machines[i] = node->announcement.machine;
   }
 }
 
-absl::Status Coordinator::Impl::SaveIfDurable(const Team& team) {
+absl::Status Coordinator::SaveIfDurable(const Team& team) {
   return team.durable() ? store_->SaveTeam(team.record) : absl::OkStatus();
 }
 

@@ -94,7 +94,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         done(absl::OkStatus());
         return absl::OkStatus();
       }
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->Node(request->node()));
+      ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->FindNode(request->node()));
       reply->set_version(rpc::ToUtf8(node.announcement.version));
       const absl::Time asked = absl::Now();
       coordinator_->QueryStatus(
@@ -114,7 +114,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       reply->set_program("copse-planner");
       reply->set_version(kVersion);
       if (!request->node().empty()) {
-        ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->Node(request->node()));
+        ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->FindNode(request->node()));
         reply->set_program("copsed");
         reply->set_version(rpc::ToUtf8(node.announcement.version));
         formats = node.announcement.formats;
@@ -137,7 +137,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ShowNode(Context* context, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
     return Serve(context, "ShowNode", [this, request, reply](const Done& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->Node(request->name()));
+      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->name()));
       FillNode(info, reply->mutable_node());
       coordinator_->QueryStatus({request->name()}, kStatusTimeout,
                                 [reply, done](const coordinator::StatusAnswer& answer) {
@@ -188,9 +188,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   Reactor* ShowTeam(Context* context, const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) override {
     return Serve(context, "ShowTeam", [this, request, reply](const Done& done) -> absl::Status {
       const TeamId id(request->id());
-      RETURN_IF_ERROR(coordinator_->Team(id).status());
+      RETURN_IF_ERROR(coordinator_->FindTeam(id).status());
       coordinator_->QueryStatus({}, kStatusTimeout, [this, id, reply, done](const coordinator::StatusAnswer& answer) {
-        const auto info = coordinator_->Team(id);
+        const auto info = coordinator_->FindTeam(id);
         if (info.ok()) FillTeam(*info, CountCalls(answer)[id], reply->mutable_team());
         done(info.status());
       });
@@ -210,7 +210,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       }
       const TeamId id(request->team());
       coordinator_->ReplanTeam(id, options, [this, id, reply, done](const absl::Status& status) {
-        if (const auto info = coordinator_->Team(id); info.ok()) reply->set_epoch(info->epoch.value());
+        if (const auto info = coordinator_->FindTeam(id); info.ok()) reply->set_epoch(info->epoch.value());
         done(status);
       });
       return absl::OkStatus();
@@ -227,7 +227,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   Reactor* ListPlans(Context* context, const v1::ListPlansRequest* request, v1::ListPlansReply* reply) override {
     return Answer(context, "ListPlans", [this, request, reply]() -> absl::Status {
       const TeamId team(request->team());
-      if (request->team() != 0) RETURN_IF_ERROR(coordinator_->Team(team).status());
+      if (request->team() != 0) RETURN_IF_ERROR(coordinator_->FindTeam(team).status());
       for (const coordinator::PlanInfo& info : coordinator_->Plans()) {
         if (request->team() != 0 && !IsOf(info.layout, team)) continue;
         // A critical path costs a prediction: a list includes it only where that is fast.
@@ -241,7 +241,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
     return Answer(context, "ShowPlan", [this, request, reply]() -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->Plan(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->FindPlan(PlanId(request->id())));
       ASSIGN_OR_RETURN(const std::vector<std::string> path, coordinator_->CriticalPath(PlanId(request->id())));
       FillPlan(info, path, reply->mutable_plan());
       reply->set_encoded(schedule::EncodePlan(info.plan));
@@ -251,7 +251,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ExplainPlan(Context* context, const v1::ExplainPlanRequest* request, v1::ExplainPlanReply* reply) override {
     return Answer(context, "ExplainPlan", [this, request, reply]() -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->Plan(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->FindPlan(PlanId(request->id())));
       ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation, coordinator_->Explain(PlanId(request->id())));
       FillPlan(info, explanation.critical_path, reply->mutable_plan());
       reply->set_text(explanation.text);
@@ -363,7 +363,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
           {}, TimeoutOf(request->timeout_s()), [this, request, reply, done](const coordinator::StatusAnswer& answer) {
             const TeamId wanted(request->team());
             for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
-              const auto team = coordinator_->Team(call.team);
+              const auto team = coordinator_->FindTeam(call.team);
               if (wanted != TeamId(0) && call.team != wanted && !(team.ok() && IsOf(team->layout, wanted))) {
                 continue;
               }
@@ -380,7 +380,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return Serve(context, "GetStats", [this, request, reply](const Done& done) -> absl::Status {
       std::vector<std::string> nodes;
       if (!request->node().empty()) {
-        RETURN_IF_ERROR(coordinator_->Node(request->node()).status());
+        RETURN_IF_ERROR(coordinator_->FindNode(request->node()).status());
         nodes.push_back(request->node());
       }
       coordinator_->QueryStatus(
@@ -404,7 +404,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     return Serve(context, "GetTrace", [this, request, reply](const Done& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->Node(request->node()));
+      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->node()));
       schedule::TraceQuery query;
       query.from = request->from();
       query.records = request->records() == 0 ? schedule::kTracePieceRecordsMax : request->records();
@@ -485,7 +485,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     std::map<TeamId, uint32_t> calls;
     for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
       ++calls[call.team];
-      const auto team = coordinator_->Team(call.team);
+      const auto team = coordinator_->FindTeam(call.team);
       if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) ++calls[team->layout.parent];
     }
     return calls;
@@ -546,7 +546,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       options.budget = absl::Seconds(request.seconds());
     }
     for (const std::string& name : request.nodes()) {
-      const auto info = coordinator_->Node(name);
+      const auto info = coordinator_->FindNode(name);
       if (!info.ok()) return absl::NotFoundError(absl::StrCat("probe: ", info.status().message()));
       if (!info->connected) return absl::UnavailableError(absl::StrCat("probe: node ", name, ": not connected"));
       if (std::find(options.nodes.begin(), options.nodes.end(), name) == options.nodes.end()) {

@@ -125,7 +125,7 @@ class Target : public coordinator::SessionSink {
     for (const coordinator::NodeInfo& node : coordinator_->Nodes()) {
       v1::NodeRow row;
       planner::FillNode(node, &row);
-      (void)coordinator_->Node(node.announcement.name).ok();
+      (void)coordinator_->FindNode(node.announcement.name).ok();
     }
     for (const coordinator::PlanInfo& plan : coordinator_->Plans()) {
       v1::PlanRow row;

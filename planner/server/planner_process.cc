@@ -186,7 +186,7 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
   // If the daemon was refused, the node of that name has another incarnation or is not connected.
-  const auto node = coordinator_->Node(registers->node.name);
+  const auto node = coordinator_->FindNode(registers->node.name);
   if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);
   plan_maker_.SetDraining(registers->node.name, node->state == "draining");

@@ -143,7 +143,7 @@ void TopologyHistory::ApplyRules(Rules rules) {
 
 // Returns true also for a team that cannot be judged: ReplanTeam then reports the error.
 bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
-  const auto info = coordinator_->Team(team);
+  const auto info = coordinator_->FindTeam(team);
   if (gain_min == 1 || !info.ok()) return true;
   if (gain_min == kReplanIfOthers) {
     const absl::StatusOr<bool> differ = plan_maker_->WouldDiffer(info->layout, PlansOf(team));

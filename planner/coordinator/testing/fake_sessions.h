@@ -200,7 +200,7 @@ class CoordinatorTest : public ::testing::Test {
     return running;
   }
   std::string State(TeamId team) {
-    const auto info = coordinator->Team(team);
+    const auto info = coordinator->FindTeam(team);
     return info.ok() ? info->state : std::string(info.status().message());
   }
   bool Silent() const {
