@@ -21,7 +21,7 @@ namespace {
 absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
+  if (!in || (text << in.rdbuf()).bad()) {
     return absl::NotFoundError(
         absl::StrCat(key, ": cannot read the file: ", strerror(errno), " (", key, "=", path, ")"));
   }
