@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +41,9 @@ absl::StatusOr<std::string> FindFile(std::string_view label) { return Find(label
 
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // an iterator would throw where a process ends while its file in /proc is read
+  return text.str();
 }
 
 }  // namespace copse::procs
