@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -20,11 +21,14 @@ namespace {
 
 absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& path) {
   std::ifstream in(path, std::ios::binary);
+  const bool is_empty = in.peek() == EOF;
   std::ostringstream text;
-  if (!in || (text << in.rdbuf()).bad()) {
+  if (!in.is_open() || in.bad() || (!is_empty && !(text << in.rdbuf()))) {
     return absl::NotFoundError(
         absl::StrCat(key, ": cannot read the file: ", strerror(errno), " (", key, "=", path, ")"));
   }
+  // An editor that writes a file in place empties it first.
+  if (is_empty) return absl::NotFoundError(absl::StrCat(key, ": the file is empty (", key, "=", path, ")"));
   return text.str();
 }
 

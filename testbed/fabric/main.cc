@@ -146,7 +146,7 @@ int Main(const std::vector<std::string>& arguments) {
   if (topology.empty()) return Fail(kUsage, "usage: --topology is missing; try --help");
   std::ifstream file(topology);
   std::ostringstream text;
-  if (!file || (text << file.rdbuf()).bad()) {
+  if (!file || !(text << file.rdbuf())) {
     return Fail(kUsage, absl::StrCat("--topology: cannot be read (file=", topology, ")"));
   }
   options.topology_text = text.str();

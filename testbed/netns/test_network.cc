@@ -125,7 +125,7 @@ absl::StatusOr<int64_t> ParseRate(const std::string& text) {
 absl::StatusOr<std::vector<std::string>> FabricNames(const std::string& file) {
   std::ifstream stream(file);
   std::ostringstream text;
-  if (!stream || (text << stream.rdbuf()).bad()) {
+  if (!stream || !(text << stream.rdbuf())) {
     return absl::InvalidArgumentError(absl::StrCat("fabric: cannot be read (file=", file, ")"));
   }
   ASSIGN_OR_RETURN(const fabric::FabricFile parsed, fabric::ParseFabricFile(text.str(), file));
