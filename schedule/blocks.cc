@@ -16,18 +16,6 @@ bool HasOwners(const Plan& plan) {
          (plan.collective == Collective::kAllgather && DistancesOf(plan).size() <= 1);
 }
 
-// Returns the largest number of distances below `n` that have one bit in common. It is the number of streams in the
-// longest message of a round if nodes forward (PassesOn).
-uint32_t PassedOnMax(uint32_t n) {
-  uint32_t most = 1;
-  for (uint32_t bit = 1; bit < n; bit *= 2) {
-    const uint32_t whole = n / (2 * bit) * bit;
-    const uint32_t rest = n % (2 * bit);
-    most = std::max(most, whole + (rest > bit ? rest - bit : 0));
-  }
-  return most;
-}
-
 }  // namespace
 
 PackedOrder::PackedOrder(const ShapeIndex& shape, const Plan& plan, const TreeIndex& index)
@@ -58,6 +46,16 @@ BlockSizes::BlockSizes(const PackedOrder* order, const ShapeIndex* shape, absl::
   }
   rank_begin_.assign(by_rank.size() + 1, 0);
   std::partial_sum(by_rank_.begin(), by_rank_.end(), rank_begin_.begin() + 1);
+}
+
+uint32_t PassedOnMax(uint32_t nodes) {
+  uint32_t most = 1;
+  for (uint32_t bit = 1; bit < nodes; bit *= 2) {
+    const uint32_t whole = nodes / (2 * bit) * bit;
+    const uint32_t rest = nodes % (2 * bit);
+    most = std::max(most, whole + (rest > bit ? rest - bit : 0));
+  }
+  return most;
 }
 
 uint32_t BlockSegmentBytes(const Plan& plan) {

@@ -125,6 +125,9 @@ inline constexpr uint64_t kScanScratchBytes = 3 * kScanSegmentsMax * uint64_t{kS
 uint32_t SegmentsPerChunk(const Plan& plan);
 // Returns the length of the plan's segments in bytes; never 0, unlike segment_bytes.
 uint32_t BlockSegmentBytes(const Plan& plan);
+// Returns the largest number of distances below `nodes` that have one bit in common. It is the number of streams in the
+// longest message of a round if nodes forward (PassesOn).
+uint32_t PassedOnMax(uint32_t nodes);
 // Returns whether the plan is a tree of a scan or exscan: all contributions are gathered and reduced at every node.
 inline bool FoldsAll(const Plan& plan) { return plan.kind == PlanKind::kTree && IsScan(plan.collective); }
 // Returns the bytes of the longest stream from one node to another, or to itself, in an alltoall of equal blocks.

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "schedule/blocks.h"
 #include "schedule/expand.h"
 
 namespace copse::schedule {
@@ -164,6 +165,11 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
   if (PassesOn(plan) && (n > kPassingNodesMax || plan.bytes_max >= kMessageBytesMax)) {
     return Bad(plan, "blocks are passed on in small teams and of small blocks only (nodes=", n,
                ", limit=", kPassingNodesMax, ", bytes=", plan.bytes_max, ", limit=", kMessageBytesMax - 1, ")");
+  }
+  if (PassesOn(plan) && BlockSegmentBytes(plan) < PassedOnMax(n)) {
+    return Bad(plan,
+               "segments are shorter than the blocks that are passed on together (bytes=", BlockSegmentBytes(plan),
+               ", needed=", PassedOnMax(n), ")");
   }
   return absl::OkStatus();
 }

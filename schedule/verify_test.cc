@@ -60,6 +60,11 @@ TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
   }
   EXPECT_THAT(VerifyPlan(doubling(kPassingNodesMax + 1, 1024), BlockShape(kPassingNodesMax + 1, 1)),
               FailsWith(kInvalid, "plan 5", "nodes=2049", "limit=2048", "bytes=1024", "limit=65535"));
+  Plan short_segments = doubling(128, 512);
+  short_segments.segment_bytes = 64;
+  EXPECT_THAT(VerifyPlan(short_segments, BlockShape(128, 1)), IsOk());
+  short_segments.segment_bytes = 48;
+  EXPECT_THAT(VerifyPlan(short_segments, BlockShape(128, 1)), FailsWith(kInvalid, "bytes=48", "needed=64"));
   Plan gap = doubling(9, 1024);
   gap.neighbours[1] = {1, 2, 8};
   EXPECT_FALSE(VerifyPlan(gap, BlockShape(9, 1)).ok());
