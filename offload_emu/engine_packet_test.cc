@@ -275,6 +275,15 @@ TEST_F(GetTest, OutOfBoundsIsAnsweredWithAFailure) {
   for (const CounterIndex counter : {1, 2, 3}) EXPECT_EQ(Counter(counter), (CounterValue{0, 1})) << counter;
 }
 
+TEST_F(GetTest, AnEdgeThatIsRemovedFailsWhatWasAskedForOnce) {
+  ASSERT_TRUE(Get(0, 10, 1).ok());
+  cluster_.node(0).Run();
+  cluster_.node(0).engine->RemoveEdge(cluster_.node(0).port, 0);
+  EXPECT_EQ(Counter(1), (CounterValue{0, 1}));
+  cluster_.Run();
+  EXPECT_EQ(Counter(1), (CounterValue{0, 1}));
+}
+
 TEST_F(GetTest, AnAnswerThatComesAfterTheCallIsDropped) {
   ASSERT_TRUE(Get(0, 10, 1).ok());
   cluster_.node(0).Run();
