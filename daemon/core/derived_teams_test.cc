@@ -251,6 +251,8 @@ TEST_F(DerivedTeamsTest, WaitingCallsAreInTheStatus) {
   EXPECT_EQ(status.calls[1].joined, std::vector<Rank>{Rank(1)});
   EXPECT_EQ(status.calls[2].waits_for, Family::kSpread);
   EXPECT_EQ(status.counters.at("calls.in_flight"), 3u);
+  EXPECT_EQ(status.counters.count("engine.sequences.posted"), 1u);
+  EXPECT_EQ(status.counters.at("calls.in_flight"), 3u);
 
   sent_.clear();
   FormDerived();
