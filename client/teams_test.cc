@@ -264,7 +264,7 @@ copse_team_t* FromParent(copse_team_t* parent, const copse_subteam_params_t& par
   return status == COPSE_OK ? team : nullptr;
 }
 
-// Of the sub-team of these ranks, which have to outlive the result.
+// Returns the parameters of the sub-team of these ranks, which have to outlive the result.
 copse_subteam_params_t Listed(const std::vector<uint32_t>& ranks) {
   return {.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS,
           .ranks = ranks.empty() ? nullptr : ranks.data(),

@@ -42,7 +42,7 @@ class CheckCallTest : public ::testing::Test {
     return call.ok() ? *std::move(call) : CheckedCall{};
   }
   CallPost Post(const ring::DqSlot& slot, uint32_t rank) { return Checked(slot, rank).post; }
-  // Of what the rank sends and receives: bytes, or none where it has no buffer.
+  // Expects the call to send and to receive so many bytes; nullopt: it has no such buffer.
   void ExpectBuffers(const ring::DqSlot& slot, uint32_t rank, std::optional<uint64_t> send_bytes,
                      std::optional<uint64_t> receive_bytes) {
     const CallPost post = Post(slot, rank);

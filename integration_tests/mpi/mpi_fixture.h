@@ -23,25 +23,26 @@
 namespace copse::mpi_test {
 
 inline constexpr absl::Duration kPatience = absl::Minutes(10);
-// A member's death has to be told within this.
+// Limit of the time until a member's death is reported.
 inline constexpr absl::Duration kDeathPatience = absl::Seconds(20);
 inline constexpr uint32_t kNodes = 2;
 
-// Returns what it was given.
+// Expects a job that printed "done" and no more; returns it.
 inline MpiResult ExpectDone(MpiResult result) {
   EXPECT_EQ(result.code, 0) << result.Text();
   EXPECT_EQ(result.out, Words{"done"}) << result.Text();
   return result;
 }
 
-// Of the program of that name.
+// Expects that the program `conformance` found no wrong result.
 inline void ExpectConformance(const MpiResult& result) {
   EXPECT_EQ(result.code, 0) << result.Text();
   ASSERT_EQ(result.out.size(), 1u) << result.Text();
   EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
 }
 
-// The first `ranks`, each once. Hydra may pass on two ranks' lines as one: "donerank 3 was told".
+// Expects that each of the first `ranks` reported a failure once. Hydra may pass on two ranks' lines as one: "donerank
+// 3 was told".
 inline void ExpectWereTold(const MpiResult& result, int ranks) {
   EXPECT_EQ(result.code, 0) << result.Text();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -53,7 +54,7 @@ inline void ExpectWereTold(const MpiResult& result, int ranks) {
   }
 }
 
-// Each of four ranks, once, on standard error.
+// Expects that each of four ranks reported a failure once, on standard error.
 inline void ExpectAllWereTold(const MpiResult& result) {
   EXPECT_EQ(result.code, 0) << result.Text();
   for (int rank = 0; rank < 4; ++rank) ExpectSaidOnce(result, absl::StrCat("rank ", rank, " was told"));
