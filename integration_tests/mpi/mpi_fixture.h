@@ -128,7 +128,7 @@ class ShimTest : public MpiTest<const char*> {
     run.environment["COPSE_TNBC"] = mode;
     return run;
   }
-  // A death has to end the job in time.
+  // Runs a job that a death must end within kDeathPatience.
   MpiResult RunInTime(const MpiRun& run) {
     const absl::Time start = absl::Now();
     MpiResult result = Run(run, 3 * kDeathPatience);
@@ -138,13 +138,13 @@ class ShimTest : public MpiTest<const char*> {
   MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
     return Run(JobOf(ranks, "situations", {name}));
   }
-  // Copse chooses what goes to the daemons.
+  // Returns a job in which Copse chooses the calls that go to the daemons.
   MpiRun JobByChoice(const std::string& situation, uint32_t ranks) {
     MpiRun run = JobOf(ranks, "situations", {situation});
     run.environment.erase("COPSE_MPI_OFFLOAD");
     return run;
   }
-  // And from which call on: what users get who set nothing.
+  // Runs a job with nothing set, as users do: Copse also chooses from which call on.
   MpiResult RunByDefaults(const std::string& situation, uint32_t ranks) {
     MpiRun run = JobByChoice(situation, ranks);
     run.environment.erase("COPSE_MPI_CALLS_BEFORE");
