@@ -5,44 +5,27 @@
 #define COPSE_OFFLOAD_EMU_ENGINE_H_
 
 #include <cstdint>
-#include <list>
-#include <memory>
-#include <utility>
-#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/clock.h"
 #include "base/ids.h"
+#include "offload_emu/control_sink.h"
 #include "offload_emu/descriptor.h"
+#include "offload_emu/engine_stats.h"
 #include "offload_emu/label_table.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/port.h"
+#include "offload_emu/port_table.h"
 #include "offload_emu/ready_queue.h"
-#include "offload_emu/sequence.h"
+#include "offload_emu/record_receiver.h"
+#include "offload_emu/record_sender.h"
+#include "offload_emu/sequence_runner.h"
 #include "offload_emu/trace_ring.h"
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
-
-struct Peer;
-
-// A ControlSink receives the daemons' control messages, which are opaque to the engine, and the loss of peers. Called
-// from Progress.
-class ControlSink {
- public:
-  virtual ~ControlSink() = default;
-  // Called for each control frame. `message` is valid only during the call.
-  virtual void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) = 0;
-  // Called when the connection is lost. Frames that waited for the peer are dropped; its edges stay until RemoveEdge.
-  virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
-  // Called for each frame of the peer, which is therefore alive. It must not call the engine: data frames are reported
-  // from within the network's callback.
-  virtual void OnPeerHeard(Incarnation peer) = 0;
-};
 
 struct EngineOptions {
   Incarnation incarnation;  // this engine's; frames for another one are dropped and counted
@@ -56,29 +39,6 @@ struct EngineOptions {
   TraceRing* trace = nullptr;                // null: no trace; must outlive the engine
 };
 
-// EngineStats holds counters since the engine was made, and some current values (*_waiting, memory_*).
-// docs/reference/instruments.md has the names that `copsectl stats` prints.
-struct EngineStats {
-  uint64_t frames_sent = 0, frames_received = 0;
-  uint64_t packets_sent = 0, packets_received = 0;
-  uint64_t puts_sent = 0, puts_received = 0, gets_sent = 0, gets_received = 0;
-  uint64_t bytes_sent = 0, bytes_received = 0;
-  uint64_t packets_forwarded = 0, bytes_forwarded = 0;  // sent unchanged, straight from an eager buffer
-  uint64_t sequences_posted = 0, sequences_run = 0, descriptors_run = 0;
-  uint64_t reduces = 0, alu_bytes = 0, copies = 0, copy_bytes = 0;
-  uint64_t alu_operand_bytes = 0;  // bytes that reductions read; alu_bytes: bytes that they wrote
-  // Credit sent in records of its own, and newer credit that a packet, put or get carried.
-  uint64_t credits_sent = 0, credits_piggybacked = 0, credit_asks = 0, credit_stalls = 0;
-  // Sequences whose send waits for a label, credit, room in the outbox or (gets) a reply; and frames that the transport
-  // has not taken yet.
-  uint64_t sends_waiting = 0, sends_waiting_max = 0, frames_waiting = 0;
-  uint64_t events = 0;
-  uint64_t puts_landed = 0;  // received puts that were placed directly at the target of a copy
-  uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0, dropped_mpq_full = 0;
-  uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
-  uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0, memory_used_bytes_max = 0;
-};
-
 // An Engine is single-threaded and deterministic: its behavior follows from the calls and frames alone, in their order.
 // It owns its ports, counters and eager buffers; regions are borrowed until unbound. `*transport` and `*control` must
 // outlive it.
@@ -88,10 +48,10 @@ struct EngineStats {
 //
 // Invariants: a sequence runs at most once; descriptors of one sequence run in order; no eager buffer is written for a
 // call outside of the window; a failure on a trigger is passed on as a failure, never as data.
-class Engine final : private TransportSink {
+class Engine {
  public:
   Engine(Transport* transport, ControlSink* control, EngineOptions options);
-  ~Engine() override;
+  ~Engine();
 
   // --- Ports ---
   // `*sink` must outlive the port. Errors: INVALID_ARGUMENT if an option is out of range, RESOURCE_EXHAUSTED if a limit
@@ -186,108 +146,11 @@ class Engine final : private TransportSink {
   void CheckInvariants() const;
 
  private:
-  struct PortEntry {
-    std::unique_ptr<Port> port;
-    uint32_t generation = 0;
-  };
-
-  // TransportSink
-  void OnFrame(absl::Span<const uint8_t> frame) override;
-  bool TakeFrame(absl::Span<const uint8_t> frame) override;
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
-
-  // Returns INVALID_ARGUMENT, with name, value and limit, if the value exceeds the limit.
-  static absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
   static absl::Status NoSuchPort(PortId id);
-  // Returns null if there is no such port.
-  Port* Find(PortId id) const;
-
-  // engine.cc: ports, edges and calls
   absl::Status CheckOptions(const PortOptions& options) const;
   absl::Status Reserve(uint64_t bytes);
   void DetachEdge(Edge* edge);
   void Reap();
-
-  // engine_post.cc: checks of posted sequences
-  absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
-  absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
-  uint32_t SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) const;
-  void ArmLanding(Sequence* sequence);
-  void DropLanding(Sequence* sequence);
-  void DropSequences(Port* port, uint32_t slot);
-  void DropSequence(Sequence* sequence);
-
-  // The arguments of a deferred PortSink::OnMismatch.
-  struct Mismatch {
-    PortId port;
-    uint32_t edge;
-    uint16_t sequence;
-    uint16_t hash;
-  };
-
-  // engine_receive.cc: incoming records
-  void Report(Port* port, const Mismatch& mismatch);
-  void ReportMismatches();
-  void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
-  void OnRequest(Edge* edge, const Record& record);
-  void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
-  void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
-  void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
-  bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
-  // Writes the payload to the target of the sequence's copy, and marks that copy as done. Returns false if the payload
-  // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.
-  bool LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
-
-  // engine_run.cc: execution
-  void AddCount(Port* port, CounterIndex counter, uint64_t success, uint64_t failure);
-  void MakeReady(Sequence* sequence);
-  bool RunReady(uint64_t* budget_bytes);
-  uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
-  void FreeSequence(Sequence* sequence);
-  // kLost: a transfer's memory was lost, and nothing was sent.
-  enum class StepOutcome { kDone, kFailed, kInterrupted, kWaits, kLost };
-  // Returns whether any range of a bound region that the descriptor accesses lies in lost memory.
-  static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
-  StepOutcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                            uint64_t* used_bytes);
-  StepOutcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
-  StepOutcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                        uint64_t* used_bytes);
-  StepOutcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
-  StepOutcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                          uint64_t* used_bytes);
-
-  // engine_send.cc: outgoing records
-  Peer* PeerOf(Incarnation incarnation);
-  void MarkDirty(Peer* peer);
-  void MarkDue(Edge* edge);
-  bool MaySend(Edge* edge, const Descriptor& descriptor);
-  void WakeWaiting(Edge* edge);
-  Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
-  uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
-  // Sends a long record without the outbox, which saves a copy of its payload. Returns false if it was not sent, and
-  // has to go through the outbox.
-  bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
-  void SendDue(Peer* peer);
-  void SendDue(Edge* edge);
-  void Answer(Edge* edge, const GetRequest& request);
-  void Flush();
-  void ReportLost();
-
-  // Adds `record` to the trace, if there is one, with the port's team and, if the port has calls, the team's number of
-  // `call`, which counts from the port's first.
-  void Trace(const Port& port, uint64_t call, TraceRecord record) {
-    if (trace_ == nullptr) return;
-    record.team = port.trace_team;
-    if (port.has_calls()) record.call = port.trace_first_call + static_cast<uint32_t>(call);
-    trace_->Record(record);
-  }
-  void TraceWork(TraceKind kind, const Sequence& sequence, uint32_t peer, uint64_t bytes) {
-    if (trace_ == nullptr) return;
-    const Port& port = *sequence.port;
-    Trace(port, port.CallOfSlot(sequence.slot),
-          {.kind = kind, .subject = port.id().index, .peer = peer, .bytes = static_cast<uint32_t>(bytes)});
-  }
 
   Transport* const transport_;
   ControlSink* const control_;
@@ -295,22 +158,13 @@ class Engine final : private TransportSink {
   TraceRing* const trace_;
   mutable EngineStats stats_;  // stats() sets the current values
   BufferPool buffers_;
-  SequencePool sequences_;
   ReadyQueue ready_;
   LabelTable labels_;
-  std::vector<PortEntry> ports_;
-  std::list<uint32_t> free_ports_;  // indices of closed ports, longest closed first
-  uint32_t ports_open_ = 0;
-  uint64_t next_owner_ = 1;
-  absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
-  std::vector<Peer*> dirty_;                                       // peers to flush, in order
-  std::vector<Peer*> flushing_;                                    // Flush's scratch list, kept for its capacity
-  std::vector<std::pair<Incarnation, absl::Status>> lost_;         // losses found by Flush, not yet reported
-  std::vector<Incarnation> idle_peers_;                            // candidates for removal
-  std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
-  std::vector<Mismatch> mismatches_;                               // found in TakeFrame, not yet reported
+  PortTable ports_;
+  RecordSender sender_;
+  SequenceRunner runner_;
+  RecordReceiver receiver_;
   bool in_progress_ = false;
-  bool is_in_network_ = false;  // in TakeFrame
 };
 
 }  // namespace copse::emu

@@ -169,6 +169,7 @@ class Port {
   };
   // Slot options().slots has the sequences that belong to no call.
   CallSlot& slot(uint32_t index) { return slots_[index]; }
+  const CallSlot& slot(uint32_t index) const { return slots_[index]; }
   // Returns the call of the window to which `slot` belongs.
   uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
   // Returns the slot's counters, which are made if it has none yet.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Handles incoming frames. Nothing in them is trusted: records that are not valid are dropped and counted.
+#include "offload_emu/record_receiver.h"
+
 #include <cstring>
 #include <utility>
 
 #include "base/version.h"
-#include "offload_emu/engine.h"
 #include "offload_emu/peer.h"
 
 namespace copse::emu {
@@ -51,36 +50,35 @@ bool WellFormed(absl::Span<const uint8_t> bytes, uint32_t count) {
 
 }  // namespace
 
-void Engine::OnFrame(absl::Span<const uint8_t> frame) {
-  ++stats_.frames_received;
-  stats_.bytes_received += frame.size();
+void RecordReceiver::OnFrame(absl::Span<const uint8_t> frame) {
+  ++stats_->frames_received;
+  stats_->bytes_received += frame.size();
   FrameHeader header;
   if (frame.size() < sizeof(header) || frame.size() > kFrameBytesMax) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return;
   }
   std::memcpy(&header, frame.data(), sizeof(header));
   frame.remove_prefix(sizeof(header));
   if (!Compatible(kPacketVersion, header.version)) {
-    ++stats_.dropped_version;
+    ++stats_->dropped_version;
     return;
   }
-  if (header.destination_incarnation != options_.incarnation.value()) {
-    ++stats_.dropped_incarnation;
+  if (header.destination_incarnation != self_.value()) {
+    ++stats_->dropped_incarnation;
     return;
   }
   const FrameKind kind = static_cast<FrameKind>(header.kind);
   const bool data = kind == FrameKind::kData;
   if (header.bytes != frame.size() || (!data && kind != FrameKind::kControl) ||
       (data && !WellFormed(frame, header.count))) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return;
   }
   const Incarnation from(header.source_incarnation);
-  const auto peer = peers_.find(from);
-  if (peer != peers_.end()) peer->second->lost = false;
-  control_->OnPeerHeard(from);
-  if (!data) return control_->OnControl(from, header.count, frame);
+  if (Peer* peer = parts_.sender->Find(from); peer != nullptr) peer->lost = false;
+  parts_.control->OnPeerHeard(from);
+  if (!data) return parts_.control->OnControl(from, header.count, frame);
   for (uint32_t i = 0; i < header.count; ++i) {
     Record record;
     std::memcpy(&record, frame.data(), sizeof(record));
@@ -89,9 +87,7 @@ void Engine::OnFrame(absl::Span<const uint8_t> frame) {
   }
 }
 
-// Takes data frames only: their records queue work and make no callback that may call the engine (OnMismatch is
-// deferred), while control messages make such callbacks.
-bool Engine::TakeFrame(absl::Span<const uint8_t> frame) {
+bool RecordReceiver::TakeFrame(absl::Span<const uint8_t> frame) {
   FrameHeader header;
   if (frame.size() < sizeof(header)) return false;
   std::memcpy(&header, frame.data(), sizeof(header));
@@ -102,44 +98,39 @@ bool Engine::TakeFrame(absl::Span<const uint8_t> frame) {
   return true;
 }
 
-void Engine::OnPeerDown(Incarnation peer, const absl::Status& why) {
-  const auto known = peers_.find(peer);
-  if (known != peers_.end()) {
-    known->second->lost = true;
-    known->second->outbox.Clear();
-    MarkDirty(known->second.get());
-    for (Edge* edge : known->second->edges) WakeWaiting(edge);
-  }
-  control_->OnPeerDown(peer, why);
+void RecordReceiver::OnPeerDown(Incarnation peer, const absl::Status& why) {
+  parts_.sender->OnPeerDown(peer);
+  parts_.control->OnPeerDown(peer, why);
 }
 
-void Engine::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
-  const LabelTable::Target* target = labels_.Find(Label{record.header.label});
+void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
+  const LabelTable::Target* target = parts_.labels->Find(Label{record.header.label});
   if (target == nullptr) {
-    ++stats_.dropped_label;
+    ++stats_->dropped_label;
     return;
   }
   Edge* edge = target->port->edge(target->edge);
   if (edge->peer->incarnation != from) {
-    ++stats_.dropped_incarnation;
+    ++stats_->dropped_incarnation;
     return;
   }
   if (static_cast<RecordKind>(record.kind) <= RecordKind::kPut) {
-    Trace(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
-          {.kind = TraceKind::kPacketReceived,
-           .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
-           .phase = static_cast<uint16_t>(record.counter),
-           .subject = record.header.label,
-           .peer = TraceTag(from),
-           .bytes = record.bytes});
+    trace_.Record(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
+                  {.kind = TraceKind::kPacketReceived,
+                   .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
+                   .phase = static_cast<uint16_t>(record.counter),
+                   .subject = record.header.label,
+                   .peer = TraceTag(from),
+                   .bytes = record.bytes});
   }
-  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished())) WakeWaiting(edge);
+  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished()))
+    parts_.sender->WakeWaiting(edge);
   switch (static_cast<RecordKind>(record.kind)) {
     case RecordKind::kCredit:
       return;
     case RecordKind::kCreditAsk:
       edge->credit.Asked(NearestCall(edge->port->finished(), record.header.sequence));
-      if (edge->credit.ReportDue(edge->port->finished())) MarkDue(edge);
+      if (edge->credit.ReportDue(edge->port->finished())) parts_.sender->MarkDue(edge);
       return;
     case RecordKind::kGet:
       return OnRequest(edge, record);
@@ -147,18 +138,18 @@ void Engine::OnRecord(Incarnation from, const Record& record, const uint8_t* pay
     case RecordKind::kPut:
       break;
   }
-  ++(static_cast<RecordKind>(record.kind) == RecordKind::kPut ? stats_.puts_received : stats_.packets_received);
+  ++(static_cast<RecordKind>(record.kind) == RecordKind::kPut ? stats_->puts_received : stats_->packets_received);
   if ((record.flags & kRecordReply) != 0) return OnReply(edge, record, payload);
   if (!edge->port->has_calls()) return OnMiniPacket(edge, record, payload);
   OnCallRecord(edge, record, payload);
 }
 
-void Engine::OnRequest(Edge* edge, const Record& record) {
+void RecordReceiver::OnRequest(Edge* edge, const Record& record) {
   if (edge->requests.size() >= kGetsPerEdgeMax) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return;
   }
-  ++stats_.gets_received;
+  ++stats_->gets_received;
   edge->requests.push_back({.header = record.header,
                             .counter = record.counter,
                             .bytes = record.bytes,
@@ -166,19 +157,19 @@ void Engine::OnRequest(Edge* edge, const Record& record) {
                             .offset = record.offset,
                             .reply_label = record.reply_label,
                             .reply_region = record.reply_region});
-  MarkDue(edge);
+  parts_.sender->MarkDue(edge);
 }
 
-void Engine::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
+void RecordReceiver::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   PendingGet* get = port->FindGet(record.region);
   if (get == nullptr || get->edge != edge->index) {
-    ++stats_.dropped_window;
+    ++stats_->dropped_window;
     return;
   }
   bool failed = (record.flags & kRecordError) != 0;
   if (!failed && record.bytes != get->bytes) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     failed = true;
   }
   if (!failed) {
@@ -188,39 +179,39 @@ void Engine::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
   }
   const CounterIndex counter = get->counter;
   port->RemoveGet(get);
-  WakeWaiting(edge);
-  if (counter != kNoCounter) AddCount(port, counter, failed ? 0 : 1, failed ? 1 : 0);
+  parts_.sender->WakeWaiting(edge);
+  if (counter != kNoCounter) parts_.runner->Count(port, counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
 // Handles a record at a port without calls: packets go to its MPQ, puts to bound regions, and each record with
 // kRecordTrigger counts.
-void Engine::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
+void RecordReceiver::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   const bool trigger = (record.flags & kRecordTrigger) != 0;
   const bool failed = (record.flags & kRecordError) != 0;
   if (trigger && record.counter >= port->options().counters_per_slot) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return;
   }
   if (!failed) {
     if (static_cast<RecordKind>(record.kind) == RecordKind::kPut) {
-      if (!Land(edge, record, 0, payload)) return;
+      if (!Place(edge, record, 0, payload)) return;
     } else {
       MpPacket packet{};
       packet.header = record.header;
       std::memcpy(packet.payload, payload, record.bytes);
       if (!port->mpq().Push(packet, record.bytes)) {
-        ++stats_.dropped_mpq_full;
+        ++stats_->dropped_mpq_full;
         return;
       }
     }
   }
-  if (trigger) AddCount(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
+  if (trigger) parts_.runner->Count(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
 // Writes the payload to the record's place. Returns false, and counts the record as malformed, if that is out of
 // bounds.
-bool Engine::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
+bool RecordReceiver::Place(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
   if (record.bytes == 0) return true;
   Port* port = edge->port;
   MemoryRef place{record.region, record.offset};
@@ -231,14 +222,14 @@ bool Engine::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t
   }
   uint8_t* target = port->Resolve(place, record.bytes, /*write=*/true);
   if (target == nullptr) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return false;
   }
   std::memcpy(target, payload, record.bytes);
   return true;
 }
 
-bool Engine::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
+bool RecordReceiver::PlaceAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
   Port* port = sequence->port;
   const RegionIndex cell = port->CellRegion(edge.index, sequence->slot);
   // A later run that does not fit loses nothing: the copy then takes all runs again, from the eager buffer.
@@ -266,33 +257,73 @@ bool Engine::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& re
       }
     }
     descriptor.bytes = 0;  // nothing is left to copy
-    ++stats_.puts_landed;
+    ++stats_->puts_landed;
     return true;
   }
   return false;
 }
 
-void Engine::Report(Port* port, const Mismatch& mismatch) {
+void RecordReceiver::Report(Port* port, const Mismatch& mismatch) {
   port->sink()->OnMismatch(mismatch.port, mismatch.edge, mismatch.sequence, mismatch.hash);
 }
 
-void Engine::ReportMismatches() {
+void RecordReceiver::ReportMismatches() {
   for (const Mismatch& mismatch : std::exchange(mismatches_, {})) {
-    if (Port* port = Find(mismatch.port); port != nullptr) Report(port, mismatch);
+    if (Port* port = parts_.ports->Find(mismatch.port); port != nullptr) Report(port, mismatch);
   }
 }
 
-void Engine::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
+absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) {
+  const PortId id = port->id();
+  if (!port->InWindow(seq.value())) {
+    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port->finished(),
+                                                   ", +", port->options().slots, ")"));
+  }
+  const uint32_t at = port->SlotOf(seq.value());
+  Port::CallSlot& slot = port->slot(at);
+  if (slot.hash_expected) {
+    if (slot.hash == hash) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("call ", seq.value(), " expects hash ", slot.hash, ", not ", hash));
+  }
+  slot.hash_expected = true;
+  slot.hash = hash;
+  if (slot.block == nullptr) return absl::OkStatus();
+  // Counts the packets that arrived earlier with this hash, then reports those with another.
+  CounterBlock& block = *slot.block;
+  const uint32_t counters = port->options().counters_per_slot;
+  for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
+    if (!block.edge(edge).hash_seen || block.edge(edge).hash != hash) continue;
+    for (uint32_t i = 0; i < counters; ++i) {
+      if (!block.Arrived(edge, i)) continue;
+      const bool failed = block.ArrivedFailed(edge, i);
+      parts_.runner->Count(port, at * counters + i, failed ? 0 : 1, failed ? 1 : 0);
+    }
+  }
+  for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
+    // An OnMismatch before may have finished the call.
+    if (port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
+    CounterBlock::EdgeState& state = block.edge(edge);
+    if (!state.hash_seen || state.hash == hash || state.mismatch_reported) continue;
+    state.mismatch_reported = true;
+    ++stats_->dropped_mismatch;
+    port->sink()->OnMismatch(id, edge, static_cast<uint16_t>(seq.value()), state.hash);
+    if (parts_.ports->Find(id) != port) break;
+  }
+  return absl::OkStatus();
+}
+
+void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   uint64_t call = 0;
   if (!port->CallInWindow(record.header.sequence, &call)) {
-    ++stats_.dropped_window;
+    ++stats_->dropped_window;
     return;
   }
   const bool trigger = (record.flags & kRecordTrigger) != 0;
   bool failed = (record.flags & kRecordError) != 0;
   if (trigger && record.counter >= port->options().counters_per_slot) {
-    ++stats_.dropped_malformed;
+    ++stats_->dropped_malformed;
     return;
   }
   const uint32_t slot = port->SlotOf(call);
@@ -300,7 +331,7 @@ void Engine::OnCallRecord(Edge* edge, const Record& record, const uint8_t* paylo
   CounterBlock::EdgeState& state = block.edge(edge->index);
   const bool expected = port->slot(slot).hash_expected;
   if (expected && record.header.hash != port->slot(slot).hash) {
-    ++stats_.dropped_mismatch;
+    ++stats_->dropped_mismatch;
     if (state.mismatch_reported) return;
     state.mismatch_reported = true;
     const Mismatch mismatch{port->id(), edge->index, record.header.sequence, record.header.hash};
@@ -312,25 +343,25 @@ void Engine::OnCallRecord(Edge* edge, const Record& record, const uint8_t* paylo
     return;  // the sink may have closed the port
   }
   if (!expected && state.hash_seen && state.hash != record.header.hash) {
-    ++stats_.dropped_mismatch;  // the edge's packets disagree; the first one is kept
+    ++stats_->dropped_mismatch;  // the edge's packets disagree; the first one is kept
     return;
   }
   if (trigger && block.Arrived(edge->index, record.counter)) {
-    ++stats_.dropped_duplicate;
+    ++stats_->dropped_duplicate;
     return;
   }
   // An eager buffer serves this edge only, but regions that the owner bound are written only after ExpectHash.
   const bool to_region =
       static_cast<RecordKind>(record.kind) == RecordKind::kPut && record.region != kCellOfEdge && record.bytes > 0;
   if (!expected && to_region) {
-    ++stats_.dropped_window;
+    ++stats_->dropped_window;
     failed = true;
   }
   Sequence* const landing = expected && trigger ? block.Landing(record.counter) : nullptr;
   const bool may_land = landing != nullptr && !failed && record.bytes > 0 && record.region == kCellOfEdge &&
                         static_cast<RecordKind>(record.kind) == RecordKind::kPut;
-  const bool has_landed = may_land && LandAtTarget(landing, *edge, record, payload);
-  if (!failed && !has_landed && !Land(edge, record, slot, payload)) return;
+  const bool has_landed = may_land && PlaceAtTarget(landing, *edge, record, payload);
+  if (!failed && !has_landed && !Place(edge, record, slot, payload)) return;
   edge->credit.DataArrived();
   if (!expected) {
     state.hash = record.header.hash;
@@ -339,7 +370,7 @@ void Engine::OnCallRecord(Edge* edge, const Record& record, const uint8_t* paylo
   if (!trigger) return;
   block.Arrive(edge->index, record.counter, failed);
   if (!expected) return;  // ExpectHash counts it later
-  AddCount(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1, failed ? 1 : 0);
+  parts_.runner->Count(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
 }  // namespace copse::emu

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Runs the engine: counters fire sequences, and sequences execute their descriptors.
+#include "offload_emu/sequence_runner.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/lost_memory.h"
-#include "offload_emu/engine.h"
-#include "offload_emu/peer.h"
+#include "offload_emu/alu.h"
+#include "offload_emu/descriptor_check.h"
 
 namespace copse::emu {
 namespace {
@@ -22,7 +22,47 @@ constexpr uint32_t kStampBytes = 1024;
 
 }  // namespace
 
-void Engine::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
+void SequenceRunner::Arm(Port* port, uint32_t slot, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
+  Sequence* sequence = sequences_.New(descriptors);
+  sequence->port = port;
+  sequence->slot = slot;
+  sequence->counter = trigger.counter;
+  sequence->threshold = trigger.threshold;
+  sequence->priority = trigger.priority;
+  sequence->events = static_cast<uint8_t>(EventCount(descriptors));
+  port->slot(slot).sequences.PushBack(sequence);
+  ++port->sequences_used;
+  port->events_armed += sequence->events;
+  ++stats_->sequences_posted;
+  if (trigger.counter == kNoCounter) {
+    MakeReady(sequence);
+    return;
+  }
+  SequenceList& armed = port->counter(trigger.counter).armed;
+  Sequence* place = armed.back();
+  while (place != nullptr && place->threshold > trigger.threshold) place = place->previous;
+  armed.InsertAfter(place, sequence);
+  if (port->has_calls()) ArmLanding(sequence);
+  Count(port, trigger.counter, 0, 0);  // the threshold may have been reached already
+}
+
+void SequenceRunner::ArmLanding(Sequence* sequence) {
+  const auto descriptors = absl::MakeConstSpan(sequence->descriptors(), sequence->count);
+  const auto first = std::find_if(descriptors.begin(), descriptors.end(),
+                                  [](const Descriptor& descriptor) { return (descriptor.options & kOptionLand) != 0; });
+  if (first == descriptors.end()) return;
+  Port* port = sequence->port;
+  sequence->lands = port->Block(sequence->slot).AddLanding(first->remote_counter, sequence);
+}
+
+// Excludes the sequence from direct placement.
+void SequenceRunner::DropLanding(Sequence* sequence) {
+  if (!sequence->lands) return;
+  sequence->port->Block(sequence->slot).RemoveLanding(sequence);
+  sequence->lands = false;
+}
+
+void SequenceRunner::Count(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
   Counter& counter = port->counter(index);
   counter.success += success;
   counter.failure += failure;
@@ -31,32 +71,29 @@ void Engine::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t
     counter.armed.Remove(sequence);
     DropLanding(sequence);
     sequence->failed = counter.failure > 0;
-    if (trace_ != nullptr) {
+    if (trace_.ring() != nullptr) {
       const uint32_t slot = index / port->options().counters_per_slot;
-      Trace(*port, port->CallOfSlot(slot),
-            {.kind = TraceKind::kTriggerFired,
-             .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
-             .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
-             .subject = port->id().index,
-             .peer = static_cast<uint32_t>(counter.success + counter.failure)});
+      trace_.Record(*port, port->CallOfSlot(slot),
+                    {.kind = TraceKind::kTriggerFired,
+                     .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+                     .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
+                     .subject = port->id().index,
+                     .peer = static_cast<uint32_t>(counter.success + counter.failure)});
     }
     MakeReady(sequence);
   }
 }
 
-void Engine::MakeReady(Sequence* sequence) { ready_.Push(sequence->port->job, sequence); }
-
-// Runs ready sequences until the budget is used up. Returns true if anything ran.
-bool Engine::RunReady(uint64_t* budget_bytes) {
+bool SequenceRunner::Run(uint64_t* budget_bytes) {
   bool ran = false;
   while (*budget_bytes > 0) {
-    ReadyJob* job = ready_.Turn();
+    ReadyJob* job = ready_->Turn();
     if (job == nullptr) break;
     Sequence* sequence = job->sequences.front();
-    ready_.Remove(job, sequence);
+    ready_->Remove(job, sequence);
     sequence->state = SequenceState::kRunning;
-    const uint64_t used = RunSequence(sequence, std::min(*budget_bytes, ready_.LeftOfTurn(*job)));
-    ready_.Charge(job, used);
+    const uint64_t used = RunSequence(sequence, std::min(*budget_bytes, ready_->LeftOfTurn(*job)));
+    ready_->Charge(job, used);
     *budget_bytes -= std::min(*budget_bytes, used);
     ran = true;
   }
@@ -64,12 +101,12 @@ bool Engine::RunReady(uint64_t* budget_bytes) {
 }
 
 // Runs descriptors in order until the sequence ends, has to wait, or has used its allowance. Returns the bytes used.
-uint64_t Engine::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
+uint64_t SequenceRunner::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
   Port* port = sequence->port;
   uint64_t used = 0;
   while (sequence->current < sequence->count) {
     if (used >= allowance_bytes) {
-      ready_.PushInterrupted(port->job, sequence);
+      ready_->PushInterrupted(port->job, sequence);
       return used;
     }
     const Descriptor& descriptor = sequence->descriptors()[sequence->current];
@@ -84,21 +121,21 @@ uint64_t Engine::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
     }
     if (outcome == StepOutcome::kInterrupted) continue;
     used += kDescriptorCostBytes;
-    ++stats_.descriptors_run;
+    ++stats_->descriptors_run;
     if (outcome == StepOutcome::kFailed) sequence->failed = true;
     // A get counts when its reply has arrived.
     const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == StepOutcome::kDone;
     ++sequence->current;
     sequence->done_bytes = 0;
-    if (counter != kNoCounter && !asked) AddCount(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
+    if (counter != kNoCounter && !asked) Count(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
   }
-  ++stats_.sequences_run;
+  ++stats_->sequences_run;
   FreeSequence(sequence);
   return used;
 }
 
 // Frees a running sequence. A dropped one is on no list and in none of its port's tables any more.
-void Engine::FreeSequence(Sequence* sequence) {
+void SequenceRunner::FreeSequence(Sequence* sequence) {
   if (!sequence->dropped) {
     Port* port = sequence->port;
     port->slot(sequence->slot).sequences.Remove(sequence);
@@ -108,7 +145,7 @@ void Engine::FreeSequence(Sequence* sequence) {
   sequences_.Free(sequence);
 }
 
-bool Engine::UsesLostMemory(Port* port, const Descriptor& descriptor) {
+bool SequenceRunner::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   const auto is_lost = [&](const MemoryRef& ref, uint64_t bytes) {
     if (ref.region >= port->options().regions || bytes == 0)
       return false;  // eager buffers and scratch are the engine's own memory
@@ -138,8 +175,8 @@ bool Engine::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   return false;
 }
 
-Engine::StepOutcome Engine::RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                                          uint64_t* used_bytes) {
+SequenceRunner::StepOutcome SequenceRunner::RunDescriptor(Sequence* sequence, const Descriptor& descriptor,
+                                                          uint64_t allowance_bytes, uint64_t* used_bytes) {
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
@@ -155,7 +192,7 @@ Engine::StepOutcome Engine::RunDescriptor(Sequence* sequence, const Descriptor& 
       return StepOutcome::kDone;
     case OpCode::kEvent:
       if (sequence->failed || (descriptor.options & kOptionEventOnError) == 0) {
-        ++stats_.events;
+        ++stats_->events;
         sequence->port->sink()->OnEvent(sequence->port->id(), descriptor.value, sequence->failed);
       }
       return StepOutcome::kDone;
@@ -165,17 +202,15 @@ Engine::StepOutcome Engine::RunDescriptor(Sequence* sequence, const Descriptor& 
 
 // Runs a send, put or get. One that cannot be sent yet makes the whole sequence wait, so that its later descriptors
 // never overtake it.
-Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes) {
+SequenceRunner::StepOutcome SequenceRunner::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
+                                                        uint64_t* used_bytes) {
   Port* port = sequence->port;
   Edge* edge = port->edge(descriptor.edge);
   if (edge == nullptr) return StepOutcome::kFailed;
   const bool is_get = descriptor.op == OpCode::kGet;
   if (is_get && sequence->failed) return StepOutcome::kFailed;
-  if (!MaySend(edge, descriptor)) {
-    sequence->state = SequenceState::kWaiting;
-    sequence->wait_edge = edge->index;
-    edge->waiting.PushBack(sequence);
-    stats_.sends_waiting_max = std::max(stats_.sends_waiting_max, ++stats_.sends_waiting);
+  if (!sender_->MaySend(edge, descriptor)) {
+    sender_->Wait(edge, sequence);
     return StepOutcome::kWaits;
   }
   if (is_get && port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true) == nullptr) {
@@ -189,7 +224,8 @@ Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& de
     source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
     if (source == nullptr) sequence->failed = true;
   }
-  Record record = RecordFor(edge, kind, {.label = 0, .sequence = descriptor.sequence, .hash = descriptor.hash});
+  Record record =
+      sender_->RecordFor(edge, kind, {.label = 0, .sequence = descriptor.sequence, .hash = descriptor.hash});
   record.counter = descriptor.remote_counter;
   record.region = descriptor.remote_region;
   record.offset = descriptor.remote_offset;
@@ -202,8 +238,8 @@ Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& de
                                         .bytes = descriptor.bytes,
                                         .target = descriptor.target,
                                         .counter = descriptor.counter});
-    AppendRecord(edge, record, 0);
-    ++stats_.gets_sent;
+    sender_->AppendRecord(edge, record, 0);
+    ++stats_->gets_sent;
     return StepOutcome::kDone;
   }
   if (sequence->failed) {
@@ -211,8 +247,8 @@ Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& de
   } else {
     record.bytes = descriptor.bytes;
   }
-  if (!SendAtOnce(edge, record, source)) {
-    uint8_t* payload = AppendRecord(edge, record, record.bytes);
+  if (!sender_->SendAtOnce(edge, record, source)) {
+    uint8_t* payload = sender_->AppendRecord(edge, record, record.bytes);
     if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
     if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) {
       edge->peer->outbox.Retract(record.bytes);
@@ -220,23 +256,23 @@ Engine::StepOutcome Engine::RunTransfer(Sequence* sequence, const Descriptor& de
     }
   }
   if (record.bytes > 0 && port->IsCell(descriptor.source.region)) {
-    ++stats_.packets_forwarded;
-    stats_.bytes_forwarded += record.bytes;
+    ++stats_->packets_forwarded;
+    stats_->bytes_forwarded += record.bytes;
   }
-  Trace(*port, NearestCall(port->finished(), descriptor.sequence),
-        {.kind = TraceKind::kPacketSent,
-         .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
-         .phase = static_cast<uint16_t>(record.counter),
-         .subject = record.header.label,
-         .peer = TraceTag(edge->peer->incarnation),
-         .bytes = record.bytes});
+  trace_.Record(*port, NearestCall(port->finished(), descriptor.sequence),
+                {.kind = TraceKind::kPacketSent,
+                 .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+                 .phase = static_cast<uint16_t>(record.counter),
+                 .subject = record.header.label,
+                 .peer = TraceTag(edge->peer->incarnation),
+                 .bytes = record.bytes});
   *used_bytes += record.bytes;
-  ++(kind == RecordKind::kPut ? stats_.puts_sent : stats_.packets_sent);
+  ++(kind == RecordKind::kPut ? stats_->puts_sent : stats_->packets_sent);
   return StepOutcome::kDone;
 }
 
-Engine::StepOutcome Engine::RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                                      uint64_t* used_bytes) {
+SequenceRunner::StepOutcome SequenceRunner::RunReduce(Sequence* sequence, const Descriptor& descriptor,
+                                                      uint64_t allowance_bytes, uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   // There are two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
@@ -255,23 +291,23 @@ Engine::StepOutcome Engine::RunReduce(Sequence* sequence, const Descriptor& desc
   const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
   const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));
   for (uint8_t k = 0; k < descriptor.operand_count; ++k) operands[k] += done;
-  TraceWork(TraceKind::kReduceBegin, *sequence, descriptor.operand_count, now);
+  trace_.Work(TraceKind::kReduceBegin, *sequence, descriptor.operand_count, now);
   const absl::Status status =
       AluReduce(descriptor.alu_op, descriptor.alu_type, absl::MakeConstSpan(operands.data(), descriptor.operand_count),
                 now / element, target + done);
   CHECK(status.ok());  // Post has checked all its preconditions
-  stats_.alu_bytes += now;
-  stats_.alu_operand_bytes += uint64_t{now} * descriptor.operand_count;
+  stats_->alu_bytes += now;
+  stats_->alu_operand_bytes += uint64_t{now} * descriptor.operand_count;
   *used_bytes += now;
   sequence->done_bytes += now;
-  if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
-  TraceWork(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
-  if (sequence->done_bytes == descriptor.bytes) ++stats_.reduces;
+  if (trace_.ring() != nullptr && now >= kStampBytes) trace_.ring()->Stamp();
+  trace_.Work(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
+  if (sequence->done_bytes == descriptor.bytes) ++stats_->reduces;
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
-Engine::StepOutcome Engine::RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                                    uint64_t* used_bytes) {
+SequenceRunner::StepOutcome SequenceRunner::RunCopy(Sequence* sequence, const Descriptor& descriptor,
+                                                    uint64_t allowance_bytes, uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
   Port* port = sequence->port;
   const uint8_t* source = nullptr;
@@ -288,25 +324,25 @@ Engine::StepOutcome Engine::RunCopy(Sequence* sequence, const Descriptor& descri
   const uintptr_t from = reinterpret_cast<uintptr_t>(source);
   const uintptr_t to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) < descriptor.bytes) now = descriptor.bytes - done;
-  TraceWork(TraceKind::kCopyBegin, *sequence, 0, now);
+  trace_.Work(TraceKind::kCopyBegin, *sequence, 0, now);
   std::memmove(target + done, source + done, now);
-  stats_.copy_bytes += now;
+  stats_->copy_bytes += now;
   *used_bytes += now;
   sequence->done_bytes += now;
-  if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
-  TraceWork(TraceKind::kCopyEnd, *sequence, 0, now);
-  if (sequence->done_bytes == descriptor.bytes) ++stats_.copies;
+  if (trace_.ring() != nullptr && now >= kStampBytes) trace_.ring()->Stamp();
+  trace_.Work(TraceKind::kCopyEnd, *sequence, 0, now);
+  if (sequence->done_bytes == descriptor.bytes) ++stats_->copies;
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
 
 // Each run is copied in one step, so done_bytes counts runs.
-Engine::StepOutcome Engine::RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                                        uint64_t* used_bytes) {
+SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
+                                                        uint64_t allowance_bytes, uint64_t* used_bytes) {
   constexpr uint64_t kRunCostBytes = 16;
   Port* port = sequence->port;
   uint64_t used = 0;
   uint64_t copied = 0;
-  TraceWork(TraceKind::kCopyBegin, *sequence, 0, 0);
+  trace_.Work(TraceKind::kCopyBegin, *sequence, 0, 0);
   while (sequence->done_bytes < descriptor.bytes && used < std::max<uint64_t>(1, allowance_bytes)) {
     const CopyRun& run = descriptor.runs[sequence->done_bytes];
     const uint8_t* source = nullptr;
@@ -321,13 +357,42 @@ Engine::StepOutcome Engine::RunCopyList(Sequence* sequence, const Descriptor& de
     used += run.bytes + kRunCostBytes;
     ++sequence->done_bytes;
   }
-  stats_.copy_bytes += copied;
+  stats_->copy_bytes += copied;
   *used_bytes += used;
-  if (trace_ != nullptr && copied >= kStampBytes) trace_->Stamp();
-  TraceWork(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
+  if (trace_.ring() != nullptr && copied >= kStampBytes) trace_.ring()->Stamp();
+  trace_.Work(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
   if (sequence->done_bytes < descriptor.bytes) return StepOutcome::kInterrupted;
-  ++stats_.copies;
+  ++stats_->copies;
   return StepOutcome::kDone;
+}
+
+void SequenceRunner::DropSequence(Sequence* sequence) {
+  Port* port = sequence->port;
+  port->slot(sequence->slot).sequences.Remove(sequence);
+  --port->sequences_used;
+  port->events_armed -= sequence->events;
+  switch (sequence->state) {
+    case SequenceState::kArmed:
+      DropLanding(sequence);
+      port->counter(sequence->counter).armed.Remove(sequence);
+      break;
+    case SequenceState::kReady:
+      ready_->Remove(port->job, sequence);
+      break;
+    case SequenceState::kWaiting:
+      sender_->StopWaiting(port->edge(sequence->wait_edge), sequence);
+      break;
+    case SequenceState::kRunning:
+      sequence->dropped = true;
+      return;
+    case SequenceState::kParked:
+      break;
+  }
+  sequences_.Free(sequence);
+}
+
+void SequenceRunner::DropSequences(Port* port, uint32_t slot) {
+  while (Sequence* sequence = port->slot(slot).sequences.front()) DropSequence(sequence);
 }
 
 }  // namespace copse::emu

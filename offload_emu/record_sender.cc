@@ -1,78 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Sends records and control messages, and keeps the peers with their outboxes.
+#include "offload_emu/record_sender.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "offload_emu/engine.h"
-#include "offload_emu/peer.h"
 
 namespace copse::emu {
 
-Peer* Engine::PeerOf(Incarnation incarnation) {
+Peer* RecordSender::PeerOf(Incarnation incarnation) {
   std::unique_ptr<Peer>& peer = peers_[incarnation];
-  if (peer == nullptr) peer = std::make_unique<Peer>(options_.incarnation, incarnation, &buffers_);
+  if (peer == nullptr) peer = std::make_unique<Peer>(self_, incarnation, buffers_);
   return peer.get();
 }
 
-void Engine::MarkDirty(Peer* peer) {
+Peer* RecordSender::Find(Incarnation incarnation) const {
+  const auto it = peers_.find(incarnation);
+  return it == peers_.end() ? nullptr : it->second.get();
+}
+
+void RecordSender::OnPeerDown(Incarnation incarnation) {
+  Peer* peer = Find(incarnation);
+  if (peer == nullptr) return;
+  peer->lost = true;
+  peer->outbox.Clear();
+  MarkDirty(peer);
+  for (Edge* edge : peer->edges) WakeWaiting(edge);
+}
+
+void RecordSender::Detach(Edge* edge) {
+  Peer* peer = edge->peer;
+  peer->edges.erase(std::find(peer->edges.begin(), peer->edges.end(), edge));
+  if (edge->due) peer->due.erase(std::find(peer->due.begin(), peer->due.end(), edge));
+  if (peer->edges.empty()) idle_.push_back(peer->incarnation);
+}
+
+void RecordSender::MarkDirty(Peer* peer) {
   if (peer->dirty) return;
   peer->dirty = true;
   dirty_.push_back(peer);
 }
 
-void Engine::MarkDue(Edge* edge) {
+void RecordSender::MarkDue(Edge* edge) {
   if (edge->due || edge->remote == kNoLabel) return;
   edge->due = true;
   edge->peer->due.push_back(edge);
   MarkDirty(edge->peer);
 }
 
-// Returns whether the record of `descriptor` may be sent now. Asks the peer for credit if that is missing.
-bool Engine::MaySend(Edge* edge, const Descriptor& descriptor) {
+bool RecordSender::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
   if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
   if (!edge->port->has_calls()) return true;
   const uint64_t call = NearestCall(edge->port->finished(), descriptor.sequence);
   if (edge->credit.MaySend(call)) return true;
   if (edge->credit.Stall(call)) {
-    ++stats_.credit_stalls;
-    Trace(*edge->port, call,
-          {.kind = TraceKind::kCreditStall,
-           .subject = static_cast<uint32_t>(edge->remote),
-           .peer = TraceTag(edge->peer->incarnation)});
+    ++stats_->credit_stalls;
+    trace_.Record(*edge->port, call,
+                  {.kind = TraceKind::kCreditStall,
+                   .subject = static_cast<uint32_t>(edge->remote),
+                   .peer = TraceTag(edge->peer->incarnation)});
     MarkDue(edge);
   }
   return false;
 }
 
-// Makes the sequences that wait for the edge ready again, in order.
-void Engine::WakeWaiting(Edge* edge) {
+void RecordSender::Wait(Edge* edge, Sequence* sequence) {
+  sequence->state = SequenceState::kWaiting;
+  sequence->wait_edge = edge->index;
+  edge->waiting.PushBack(sequence);
+  stats_->sends_waiting_max = std::max(stats_->sends_waiting_max, ++stats_->sends_waiting);
+}
+
+void RecordSender::StopWaiting(Edge* edge, Sequence* sequence) {
+  edge->waiting.Remove(sequence);
+  --stats_->sends_waiting;
+}
+
+void RecordSender::WakeWaiting(Edge* edge) {
   while (Sequence* sequence = edge->waiting.front()) {
-    edge->waiting.Remove(sequence);
-    --stats_.sends_waiting;
-    ready_.Push(edge->port->job, sequence);
+    StopWaiting(edge, sequence);
+    ready_->Push(edge->port->job, sequence);
   }
 }
 
-Record Engine::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
+Record RecordSender::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
   Record record{};
   record.header = header;
   record.header.label = static_cast<uint32_t>(edge->remote);
   record.kind = static_cast<uint8_t>(kind);
-  if (kind < RecordKind::kCredit && edge->credit.HasGrown(edge->port->finished())) ++stats_.credits_piggybacked;
+  if (kind < RecordKind::kCredit && edge->credit.HasGrown(edge->port->finished())) ++stats_->credits_piggybacked;
   record.credit = edge->credit.Report(edge->port->finished());
   return record;
 }
 
-uint8_t* Engine::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
+uint8_t* RecordSender::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
   MarkDirty(edge->peer);
   return edge->peer->outbox.Append(record, payload_bytes);
 }
 
-bool Engine::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
+bool RecordSender::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
   Peer* peer = edge->peer;
   const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
   // Records in the outbox are older and go first. A record whose payload needs padding also goes there.
@@ -83,7 +111,7 @@ bool Engine::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload
   struct {
     FrameHeader frame;
     Record record;
-  } head{MakeFrameHeader(FrameKind::kData, 1, bytes, options_.incarnation, peer->incarnation), record};
+  } head{MakeFrameHeader(FrameKind::kData, 1, bytes, self_, peer->incarnation), record};
   static_assert(sizeof(head) == sizeof(FrameHeader) + sizeof(Record));
   const absl::Status status =
       transport_->Send(peer->incarnation, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&head), sizeof(head)),
@@ -91,18 +119,18 @@ bool Engine::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload
   // The caller puts the record into the outbox; Flush tries again, and reports a lost peer.
   if (!status.ok()) return false;
   peer->lost = false;
-  ++stats_.frames_sent;
-  stats_.bytes_sent += sizeof(head) + record.bytes;
-  if (trace_ != nullptr) {
-    trace_->Record({.kind = TraceKind::kFramesSent,
-                    .subject = 1,
-                    .peer = TraceTag(peer->incarnation),
-                    .bytes = static_cast<uint32_t>(sizeof(head) + record.bytes)});
+  ++stats_->frames_sent;
+  stats_->bytes_sent += sizeof(head) + record.bytes;
+  if (trace_.ring() != nullptr) {
+    trace_.ring()->Record({.kind = TraceKind::kFramesSent,
+                           .subject = 1,
+                           .peer = TraceTag(peer->incarnation),
+                           .bytes = static_cast<uint32_t>(sizeof(head) + record.bytes)});
   }
   return true;
 }
 
-void Engine::Answer(Edge* edge, const GetRequest& request) {
+void RecordSender::Answer(Edge* edge, const GetRequest& request) {
   Record record = RecordFor(edge, RecordKind::kPut, request.header);
   record.header.label = request.reply_label;
   record.flags = kRecordReply;
@@ -113,7 +141,7 @@ void Engine::Answer(Edge* edge, const GetRequest& request) {
   if (request.region < edge->port->options().regions) {
     source = edge->port->Resolve({request.region, request.offset}, request.bytes, /*write=*/false);
   }
-  ++stats_.puts_sent;
+  ++stats_->puts_sent;
   if (source == nullptr) {
     record.flags |= kRecordError;
     AppendRecord(edge, record, 0);
@@ -124,7 +152,7 @@ void Engine::Answer(Edge* edge, const GetRequest& request) {
   std::copy(source, source + request.bytes, payload);
 }
 
-void Engine::SendDue(Edge* edge) {
+void RecordSender::SendDue(Edge* edge) {
   Port* port = edge->port;
   size_t answered = 0;
   while (answered < edge->requests.size() && !edge->peer->outbox.full()) Answer(edge, edge->requests[answered++]);
@@ -132,15 +160,15 @@ void Engine::SendDue(Edge* edge) {
   if (edge->credit.ask_due()) {
     const uint16_t call = edge->credit.TakeAsk();
     AppendRecord(edge, RecordFor(edge, RecordKind::kCreditAsk, {.label = 0, .sequence = call, .hash = 0}), 0);
-    ++stats_.credit_asks;
+    ++stats_->credit_asks;
   }
   if (edge->credit.ReportDue(port->finished())) {
     AppendRecord(edge, RecordFor(edge, RecordKind::kCredit, {}), 0);
-    ++stats_.credits_sent;
+    ++stats_->credits_sent;
   }
 }
 
-void Engine::SendDue(Peer* peer) {
+void RecordSender::SendDue(Peer* peer) {
   size_t kept = 0;
   for (Edge* edge : peer->due) {
     SendDue(edge);
@@ -150,7 +178,7 @@ void Engine::SendDue(Peer* peer) {
   peer->due.resize(kept);
 }
 
-void Engine::Flush() {
+void RecordSender::Flush() {
   flushing_.swap(dirty_);
   for (Peer* peer : flushing_) {
     peer->dirty = false;
@@ -158,15 +186,15 @@ void Engine::Flush() {
     const bool was_full = peer->outbox.full();
     Outbox::SentFrames sent;
     const absl::Status status = peer->outbox.Flush(transport_, &sent);
-    if (trace_ != nullptr && sent.frames > 0) {
-      trace_->Stamp();
-      trace_->Record({.kind = TraceKind::kFramesSent,
-                      .subject = static_cast<uint32_t>(sent.frames),
-                      .peer = TraceTag(peer->incarnation),
-                      .bytes = static_cast<uint32_t>(sent.bytes)});
+    if (trace_.ring() != nullptr && sent.frames > 0) {
+      trace_.ring()->Stamp();
+      trace_.ring()->Record({.kind = TraceKind::kFramesSent,
+                             .subject = static_cast<uint32_t>(sent.frames),
+                             .peer = TraceTag(peer->incarnation),
+                             .bytes = static_cast<uint32_t>(sent.bytes)});
     }
-    stats_.frames_sent += sent.frames;
-    stats_.bytes_sent += sent.bytes;
+    stats_->frames_sent += sent.frames;
+    stats_->bytes_sent += sent.bytes;
     if (sent.frames > 0) peer->lost = false;
     if (!status.ok() && !peer->lost) {
       peer->lost = true;
@@ -175,7 +203,7 @@ void Engine::Flush() {
     if (!peer->outbox.empty() || !peer->due.empty()) {
       MarkDirty(peer);
     } else if (peer->edges.empty()) {
-      idle_peers_.push_back(peer->incarnation);
+      idle_.push_back(peer->incarnation);
     }
     if (was_full && !peer->outbox.full()) {
       for (Edge* edge : peer->edges) WakeWaiting(edge);
@@ -184,29 +212,21 @@ void Engine::Flush() {
   flushing_.clear();
 }
 
-void Engine::ReportLost() {
-  if (lost_.empty()) return;
-  std::vector<std::pair<Incarnation, absl::Status>> lost;
-  lost.swap(lost_);
-  for (const auto& [peer, why] : lost) control_->OnPeerDown(peer, why);
-}
-
-absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
-                                 ControlPlace place) {
+absl::Status RecordSender::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
+                                       ControlPlace place) {
   if (message.size() > kControlBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("control message of ", message.size(), " bytes (limit ", kControlBytesMax, ")"));
   }
-  const auto known = peers_.find(peer);
-  const bool queued = known != peers_.end() && !known->second->outbox.empty();
-  if (!queued) {
+  const Peer* known = Find(peer);
+  if (known == nullptr || known->outbox.empty()) {
     const FrameHeader header =
-        MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()), options_.incarnation, peer);
+        MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()), self_, peer);
     const absl::Status status =
         transport_->Send(peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), message);
     if (status.ok()) {
-      ++stats_.frames_sent;
-      stats_.bytes_sent += sizeof(header) + message.size();
+      ++stats_->frames_sent;
+      stats_->bytes_sent += sizeof(header) + message.size();
     }
     if (!absl::IsResourceExhausted(status)) return status;
   }
@@ -218,6 +238,30 @@ absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<con
   }
   MarkDirty(to);
   return absl::OkStatus();
+}
+
+void RecordSender::Reap() {
+  for (const Incarnation incarnation : idle_) {
+    const auto it = peers_.find(incarnation);
+    if (it == peers_.end()) continue;
+    const Peer& peer = *it->second;
+    if (peer.edges.empty() && !peer.dirty && peer.outbox.empty()) peers_.erase(it);
+  }
+  idle_.clear();
+}
+
+uint64_t RecordSender::frames_waiting() const {
+  uint64_t frames = 0;
+  for (const Peer* peer : dirty_) frames += peer->outbox.frame_count();
+  return frames;
+}
+
+void RecordSender::CheckInvariants() const {
+  for (const Peer* peer : dirty_) CHECK(peer->dirty);
+  for (const auto& [incarnation, peer] : peers_) {
+    CHECK(peer->incarnation == incarnation);
+    for (const Edge* edge : peer->due) CHECK(edge->due && edge->peer == peer.get());
+  }
 }
 
 }  // namespace copse::emu

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handles the frames that an engine receives.
+#ifndef COPSE_OFFLOAD_EMU_RECORD_RECEIVER_H_
+#define COPSE_OFFLOAD_EMU_RECORD_RECEIVER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "offload_emu/control_sink.h"
+#include "offload_emu/engine_stats.h"
+#include "offload_emu/label_table.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/port.h"
+#include "offload_emu/port_table.h"
+#include "offload_emu/port_trace.h"
+#include "offload_emu/record_sender.h"
+#include "offload_emu/sequence_runner.h"
+#include "offload_emu/transport.h"
+
+namespace copse::emu {
+
+// A RecordReceiver places the payload of records and counts them. Nothing in a frame is trusted: records that are not
+// valid are dropped and counted. Everything passed by pointer must outlive it. Thread-compatible.
+class RecordReceiver final : public TransportSink {
+ public:
+  // Where records lead: the edges of labels and the ports, and what becomes of them there.
+  struct Parts {
+    LabelTable* labels;
+    PortTable* ports;
+    RecordSender* sender;
+    SequenceRunner* runner;
+    ControlSink* control;
+  };
+  RecordReceiver(Incarnation self, const Parts& parts, PortTrace trace, EngineStats* stats)
+      : self_(self), parts_(parts), trace_(trace), stats_(stats) {}
+
+  // TransportSink
+  void OnFrame(absl::Span<const uint8_t> frame) override;
+  // Takes data frames only: their records queue work and make no callback that may call the engine (OnMismatch is
+  // deferred), while control messages make such callbacks.
+  bool TakeFrame(absl::Span<const uint8_t> frame) override;
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
+
+  // Reports the mismatches that TakeFrame has found.
+  void ReportMismatches();
+  absl::Status ExpectHash(Port* port, CallSeq seq, uint16_t hash);  // see Engine::ExpectHash
+
+  bool is_in_network() const { return is_in_network_; }
+
+ private:
+  // The arguments of a deferred PortSink::OnMismatch.
+  struct Mismatch {
+    PortId port;
+    uint32_t edge;
+    uint16_t sequence;
+    uint16_t hash;
+  };
+
+  void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
+  void OnRequest(Edge* edge, const Record& record);
+  void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
+  void Report(Port* port, const Mismatch& mismatch);
+  bool Place(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
+  // Writes the payload to the target of the sequence's copy, and marks that copy as done. Returns false if the payload
+  // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.
+  bool PlaceAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
+
+  const Incarnation self_;
+  const Parts parts_;
+  const PortTrace trace_;
+  EngineStats* const stats_;
+  std::vector<Mismatch> mismatches_;  // found in TakeFrame, not yet reported
+  bool is_in_network_ = false;        // in TakeFrame
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_RECORD_RECEIVER_H_
