@@ -16,7 +16,7 @@
 
 namespace copse {
 
-inline constexpr char kVersion[] = "0.1.0";
+inline constexpr char kVersion[] = "0.2.0";
 
 inline constexpr uint32_t kRingLayoutVersion = 1;
 inline constexpr uint32_t kPacketVersion = 1;

@@ -37,9 +37,9 @@
 
 /* The version of this header; copse_get_version() returns the library's. */
 #define COPSE_VERSION_MAJOR 0
-#define COPSE_VERSION_MINOR 1
+#define COPSE_VERSION_MINOR 2
 #define COPSE_VERSION_PATCH 0
-#define COPSE_VERSION_STRING "0.1.0"
+#define COPSE_VERSION_STRING "0.2.0"
 
 #if defined(__GNUC__)
 #define COPSE_API __attribute__((visibility("default")))

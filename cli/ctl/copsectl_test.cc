@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
+#include "base/version.h"
 #include "cli/ctl/style.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
@@ -556,7 +557,7 @@ TEST(UsageTest, MistakesAreTwo) {
 }
 
 TEST(UsageTest, HelpAndVersionAreZero) {
-  EXPECT_EQ(RunCopsectl({"--version"}, 0, nullptr).out, "copsectl 0.1.0\n");
+  EXPECT_EQ(RunCopsectl({"--version"}, 0, nullptr).out, absl::StrCat("copsectl ", kVersion, "\n"));
   for (const Verb& verb : AllVerbs()) {
     std::vector<std::string> words;
     if (!verb.family.empty()) words.push_back(verb.family);
