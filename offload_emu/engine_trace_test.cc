@@ -76,6 +76,21 @@ TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
   EXPECT_EQ(one_.engine.stats().copies, 1u);
 }
 
+TEST_F(EngineTraceTest, ACopyListThatFailsHalfwayEndsWithItsBytes) {
+  std::vector<uint8_t> memory(64);
+  one_.Bind(0, memory.data(), memory.size(), true);
+  const CopyRun runs[] = {{{0, 0}, {0, 32}, 16}, {{0, 0}, {0, 60}, 16}};  // the second one exceeds the region
+  Descriptor copies{.op = OpCode::kCopyList, .bytes = 2};
+  copies.runs = runs;
+  one_.PostAndRun({copies});
+  const std::vector<TraceRecord> records = Take();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].kind, TraceKind::kCopyEnd);
+  EXPECT_EQ(records[1].bytes, 16u);
+  EXPECT_EQ(one_.engine.stats().copy_bytes, 16u);
+  EXPECT_EQ(one_.engine.stats().copies, 0u);
+}
+
 TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
   one_.Arm({.counter = 0, .threshold = 1}, {SendOf(0, 0, 0)});
   one_.Count(0, 0, 1);

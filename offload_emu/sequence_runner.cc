@@ -20,6 +20,21 @@ constexpr uint64_t kDescriptorCostBytes = 64;
 // again.
 constexpr uint32_t kStampBytes = 1024;
 
+// The memory of a copy; both null if either range is out of bounds.
+struct CopyEnds {
+  const uint8_t* source = nullptr;
+  uint8_t* target = nullptr;
+};
+CopyEnds ResolveCopy(Port* port, const MemoryRef& source, const MemoryRef& target, uint64_t bytes) {
+  CopyEnds ends;
+  // The first round makes the eager buffers large enough, so that the second one's pointers stay valid.
+  for (int round = 0; round < 2; ++round) {
+    ends = {port->Resolve(source, bytes, /*write=*/false), port->Resolve(target, bytes, /*write=*/true)};
+    if (ends.source == nullptr || ends.target == nullptr) return {};
+  }
+  return ends;
+}
+
 }  // namespace
 
 void SequenceRunner::Arm(Port* port, uint32_t slot, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
@@ -309,14 +324,8 @@ SequenceRunner::StepOutcome SequenceRunner::RunReduce(Sequence* sequence, const 
 SequenceRunner::StepOutcome SequenceRunner::RunCopy(Sequence* sequence, const Descriptor& descriptor,
                                                     uint64_t allowance_bytes, uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return StepOutcome::kDone;
-  Port* port = sequence->port;
-  const uint8_t* source = nullptr;
-  uint8_t* target = nullptr;
-  for (int round = 0; round < 2; ++round) {
-    source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
-    target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
-    if (source == nullptr || target == nullptr) return StepOutcome::kFailed;
-  }
+  const auto [source, target] = ResolveCopy(sequence->port, descriptor.source, descriptor.target, descriptor.bytes);
+  if (target == nullptr) return StepOutcome::kFailed;
   const uint32_t done = sequence->done_bytes;
   uint32_t now =
       static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, std::max<uint64_t>(1, allowance_bytes)));
@@ -342,17 +351,14 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, cons
   Port* port = sequence->port;
   uint64_t used = 0;
   uint64_t copied = 0;
+  bool is_valid = true;
   trace_.Work(TraceKind::kCopyBegin, *sequence, 0, 0);
   while (sequence->done_bytes < descriptor.bytes && used < std::max<uint64_t>(1, allowance_bytes)) {
     const CopyRun& run = descriptor.runs[sequence->done_bytes];
-    const uint8_t* source = nullptr;
-    uint8_t* target = nullptr;
-    for (int round = 0; round < 2; ++round) {
-      source = port->Resolve(run.source, run.bytes, /*write=*/false);
-      target = port->Resolve(run.target, run.bytes, /*write=*/true);
-      if (source == nullptr || target == nullptr) return StepOutcome::kFailed;
-    }
-    std::memmove(target, source, run.bytes);
+    const CopyEnds ends = ResolveCopy(port, run.source, run.target, run.bytes);
+    is_valid = ends.target != nullptr;
+    if (!is_valid) break;
+    std::memmove(ends.target, ends.source, run.bytes);
     copied += run.bytes;
     used += run.bytes + kRunCostBytes;
     ++sequence->done_bytes;
@@ -361,6 +367,7 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, cons
   *used_bytes += used;
   if (trace_.ring() != nullptr && copied >= kStampBytes) trace_.ring()->Stamp();
   trace_.Work(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
+  if (!is_valid) return StepOutcome::kFailed;
   if (sequence->done_bytes < descriptor.bytes) return StepOutcome::kInterrupted;
   ++stats_->copies;
   return StepOutcome::kDone;
