@@ -96,6 +96,19 @@ def own_part(body):
     return "".join(kept)
 
 
+def without_functions(body):
+    """The body without those of functions, so that their variables are not taken for members."""
+    kept, index = [], 0
+    while index < len(body):
+        if body[index] == "{" and index > 0 and "(" in re.split(r"[;{}]", body[:index])[-1]:
+            index = closing(body, index)
+            kept.append(";")
+        else:
+            kept.append(body[index])
+            index += 1
+    return "".join(kept)
+
+
 def members_in(body):
     return len(re.findall(r"^\s+(?!return|using|friend|static|typedef|case|if|for)[\w:<>,*&\s\[\]]+?[\s*&]\w+(?:\[\w*\])*(?:\s*=[^;(]*|{[^;]*})?;",
                           body, flags=re.M))
@@ -185,6 +198,7 @@ def main():
             methods[(os.path.dirname(path), match[1])] += text[match.start():end].count("\n") + 1
     sizes = sorted(((lines + methods[key], key) for key, (lines, _) in bodies.items()), reverse=True)
     show("lines of the largest class over all its files", sizes[0][0], [f"{size} {'/'.join(key)}" for size, key in sizes])
+    bodies = {key: (lines, without_functions(body)) for key, (lines, body) in bodies.items()}
     members = sorted(((members_in(body), key) for key, (_, body) in bodies.items()), reverse=True)
     show("data members of a class, with nested ones", members[0][0], [f"{size} {'/'.join(key)}" for size, key in members])
     bools = sorted(((len(re.findall(r"^\s+(?:std::atomic<)?bool>? \w+( = \w+|{\w*})?;", body, flags=re.M)), key)
