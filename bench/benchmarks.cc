@@ -14,6 +14,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
   static const auto& codes = *new std::map<std::string, Code*>{{"alu", RunAlu},
                                                                {"apps", RunApps},
                                                                {"apps-tnbc", RunAppsTnbc},
+                                                               {"control-core", RunControlCore},
                                                                {"fabric", RunFabric},
                                                                {"hop-instructions", RunHopInstructions},
                                                                {"idle", RunIdle},

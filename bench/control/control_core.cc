@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A coordinator with the sessions of many daemons in one process, without a network, for callgrind to count its
+// instructions.
+//
+//     valgrind --tool=callgrind --collect-atstart=no control_core PHASE NODES
+//
+// PHASE is one of:
+//     register   all daemons register
+//     world      one team of one rank on every node forms
+//     teams      teams of 8 nodes form, one after the other, until every node is in one
+//     restart    all daemons register at a planner that was restarted, and run one team of all nodes
+//
+// Collects the coordinator alone: neither the daemons here, nor the making of plans, nor the conversion of messages.
+// Prints one line: "messages=N to_daemons_bytes=N allocations=N", of the phase alone. Messages are counted in both
+// directions, and bytes as protobuf encodes them.
+#include <valgrind/callgrind.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/testing/fake_clock.h"
+#include "base/version.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/store.h"
+#include "proto/copse/v1/control.pb.h"
+#include "rpc/control_conversion.h"
+#include "schedule/plan.h"
+
+namespace {
+bool counting = false;
+uint64_t allocations = 0;
+}  // namespace
+
+// Not inlined, since the compiler would take the pair of malloc and free for a mismatch.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  allocations += counting ? 1 : 0;
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace copse::bench {
+namespace {
+
+using coordinator::Coordinator;
+using coordinator::SessionId;
+
+constexpr uint32_t kTeamNodes = 8;
+constexpr uint32_t kNodesMax = 1u << 20;
+
+// Counts, or does not count, while it lives.
+class Counting {
+ public:
+  explicit Counting(bool on) : changed_(on != counting) { Toggle(); }
+  ~Counting() { Toggle(); }
+  Counting(const Counting&) = delete;
+  Counting& operator=(const Counting&) = delete;
+
+ private:
+  void Toggle() {
+    if (!changed_) return;
+    counting = !counting;
+    CALLGRIND_TOGGLE_COLLECT;
+  }
+  const bool changed_;
+};
+
+std::vector<std::vector<uint32_t>> BinomialTree(uint32_t nodes) {
+  std::vector<std::vector<uint32_t>> neighbours(nodes);
+  for (uint32_t v = 1; v < nodes; ++v) {
+    neighbours[v].push_back(v & (v - 1));
+    neighbours[v & (v - 1)].push_back(v);
+  }
+  return neighbours;
+}
+
+// Makes as many plans as the planner does for a team of more than 256 nodes, all by one tree.
+class BinomialPlans final : public coordinator::PlanMaker {
+ public:
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const coordinator::PlanOptions&) override {
+    const Counting pause(false);
+    std::vector<schedule::Plan> plans;
+    for (const Collective collective :
+         {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kGather,
+          Collective::kScatter, Collective::kAllgather, Collective::kGatherv, Collective::kScan,
+          Collective::kReduceScatter}) {
+      schedule::Plan plan;
+      plan.collective = collective;
+      plan.bytes_max = 1024;
+      plan.algorithm = "binomial";
+      plan.node_count = layout.shape.node_count;
+      plan.neighbours = BinomialTree(plan.node_count);
+      plans.push_back(std::move(plan));
+    }
+    return plans;
+  }
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+    return coordinator::PlanExplanation{};
+  }
+};
+
+// Plays the daemons of all nodes: node i is session i + 1, and accepts what it is sent.
+class Daemons final : public coordinator::SessionSink {
+ public:
+  explicit Daemons(uint32_t nodes) : nodes_(nodes) { Restart(); }
+
+  // Ends the planner's process; the store stays.
+  void Restart() {
+    coordinator_ = std::make_unique<Coordinator>(&clock_, &store_, &plans_, this, coordinator::CoordinatorOptions{});
+    CHECK(coordinator_->Start().ok());
+  }
+
+  void Send(SessionId session, const schedule::ToDaemon& message) override {
+    const Counting pause(false);
+    ++messages;
+    if (const auto* prepare = std::get_if<schedule::Prepare>(&message)) {
+      OnPrepare(session, *prepare);
+      return;
+    }
+    v1::ToDaemon proto;
+    rpc::ToProto(message, &proto);
+    to_daemons_bytes += proto.ByteSizeLong();
+    if (const auto* registered = std::get_if<schedule::Registered>(&message)) CHECK(registered->accepted);
+    CHECK(!std::holds_alternative<schedule::Abort>(message) && !std::holds_alternative<schedule::BreakTeam>(message));
+    if (const auto* commit = std::get_if<schedule::Commit>(&message)) {
+      ++committed_;
+      replies_.emplace_back(session, schedule::CommitReply{commit->team, commit->epoch});
+    }
+  }
+  void Close(SessionId session, const std::string& why) override {
+    std::fprintf(stderr, "session %llu: %s\n", static_cast<unsigned long long>(session), why.c_str());
+    std::abort();
+  }
+
+  void RegisterAll() {
+    schedule::FromDaemon message = schedule::Register();
+    auto& registration = std::get<schedule::Register>(message);
+    if (running_.layout.nodes.size() == nodes_) registration.teams = {running_};
+    for (uint32_t node = 0; node < nodes_; ++node) {
+      registration.node.name = NameOf(node);
+      registration.node.incarnation = Incarnation(node + 1);
+      registration.node.worker_address = std::string(100, 'a');
+      registration.node.version = kVersion;
+      registration.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+      registration.node.features = {schedule::Feature::kDerivedTeams};
+      registration.node.machine = absl::StrCat("machine of ", NameOf(node));
+      {
+        const Counting count(collects);
+        coordinator_->OnConnected(node + 1);
+      }
+      Receive(node + 1, message);
+    }
+  }
+
+  // Forms a team of one rank on each of the nodes [first, first + count).
+  void FormTeam(uint32_t first, uint32_t count) {
+    committed_ = 0;
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      schedule::JoinTeam join;
+      join.request = ++request_;
+      join.identity = {1000, "job", first, "world"};
+      join.rank = Rank(rank);
+      join.size = count;
+      Receive(first + rank + 1, join);
+    }
+    while (!replies_.empty()) {
+      for (const auto& [session, reply] : std::exchange(replies_, {})) Receive(session, reply);
+    }
+    CHECK_EQ(committed_, count);
+  }
+
+  bool collects = false;
+  uint64_t messages = 0;
+  uint64_t to_daemons_bytes = 0;
+
+ private:
+  static std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
+
+  void Receive(SessionId session, const schedule::FromDaemon& message) {
+    ++messages;
+    const Counting count(collects);
+    coordinator_->OnMessage(session, message);
+  }
+
+  // All daemons of a team receive equal Prepares, except for their joins, so one is converted and taken for all.
+  void OnPrepare(SessionId session, const schedule::Prepare& prepare) {
+    if (running_.layout.id != prepare.layout.id) {
+      running_ = {.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans, .why = {}};
+      first_session_ = session;
+      tree_ = BinomialTree(prepare.layout.shape.node_count);
+      v1::ToDaemon proto;
+      rpc::ToProto(schedule::ToDaemon(prepare), &proto);
+      prepare_bytes_ = proto.ByteSizeLong();
+    }
+    to_daemons_bytes += prepare_bytes_;
+    schedule::PrepareReply reply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true, .why = {}};
+    const uint32_t self = static_cast<uint32_t>(session - first_session_);
+    for (const uint32_t neighbour : tree_[self]) {
+      reply.incoming.push_back({NodeIndex(neighbour), uint32_t{1} + neighbour + self * uint32_t{64}});
+    }
+    replies_.emplace_back(session, std::move(reply));
+  }
+
+  const uint32_t nodes_;
+  FakeClock clock_;
+  coordinator::MemoryStore store_;
+  BinomialPlans plans_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<std::pair<SessionId, schedule::FromDaemon>> replies_;
+  schedule::RunningTeam running_;  // the team that was prepared last
+  SessionId first_session_ = 0;    // of that team's node 0
+  std::vector<std::vector<uint32_t>> tree_;
+  uint64_t prepare_bytes_ = 0;
+  uint64_t request_ = 0;
+  uint32_t committed_ = 0;
+};
+
+int Run(const std::string& phase, uint32_t nodes) {
+  Daemons daemons(nodes);
+  daemons.collects = phase == "register";
+  const auto reset = [&] {
+    daemons.collects = true;
+    daemons.messages = daemons.to_daemons_bytes = allocations = 0;
+  };
+  if (phase != "register") {
+    daemons.RegisterAll();
+    if (phase == "restart") {
+      daemons.FormTeam(0, nodes);
+      daemons.Restart();
+    }
+    reset();
+  }
+  if (phase == "register" || phase == "restart") {
+    daemons.RegisterAll();
+  } else if (phase == "world") {
+    daemons.FormTeam(0, nodes);
+  } else {
+    for (uint32_t first = 0; first + kTeamNodes <= nodes; first += kTeamNodes) daemons.FormTeam(first, kTeamNodes);
+  }
+  std::printf("messages=%llu to_daemons_bytes=%llu allocations=%llu\n",
+              static_cast<unsigned long long>(daemons.messages),
+              static_cast<unsigned long long>(daemons.to_daemons_bytes), static_cast<unsigned long long>(allocations));
+  return 0;
+}
+
+}  // namespace
+}  // namespace copse::bench
+
+int main(int argc, char** argv) {
+  uint32_t nodes = 0;
+  const std::set<std::string> phases = {"register", "world", "teams", "restart"};
+  if (argc != 3 || !phases.contains(argv[1]) || !absl::SimpleAtoi(argv[2], &nodes) ||
+      nodes < copse::bench::kTeamNodes || nodes > copse::bench::kNodesMax) {
+    std::fprintf(stderr, "usage: control_core register|world|teams|restart NODES (limit %u to %u)\n",
+                 copse::bench::kTeamNodes, copse::bench::kNodesMax);
+    return 2;
+  }
+  copse::SetLogLevel(copse::LogLevel::kError);
+  return copse::bench::Run(argv[1], nodes);
+}
