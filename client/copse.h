@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header; copse_get_version() returns the library's. */
+/* These macros give this header's version; copse_get_version() returns the library's. */
 #define COPSE_VERSION_MAJOR 0
 #define COPSE_VERSION_MINOR 2
 #define COPSE_VERSION_PATCH 0
@@ -203,7 +203,7 @@ COPSE_API copse_status_t copse_ping(copse_context_t* context, double seconds);
 
 /* A copse_oob_coll_t is an out-of-band allgather among the future members, like UCC's. Every rank contributes `msglen`
  * bytes at `sbuf`; `rbuf` receives all contributions, in order of `oob_ep`. It may be non-blocking: req_test is called
- * until it returns something else than COPSE_INPROGRESS, and then req_free. */
+ * until it returns something other than COPSE_INPROGRESS, and then req_free. */
 typedef struct copse_oob_coll {
   copse_status_t (*allgather)(void* sbuf, void* rbuf, size_t msglen, void* coll_info, void** request);
   copse_status_t (*req_test)(void* request);
@@ -241,7 +241,7 @@ typedef struct copse_team_params {
 COPSE_API copse_status_t copse_team_create(copse_context_t* context, const copse_team_params_t* params,
                                            copse_team_t** team);
 
-/* The color of members of the parent that are in no sub-team. */
+/* Members of the parent that are in no sub-team have this color. */
 #define COPSE_UNDEFINED INT64_MIN
 
 enum copse_subteam_params_field {

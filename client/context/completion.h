@@ -100,8 +100,8 @@ class Completion {
   Port& early_counts() { return queue_->port(); }
 
  private:
-  // Handles new events, and checks every kCheckInterval whether the daemon is alive. Called with the lock, as are all
-  // private functions.
+  // Handles new events, and checks every kCheckInterval whether the daemon is alive. Requires the lock, as all private
+  // functions do.
   void Progress();
   copse_status_t PostRound(Lock& lock, const Member* team, const CallPlan& plan, Round* round, Deadline patience);
   copse_status_t FailFull(CallQueue::PostResult result) const;

@@ -29,7 +29,7 @@ struct copse_team final : copse::client::Handle {
   uint32_t size = 0;
   uint32_t handle = 0;  // in queue entries
   uint64_t id = 0;      // cluster-wide
-  // Guarded by the context's lock, Completion::Lock:
+  // The context's lock, Completion::Lock, guards these:
   uint32_t running = 0;   // rounds in progress
   uint64_t subteams = 0;  // creations of sub-teams that were started; equal on all ranks
 
@@ -41,7 +41,7 @@ struct copse_request final : copse::client::Handle {
   explicit copse_request(copse_context* owner) : Handle(Kind::kRequest), context(owner) {}
 
   copse_context* const context;
-  // Guarded by the context's lock:
+  // The context's lock guards these:
   copse_team* team = nullptr;  // null if the team was destroyed
   copse::client::CallPlan plan;
   copse::client::Round round;

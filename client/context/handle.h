@@ -32,8 +32,8 @@ class Handle {
 
   // Marks a handle destroyed and keeps it, as the class comment says. Thread-safe.
   static void Retire(std::unique_ptr<Handle> handle);
-  // Marks a handle destroyed and never frees it, since its locks cannot be destroyed in a forked child. Only for such a
-  // child: takes no lock.
+  // Marks a handle destroyed and never frees it, since its locks cannot be destroyed in a forked child. It is only for
+  // such a child, and takes no lock.
   static void Abandon(std::unique_ptr<Handle> handle);
 
  private:

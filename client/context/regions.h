@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is shared with the daemon, beyond what it sent at the attach.
+// Holds the memory that is shared with the daemon, beyond what it sent at the attach.
 #ifndef COPSE_CLIENT_CONTEXT_REGIONS_H_
 #define COPSE_CLIENT_CONTEXT_REGIONS_H_
 

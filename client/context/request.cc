@@ -15,7 +15,7 @@ namespace {
 
 using Lock = copse_context::Lock;
 
-// The time for which copse_post waits for room in a full queue.
+// copse_post waits this long for room in a full queue.
 constexpr double kPostSeconds = 0.01;
 
 std::string TeamName(const copse_request_t* request) {
@@ -26,7 +26,7 @@ copse_status_t FailNeverPosted(const copse_request_t* request) {
   return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
 }
 
-// Called with the context's lock.
+// Requires the context's lock.
 copse_status_t StateOf(copse_request_t* request) {
   switch (request->round.state) {
     case Round::State::kIdle:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of copse.h on requests, behind the checks of their handles.
+// Implements the functions of copse.h on requests, behind the checks of their handles.
 #ifndef COPSE_CLIENT_CONTEXT_REQUEST_H_
 #define COPSE_CLIENT_CONTEXT_REQUEST_H_
 

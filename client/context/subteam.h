@@ -33,7 +33,7 @@ std::vector<uint32_t> MembersOf(const std::vector<SubteamRecord>& records, uint3
 copse_status_t CheckSameList(const std::vector<SubteamRecord>& records, const std::vector<uint32_t>& members);
 
 // Checks that this rank's list is equal to the members; passes if the sub-team was not selected by a list. Errors:
-// MISMATCH if a listed rank gave another list or none. Called after CheckSameList.
+// MISMATCH if a listed rank gave another list or none. CheckSameList has to be called before.
 copse_status_t CheckAllListed(const copse_subteam_params_t& params, const std::vector<uint32_t>& members);
 
 // Returns "parent/3" for `number` 3. If that is longer than a team's name may be, the end of the parent's name is

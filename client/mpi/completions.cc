@@ -21,7 +21,7 @@
 namespace copse::mpi {
 namespace {
 
-// Time for which a rank polls before it blocks.
+// A rank polls for this time before it blocks.
 constexpr double kSpinSeconds = 50e-6;
 
 // Returns the Requests if a completing call may have to handle requests of this library; null if all are MPI's.
@@ -127,7 +127,7 @@ int Refuse(const char* function, const CollectiveRequest& call, const char* why)
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
 
-// Called when data of earlier calls is lost: reports an error if this request sends some of it or receives over it.
+// Reports an error if data of earlier calls is lost and this request sends some of it or receives over it.
 int FailIfLost(Requests* ours, MPI_Request request) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (!AwaitMessageOf(request, &comm)) {

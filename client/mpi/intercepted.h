@@ -65,8 +65,8 @@ class InterceptedCall {
   void MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Counts the call after it has ended. All ranks may then agree on the path of later calls, by a call of the team.
   void Count();
-  // Returns the MPI code of the program's call. Calls the communicator's error handler for a failure; called outside of
-  // InsideMpi, since a handler of the program may call MPI.
+  // Returns the MPI code of the program's call. Calls the communicator's error handler for a failure; it must be called
+  // outside of InsideMpi, since a handler of the program may call MPI.
   int Finish() const;
 
   Session* const session;

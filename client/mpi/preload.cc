@@ -17,7 +17,7 @@
 #include "client/mpi/api/output_line.h"
 #include "client/preload/libc_slots.h"
 
-// The targets of MPI_X and PMPI_X of each entry, to which trampolines.S jumps.
+// trampolines.S jumps to these targets of MPI_X and PMPI_X of each entry.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_slots[];
 
 namespace copse::mpi {
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kPathBytes = 4096;
 // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH and 256 in Open MPI.
 constexpr size_t kVersionBytes = 16384;
-// An error code for programs without a known MPI. MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI.
+// Programs without a known MPI receive this error code. MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI.
 constexpr int kSomeError = 16;
 
 constexpr const char* kNames[] = {
@@ -46,7 +46,7 @@ bool IsFirstRank() {
 
 // --- The program's MPI ---
 
-// The handle, as of dlopen, of the object with the program's MPI. Set once.
+// the_mpi is dlopen's handle of the object with the program's MPI. It is set once.
 void* the_mpi = nullptr;
 
 bool IsOurs(const void* address) {
@@ -186,7 +186,8 @@ void ResolveAll() {
 
 }  // namespace
 
-// Called by trampolines.S at the first call of an entry, with its slot. Returns the address to jump to. Thread-safe.
+// trampolines.S calls it at the first call of an entry, with the entry's slot. Returns the address to jump to.
+// Thread-safe.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_resolve(void** slot);
 void* copse_mpi_resolve(void** slot) {
   pthread_mutex_lock(&resolve_mutex);

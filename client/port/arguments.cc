@@ -25,7 +25,7 @@ copse_status_t FailWith(const CallDefect& defect) {
   return Fail(static_cast<copse_status_t>(-static_cast<int>(defect.failure)), "%s", defect.text.c_str());
 }
 
-// A Planner checks the arguments of one call and makes the plan from them. Used once.
+// A Planner checks the arguments of one call and makes the plan from them. It is used once.
 class Planner {
  public:
   Planner(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max)

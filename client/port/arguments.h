@@ -21,11 +21,11 @@ inline constexpr int kFirstUserOp = 1 << 16;
 // A BufferPlan describes the send or the receive buffer of a rank in a call.
 struct BufferPlan {
   BufferKind kind = BufferKind::kNone;
-  // The buffer; null if it is empty. A send buffer is never written to.
+  // The address is null if the buffer is empty. A send buffer is never written to.
   uint8_t* address = nullptr;
   uint64_t bytes = 0;  // sum over all blocks
   uint64_t span = 0;   // bytes from the address to the end of the last block
-  // The list of all ranks' blocks in an irregular collective. A rank without such a buffer has it, too, if
+  // It lists all ranks' blocks in an irregular collective. A rank without such a buffer has it, too, if
   // COPSE_COLL_FLAG_COUNTS_KNOWN is set. Null: one block, or equal ones.
   std::shared_ptr<const Blocks> blocks;
 };

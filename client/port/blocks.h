@@ -13,7 +13,7 @@
 namespace copse::client {
 
 // Blocks holds the offset and length of each rank's block, in bytes from the buffer's address. Empty blocks have offset
-// 0. Immutable once made.
+// 0. It is immutable once made.
 class Blocks {
  public:
   // Makes the blocks of `size` ranks. Counts and displacements are in elements; without displacements blocks lie one

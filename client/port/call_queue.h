@@ -45,8 +45,8 @@ class CallQueue {
 
   // Ends a round in progress with COPSE_ERR_CANCELED. Its event will only release the call's memory.
   void Detach(Round* round);
-  // Ends all rounds with `status` and releases their calls, without their events. Only if the daemon is gone or the
-  // context ends.
+  // Ends all rounds with `status` and releases their calls, without their events. It may be called only if the daemon
+  // is gone or the context ends.
   void EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts);
 
   // Returns whether calls of the team with this handle, canceled ones too, have no event yet.

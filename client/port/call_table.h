@@ -41,7 +41,8 @@ struct CallInFlight {
   Round* round = nullptr;  // null: the call was canceled
   uint32_t team = 0;       // handle of the team; 0: none
   Staging::Allocation staging;
-  // The copy of the result out of `staging`, where blocks lie one after another; copy_to is null if there is none.
+  // These describe the copy of the result out of `staging`, where blocks lie one after another. If there is no copy,
+  // copy_to is null.
   uint8_t* copy_to = nullptr;
   const uint8_t* copy_from = nullptr;
   uint64_t copy_bytes = 0;

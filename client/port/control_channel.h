@@ -73,7 +73,7 @@ class ControlChannel {
   // Returns the reason that the daemon gave for closing; empty if it gave none.
   std::string closing_text() const;
 
-  // Sets the node's name for error messages. Called only before several threads use this object.
+  // Sets the node's name for error messages. It is called only before several threads use this object.
   void set_node(const std::string& node) { node_ = node; }
   const std::string& node() const { return node_; }
 

@@ -18,7 +18,7 @@
 namespace copse::client {
 namespace {
 
-// Limit of a connect to a daemon whose backlog is full, and of each send to a daemon that does not read.
+// Limits a connect to a daemon whose backlog is full, and each send to a daemon that does not read.
 constexpr int kConnectSecondsMax = 5;
 
 std::string ErrorText(int error) {

@@ -87,7 +87,7 @@ FailureFacts FactsOfTime(FailureCause cause, double seconds) {
 const char* LastError() { return last_error; }
 
 const char* StatusString(copse_status_t status) {
-  // Texts by the negative of the status.
+  // The texts are indexed by the negative of the status.
   static constexpr const char* kTexts[] = {
       "COPSE_OK: success",
       "COPSE_ERR_INVALID_ARGUMENT: invalid argument",

@@ -22,7 +22,7 @@ namespace copse::client {
 // Thread-compatible: the context's lock guards it. An area does not move while it has allocations.
 class Staging {
  public:
-  // The default limit of all kept bounce regions of a context, in bytes.
+  // By default, a context keeps at most this many bytes of bounce regions.
   static constexpr uint64_t kBounceBytesMax = uint64_t{1} << 30;
   static constexpr uint64_t kBounceUnitBytes = uint64_t{2} << 20;
 
@@ -41,7 +41,7 @@ class Staging {
 
   Staging(uint8_t* data, uint64_t data_bytes);
 
-  // Called before any region is added.
+  // It is called before any region is added.
   void set_bounce_bytes_max(uint64_t bytes) { bounce_bytes_max_ = bytes; }
 
   // Returns nullopt if there is no room at present.

@@ -37,9 +37,9 @@ class Fold {
        uint32_t operands, uint32_t combined, uint8_t* result);
 
   uint8_t* scratch() { return scratch_.data(); }
-  // The collective that the application called.
+  // Returns the collective that the application called.
   copse_collective_t collective() const { return collective_; }
-  // Reduces the contributions in scratch() to the result. Called once per round, after the round has succeeded.
+  // Reduces the contributions in scratch() to the result. It is called once per round, after the round has succeeded.
   void Run();
 
  private:

@@ -16,7 +16,7 @@
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
 
-/* Calls in which the kernel reads or writes memory of the program; a type of touched_memory.h says which memory. */
+/* In these calls the kernel reads or writes memory of the program; a type of touched_memory.h says which memory. */
 #define COPSE_LIBC_TRANSFER_CALLS(CALL)      \
   CALL(read, Bytes<1, 2>)                    \
   CALL(pread, Bytes<1, 2>)                   \
@@ -64,7 +64,7 @@
   CALL(fwrite, Items<0, 1, 2>)               \
   CALL(fwrite_unlocked, Items<0, 1, 2>)
 
-/* Calls that change mappings, or give memory to libc or the kernel. A stream's buffer is awaited only when the stream
+/* These calls change mappings, or give memory to libc or the kernel. A stream's buffer is awaited only when the stream
  * gets it. */
 #define COPSE_LIBC_CHANGE_CALLS(CALL) \
   CALL(setbuf, StreamBuffer<1>)       \
@@ -83,7 +83,7 @@
 
 #define COPSE_LIBC_MEMORY_CALLS(CALL) COPSE_LIBC_TRANSFER_CALLS(CALL) COPSE_LIBC_CHANGE_CALLS(CALL)
 
-/* Calls with a signal mask that is not the calling thread's mask after them, and the position of this argument. */
+/* These calls take a signal mask, at the given position, that is not the calling thread's mask after them. */
 #define COPSE_LIBC_MASKED_CALLS(CALL) \
   CALL(sigsuspend, 0)                 \
   CALL(ppoll, 3)                      \
@@ -93,7 +93,7 @@
   CALL(epoll_pwait2, 4)               \
   CALL(pthread_attr_setsigmask_np, 1)
 
-/* Calls whose wrappers libc_wrapped.h declares. */
+/* libc_wrapped.h declares the wrappers of these calls. */
 #define COPSE_LIBC_WRAPPED_CALLS(CALL) \
   CALL(free)                           \
   CALL(realloc)                        \
@@ -119,7 +119,7 @@
   CALL(pthread_create)                 \
   CALL(thrd_create)
 
-/* Calls in which libc blocks all signals, so that no system call may be stopped meanwhile (OffGuard in
+/* In these calls libc blocks all signals, so that no system call may be stopped meanwhile (OffGuard in
  * syscall_guard.h); a type of touched_memory.h says which memory is awaited before them. */
 #define COPSE_LIBC_BLOCKING_CALLS(CALL) \
   CALL(pthread_kill, Nothing)           \
@@ -133,7 +133,7 @@
   CALL(system, Anything)                \
   CALL(popen, Anything)
 
-/* Calls before which all pending memory is awaited. They return twice or never, or have a variable number of arguments,
+/* All pending memory is awaited before these calls. They return twice or never, or have a variable number of arguments,
  * so the trampoline jumps to them directly: no C++ function calls them. */
 #define COPSE_LIBC_PROCESS_CALLS(CALL) \
   CALL(vfork)                          \

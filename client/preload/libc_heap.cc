@@ -14,7 +14,7 @@ namespace {
 
 using UsableSize = size_t (*)(void*);
 
-// malloc_usable_size() of the program's heap; null if that is not known.
+// It is malloc_usable_size() of the program's heap, or null if that is not known.
 UsableSize usable_size = nullptr;
 
 const void* LibraryOf(void* function) {

@@ -12,10 +12,10 @@ constinit std::atomic<const MemoryHooks*> the_memory_hooks = nullptr;
 
 namespace {
 
-// Stored with release and loaded with acquire, so that a thread that finds a function also sees the library's
+// These are stored with release and loaded with acquire, so that a thread that finds a function also sees the library's
 // relocations.
 constinit std::atomic<void*> next_calls[kLibcCallCount] = {};
-// Set while this thread calls dlsym(), which may call free() for the text of its latest error.
+// It is set while this thread calls dlsym(), which may call free() for the text of its latest error.
 constinit thread_local bool is_resolving __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr const char* kNames[] = {

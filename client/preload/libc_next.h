@@ -14,7 +14,7 @@
 #include "client/preload/memory_hooks.h"
 #include "client/tnbc/pages/memory_end.h"
 
-// Defined by libc_trampolines.S: the address to which each function of the list jumps.
+// libc_trampolines.S defines these addresses, to which the functions of the list jump.
 extern "C" __attribute__((visibility("hidden"))) void* copse_libc_slots[];
 
 namespace copse::preload {
@@ -27,7 +27,7 @@ enum class LibcCall : int {
 };
 #define COPSE_PRELOAD_COUNT(name, ...) +1
 inline constexpr int kLibcCallCount = COPSE_LIBC_CALLS(COPSE_PRELOAD_COUNT);
-// The number of functions that have wrappers; they come first in the list.
+// Functions that have wrappers come first in the list; this is their number.
 inline constexpr int kWrapperCount = kLibcCallCount - (COPSE_LIBC_PROCESS_CALLS(COPSE_PRELOAD_COUNT));
 #undef COPSE_PRELOAD_COUNT
 
@@ -43,7 +43,7 @@ void* NextLibcCallNamed(const char* name);
 // Finds all next functions at once, so that no signal handler has to.
 void FindNextLibcCalls();
 
-// The back end's hooks; null until they are set. Without hooks, wrappers only call the next function.
+// It is null until the back end sets its hooks. Without hooks, wrappers only call the next function.
 extern std::atomic<const MemoryHooks*> the_memory_hooks;
 // Acquire: pairs with the release in copse_preload_set_memory_hooks, so that what the hooks refer to is seen with them.
 inline const MemoryHooks* TheMemoryHooks() { return the_memory_hooks.load(std::memory_order_acquire); }

@@ -112,7 +112,7 @@ void* FindNext(const char* name) {
 
 }  // namespace
 
-// Called by libc_trampolines.S for a slot that still leads here: at the first call of a function, and at each call of
+// libc_trampolines.S calls it for a slot that still leads here: at the first call of a function, and at each call of
 // one without a wrapper. Returns the function to jump to.
 extern "C" __attribute__((visibility("hidden"))) void* copse_resolve_libc(void** slot);
 void* copse_resolve_libc(void** slot) {

@@ -16,14 +16,14 @@ using SignalHandler = void (*)(int);
 
 namespace wrapped {
 
-// libc_heap.cc
+// libc_heap.cc defines these.
 void free(void* chunk);
 void* realloc(void* chunk, size_t bytes);
 void* reallocarray(void* chunk, size_t count, size_t item_bytes);
 // `to` is valid with MREMAP_FIXED only.
 void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to);
 
-// libc_signals.cc
+// libc_signals.cc defines these.
 int sigaction(int signal, const struct sigaction* action, struct sigaction* previous);
 SignalHandler signal(int signal, SignalHandler handler);
 SignalHandler ssignal(int signal, SignalHandler handler);
@@ -42,10 +42,10 @@ int sighold(int signal);
 int sigrelse(int signal);
 int sigpause(int mask);
 
-// libc_threads.cc
+// libc_threads.cc defines this.
 int thrd_create(thrd_t* thread, thrd_start_t run, void* argument);
 
-// syscall_guard.cc
+// syscall_guard.cc defines this.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);
 
 }  // namespace wrapped

@@ -20,7 +20,7 @@ namespace copse::preload {
 // and in the back end's own calls of libc: while anything is pending each free() calls `await`, which takes no lock if
 // it need not wait. None is a cancellation point. The caller keeps errno.
 struct MemoryHooks {
-  // The number of pending ranges; 0: nothing to do.
+  // It counts the pending ranges. 0: nothing to do.
   const std::atomic<uint32_t>* pending;
   // Returns when nothing in [address, address + bytes) is pending. Lost data, which never arrives, ends the job.
   void (*await)(const void* address, size_t bytes);
@@ -28,14 +28,14 @@ struct MemoryHooks {
   void (*await_all)();
   // Does what sigaction() does for SIGSEGV and SIGBUS, whose handlers are the back end's, on the program's actions.
   int (*act_on_fault)(int signal, const struct sigaction* next, struct sigaction* previous);
-  // The number of the program's buffers that are remapped to shared pages; 0, or null: nothing to do. Each of them has
-  // at least adopted_bytes_min bytes.
+  // It counts the program's buffers that are remapped to shared pages. 0, or null: nothing to do. Each of them has at
+  // least adopted_bytes_min bytes.
   const std::atomic<uint32_t>* adopted = nullptr;
   size_t adopted_bytes_min = 0;
-  // Gives the program ordinary pages again in [address, address + bytes). Called before a call that treats shared
-  // memory differently, or that frees, moves or unmaps the memory.
+  // Gives the program ordinary pages again in [address, address + bytes). The preload calls it before a call that
+  // treats shared memory differently, or that frees, moves or unmaps the memory.
   void (*release)(const void* address, size_t bytes, tnbc::MemoryEnd end) = nullptr;
-  // Called by a thread that is about to start another one. Null: nothing to do.
+  // A thread that is about to start another one calls it. Null: nothing to do.
   void (*before_thread)() = nullptr;
 };
 
@@ -58,18 +58,18 @@ struct SyscallGuard {
   void (*leave)(bool always);
   void (*enter)();
 };
-// The name for which a FindLibcCall returns a const SyscallGuard*; null if system calls are not stopped.
+// A FindLibcCall returns a const SyscallGuard* for this name, or null if system calls are not stopped.
 inline constexpr char kSyscallGuard[] = "copse_preload_syscall_guard";
 
-// The name for which a FindLibcCall returns non-null if the lengths of the heap's chunks are known, so that free()
-// calls `release`.
+// A FindLibcCall returns non-null for this name if the lengths of the heap's chunks are known, so that free() calls
+// `release`.
 inline constexpr char kKnownHeap[] = "copse_preload_known_heap";
 
 // Sets the hooks. From then on the program's calls are checked, and SIGSEGV is not blocked where the program blocks it,
 // although the program sees it blocked. This includes the calling thread and present handlers, but not other threads
 // that have blocked SIGSEGV already. If COPSE_TNBC is on or auto in the environment, the preload does all this at its
-// start, before there are threads. Called while nothing is pending, and once by a back end, with hooks that are never
-// freed. Null sets nothing and only returns the FindLibcCall.
+// start, before there are threads. A back end calls it once, while nothing is pending, with hooks that are never freed.
+// Null sets nothing and only returns the FindLibcCall.
 using SetMemoryHooks = FindLibcCall (*)(const MemoryHooks* hooks);
 
 }  // namespace copse::preload

@@ -18,7 +18,7 @@
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/kept_action.h"
 
-// syscall_stub.S
+// syscall_stub.S defines these.
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char copse_preload_syscall_begin[];
 __attribute__((visibility("hidden"))) extern const char copse_preload_syscall_end[];
@@ -75,13 +75,13 @@ void Enter() {
   --depth;
 }
 
-// Called before libc blocks all signals at a thread's end.
+// The thread calls it before libc blocks all signals at its end.
 void EndThread(void*) {
   is_guarded = false;
   SetDispatch(false);
 }
 
-// Called in a child of fork, which the kernel does not guard, and where nothing is pending.
+// It is called in a child of fork, which the kernel does not guard, and where nothing is pending.
 void ForgetInChild() {
   is_guarded = false;
   selector.store(kAllow, std::memory_order_relaxed);

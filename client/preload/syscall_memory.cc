@@ -51,11 +51,11 @@ struct KnownCall {
   Part parts[kPartsMax];
 };
 
-// Upper bounds of the sizes of the kernel's structures, in bytes.
+// These are upper bounds on the sizes of the kernel's structures, in bytes.
 constexpr uint16_t kTime = 16, kTimer = 32, kStat = 256, kUsage = 144, kAddress = 128, kEvent = 12, kSet = 128;
 constexpr int kLockPi2 = 13;  // FUTEX_LOCK_PI2, which older headers lack
 
-// Calls whose arguments always have these meanings; sizes are upper bounds. A call that is neither here nor in
+// The arguments of these calls always have these meanings; sizes are upper bounds. A call that is neither here nor in
 // AwaitVariant may access any memory. Arguments that a call does not always have are not listed: their registers may
 // hold old addresses of pending memory, and to wait for that could take for ever if the thread holds a lock.
 constexpr KnownCall kCalls[] = {
@@ -360,7 +360,7 @@ bool AwaitProcessControl(const long arguments[6]) {
 // known.
 bool AwaitVariant(long number, const long arguments[6]) {
   const auto length = [arguments](int i) { return static_cast<size_t>(arguments[i]); };
-  // The ioctls of terminals and open files, whose structures contain no addresses.
+  // These are the ioctls of terminals and open files, whose structures contain no addresses.
   constexpr unsigned long kTerminal = 0x54;
   constexpr size_t kTerminalBytes = 256;
   switch (number) {

@@ -54,7 +54,7 @@ struct ChangedBytes : Bytes<kAddress, kBytes> {
   }
 };
 
-// Unmapped is the memory of munmap(), which fails if the address is not the begin of a page, so that the memory stays.
+// Unmapped is the memory of munmap(), which fails if the address is not the start of a page, so that the memory stays.
 struct Unmapped : Bytes<0, 1> {
   static void ReleaseIt(const auto&... arguments) {
     const auto address = reinterpret_cast<uintptr_t>(Argument<0>(arguments...));

@@ -82,7 +82,7 @@ Words AddToOpenMpi(const Words& command, const Additions& additions) {
   return result;
 }
 
-// srun's options of one letter whose value may be the next word, and its long ones that have no value there
+// These are srun's options of one letter whose value may be the next word, and its long ones that have no value there
 // (Slurm 22.05, srun(1)).
 constexpr char kSrunLettersWithValue[] = "ABcCdDeGiJLmMnNopqrStTwWx";
 constexpr char kSrunFlags[] =

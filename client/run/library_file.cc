@@ -21,12 +21,12 @@
 namespace copse::run {
 namespace {
 
-// A symbol that only libcopse-mpi.so exports.
+// Only libcopse-mpi.so exports this symbol.
 constexpr char kMarker[] = "copse_preload_set_memory_hooks";
-// Texts by LibraryFault.
+// The texts are indexed by LibraryFault.
 constexpr std::string_view kFaults[] = {"", "not a shared library", "for another kind of machine",
                                         "a shared library that is cut off", "another library than libcopse-mpi.so"};
-// A limit above the length of every build of it.
+// Every build of the library is shorter than this limit.
 constexpr uint64_t kFileBytesMax = 64 << 20;
 
 using Header = ElfW(Ehdr);

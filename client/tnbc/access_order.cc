@@ -11,8 +11,8 @@ namespace {
 // Up to call kOftenUntil the ranks agree at every second call: a wait for a fragment only shows that this fragment is
 // wanted before others, so several calls are needed to find an order.
 constexpr uint64_t kOftenUntil = 16, kCallsBetweenMin = 2;
-// The longest interval between agreements, in calls. Each takes two short allreduces, and detects if a program has
-// changed its order of accesses.
+// The ranks agree at the latest after this many calls. Each agreement takes two short allreduces, and detects if a
+// program has changed its order of accesses.
 constexpr uint64_t kCallsBetweenMax = 256;
 // A period counts only if the sites repeat over two periods, and over this many calls.
 constexpr uint64_t kSeenMin = 4;

@@ -21,7 +21,7 @@ namespace copse::tnbc {
 // Thread-compatible.
 class AccessOrder {
  public:
-  // The longest period of call sites, in calls, that is detected.
+  // Periods of call sites up to this many calls are detected.
   static constexpr uint32_t kPeriodMax = 16;
 
   // Sets the number of fragments of the next calls; required before order(). If the number changes, what was learned is

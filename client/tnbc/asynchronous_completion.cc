@@ -25,13 +25,13 @@
 namespace copse::tnbc {
 namespace {
 
-// The limit of calls that are in flight, or have ended and are not yet reaped; the next call waits.
+// Limits the calls that are in flight, or have ended and are not yet reaped; the next call waits.
 constexpr size_t kCallsMax = 256;
-// The time after which the completion thread stops waiting for the daemon and checks its calls again: usually, and
-// while a fragment waits for room in the daemon's queue.
+// After these times the completion thread stops waiting for the daemon and checks its calls again: usually, and while a
+// fragment waits for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
-// The time for which the completion thread keeps waiting for the daemon after the latest asynchronous call has ended.
+// The completion thread keeps waiting for the daemon for this time after the latest asynchronous call has ended.
 constexpr std::chrono::milliseconds kLingers(5);
 
 }  // namespace

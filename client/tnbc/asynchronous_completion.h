@@ -103,7 +103,7 @@ class AsynchronousCompletion {
   // Returns null if no memory is remapped. The object is never destroyed, since hooks may be running in it.
   RemappedMemory* remapped() { return remapped_; }
   const EarlyCounters& counters() const { return counters_; }
-  // Returns a text that names a violated invariant of the calls or of their lists, or null. For tests.
+  // Returns a text that names a violated invariant of the calls or of their lists, or null. It is for tests.
   const char* CheckInvariants();
   // Returns this object's counters and the process's page faults as one line of text.
   std::string Describe() const;
@@ -117,8 +117,8 @@ class AsynchronousCompletion {
   bool Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunCompletionThread();
-  // Publishes the counters to the daemon. Called with mutex_ held, so that older values never replace newer ones.
-  // Allocates nothing, since the completion thread calls it.
+  // Publishes the counters to the daemon. Requires mutex_, so that older values never replace newer ones. Allocates
+  // nothing, since the completion thread calls it.
   void Publish();
   void RunCopier();
   PendingCall* NextToCopy();

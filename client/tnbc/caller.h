@@ -35,12 +35,12 @@ class Caller {
     // Accesses that waited for this call's data, in their order.
     std::vector<AccessOrder::Access> accesses;
   };
-  // Called if the call fails with `status` before all of it was posted, perhaps on this rank alone.
+  // It is called if the call fails with `status` before all of it was posted, perhaps on this rank alone.
   virtual void OnNotPosted(copse_status_t status) = 0;
-  // Called once, in AsynchronousCompletion::Reap, after all data of a call that returned early has arrived.
+  // AsynchronousCompletion::Reap calls it once, after all data of a call that returned early has arrived.
   virtual void OnEnd(const Cost& cost) = 0;
-  // Called if a call that has returned early fails, for the reason `why`, by the thread that detects it: often the
-  // completion thread, with the call's lock held. Must not allocate or block.
+  // The thread that detects the failure of a call that has returned early calls it, with the reason `why`: often the
+  // completion thread, with the call's lock held. It must not allocate or block.
   virtual void OnLate(copse_status_t status, const char* why) = 0;
 };
 

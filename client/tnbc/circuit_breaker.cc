@@ -4,7 +4,7 @@
 namespace copse::tnbc {
 namespace {
 
-// The numbers of calls that are measured each way. Those that return early come first, so that a program with few calls
+// These numbers of calls are measured each way. Calls that return early come first, so that a program with few calls
 // gets the early returns that it asked for.
 constexpr uint64_t kEarlyCalls = 6;
 constexpr uint64_t kBlockingCalls = 3;

@@ -10,13 +10,14 @@
 namespace copse::tnbc {
 namespace {
 
-// The size of a page on most machines. Where pages are larger, calls do not return early (PendingCall::Prepare).
+// This is the size of a page on most machines. Where pages are larger, calls do not return early
+// (PendingCall::Prepare).
 constexpr uint64_t kEdgeBytes = 4096;
-// The shortest block of a rank that is fragmented: shorter ones would arrive before their pages were protected.
+// Blocks of a rank are fragmented from this length on: shorter ones would arrive before their pages were protected.
 constexpr uint64_t kBlockBytesMin = 32 << 10;
-// The shortest result that is fragmented, on the rank that receives most.
+// Results are fragmented from this length on, on the rank that receives most.
 constexpr uint64_t kWholeBytesMin = 64 << 10;
-// The least LateBytes that are fragmented, on the rank that receives most, if each block has edges of its own.
+// If each block has edges of its own, calls are fragmented from these LateBytes on, on the rank that receives most.
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap with computation, and each segment costs a call (Li et
 // al.: 4 to 8).
@@ -228,7 +229,7 @@ class Fragmenter {
     fragmentation_->edges.call = NewReduceScatter(counts);
 
     const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
-    uint64_t end = 0;  // of the packed contribution so far, bytes
+    uint64_t end = 0;  // bytes of the packed contribution so far
     for (uint32_t turn = 0; turn < segments; ++turn) {
       const uint64_t i = FragmentAt(turn), begin = end;
       Extent own;  // in elements

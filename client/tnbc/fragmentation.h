@@ -48,7 +48,7 @@ struct SubCall {
   // calls that send at the same time share the network. 0: no limit, for a call in which the rank sends nothing, or
   // which is the only one.
   uint8_t under_way_max = 0;
-  // In an alltoallv, a bound of the elements that one node sends to another one, or to itself; 0: not all ranks know
+  // In an alltoallv, it limits the elements that one node sends to another one, or to itself; 0: not all ranks know
   // one, or it exceeds ring::kPairBoundMax.
   uint64_t pair_count_max = 0;
 };
@@ -69,13 +69,13 @@ struct Fragmentation {
   uint64_t edge_bytes = 0;  // length of a full edge; calls return early only if a page is not longer
   Edges edges;
   std::vector<SubCall> calls;  // the fragments' calls, in the order in which they are posted
-  // Bytes of the program's buffers; 0: this rank has none. `sends_received`: the contribution lies in the receive
-  // buffer, from `send_at` on (COPSE_IN_PLACE).
+  // These are the lengths of the program's buffers. 0: this rank has none. `sends_received`: the contribution lies in
+  // the receive buffer, from `send_at` on (COPSE_IN_PLACE).
   uint64_t send_bytes = 0, receive_bytes = 0;
   bool sends_received = false;
   uint64_t send_at = 0;
-  // Not empty: the calls send from a packed copy of the send buffer, which these moves make, since a call's data is not
-  // contiguous in the send buffer.
+  // If it is not empty, the calls send from a packed copy of the send buffer, which these moves make, since a call's
+  // data is not contiguous in the send buffer.
   std::vector<Move> send_pack;
   // This rank is a broadcast's root: the calls send from its receive buffer.
   bool is_source = false;
@@ -89,14 +89,14 @@ struct Fragmentation {
 };
 
 // Returns whether calls with these arguments are long enough to be fragmented in a team of `size` ranks. All ranks get
-// the same result. True for all collectives of NeedsAgreement, on which the ranks agree in addition.
+// the same result. It is true for all collectives of NeedsAgreement, on which the ranks agree in addition.
 bool MayFragment(const copse_coll_args_t& args, uint32_t size);
 
 // Returns whether no rank knows how much all others receive. Then the ranks agree on whether to fragment a call, by the
 // LateBytes of the rank that has most.
 bool NeedsAgreement(copse_collective_t collective);
-// Returns the bytes of this rank's result that neither the edges nor the rank itself bring. Only for collectives of
-// NeedsAgreement and allgatherv. If `rank` is `size`, no block counts as the rank's own.
+// Returns the bytes of this rank's result that neither the edges nor the rank itself bring. It is only for collectives
+// of NeedsAgreement and allgatherv. If `rank` is `size`, no block counts as the rank's own.
 uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size);
 // Returns whether a call is fragmented if the rank with the most late bytes has `late_bytes`.
 bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes);
@@ -117,7 +117,7 @@ bool FragmentCall(const copse_coll_args_t& args, uint32_t rank, const NodeLayout
 std::vector<uint32_t> OrderOf(const Fragmentation& fragmentation);
 
 // Returns what this rank sends by `call`: extents of the program's send buffer, or of the receive buffer if
-// `is_source`, ascending and disjoint. Empty if the calls send from a packed copy.
+// `is_source`, ascending and disjoint. The list is empty if the calls send from a packed copy.
 std::vector<Extent> SentBy(const Fragmentation& fragmentation, const SubCall& call);
 
 // Returns whether the calls write no other bytes of the receive buffer than their `extents`: for example, not this

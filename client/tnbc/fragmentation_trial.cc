@@ -4,8 +4,9 @@
 namespace copse::tnbc {
 namespace {
 
-// The calls of a trial: kFragmentedCalls are enough for a CircuitBreaker to measure both of its ways, and kWholeCalls
-// follow, the first of which is not counted. After kFirstCalls the ranks check whether any of them could return early.
+// A trial has these calls: kFragmentedCalls are enough for a CircuitBreaker to measure both of its ways, and
+// kWholeCalls follow, the first of which is not counted. After kFirstCalls the ranks check whether any of them could
+// return early.
 constexpr uint64_t kFirstCalls = 2;
 constexpr uint64_t kFragmentedCalls = 10;
 constexpr uint64_t kWholeCalls = 3;

@@ -21,7 +21,7 @@ namespace copse::tnbc {
 // All ranks count the same calls, so they try and agree at the same calls. Thread-compatible.
 class FragmentationTrial {
  public:
-  // The number of figures that the ranks add up.
+  // The ranks add up this many figures.
   static constexpr size_t kFigures = 3;
   using Figures = std::array<uint64_t, kFigures>;
 
@@ -41,7 +41,8 @@ class FragmentationTrial {
   // Counts what a fragmented call of a trial has cost this rank: the time in it, and the time for which threads have
   // waited for its data since.
   void CountFragmented(uint64_t nanoseconds, bool returned_early);
-  // Counts the time of a whole call. Ignored unless the call belongs to a trial and is not the first whole one of it.
+  // Counts the time of a whole call. It is ignored unless the call belongs to a trial and is not the first whole one of
+  // it.
   void CountWhole(uint64_t nanoseconds);
 
   // Returns the latest outcome: calls are whole.

@@ -23,7 +23,7 @@ struct Granule {
 struct BufferPlace {
   uintptr_t address = 0;
   uint64_t page = 0;  // page size, bytes
-  // Bytes before and after the buffer that hold no other data: a page is closed even if it has these bytes.
+  // These bytes before and after the buffer hold no other data: a page is closed even if it has them.
   uint64_t spare_before = 0, spare_behind = 0;
 };
 
@@ -32,8 +32,8 @@ struct BufferPlace {
 bool EdgesFillPages(const Fragmentation& fragmentation, const BufferPlace& place);
 
 // Returns the granules of a receive buffer in ascending order: the whole pages of its runs to which a call writes. With
-// `edges_too`, also pages to which the edges write, as a call after the others (its index is calls.size()), and pages
-// that spare bytes complete.
+// `edges_too`, it also returns pages to which the edges write, as a call after the others (its index is calls.size()),
+// and pages that spare bytes complete.
 std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const BufferPlace& place, bool edges_too = false);
 
 // Returns the bytes of `pages` to which no call writes: a rank's own block, and the edges unless `edges_too`. `pages`

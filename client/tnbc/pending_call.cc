@@ -15,7 +15,7 @@
 namespace copse::tnbc {
 namespace {
 
-// The most edges that may arrive after the return: to protect more of them would take longer than to wait for them.
+// At most this many edges may arrive after the return: to protect more of them would take longer than to wait for them.
 constexpr size_t kEdgesLeftMax = 4;
 
 constexpr char kUnmapped[] = "its buffer is not mapped any more";

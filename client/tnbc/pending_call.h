@@ -39,7 +39,7 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
-  // Called before Prepare: bytes after the result on its last page stay accessible.
+  // Keeps the bytes after the result on its last page accessible. It is called before Prepare.
   void LeaveRestOfPages() { leaves_rest_ = true; }
   // Takes what the call needs to return early, if `may_return` and this rank's memory allow that; else what it needs to
   // block. Returns whether it may return early.
@@ -91,7 +91,7 @@ class PendingCall {
   void NoteReturn(uint64_t inside_ns);
   void Report();
 
-  // Returns a text that names a violated invariant, or null. For AsynchronousCompletion::CheckInvariants.
+  // Returns a text that names a violated invariant, or null. It is for AsynchronousCompletion::CheckInvariants.
   const char* BrokenInvariant();
 
  private:
@@ -132,7 +132,7 @@ class PendingCall {
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;
   EdgeBuffers edge_buffers_;
-  std::vector<copse_request_t*> requests_;   // of the edges, then of the fragments
+  std::vector<copse_request_t*> requests_;   // first those of the edges, then those of the fragments
   copse_request_t* announcement_ = nullptr;  // null: none
   Times times_;
 

@@ -46,7 +46,7 @@ class Receiver {
   virtual bool Place(const Extent& fragment) { return Write(fragment, address() + fragment.offset); }
   // Copies what the calls have received to the program's buffer, of which no page may be closed.
   void CopyOut();
-  // Called when requests were canceled: the daemon may still write to the memory, so no other call gets it.
+  // It is called when requests were canceled: the daemon may still write to the memory, so no other call gets it.
   virtual void Spoil() {}
 
  protected:

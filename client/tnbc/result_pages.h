@@ -35,8 +35,8 @@ class ResultPages {
   bool Close();
   uint64_t bytes() const;
 
-  // Called when the data of call `index` is delivered; the edges count as a call after those of the fragmentation.
-  // Releases granules for which no other call is missing.
+  // Releases the granules for which only call `index`, whose data is delivered, was missing. The edges count as a call
+  // after those of the fragmentation.
   void EndCall(uint32_t index);
   // Marks granules that are still missing calls as lost; they stay closed.
   void MarkLost();

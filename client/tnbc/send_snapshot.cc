@@ -10,11 +10,13 @@
 namespace copse::tnbc {
 namespace {
 
-// The usual length of a piece: a store to a piece copies all of it, but each piece costs system calls.
+// A piece usually has this length: a store to a piece copies all of it, but each piece costs system calls.
 constexpr uint64_t kPieceBytes = 256 << 10;
-// The limit of pieces of a call, since the index that all calls share has room for PendingRanges::kRangesMax ranges.
+// A call has at most this many pieces, since the index that all calls share has room for PendingRanges::kRangesMax
+// ranges.
 constexpr uint64_t kPiecesMax = 256;
-// The shortest run of whole pages that is cut into pieces: shorter ones are copied faster than protected and opened.
+// Runs of whole pages are cut into pieces from this length on: shorter ones are copied faster than protected and
+// opened.
 constexpr uint64_t kPieceBytesMin = 32 << 10;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }

@@ -19,7 +19,7 @@
 namespace copse::tnbc {
 namespace {
 
-// The shortest buffer that is copied in pieces or not at all: copying a shorter one at once takes no longer than
+// Buffers from this length on are copied in pieces or not at all: copying a shorter one at once takes no longer than
 // protecting and opening it (bench/tnbc_cost.cc).
 constexpr uint64_t kSnapshotBytesMin = 512 << 10;
 

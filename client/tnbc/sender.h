@@ -26,10 +26,10 @@ class Sender {
   virtual uint8_t* address() = 0;
   // Copies what has to be copied at once, while the edges are in flight.
   virtual void Fill() {}
-  // Called before the caller returns: from then on, stores of the program do not change what is sent. Returns false if
+  // Keeps stores of the program from changing what is sent. It is called before the caller returns. Returns false if
   // that is impossible, so that the caller has to wait.
   virtual bool Protect() { return true; }
-  // Called after Protect if the caller has to wait after all.
+  // It is called after Protect if the caller has to wait after all.
   virtual void Unprotect() {}
   // Copies the next piece. Returns false if none is left.
   virtual bool CopyNext() { return false; }
@@ -37,15 +37,15 @@ class Sender {
   // has been.
   virtual bool HasAll() const { return true; }
   virtual bool HasCall(uint32_t /*index*/) const { return true; }
-  // Called when call `index` of the fragmentation is complete.
+  // It is called when call `index` of the fragmentation is complete.
   virtual void EndCall(uint32_t /*index*/) {}
-  // Called when nothing more is sent: the program's pages become writable.
+  // Makes the program's pages writable, once nothing more is sent.
   virtual void Stop() {}
   // MakesWait returns whether a thread that writes to `address` waits for the call. Regret is called if one did so for
   // long: later calls then copy the buffer.
   virtual bool MakesWait(uintptr_t /*address*/) const { return false; }
   virtual void Regret() {}
-  // Called when requests were canceled: the daemon may still read the memory, so no other call gets it.
+  // It is called when requests were canceled: the daemon may still read the memory, so no other call gets it.
   virtual void Spoil() {}
 
  protected:

@@ -7,9 +7,9 @@
 namespace copse::tnbc {
 namespace {
 
-// The most calls after which the ranks agree again on whether irregular calls are fragmented.
+// The ranks agree again, at the latest after this many calls, on whether irregular calls are fragmented.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
-// The limit of call sites with circuit breakers of their own: programs that generate code may have any number of sites.
+// Limits the call sites with circuit breakers of their own: programs that generate code may have any number of sites.
 constexpr size_t kSitesMax = 256;
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
@@ -127,7 +127,8 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, TeamOperations* team) {
   std::unique_lock lock(kind->mutex);
   const uint64_t mine = kind->order.Period();
   lock.unlock();
-  // Maxima over all ranks: of the period; of its complement, which gives the shortest period; and of may_wait_idly.
+  // The allreduce gives the maxima, over all ranks, of the period, of its complement, which gives the shortest period,
+  // and of may_wait_idly.
   std::vector<uint64_t> ends(3);
   const std::vector<uint64_t> my_ends = {mine, ~mine, team->may_wait_idly() ? uint64_t{1} : 0};
   if (team->Make(Combination(COPSE_OP_MAX, my_ends, &ends)) != COPSE_OK) return;

@@ -84,7 +84,7 @@ class TeamCalls {
     virtual bool tries() const = 0;
   };
 
-  // `node`: a number that is the same for all ranks of a node.
+  // `node` is a number that is the same for all ranks of a node.
   TeamCalls(uint32_t rank, uint32_t size, uint64_t node) : rank_(rank), size_(size), node_(node) {}
   TeamCalls(const TeamCalls&) = delete;
   TeamCalls& operator=(const TeamCalls&) = delete;

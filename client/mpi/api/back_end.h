@@ -25,7 +25,7 @@ using FindSymbol = void* (*)(const char* name);
 
 // A back end exports a function of this type under the name below. It finds the program's MPI by `find` and sets the
 // function of each entry. It may call `set_memory_hooks`, also later. Returns null, or the reason of a failure, which
-// stays valid. Called once.
+// stays valid. It is called once.
 using StartBackEnd = const char* (*)(FindSymbol find, AnyFunction entries[kEntryCount],
                                      preload::SetMemoryHooks set_memory_hooks);
 inline constexpr char kStartBackEnd[] = "copse_mpi_start";

@@ -6,7 +6,7 @@
 #ifndef COPSE_CLIENT_MPI_API_ENTRIES_H_
 #define COPSE_CLIENT_MPI_API_ENTRIES_H_
 
-/* Each collective with the name of its non-blocking form. */
+/* Lists each collective with the name of its non-blocking form. */
 #define COPSE_MPI_COLLECTIVES_WITH_COUNTS(COLLECTIVE, ENTRY)     \
   COLLECTIVE(ENTRY, Bcast, Ibcast)                               \
   COLLECTIVE(ENTRY, Reduce, Ireduce)                             \
@@ -32,7 +32,7 @@
 #define COPSE_MPI_PERSISTENT(ENTRY, name, iname) ENTRY(name##_init)
 #define COPSE_MPI_LARGE(ENTRY, name, iname) ENTRY(name##_c) ENTRY(iname##_c) ENTRY(name##_init_c)
 
-/* Functions that complete or start requests. */
+/* Lists the functions that complete or start requests. */
 #define COPSE_MPI_COMPLETIONS(ENTRY) \
   ENTRY(Wait)                        \
   ENTRY(Waitall)                     \
@@ -51,9 +51,9 @@
 /* Lists below with a parameter S are used twice: S is empty, or _c for MPI-4's functions with counts of type
  * MPI_Count. */
 
-/* Functions of MPI_File. I/O libraries implement them by collectives and requests, which are not the program's calls.
- * Those of the first list have no buffer; those of the second have a buffer, its count and its type after the file
- * (BUFFER) or after an offset (BUFFER_AT). */
+/* Lists functions of MPI_File. I/O libraries implement them by collectives and requests, which are not the program's
+ * calls. Those of the first list have no buffer; those of the second have a buffer, its count and its type after the
+ * file (BUFFER) or after an offset (BUFFER_AT). */
 #define COPSE_MPI_FILE_CALLS(ENTRY) \
   ENTRY(File_open)                  \
   ENTRY(File_close)                 \
@@ -101,11 +101,11 @@
   BUFFER_AT(File_iwrite_at_all##S)                   \
   BUFFER(File_iwrite_shared##S)
 
-/* Functions with which MPI accesses a program's memory, by the places of their arguments. ONE_BUFFER: buffer, count and
- * type come first; the macro says where the communicator or window is: after two more arguments (MESSAGE, and STARTED
- * for persistent requests), after four (REPLACED, PUT), after five (COMBINED), or missing (MATCHED). MESSAGE_BUFFERS
- * have a second buffer after the arguments of the first message, RESULT_BUFFERS directly after the first buffer.
- * PACKINGS have their buffers elsewhere. */
+/* Lists the functions with which MPI accesses a program's memory, by the places of their arguments. ONE_BUFFER: buffer,
+ * count and type come first; the macro says where the communicator or window is: after two more arguments (MESSAGE, and
+ * STARTED for persistent requests), after four (REPLACED, PUT), after five (COMBINED), or missing (MATCHED).
+ * MESSAGE_BUFFERS have a second buffer after the arguments of the first message, RESULT_BUFFERS directly after the
+ * first buffer. PACKINGS have their buffers elsewhere. */
 #define COPSE_MPI_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED, S) \
   MESSAGE(Send##S)                                                                  \
   MESSAGE(Bsend##S)                                                                 \
@@ -142,7 +142,7 @@
   PACK_EXTERNAL(Pack_external##S)                                                           \
   UNPACK_EXTERNAL(Unpack_external##S)                                                       \
   REDUCE(Reduce_local##S)
-/* Neighborhood collectives, by the number of arguments before the communicator. */
+/* Lists the neighborhood collectives by the number of arguments before the communicator. */
 #define COPSE_MPI_NEIGHBORHOODS(SIX, SEVEN, EIGHT, S) \
   SIX(Neighbor_allgather##S)                          \
   SEVEN(Neighbor_allgatherv##S)                       \
@@ -155,7 +155,7 @@
   EIGHT(Ineighbor_alltoallv##S)                       \
   EIGHT(Ineighbor_alltoallw##S)
 
-/* Functions without buffers in which MPI makes progress. They are passed on, and intercepted only so that a fault
+/* Lists functions without buffers in which MPI makes progress. They are passed on, and intercepted only so that a fault
  * handler that interrupts them knows that it must not call MPI. */
 #define COPSE_MPI_PASSED_CALLS(ENTRY) \
   ENTRY(Probe)                        \
@@ -183,13 +183,13 @@
   ENTRY(Dist_graph_create)            \
   ENTRY(Dist_graph_create_adjacent)
 
-/* Functions that create windows of a given size. */
+/* Lists the functions that create windows of a given size. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY, S) \
   ENTRY(Win_create##S)                    \
   ENTRY(Win_allocate##S)                  \
   ENTRY(Win_allocate_shared##S)
 
-/* All functions above that have a parameter S. */
+/* Lists all functions above that have a parameter S. */
 #define COPSE_MPI_COUNTED_ENTRIES(ENTRY, S)                         \
   COPSE_MPI_FILE_BUFFERS(ENTRY, ENTRY, S)                           \
   COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, S) \
@@ -199,7 +199,7 @@
   COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY, S)                   \
   COPSE_MPI_WINDOW_MAKERS(ENTRY, S)
 
-/* The entries of MPI-3, and those that MPI-4 added. */
+/* Lists the entries of MPI-3, and below those that MPI-4 added. */
 #define COPSE_MPI_3_ENTRIES(ENTRY)              \
   ENTRY(Init)                                   \
   ENTRY(Init_thread)                            \

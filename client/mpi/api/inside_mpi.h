@@ -21,7 +21,8 @@ class OffSyscallGuard {
   OffSyscallGuard(const OffSyscallGuard&) = delete;
   OffSyscallGuard& operator=(const OffSyscallGuard&) = delete;
 
-  // The guard of the preload, set before the program's first MPI call; null: system calls are not intercepted.
+  // It is the preload's guard, which is set before the program's first MPI call. Null: system calls are not
+  // intercepted.
   static constinit const preload::SyscallGuard* guard;
 };
 
@@ -36,8 +37,8 @@ class InsideMpi {
   static bool IsNested() { return depth > 0; }
 
  private:
-  // Not inline: an inline variable would be shared by all libraries of the process. initial-exec lets each passed call
-  // access it by two instructions.
+  // It is not inline, since an inline variable would be shared by all libraries of the process. initial-exec lets each
+  // passed call access it by two instructions.
   static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   const OffSyscallGuard off_;
 };

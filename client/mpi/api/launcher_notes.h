@@ -17,8 +17,8 @@ class LauncherNotes {
   static void Leave();
   // Returns after MPI_Init whether this rank has put its entry, which is equal on all ranks that have this library.
   static bool AreThere();
-  // Returns whether `rank` of MPI_COMM_WORLD has put its entry; false if the launcher does not answer. Called only if
-  // AreThere.
+  // Returns whether `rank` of MPI_COMM_WORLD has put its entry; false if the launcher does not answer. Requires
+  // AreThere().
   static bool IsThere(int rank);
   // Ends the use of the key-value space; AreThere is false afterwards.
   static void End();

@@ -18,7 +18,7 @@
 namespace copse::mpi {
 namespace {
 
-// Time-out of a reply, which comes from a process on this host.
+// A reply, which comes from a process on this host, times out after this time.
 constexpr int kPatienceMs = 10'000;
 constexpr size_t kAnswerBytesMax = 4096;
 

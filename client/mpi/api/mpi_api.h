@@ -26,14 +26,14 @@
 
 namespace copse::mpi {
 
-// The entries that this MPI's header declares.
+// These are the entries that this MPI's header declares.
 #if MPI_VERSION >= 4
 #define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_ENTRIES(ENTRY)
 #else
 #define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_3_ENTRIES(ENTRY)
 #endif
 
-// The other functions that a back end calls.
+// These are the other functions that a back end calls.
 #define COPSE_MPI_CALLED(CALLED)     \
   CALLED(Abort)                      \
   CALLED(Add_error_code)             \
@@ -82,10 +82,11 @@ uintptr_t Key(Handle handle) {
   return (uintptr_t)(handle);  // NOLINT: one cast for both
 }
 
-// Returns the program's MPI. Valid after LoadMpiApi has returned null.
+// Returns the program's MPI. The result is valid after LoadMpiApi has returned null.
 const MpiApi& Mpi();
 
-// Finds all functions. Returns null, or the name of one that is missing. Called once, before other threads use Mpi().
+// Finds all functions. Returns null, or the name of one that is missing. It is called once, before other threads use
+// Mpi().
 const char* LoadMpiApi(FindSymbol find);
 
 // Returns the address of a variable of the program's MPI; null if there is none, since an MPI may lack Fortran's types.

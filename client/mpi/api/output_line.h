@@ -11,7 +11,8 @@
 
 namespace copse::mpi {
 
-// Prints one line by one write(2), so that lines of several ranks are not mixed. It is cut to 1024 bytes. Thread-safe.
+// Prints one line by one write(2), so that lines of several ranks are not mixed. It is cut to 1023 bytes, its newline
+// included. Thread-safe.
 __attribute__((format(printf, 1, 2))) inline void PrintLine(const char* format, ...) {
   char line[1024] = "copse-mpi: ";
   const size_t prefix = strlen(line);

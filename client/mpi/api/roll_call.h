@@ -16,7 +16,7 @@ struct RollCall {
   int first_absent = 0;     // the first of them; set if `speaks`
 };
 
-// Called at the end of MPI_Init by all ranks of MPI_COMM_WORLD that have the library, after LauncherNotes::Leave; ends
+// All ranks of MPI_COMM_WORLD that have the library call it at the end of MPI_Init, after LauncherNotes::Leave. It ends
 // the use of LauncherNotes. If AreThere is false, returns that all ranks have it.
 RollCall CallTheRoll(int rank, int size);
 

@@ -16,7 +16,8 @@
 namespace copse::mpi {
 namespace {
 
-// The shortest block that is allocated from Copse. Shorter results are copied in the time that protecting pages takes.
+// Blocks of at least this length are allocated from Copse. Shorter results are copied in the time that protecting pages
+// takes.
 constexpr MPI_Aint kBytesMin = 64 << 10;
 
 // AllocatedBlocks lists the blocks of this process. It is never destroyed, so the order of exit handlers does not

@@ -15,8 +15,8 @@ namespace copse::mpi {
 int Alloc_mem(MPI_Aint bytes, MPI_Info info, void* base);
 int Free_mem(void* base);
 
-// Replaces blocks that the program has not freed by private memory with the same addresses and contents. Called before
-// the context ends, after which Free_mem still works.
+// Replaces blocks that the program has not freed by private memory with the same addresses and contents. It is called
+// before the context ends, after which Free_mem still works.
 void KeepAllocatedMemory(copse_context_t* context);
 
 }  // namespace copse::mpi

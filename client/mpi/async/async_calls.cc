@@ -23,7 +23,7 @@
 namespace copse::mpi {
 namespace {
 
-// Limit of the copies of buffers in flight, in bytes. A call that would exceed it does not return early.
+// Limits the copies of buffers in flight, in bytes. A call that would exceed it does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
 AsyncCalls* the_async_calls = nullptr;

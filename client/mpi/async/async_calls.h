@@ -67,7 +67,7 @@ class AsyncCalls {
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };
 
-// Set when the program has made a request, so that MPI may have messages in flight during a collective.
+// It is true once the program has made a request: MPI may then have messages in flight during a collective.
 inline std::atomic<bool> the_program_makes_requests{false};
 inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_order_relaxed); }
 
@@ -76,7 +76,7 @@ AsyncCalls* TheAsyncCalls();
 // Starts asynchronous calls after StartSession, if its async_mode is not off. If there can be no thread, prints a line,
 // and no call completes asynchronously.
 void StartAsyncCalls(Session* session);
-// Waits for all data, writes trace and statistics, and destroys TheAsyncCalls. Called before EndSession.
+// Waits for all data, writes trace and statistics, and destroys TheAsyncCalls. EndSession follows it.
 void StopAsyncCalls();
 
 }  // namespace copse::mpi

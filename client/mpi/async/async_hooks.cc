@@ -23,13 +23,13 @@ namespace {
 
 preload::SetMemoryHooks the_set_memory_hooks = nullptr;
 AsyncMeans the_means;
-// Null if nothing is remapped; otherwise it is never destroyed.
+// It is null if nothing is remapped; otherwise it is never destroyed.
 std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
 // Acquire: pairs with the release in GuardProcess.
 tnbc::RemappedMemory* TheAdopted() { return the_adopted.load(std::memory_order_acquire); }
 std::atomic<bool> the_program_has_threads{false};
 
-// Called when a thread accesses lost memory. It ends the job, since the call that has failed has already returned.
+// A thread that accesses lost memory calls it. It ends the job, since the call that has failed has already returned.
 [[noreturn]] void OnLost(uintptr_t address) {
   PrintLine("access to the receive buffer of a failed collective (%s); the job ends (address=%p)",
             tnbc::DescribeLateFailure(),
@@ -38,17 +38,17 @@ std::atomic<bool> the_program_has_threads{false};
   _exit(1);
 }
 
-// Called before a thread is started. A thread that may not call MPI cannot let it make progress while it waits for
-// data, and nor can a thread that waits for such a thread. So the thread that starts the first one waits here for all
-// pending data.
+// It is called before a thread is started. A thread that may not call MPI cannot let it make progress while it waits
+// for data, and nor can a thread that waits for such a thread. So the thread that starts the first one waits here for
+// all pending data.
 void BeforeThread() {
   if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI or of this library
   // Relaxed: the exchange only selects the thread that waits, and publishes no data.
   if (!the_program_has_threads.exchange(true, std::memory_order_relaxed)) AwaitEverything();
 }
 
-// Called before a fork. Without it, the child would have protected pages that nothing makes accessible, and would share
-// remapped pages with its parent.
+// The preload calls it before a fork. Without it, the child would have protected pages that nothing makes accessible,
+// and would share remapped pages with its parent.
 void BeforeFork() {
   AwaitEverything();
   if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->BeginFork();
@@ -99,7 +99,7 @@ void AskUcx() {
   // UCM_EVENT_FLAG_NO_INSTALL, installs no further hooks, since the preload intercepts what UCX does not.
   constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
-  // Remapping exchanges pages by system calls that UCX does not intercept, so it has to be notified to drop its
+  // Remapping replaces pages by system calls that UCX does not intercept, so it has to be notified to drop its
   // registrations of them.
   const auto forget = reinterpret_cast<tnbc::RemappedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
   if (forget != nullptr && TheAdopted() != nullptr) TheAdopted()->SetOnExchange(forget);

@@ -12,24 +12,24 @@
 
 namespace copse::mpi {
 
-// Stores the function by which the preload takes memory hooks, and gets the preload's system call guard from it.
-// Called once, when the back end is started, before any MPI call of the program is executed.
+// Stores the function by which the preload takes memory hooks, and gets the preload's system call guard from it. It is
+// called once, when the back end is started, before any MPI call of the program is executed.
 void SetPreload(preload::SetMemoryHooks set_memory_hooks);
 
 // Starts page protection. If pages cannot be protected, adds the reason to `*complaints` and returns kOff. Otherwise
 // reads AsyncMeans from the environment, sets the preload's hooks, adds settings that are ignored or not supported to
-// `*complaints`, and returns `wanted`. Called at most once, after SetPreload.
+// `*complaints`, and returns `wanted`. It is called at most once, after SetPreload.
 AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints);
 
-// Returns how memory is protected. Valid after StartPageProtection.
+// Returns how memory is protected. The result is valid after StartPageProtection.
 const AsyncMeans& TheAsyncMeans();
 
-// Called once, when calls may complete asynchronously: from now on forks wait for pending memory. If UCX is loaded,
-// this sets a UCX event handler, which waits for pending data and ends remapping before memory is unmapped, and has UCX
-// notified of remapped pages. `adopted` is null if no memory is remapped, and is never destroyed otherwise.
+// Makes forks wait for pending memory from now on. It is called once, when calls may complete asynchronously. If UCX is
+// loaded, this sets a UCX event handler, which waits for pending data and ends remapping before memory is unmapped, and
+// has UCX notified of remapped pages. `adopted` is null if no memory is remapped, and is never destroyed otherwise.
 void GuardProcess(tnbc::RemappedMemory* adopted);
 
-// Checks whether the process has several threads. Called before MPI is initialized, which may start its own.
+// Checks whether the process has several threads. It is called before MPI is initialized, which may start its own.
 void NoteThreadsBeforeInit();
 // Returns whether the program has had a thread besides the one that called MPI_Init.
 bool ProgramHasThreads();

@@ -20,7 +20,8 @@ namespace copse::mpi {
 // pending, although no data will arrive. The Await functions below wait until no memory but lost memory is pending, and
 // return whether none of it is lost.
 
-// Sets and returns the guard that protects memory; null, the default: no call completes asynchronously. Set once.
+// SetPageGuard sets, at most once, the guard that protects memory, and ThePageGuard returns it. While it is null, no
+// call completes asynchronously.
 void SetPageGuard(tnbc::PageGuard* guard);
 tnbc::PageGuard* ThePageGuard();
 // Sets the object with which AwaitBuffers finds the buffers of a call; null: no call completes asynchronously.
@@ -46,7 +47,7 @@ bool AwaitRange(const tnbc::Range& memory);
 bool AwaitBuffers(const Communicator& communicator, const Offload& offload);
 bool AwaitEverythingInCall();
 
-// The error text of calls whose buffers are lost memory.
+// Calls whose buffers are lost memory fail with this text.
 inline constexpr char kLostData[] =
     "the data of its buffer is lost: an asynchronous MPI call on another communicator has failed since";
 

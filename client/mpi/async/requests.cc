@@ -16,9 +16,9 @@
 namespace copse::mpi {
 namespace {
 
-// The least upper bound of tags that the MPI standard allows. MPIs have millions.
+// The MPI standard allows no lower upper bound of tags than this. MPIs have millions.
 constexpr int kLeastTagMax = 32767;
-// Interval at which the poster thread tries to post queued calls.
+// The poster thread tries to post queued calls at this interval.
 constexpr std::chrono::microseconds kPostEvery{200};
 
 Requests* the_requests = nullptr;

@@ -36,7 +36,7 @@ class CollectiveRequest {
   const Entry entry;
   Communicator* const communicator;
   Offload offload;
-  // The team on which the call is posted. A persistent call owns a separate team, since ranks may start such calls in
+  // The call is posted on this team. A persistent call owns a separate team, since ranks may start such calls in
   // different orders.
   copse_team_t* team = nullptr;
   bool persistent = false;
@@ -80,7 +80,8 @@ class Requests {
   int MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   void Restart(MPI_Request request);
 
-  // Posts queued calls, and completes the program's requests of calls that have ended. Called within MPI calls only.
+  // Posts queued calls, and completes the program's requests of calls that have ended. It is called within MPI calls
+  // only.
   void Poll();
   // Returns whether calls of the team wait for room. A new call of the team must not be posted before them.
   bool HasQueued(copse_team_t* team);
@@ -97,7 +98,7 @@ class Requests {
   // Drops the call of a request that the program frees.
   void Forget(MPI_Request request);
 
-  // Gives up all active calls and ends the poster thread. Called before MPI_Finalize.
+  // Gives up all active calls and ends the poster thread. It is called before MPI_Finalize.
   void Stop();
 
  private:
@@ -128,7 +129,8 @@ class Requests {
 
 // Returns null without a session or before StartRequests.
 Requests* TheRequests();
-// Called once after StartSession, if it has a context. The session's Progress polls the requests from then on.
+// It is called once after StartSession, if the session has a context. The session's Progress polls the requests from
+// then on.
 void StartRequests(Session* session);
 
 }  // namespace copse::mpi

@@ -41,8 +41,8 @@ std::vector<PredefinedTypes> AllPredefinedTypes() {
 std::unordered_map<uintptr_t, Datatype>* predefined_types = nullptr;
 std::unordered_map<uintptr_t, copse_op_t>* operations = nullptr;
 
-// The key of the attribute with which the program's derived types keep their descriptions. MPI deletes the attribute
-// with the type.
+// The program's derived types keep their descriptions in the attribute with this key. MPI deletes the attribute with
+// the type.
 int description_keyval = MPI_KEYVAL_INVALID;
 
 int OnTypeCopy(MPI_Datatype, int, void*, void*, void*, int* flag) {

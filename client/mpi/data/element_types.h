@@ -38,7 +38,7 @@ struct Datatype {
   Elements elements = Elements::kOpaque;
 };
 
-// Describes the predefined types. Called once, after MPI_Init and before all functions below.
+// Describes the predefined types. It is called once, after MPI_Init and before all functions below.
 void LoadElementTypes();
 
 // Describes a type, predefined or not. Returns false for MPI_DATATYPE_NULL and types that MPI refuses. Thread-safe if
@@ -49,8 +49,8 @@ bool Describe(MPI_Datatype handle, Datatype* type);
 // only on the operation and the canonical basic type, which are equal on all ranks of a call.
 bool ReductionFor(const Datatype& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
 
-// Returns whether a result with three or more operands may depend on their order, as sums of floating point do. True
-// for operations of the program.
+// Returns whether a result with three or more operands may depend on their order, as sums of floating point do. Returns
+// true for operations of the program.
 bool IsOrderSensitive(MPI_Op op, const Datatype& type);
 
 // Returns whether an operation is predefined by MPI.

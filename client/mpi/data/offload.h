@@ -57,7 +57,7 @@ class Offload {
   // The caller sets collective, root and count (in bytes; of a reduction by daemons in elements), and of a reduction by
   // daemons also type and operation. The functions below set the buffers and the lists of blocks.
   copse_coll_args_t args{};
-  // The length of the call's longest buffer, if all ranks know it; else 0.
+  // It is the length of the call's longest buffer if all ranks know it, else 0.
   uint64_t known_bytes = 0;
   // The call is a reduction whose result depends on the order of operands, as sums of floating point do.
   bool is_order_sensitive = false;
@@ -76,8 +76,8 @@ class Offload {
   // Sets the counts of reduce_scatter's blocks, in elements of args.type: bytes if CombineLocally is used.
   void SetReceiveCounts(std::vector<uint64_t> counts);
   // Makes `op` the operation, for one that daemons do not have: elements are sent packed, and this process reduces them
-  // by MPI_Reduce_local. args.type becomes bytes, so the counts must be in bytes. Not allowed if outlives_call(), since
-  // the program may free `op` before the call ends.
+  // by MPI_Reduce_local. args.type becomes bytes, so the counts must be in bytes. It is not allowed if outlives_call(),
+  // since the program may free `op` before the call ends.
   void CombineLocally(MPI_Op op, const Datatype& type);
 
   // Turns a reduce or allreduce with short buffers of a plain type into an ordered reduction in this process: Copse or
@@ -92,7 +92,7 @@ class Offload {
   const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
   // Returns whether the call may be fragmented: daemons alone make the result, so that a call on each fragment of the
-  // buffers makes that fragment of the result. Not if outlives_call().
+  // buffers makes that fragment of the result. It may not if outlives_call().
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
   // has_plain_result returns whether no data has to be unpacked; has_plain_buffers, whether the buffers in `args` are
   // the program's own and nothing is reduced in this process.

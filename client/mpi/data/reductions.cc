@@ -12,11 +12,11 @@
 namespace copse::mpi {
 namespace {
 
-// Limit of the sum of all ranks' contributions, in bytes, for calls that daemons cannot reduce. MPI's own trees are
+// Limits the sum of all ranks' contributions, in bytes, for calls that daemons cannot reduce. MPI's own trees are
 // faster above it.
 constexpr uint64_t kCombinedBytesMax = 256 << 10;
-// Limit of the sum of all ranks' contributions, in bytes, for ordered reductions in this process. Contributions that
-// fit into a few packets take about as long as one.
+// Limits the sum of all ranks' contributions, in bytes, for ordered reductions in this process. Contributions that fit
+// into a few packets take about as long as one.
 constexpr uint64_t kOrderedBytesMax = 16 << 10;
 
 struct Reduction {

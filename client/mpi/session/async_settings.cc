@@ -15,9 +15,9 @@
 namespace copse::mpi {
 namespace {
 
-// Limit of a profile, which has a few lines for each kind of call; a longer file is not a profile.
+// Limits a profile, which has a few lines for each kind of call; a longer file is not a profile.
 constexpr size_t kProfileBytesMax = 16 << 20;
-// The value of a rank without a profile, in place of the profile's hash.
+// A rank without a profile gives this value in place of the profile's hash.
 constexpr long long kNoProfile = 0;
 
 // Appends the file to `*text`. Returns an error, or an empty string.

@@ -27,8 +27,8 @@ constexpr uint64_t kCallsBeforeOrder = 16384;
 // After a team could not be formed, ranks check at the latest after this many calls whether to try again.
 constexpr uint64_t kCallsBeforeRetry = 1024;
 
-// Limits of the classes of lengths, in bytes. Calls of one class are measured together, since they use similar plans
-// and protocols and take similar times.
+// These are the upper limits of the classes of lengths, in bytes. Calls of one class are measured together, since they
+// use similar plans and protocols and take similar times.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
 
 uint32_t LengthClassOf(const Offload& offload) {

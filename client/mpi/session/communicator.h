@@ -61,7 +61,7 @@ class Communicator {
   // Returns whether EndsOnErrors was true on all ranks when they last compared it. If not, all calls that the team can
   // make go to it, and none to MPI.
   bool all_end_on_errors() const { return all_end_on_errors_; }
-  // Records that EndsOnErrors has become false on a rank. Called on all ranks before the same call.
+  // Records that EndsOnErrors has become false on a rank. It is called on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }
 
   // Returns the choice of a path for blocking calls of this kind; null if such calls always go to the team.
@@ -77,7 +77,7 @@ class Communicator {
 
   // Returns the state of fragmented calls, which the first call makes. `node` is a hash of this rank's node.
   tnbc::TeamCalls* DividedCalls(uint64_t node);
-  // Returns the measured costs of asynchronous calls of this kind. Called after DividedCalls.
+  // Returns the measured costs of asynchronous calls of this kind. DividedCalls has to be called before.
   tnbc::CallKind* AsyncKindOf(const Offload& offload);
   // Returns the description of this kind of call for traces and profiles.
   tnbc::TraceKind DescribeKind(const Offload& offload);
@@ -160,7 +160,7 @@ class Communicator {
   static int OnDelete(MPI_Comm comm, int keyval, void* attribute, void* extra);
 };
 
-// Creates the attribute's key. Called once, after StartSession, if the session has a context.
+// Creates the attribute's key. It is called once, after StartSession, if the session has a context.
 void StartCommunicators();
 
 }  // namespace copse::mpi

@@ -67,10 +67,10 @@ class PathChoice {
   bool is_final_ = false;
   uint64_t part_calls_ = 0;  // calls by each path in this stage, without the first
   uint64_t left_ = 0;        // calls until this part, or the wait for the next decision, ends
-  // The slowest calls of the part, ns, longest first. They do not count, as other things may have delayed them (a late
-  // rank, the fetching of a plan).
+  // slowest_ has the durations of the part's slowest calls, ns, longest first. They do not count, as other things may
+  // have delayed them (a late rank, the fetching of a plan).
   std::array<uint64_t, 2> slowest_{};
-  // Calls until the next comparison with earlier times, and until the next recheck; used in kSettled.
+  // These count the calls until the next comparison with earlier times, and until the next recheck, in kSettled.
   uint64_t until_look_ = 0;
   uint64_t until_recheck_ = 0;
   double copse_mean_ = 0, mpi_mean_ = 0;  // latest mean of the slowest rank, ns

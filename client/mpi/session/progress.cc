@@ -21,7 +21,7 @@ constexpr double kRestPerTurn = 200;
 constexpr double kSliceMin = 1e-3;
 constexpr double kSliceMax = 20e-3;
 constexpr double kSliceWithWindows = 50e-6;
-// The factor by which the longest duration decays at each TurnMpi.
+// The longest duration decays by this factor at each TurnMpi.
 constexpr double kTurnDecay = 0.5;
 
 }  // namespace

@@ -22,7 +22,8 @@ class Progress {
   // Returns a communicator of this process alone, with MPI_ERRORS_RETURN.
   MPI_Comm own() const { return own_; }
 
-  // Sets the function that completes requests of Copse whose results have come. Called once, before the first Turn.
+  // Sets the function that completes requests of Copse whose results have come. It is called once, before the first
+  // Turn.
   void SetPoll(void (*poll)()) { poll_ = poll; }
 
   // Lets MPI make progress on its operations. Only in a thread that may call MPI (MayTurn).
@@ -54,8 +55,8 @@ class Progress {
   int thread_level_ = MPI_THREAD_SINGLE;
   long main_thread_ = 0;  // kernel's id of the thread that called MPI_Init
   std::atomic<int> windows_{0};
-  // The longest recent TurnMpi, in seconds; older ones decay. It may take a time slice where ranks share a core, as
-  // MPIs yield when they find nothing to do.
+  // It is the duration of the longest recent TurnMpi, in seconds; older ones decay. It may take a time slice where
+  // ranks share a core, as MPIs yield when they find nothing to do.
   std::atomic<double> turn_s_{0};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of libcopse-mpi in a process between MPI_Init and MPI_Finalize.
+// Holds the state of libcopse-mpi in a process between MPI_Init and MPI_Finalize.
 #ifndef COPSE_CLIENT_MPI_SESSION_SESSION_H_
 #define COPSE_CLIENT_MPI_SESSION_SESSION_H_
 
@@ -21,10 +21,10 @@ namespace copse::mpi {
 // TeamFormationTimes records the cost and the failures of forming teams, which decide whether a team is worth forming,
 // and when forming is tried again after a failure. Thread-safe.
 struct TeamFormationTimes {
-  // The shortest time of forming a team so far, ns, which includes the least waiting for other ranks; at first an
-  // estimate.
+  // It is the shortest time of forming a team so far, ns, which includes the least waiting for other ranks. At first it
+  // is an estimate.
   std::atomic<uint64_t> least_ns{5'000'000};
-  // The time of the steady clock, ns, before which no team is formed, after a failure.
+  // No team is formed before this time of the steady clock, ns, after a failure.
   std::atomic<uint64_t> none_before_ns{0};
   std::atomic<uint32_t> failures_in_a_row{0};
 };

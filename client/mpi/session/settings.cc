@@ -20,7 +20,7 @@ constexpr uint64_t kCallsBefore = 64;
 constexpr uint64_t kCallsBeforeOfWorld = 4;
 // Buffers are copied through staging memory, of which a process has 1 GiB (Staging::kBounceBytesMax).
 constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
-// The kernel's limits of a time slice.
+// The kernel limits a time slice to this range.
 constexpr uint64_t kTimeSliceMinUs = 100;
 constexpr uint64_t kTimeSliceMaxUs = 100'000;
 

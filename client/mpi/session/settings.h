@@ -15,14 +15,14 @@ namespace copse::mpi {
 
 // Settings holds the settings of one process. After Apply, those that decide the path of calls are equal on all ranks.
 struct Settings {
-  // The least number of collective calls before a communicator gets a team.
+  // A communicator gets a team after at least this many collective calls.
   uint64_t calls_before = 0;
   uint64_t calls_before_of_world = 0;
   // If true, a communicator gets a team only after its calls have cost much more than forming one.
   bool weighs_teams = true;
   // If true, calls that are faster by MPI go to MPI.
   bool chooses_path = true;
-  // The limit of a call's longest buffer, in bytes.
+  // Limits a call's longest buffer, in bytes.
   uint64_t message_bytes_max = 0;
 
   // These may differ between ranks.

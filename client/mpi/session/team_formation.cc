@@ -51,7 +51,7 @@ void Form(copse_context_t* context, const copse_team_params_t& params, Formation
   const bool formed = copse_team_create(context, &params, &team) == COPSE_OK;
   const std::lock_guard lock(formation->mutex);
   formation->team = formed ? team : nullptr;
-  if (!formed) formation->error = copse_last_error();  // of this thread
+  if (!formed) formation->error = copse_last_error();  // this thread's error
   formation->done = true;
   formation->done_or_not.notify_one();
 }
@@ -82,7 +82,8 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   TeamFormationTimes& times = session->formation_times;
   const uint64_t start = NowNanoseconds();
-  // Rank 0's nonce; 0 during the pause after a failure. Rank 0 decides, since failures are equal on all ranks.
+  // Rank 0 gives its nonce, or 0 during the pause after a failure. Rank 0 decides, since failures are equal on all
+  // ranks.
   uint64_t nonce = 0;
   if (member.rank == 0 && start >= times.none_before_ns) nonce = RandomNonce();
   Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);

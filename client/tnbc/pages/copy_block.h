@@ -26,7 +26,7 @@ class CopyBlock {
 
   // Returns null if the CopyMemory had no room.
   uint8_t* address() const { return block_.address; }
-  // Called if the daemon may still use the block: it is then freed, and not given to another call.
+  // It is called if the daemon may still use the block, which is then freed, and not given to another call.
   void Spoil() { is_spoilt_ = true; }
 
  private:

@@ -36,7 +36,7 @@ class CopyMemory {
   const uint64_t bytes_max_;
   std::mutex mutex_;
   std::vector<Buffer> free_;
-  uint64_t bytes_ = 0;  // of all blocks, those that were taken included
+  uint64_t bytes_ = 0;  // bytes of all blocks, those that were taken included
 };
 
 }  // namespace copse::tnbc

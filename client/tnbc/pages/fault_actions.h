@@ -24,7 +24,7 @@ class FaultActions {
   // Installs `handler`, and keeps the present actions as the program's.
   void Install(Handler handler);
   // Sets the function that changes the kernel's action, for processes in which sigaction() itself is wrapped and leads
-  // to Replace. Called before signals come.
+  // to Replace. It is called before signals come.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
   // Does what sigaction() does for these signals, on the program's action in place of the kernel's.
   int Replace(int signal, const struct sigaction* next, struct sigaction* previous);

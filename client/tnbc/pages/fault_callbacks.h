@@ -14,9 +14,9 @@ namespace copse::tnbc {
 // room. Thread-safe; async-signal-safe except Start, as far as the functions are.
 class FaultCallbacks {
  public:
-  // Called by a thread that has accessed lost data, which never arrives. Does not return.
+  // A thread that has accessed lost data, which never arrives, calls it. It does not return.
   using OnLost = void (*)(uintptr_t address);
-  // Called repeatedly by a thread that waits, to make MPI progress, since other ranks may need operations that this
+  // A thread that waits calls it repeatedly, to make MPI progress, since other ranks may need operations that this
   // process has started.
   using OnWait = void (*)();
   struct Functions {

@@ -23,7 +23,7 @@ inline long SyscallByLibc(long number, long a, long b, long c, long d, long e, l
   return returned;
 }
 
-// The function by which Free makes system calls. Set before memory is pending.
+// Free makes system calls by this function. It is set before memory is pending.
 inline std::atomic<FreeSyscall> the_free_syscall{SyscallByLibc};
 
 // Makes a system call of up to six arguments that is never stopped. Returns the kernel's result and keeps errno.

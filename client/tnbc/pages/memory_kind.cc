@@ -33,7 +33,7 @@ struct MappingQuery {
 constexpr unsigned long kQuery = _IOWR('f', 17, MappingQuery);
 constexpr uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
 
-// The name of memory of copse_alloc in /proc/self/maps.
+// Memory of copse_alloc has this name in /proc/self/maps.
 constexpr char kOurName[] = "/memfd:copse";
 
 bool IsStack(const char* name, const Range& range) {

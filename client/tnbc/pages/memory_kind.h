@@ -36,8 +36,8 @@ std::optional<MappingInfo> MappingOfLine(const char* line, uintptr_t address);
 
 // Returns whether pages of this process may be pinned, so that the kernel or a device can access them even if they are
 // closed: pages known to network cards, or registered with io_uring, which the kernel counts (VmPin), or known to GPUs,
-// whose drivers do not report that but map files of their own. True if this cannot be found out. Takes some 10 us, and
-// reads all mappings if the library of a GPU's driver is loaded.
+// whose drivers do not report that but map files of their own. Returns true if this cannot be found out. Takes some 10
+// us, and reads all mappings if the library of a GPU's driver is loaded.
 bool DevicesMayKnowPages();
 // Returns whether a line of /proc/self/maps names a device file of a GPU's driver.
 bool IsOfGpu(std::string_view line);

@@ -52,10 +52,10 @@ class PageGuard {
   // Write and read memory whatever its protection (ProcessMemory). Return false if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const { return memory_.Write(to, from, bytes); }
   bool Read(void* to, uintptr_t from, uint64_t bytes) const { return memory_.Read(to, from, bytes); }
-  // Called when the range's data has arrived: makes it accessible and wakes threads that wait. If the kernel has no
-  // room for another mapping (vm.max_map_count), that waits until it has, or until a neighboring range is released.
+  // Makes a range whose data has arrived accessible, and wakes threads that wait. If the kernel has no room for another
+  // mapping (vm.max_map_count), that waits until it has, or until a neighboring range is released.
   void Release(const Range& range);
-  // Called in place of Release for a range whose first access is still to be recorded: it stays closed until then, and
+  // Takes the place of Release for a range whose first access is still to be recorded: it stays closed until then, and
   // a thread that accesses it continues at once.
   void ReleaseAtAccess(const Range& range) { ranges_.MarkThere(range.begin); }
   // Opens such ranges in this memory (`access`: only the range with this record) without waiting for an access, which
@@ -99,15 +99,15 @@ class PageGuard {
   int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous) {
     return actions_.Replace(signal, next, previous);
   }
-  // Called before a fork: waits until nothing but lost memory is pending, and keeps other threads from closing pages
-  // until EndFork, since no thread would open them in the child. EndFork follows in parent and child.
+  // Waits before a fork until nothing but lost memory is pending, and keeps other threads from closing pages until
+  // EndFork, since no thread would open them in the child. EndFork follows in parent and child.
   void BeginFork(OnWait on_wait);
   void EndFork() { closing_.unlock(); }
-  // Called in a child of fork, so that Write and Read access its own memory. Async-signal-safe.
+  // A child of fork calls it, so that Write and Read access its own memory. Async-signal-safe.
   void OnForked() { memory_.OnForked(); }
 
-  // Sets the byte that stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called
-  // while none is.
+  // Sets the byte that stops the program's system calls while memory is pending (PendingRanges::SetSelector). It is
+  // called while none is.
   void SetSelector(std::atomic<uint8_t>* selector) { ranges_.SetSelector(selector); }
 
  private:

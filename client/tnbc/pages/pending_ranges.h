@@ -53,7 +53,7 @@ class PendingRanges {
     bool failed = false;
     // there: its data has arrived, and it is closed only to record its first access; is_opening: a thread opens it.
     bool there = false, is_opening = false, is_open = false;
-    uint8_t* copy = nullptr;  // of a snapshot: where it is copied; null: a pending range
+    uint8_t* copy = nullptr;  // where a snapshot is copied; null: a pending range
   };
 
   PendingRanges();
@@ -82,7 +82,7 @@ class PendingRanges {
 
   // Returns true if the caller is the thread to copy the snapshot, and to call Settle then. Async-signal-safe.
   static bool Claim(const Found& snapshot);
-  // Called by the thread that has claimed the snapshot when it is copied: wakes threads that wait.
+  // The thread that has claimed the snapshot calls it when the snapshot is copied. It wakes threads that wait.
   static void Settle(const Found& snapshot);
   // Waits for at most `nanoseconds` until the thread that has claimed the snapshot has settled it. Returns whether no
   // thread is copying it.
@@ -94,7 +94,8 @@ class PendingRanges {
   // Returns whether it was taken out, changed or has failed. Async-signal-safe.
   static bool Wait(const Found& found, uint64_t nanoseconds);
 
-  // Sets a byte that the index sets to 1 while it has ranges, and to 0 while it has none. Called while it has none.
+  // Sets a byte that the index sets to 1 while it has ranges, and to 0 while it has none. It is called while the index
+  // has none.
   void SetSelector(std::atomic<uint8_t>* selector) { selector_ = selector; }
 
   // Returns the number of ranges.

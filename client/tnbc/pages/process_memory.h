@@ -24,7 +24,7 @@ class ProcessMemory {
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // Reads memory, accessible or not. Returns false if the kernel refuses.
   bool Read(void* to, uintptr_t from, uint64_t bytes) const;
-  // Called in a child of fork: opens the file of the child's memory in place of the parent's. Async-signal-safe.
+  // Opens, in a child of fork, the file of the child's memory in place of the parent's. Async-signal-safe.
   void OnForked();
 
  private:

@@ -45,7 +45,7 @@ class RemappedBuffer {
   RemappedMemory* const owner_;
   const Range range_;
   const CopyMemory::Buffer block_;
-  const uint64_t inode_;         // of the block's file, as the kernel numbers it
+  const uint64_t inode_;         // inode number of the block's file
   std::vector<Range> remapped_;  // remapped pages, ascending and disjoint; the owner's lock guards them
   bool is_spoilt_ = false;       // the block may still be written to, by canceled calls or by the program
 };
@@ -57,10 +57,10 @@ class RemappedBuffer {
 // Thread-safe.
 class RemappedMemory {
  public:
-  // The shortest buffer that is remapped; shorter ones are copied as fast.
+  // Buffers of at least this length are remapped; shorter ones are copied as fast.
   static constexpr uint64_t kBytesMin = 256 << 10;
   static constexpr size_t kBuffersMax = 64;
-  // The number of recently used ranges that are kept, to detect that one is used again.
+  // This many recently used ranges are kept, to detect that one is used again.
   static constexpr size_t kRecentMax = 64;
 
   // `bytes_max` limits the memory that is remapped at any time. `on_wait` is PageGuard's, called by threads that wait
@@ -98,20 +98,19 @@ class RemappedMemory {
   // is for buffers that begin and end in it; others stay. Lost memory stays as it is. Does nothing if this thread
   // changes_pages().
   void Release(const void* address, uint64_t bytes, MemoryEnd end);
-  // Called before a fork: releases everything, and keeps other threads from remapping until EndFork, which follows in
-  // parent and child.
+  // Releases everything before a fork, and keeps other threads from remapping until EndFork, which follows in parent
+  // and child.
   void BeginFork();
   void EndFork(bool is_child);
-  // Called when the buffer's calls were canceled, so that the daemon may still write to the block: releases the buffer;
-  // no other buffer gets the block.
+  // Releases a buffer whose calls were canceled. The daemon may still write to its block, so no other buffer gets it.
   void Spoil(const std::shared_ptr<RemappedBuffer>& buffer);
 
-  // Called after pages were exchanged, by the thread that holds the lock (changes_pages()): registrations of this
-  // memory no longer refer to the program's pages.
+  // The thread that holds the lock (changes_pages()) calls it after it has remapped pages: registrations of this memory
+  // no longer refer to the program's pages.
   using OnExchange = void (*)(void* address, size_t bytes);
   // Release: pairs with the acquire in TellExchange.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
-  // Returns whether this thread holds the lock, so that it may be exchanging pages.
+  // Returns whether this thread holds the lock, so that it may be remapping pages.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
   // count() returns the number of the process's buffers that may have remapped pages; remappings(), how often pages of
@@ -122,8 +121,8 @@ class RemappedMemory {
  private:
   friend class RemappedBuffer;
 
-  // A HolderLock holds the lock, and signals. It records the holder, since system calls that libc makes under the lock
-  // may come back to this class through hooks (UCX's).
+  // A HolderLock holds the lock, and blocks the signals of HeldSignals. It records the holder, since system calls that
+  // libc makes under the lock may come back to this class through hooks (UCX's).
   class HolderLock {
    public:
     explicit HolderLock(RemappedMemory* owner) : owner_(owner) { Take(); }
@@ -150,7 +149,8 @@ class RemappedMemory {
   template <typename Item>
   class Recent {
    public:
-    // Returns the item of that begin. If there is none, makes one, in place of an older one if there is no room.
+    // Returns the item whose range has the same begin. If there is none, makes one, in place of an older one if there
+    // is no room.
     Item& At(const Range& range) {
       for (Item& item : items_) {
         if (item.range.begin == range.begin) return item;
@@ -204,7 +204,7 @@ class RemappedMemory {
   const uint64_t bytes_max_;
   const PageGuard::OnWait on_wait_;
   std::atomic<OnExchange> on_exchange_{nullptr};
-  std::atomic<uint64_t> bytes_{0};  // of the buffers' blocks
+  std::atomic<uint64_t> bytes_{0};  // bytes of the buffers' blocks together
   std::atomic<uint64_t> remappings_{0};
 
   std::mutex mutex_;  // guards the members below
@@ -213,7 +213,7 @@ class RemappedMemory {
   Recent<Seen> seen_;
   Recent<Regretted> regretted_;
   std::optional<HolderLock> forking_;
-  Buffers released_;  // by BeginFork
+  Buffers released_;  // buffers that BeginFork released
 
   static std::atomic<uint32_t> count_;
 };

@@ -15,7 +15,7 @@ namespace copse::tnbc {
 
 constexpr uint64_t SignalBit(int signal) { return uint64_t{1} << (signal - 1); }
 
-// All signals except those that code raises by its own fault, SIGSYS and SIGABRT.
+// These are all signals except those that code raises by its own fault, SIGSYS and SIGABRT.
 inline constexpr uint64_t kSignalsThatCanWait =
     ~(SignalBit(SIGSEGV) | SignalBit(SIGBUS) | SignalBit(SIGFPE) | SignalBit(SIGILL) | SignalBit(SIGTRAP) |
       SignalBit(SIGSYS) | SignalBit(SIGABRT));

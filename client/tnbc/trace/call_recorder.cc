@@ -9,11 +9,11 @@
 namespace copse::tnbc {
 namespace {
 
-// Limits for a process; the records take some ten MiB.
+// These limits are a process's; the records take some ten MiB.
 constexpr size_t kCallsMax = 16384;
 constexpr uint64_t kPiecesMax = 131072;
-// Limits of the ranges that stay protected after their data has arrived, so that their first access is seen: the number
-// of calls, and their share of the index of ranges.
+// These limit the ranges that stay protected after their data has arrived, so that their first access is seen: the
+// number of calls, and their share of the index of ranges.
 constexpr size_t kCallsLookedAtMax = 16;
 constexpr size_t kPiecesLookedAtMax = PendingRanges::kRangesMax / 4;
 

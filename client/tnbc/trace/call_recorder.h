@@ -46,12 +46,12 @@ class CallRecorder {
   // Begins the record of a call that is about to be made from `site`, an address in the program; `number` is the call's
   // within its kind. Returns null, and counts the call as left out, if there is no room.
   RecordedCall* Begin(const TraceKind& kind, const void* site, uint64_t number);
-  // Called before the pieces of a call are protected. If too many calls are watched, the oldest ones no longer are:
-  // their pieces whose data has arrived become accessible, and later accesses to these are not recorded.
+  // It is called before the pieces of a call are protected. If too many calls are watched, the oldest ones no longer
+  // are: their pieces whose data has arrived become accessible, and later accesses to these are not recorded.
   void LookAt(RecordedCall* call);
 
-  // Called at the end, when no call is in flight: pieces that are still closed become accessible. Returns the trace
-  // without rank, ranks, host and pid.
+  // Makes pieces that are still closed accessible. It is called at the end, when no call is in flight. Returns the
+  // trace without rank, ranks, host and pid.
   TraceFile Finish();
 
  private:

@@ -9,10 +9,10 @@ namespace copse::tnbc {
 namespace {
 
 constexpr char kWord[] = "copse-profile";
-// Limit of the fragments of one call. It exceeds the cores of any machine and the segments of any call.
+// Limits the fragments of one call. It exceeds the cores of any machine and the segments of any call.
 constexpr uint64_t kPartsMax = 1 << 16;
 
-// FNV-1a, byte by byte.
+// The hash is FNV-1a, byte by byte.
 constexpr uint64_t kHashStart = 0xcbf29ce484222325, kHashFactor = 0x100000001b3;
 uint64_t Mixed(uint64_t hash, unsigned char byte) { return (hash ^ byte) * kHashFactor; }
 

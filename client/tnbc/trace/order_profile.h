@@ -15,8 +15,8 @@
 namespace copse::tnbc {
 
 inline constexpr uint64_t kProfileVersion = 1;
-// The longest period, in calls, with which orders repeat. Equal to AccessOrder::kPeriodMax, the longest that is learned
-// at run time.
+// Orders repeat with a period of at most this many calls. The limit is equal to AccessOrder::kPeriodMax, the longest
+// period that is learned at run time.
 inline constexpr uint32_t kProfilePeriodMax = 16;
 
 // ProfileKey identifies the calls that share an order. It is equal on all ranks of the communicator, and in all
@@ -34,7 +34,7 @@ struct ProfileKey {
 struct ProfileOrders {
   std::vector<uint32_t> order;  // the order of calls before `first`; of all calls if `slots` is empty
   uint64_t first = 1;           // number, within its kind, of the first call that uses `slots`
-  // Call c >= `first` has the order slots[(c - first) % slots.size()]. At most kProfilePeriodMax entries.
+  // Call c >= `first` has the order slots[(c - first) % slots.size()]. `slots` has at most kProfilePeriodMax entries.
   std::vector<std::vector<uint32_t>> slots;
 
   // Returns the order of the call with number `call` within its kind, from 1.

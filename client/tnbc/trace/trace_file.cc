@@ -9,7 +9,7 @@ namespace copse::tnbc {
 namespace {
 
 constexpr char kWord[] = "copse-trace";
-// Limit of the fragments of one call. It exceeds the cores of any machine and the segments of any call.
+// Limits the fragments of one call. It exceeds the cores of any machine and the segments of any call.
 constexpr uint64_t kPartsMax = 1 << 16;
 
 void WritePiece(const TracePiece& piece, std::string* text) {
