@@ -45,13 +45,13 @@ namespace {
 // one).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
-// Limit of the time for sending the last messages (broken teams).
+// Limits the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
-// Limit of the wait for the planner's report about a team that is not formed in time.
+// Limits the wait for the planner's report about a team that is not formed in time.
 constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
 
 // Returns text that identifies this boot of this kernel and this process's network namespace: if two daemons with one
-// name have both in common, the newer has taken over the older one's ports. Empty if they are unknown.
+// name have both in common, the newer has taken over the older one's ports. It is empty if they are unknown.
 std::string Machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;

@@ -33,10 +33,10 @@ namespace copse::daemon {
 
 struct DaemonStart {
   Settings settings;
-  // The configuration at start; SIGHUP loads it again and compares.
+  // It is the configuration at start; SIGHUP loads it again and compares.
   config::Config config;
   config::Sources sources;
-  // File to which the admin service's HOST:PORT is written once registered; empty: none.
+  // The admin service's HOST:PORT is written to this file once the daemon is registered. Empty: none.
   std::string port_file;
 };
 
@@ -56,17 +56,17 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   // Runs until the drain that SIGTERM or SIGINT begins is over; a second such signal ends the drain at once.
   void Run();
 
-  // LoopWork.
+  // These implement LoopWork.
   bool ReadPosts() override;
   bool Progress() override;
   void SetSleeping(bool sleeping) override;
   bool ArmNetwork() override;
   absl::Time NextDeadline() override;
-  // PlannerEvents.
+  // These implement PlannerEvents.
   void OnPlannerUp() override;
   void OnPlannerDown() override;
   void OnPlannerMessage(const schedule::ToDaemon& message) override;
-  // PlannerLink: forwards the core's messages to the stream.
+  // Implements PlannerLink: forwards the core's messages to the stream.
   void Send(const schedule::FromDaemon& message) override;
 
  private:

@@ -35,7 +35,8 @@ struct Settings {
   std::string node;
   std::string planner;
   std::string admin_listen;
-  // Names of the sockets to listen on, one of which must work. The first must not belong to another daemon.
+  // The daemon listens on the sockets of these names, one of which must work. The first must not belong to another
+  // daemon.
   std::vector<std::string> sockets;
   std::string net_devices;  // in UCX's format
   std::string transports;   // in UCX's format; "": UCX's environment decides

@@ -14,7 +14,7 @@
 
 namespace copse::emu {
 
-// The number of operands that the Tianhe unit takes at once. schedule/lower.h chains reductions of more.
+// The Tianhe unit takes this many operands at once. schedule/lower.h chains reductions of more.
 inline constexpr int kAluOperandsMax = 7;
 
 // Computes target[i] = operands[0][i] op operands[1][i] op ..., from left to right, for `count` elements. Operands and

@@ -58,7 +58,7 @@ class CounterBlock {
   void Clear();
 
  private:
-  // Two bits per pair of edge and counter: a record has arrived, and it was an error record.
+  // arrivals_ has these two bits for each pair of edge and counter: a record has arrived, and it was an error record.
   static constexpr uint64_t kArrived = 1;
   static constexpr uint64_t kFailed = 2;
   uint64_t& WordOf(uint64_t pair) { return arrivals_[pair / 32]; }
@@ -72,8 +72,8 @@ class CounterBlock {
   std::vector<Counter> counters_;
   std::vector<EdgeState> edges_;
   std::vector<uint64_t> arrivals_;
-  // By counter. There are few (at most one per segment), so a search is fast; a pointer in each counter would cost
-  // idle teams memory.
+  // The sequences are listed by counter. There are few (at most one per segment), so a search is fast; a pointer in
+  // each counter would cost idle teams memory.
   std::vector<std::pair<uint32_t, Sequence*>> landings_;
 };
 

@@ -80,8 +80,8 @@ struct Descriptor {
   uint64_t remote_offset = 0;
   uint16_t sequence = 0;  // kSend, kPut, kGet: the call's number modulo 2^16, for the header
   uint16_t hash = 0;
-  // Incremented when the operation is done (a get: when its reply has arrived), in its failure half if the sequence
-  // has failed; kNoCounter: none.
+  // The counter is incremented when the operation is done (a get: when its reply has arrived), in its failure half if
+  // the sequence has failed. kNoCounter: none.
   CounterIndex counter = kNoCounter;
   union {
     uint64_t value = 0;  // kEvent: passed to OnEvent

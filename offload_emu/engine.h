@@ -29,11 +29,12 @@ namespace copse::emu {
 
 struct EngineOptions {
   Incarnation incarnation;  // this engine's; frames for another one are dropped and counted
-  // Limit of the eager buffers and scratch regions of all ports together, which OpenPort and AddEdge reserve.
+  // Limits the eager buffers and scratch regions of all ports together, which OpenPort and AddEdge reserve.
   uint64_t memory_limit_bytes = 256u << 20;
   uint32_t ports_max = 4096;
-  uint32_t sequences_max = 65536;  // of one port
-  // Bytes that one job copies, reduces and sends (and 64 for each descriptor) before the next job runs. Not 0.
+  uint32_t sequences_max = 65536;  // limit of one port
+  // One job copies, reduces and sends this many bytes (and 64 for each descriptor) before the next job runs. It must
+  // not be 0.
   uint32_t quantum_bytes = 64 * 1024;
   uint64_t retained_bytes_max = 256 * 1024;  // released buffers kept for later calls
   TraceRing* trace = nullptr;                // null: no trace; must outlive the engine
@@ -57,8 +58,8 @@ class Engine {
   // `*sink` must outlive the port. Errors: INVALID_ARGUMENT if an option is out of range, RESOURCE_EXHAUSTED if a limit
   // of EngineOptions would be exceeded; the text names it.
   absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
-  // Drops the port's sequences, counters, eager buffers and labels; its sink is not called afterwards. No-op if the
-  // port is not open.
+  // Drops the port's sequences, counters, eager buffers and labels; its sink is not called afterwards. It has no effect
+  // if the port is not open.
   void ClosePort(PortId port);
 
   // Sets the fields of the port's trace records: its team, and the team's call that is the port's call 0.

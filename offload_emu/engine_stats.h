@@ -19,10 +19,10 @@ struct EngineStats {
   uint64_t sequences_posted = 0, sequences_run = 0, descriptors_run = 0;
   uint64_t reduces = 0, alu_bytes = 0, copies = 0, copy_bytes = 0;
   uint64_t alu_operand_bytes = 0;  // bytes that reductions read; alu_bytes: bytes that they wrote
-  // Credit sent in records of its own, and newer credit that a packet, put or get carried.
+  // These count credit sent in records of its own, and newer credit that a packet, put or get carried.
   uint64_t credits_sent = 0, credits_piggybacked = 0, credit_asks = 0, credit_stalls = 0;
-  // Sequences whose send waits for a label, credit, room in the outbox or (gets) a reply; and frames that the transport
-  // has not taken yet.
+  // These count sequences whose send waits for a label, credit, room in the outbox or (gets) a reply, and frames that
+  // the transport has not taken yet.
   uint64_t sends_waiting = 0, sends_waiting_max = 0, frames_waiting = 0;
   uint64_t events = 0;
   uint64_t puts_landed = 0;  // received puts that were placed directly at the target of a copy

@@ -22,10 +22,10 @@ FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Inca
 // it. An empty outbox holds no buffers. Thread-compatible.
 class Outbox {
  public:
-  // Limit of frames, without control frames that have a place of their own, at which senders wait. Records of credit
-  // may exceed it.
+  // Senders wait at this number of frames, without control frames that have a place of their own. Records of credit may
+  // exceed it.
   static constexpr size_t kFramesMax = 16;
-  // Limit of control frames with a place of their own (kAhead, kBehind). Those that must not be lost exist once per
+  // Limits the control frames with a place of their own (kAhead, kBehind). Those that must not be lost exist once per
   // kind and team at a time.
   static constexpr size_t kControlsMax = 4096;
 

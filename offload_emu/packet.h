@@ -14,7 +14,7 @@ namespace copse::emu {
 inline constexpr uint32_t kMpPacketBytes = 128;
 inline constexpr uint32_t kMpPayloadBytes = 120;
 
-// Length of the longest frame, in bytes. A longer message is sent as segments, each of which fits into a frame.
+// A frame is at most this long, in bytes. A longer message is sent as segments, each of which fits into a frame.
 inline constexpr uint32_t kFrameBytesMax = 64 * 1024;
 
 // A Label identifies an incoming edge. The receiver issued it when it added the edge, and only the receiver interprets
@@ -82,7 +82,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == 40);
 
-// Bounds of the payload of one record, and of one control message: a frame without its headers.
+// These limit the payload of one record and of one control message: a frame without its headers.
 inline constexpr uint32_t kPutBytesMax = kFrameBytesMax - sizeof(FrameHeader) - sizeof(Record);
 inline constexpr uint32_t kControlBytesMax = kFrameBytesMax - sizeof(FrameHeader);
 

@@ -9,7 +9,8 @@
 
 namespace copse::emu {
 
-// A PoolBuffer is memory of one BufferPool, to which it must be released; its size is a power of two. Null if empty.
+// A PoolBuffer is memory of one BufferPool, to which it must be released; its size is a power of two. An empty one has
+// null data.
 struct PoolBuffer {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
@@ -22,7 +23,7 @@ struct PoolBuffer {
 // another. Buffers of kOverwritten hold anything. Thread-compatible.
 class BufferPool {
  public:
-  // The owner of buffers whose user writes every byte that it later reads.
+  // The user of this owner's buffers writes every byte that it later reads.
   static constexpr uint64_t kOverwritten = 0;
   static constexpr uint64_t kBytesMin = 64;
   static constexpr uint64_t kBytesMax = uint64_t{1} << 30;

@@ -10,7 +10,7 @@
 namespace copse::emu {
 namespace {
 
-// Limit of the counter blocks kept for the next calls; two are kept in any case. A block takes a few KB.
+// Limits the counter blocks kept for the next calls; two are kept in any case. A block takes a few KB.
 constexpr uint64_t kFreeBlockBytesMax = 16 * 1024;
 
 // A get's number combines its index in gets_ with a count of that index's uses, so that a late reply finds no get.

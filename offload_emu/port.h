@@ -52,10 +52,11 @@ struct CounterValue {
 class PortSink {
  public:
   virtual ~PortSink() = default;
-  // Called when a kEvent descriptor runs. `failed`: its trigger or an earlier operation of its sequence had failed.
+  // It is called when a kEvent descriptor runs. `failed`: its trigger or an earlier operation of its sequence had
+  // failed.
   virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
-  // Called if a packet or put for call `sequence` (modulo 2^16) has another hash than ExpectHash set, before or after
-  // the packet arrived. Called once per edge and call; such packets never count.
+  // It is called if a packet or put for call `sequence` (modulo 2^16) has another hash than ExpectHash set, before or
+  // after the packet arrived, once per edge and call. Such packets never count.
   virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
 };
 
@@ -70,13 +71,13 @@ struct GetRequest {
   uint32_t reply_region = 0;
 };
 
-// Limit of one edge's unanswered requests. Each side respects it, so more of them are a peer's error.
+// Limits one edge's unanswered requests. Each side respects it, so more of them are a peer's error.
 inline constexpr uint32_t kGetsPerEdgeMax = 16;
 
 // A Cell is an edge's eager buffer in one slot, or a slot's scratch region. It is allocated on first use.
 struct Cell {
   PoolBuffer buffer;
-  uint64_t used = 0;  // bytes from the begin to the end of the farthest access
+  uint64_t used = 0;  // bytes from the start to the end of the farthest access
 };
 
 // An Edge connects a port with one neighbor, in both directions.
@@ -138,8 +139,9 @@ class Port {
   RegionIndex CellRegion(uint32_t edge, uint32_t slot) const;
   RegionIndex ScratchRegion(uint32_t slot) const;
   bool IsCell(RegionIndex region) const { return region >= options_.regions && region < ScratchRegion(0); }
-  // Returns the memory of [offset, offset + bytes), allocated if it is an eager buffer or scratch. Null if out of
-  // bounds, unbound, or read-only with `write`. Valid until another Resolve of the same buffer, or its release.
+  // Returns the memory of [offset, offset + bytes), allocated if it is an eager buffer or scratch. Returns null if out
+  // of bounds, unbound, or read-only with `write`. The result is valid until another Resolve of the same buffer, or its
+  // release.
   uint8_t* Resolve(const MemoryRef& ref, uint64_t bytes, bool write);
 
   // --- Edges ---
@@ -201,7 +203,7 @@ class Port {
   uint32_t sequences_used = 0;
   uint32_t events_armed = 0;
   ReadyJob* job = nullptr;
-  // Fields of the port's trace records.
+  // These are fields of the port's trace records.
   uint32_t trace_team = 0;
   uint32_t trace_first_call = 0;
 

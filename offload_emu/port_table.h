@@ -29,7 +29,7 @@ class PortTable {
   void Close(PortId id);
   void Reap();
 
-  // The open ports, by index.
+  // Returns the open ports, by index.
   std::vector<Port*> open() const;
   uint32_t open_count() const { return open_count_; }
   bool has_closed() const { return !closed_.empty(); }

@@ -28,7 +28,7 @@ class PortTrace {
     if (port.has_calls()) record.call = port.trace_first_call + static_cast<uint32_t>(call);
     ring_->Record(record);
   }
-  // Records the begin or the end of a copy or reduction.
+  // Records the start or the end of a copy or reduction.
   void Work(TraceKind kind, const Sequence& sequence, uint32_t peer, uint64_t bytes) const {
     if (ring_ == nullptr) return;
     const Port& port = *sequence.port;

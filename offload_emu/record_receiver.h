@@ -27,7 +27,7 @@ namespace copse::emu {
 // valid are dropped and counted. Everything passed by pointer must outlive it. Thread-compatible.
 class RecordReceiver final : public TransportSink {
  public:
-  // Where records lead: the edges of labels and the ports, and what becomes of them there.
+  // Records lead to the edges of labels and to ports; sender, runner and control act on them there.
   struct Parts {
     LabelTable* labels;
     PortTable* ports;
@@ -38,7 +38,7 @@ class RecordReceiver final : public TransportSink {
   RecordReceiver(Incarnation self, const Parts& parts, PortTrace trace, EngineStats* stats)
       : self_(self), parts_(parts), trace_(trace), stats_(stats) {}
 
-  // TransportSink
+  // These implement TransportSink.
   void OnFrame(absl::Span<const uint8_t> frame) override;
   // Takes data frames only: their records queue work and make no callback that may call the engine (OnMismatch is
   // deferred), while control messages make such callbacks.
@@ -52,7 +52,7 @@ class RecordReceiver final : public TransportSink {
   bool is_in_network() const { return is_in_network_; }
 
  private:
-  // The arguments of a deferred PortSink::OnMismatch.
+  // A Mismatch has the arguments of a deferred PortSink::OnMismatch.
   struct Mismatch {
     PortId port;
     uint32_t edge;

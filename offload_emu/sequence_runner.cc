@@ -13,7 +13,8 @@
 namespace copse::emu {
 namespace {
 
-// Added to the bytes of each descriptor, so that a job that only has events and empty packets uses up its quantum, too.
+// It is added to the bytes of each descriptor, so that a job that only has events and empty packets uses up its
+// quantum, too.
 constexpr uint64_t kDescriptorCostBytes = 64;
 
 // Copies and reductions of at least this many bytes take long enough, some 100 ns, for the trace to read the clock

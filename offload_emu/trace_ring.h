@@ -82,7 +82,7 @@ class TraceRing {
 
   // Begins an iteration of the event loop: the next record reads the clock.
   void NewTurn() { stale_ = true; }
-  // Called after work that takes time: the next record reads the clock.
+  // Makes the next record read the clock. It is called after work that takes time.
   void Stamp() { stale_ = true; }
   // Uses a reading of the clock that was made for another purpose.
   void Stamp(absl::Time now) {

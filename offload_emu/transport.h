@@ -21,7 +21,8 @@ struct PeerAddress {
   std::string worker_address;  // opaque: UCX's worker address, or the virtual network's node number
 };
 
-// A TransportSink receives frames and losses of peers. Called from Transport::Progress only, never from within Send.
+// A TransportSink receives frames and losses of peers. It is called from Transport::Progress only, never from within
+// Send.
 class TransportSink {
  public:
   virtual ~TransportSink() = default;
@@ -33,8 +34,8 @@ class TransportSink {
   // aligned. Saves the copy that delivery by OnFrame needs. Returns false if the frame was not handled; OnFrame
   // follows.
   virtual bool TakeFrame(absl::Span<const uint8_t> /*frame*/) { return false; }
-  // Called when the connection is lost (reset, refused, timed out). Frames in flight may be lost, too; sends fail until
-  // the peer is connected anew.
+  // It is called when the connection is lost (reset, refused, timed out). Frames in flight may be lost, too; sends fail
+  // until the peer is connected anew.
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
 };
 

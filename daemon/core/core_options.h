@@ -16,13 +16,13 @@ struct CoreOptions {
   schedule::NodeAnnouncement node;
   absl::Duration heartbeat = absl::Milliseconds(500);
   absl::Duration node_timeout = absl::Seconds(10);
-  // Age from which a call's arguments are compared with those of its neighbors, and period of further comparisons.
+  // A call's arguments are compared with those of its neighbors from this age on, and again after each such period.
   absl::Duration stall_probe = absl::Seconds(1);
-  // Longest time for which members on other nodes wait for a team to be formed.
+  // Members on other nodes wait for at most this time for a team to be formed.
   absl::Duration formation_timeout = absl::Seconds(30);
-  // Time for which requests for teams wait for a planner that is away, since it may be restarting.
+  // Requests for teams wait this long for a planner that is away, since it may be restarting.
   absl::Duration planner_patience = absl::Seconds(5);
-  // Age from which planner and neighbors are asked for the decision of a prepared epoch; at most node_timeout / 4 is
+  // Planner and neighbors are asked for the decision of a prepared epoch from this age on; at most node_timeout / 4 is
   // used.
   absl::Duration decision_ask = absl::Seconds(2);
   uint32_t clients_max = 1024;

@@ -18,7 +18,8 @@ using schedule::FailureReport;
 
 namespace {
 
-// Limit in bytes of copies and reductions in one Progress, so that submission queues and timers are polled in between.
+// Limits the copies and reductions in one Progress, in bytes, so that submission queues and timers are polled in
+// between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
 }  // namespace

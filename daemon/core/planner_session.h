@@ -60,7 +60,7 @@ class PlannerSession {
   absl::Time lost_;        // end of the stream of the last registration; before the first one, the start
   uint64_t term_ = 0;      // highest term received from a planner
   uint64_t features_ = 0;  // features of the planner that this version knows; bit n: Feature n
-  // Allocated at a refusal, since few daemons are ever refused.
+  // It is allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };
 

@@ -24,7 +24,7 @@ using schedule::FailureReport;
 
 namespace {
 
-// Limit of the farewells; the newest are kept. Each has a team's whole layout, and every Register carries all of them.
+// Limits the farewells; the newest are kept. Each has a team's whole layout, and every Register carries all of them.
 constexpr size_t kFarewellsMax = 64;
 
 }  // namespace

@@ -106,8 +106,8 @@ class TeamRegistry {
   Formations formations_;
   DerivedTeams derived_;
   CallOrder order_;
-  // Broken teams that all ranks here have left, until the planner ends them. Register repeats them, since messages on a
-  // stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
+  // It keeps broken teams that all ranks here have left, until the planner ends them. Register repeats them, since
+  // messages on a stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
   std::vector<schedule::RunningTeam> farewells_;
 };
 

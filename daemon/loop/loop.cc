@@ -11,8 +11,8 @@
 namespace copse::daemon {
 namespace {
 
-// Limits of the rounds of work and of the time between two polls of descriptors, which announce new clients and
-// signals. A poll is a system call, which every small collective would pay for several times otherwise.
+// These limit the rounds of work and the time between two polls of descriptors, which announce new clients and signals.
+// A poll is a system call, which every small collective would pay for several times otherwise.
 constexpr int kRoundsPerTurn = 64;
 constexpr absl::Duration kLookEvery = absl::Milliseconds(1);
 

@@ -32,7 +32,7 @@ class LoopWork {
 
 struct LoopOptions {
   absl::Duration spin = absl::Microseconds(200);
-  // The longest sleep, which bounds the cost of a lost wake-up.
+  // A sleep lasts at most this long, which bounds the cost of a lost wake-up.
   absl::Duration sleep_max = absl::Milliseconds(100);
 };
 

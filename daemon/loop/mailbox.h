@@ -36,8 +36,8 @@ class Mailbox {
   explicit Mailbox(UniqueFd event);
 
   const UniqueFd event_;
-  // True while letters wait. The loop reads it in every iteration, since a lock would cost more. Post's store pairs
-  // with Drain's load (both seq_cst); the eventfd wakes the loop if the load came before the store.
+  // It is true while letters wait. The loop reads it in every iteration, since a lock would cost more. Post's store
+  // pairs with Drain's load (both seq_cst); the eventfd wakes the loop if the load came before the store.
   std::atomic<bool> any_ = false;
   Mutex mutex_;
   std::deque<std::function<void()>> letters_ ABSL_GUARDED_BY(mutex_);

@@ -10,7 +10,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr int kCreditMax = 8;
-// The approximate cost of a wake-up.
+// A wake-up costs about this much.
 constexpr absl::Duration kWake = absl::Microseconds(30);
 
 }  // namespace

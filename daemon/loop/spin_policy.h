@@ -19,7 +19,7 @@ namespace copse::daemon {
 // On a single core there is no spinning: the thread that brings work needs the core. Thread-compatible.
 class SpinPolicy {
  public:
-  // `budget` 0: never spins.
+  // If `budget` is 0, it never spins.
   SpinPolicy(absl::Duration budget, uint32_t cores);
 
   // Returns the time to spin now; 0: sleep at once.

@@ -26,7 +26,7 @@
 namespace copse::daemon {
 namespace {
 
-// Limit of the time that a call may still take when the server stops.
+// When the server stops, a call may still take this long.
 constexpr std::chrono::milliseconds kStopPatience(500);
 
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {

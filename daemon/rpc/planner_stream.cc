@@ -111,7 +111,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
-  // Called when no more messages will be received: no more are written either, so gRPC may finish the call.
+  // It is called when no more messages will be received: no more are written either, so gRPC may finish the call.
   void End() {
     {
       MutexLock lock(&mutex_);

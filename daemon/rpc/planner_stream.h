@@ -30,8 +30,8 @@ struct PlannerStreamOptions {
 class PlannerEvents {
  public:
   virtual ~PlannerEvents() = default;
-  // Called when a new stream was started: messages are sent on it from now on. It is not known yet whether the planner
-  // can be reached; if not, OnPlannerDown follows.
+  // It is called when a new stream was started: messages are sent on it from now on. It is not known yet whether the
+  // planner can be reached; if not, OnPlannerDown follows.
   virtual void OnPlannerUp() = 0;
   virtual void OnPlannerDown() = 0;
   virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
@@ -53,7 +53,7 @@ class PlannerStream final : public PlannerLink {
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_try_; }
 
-  // PlannerLink. Drops the message while there is no stream.
+  // Implements PlannerLink. Drops the message while there is no stream.
   void Send(const schedule::FromDaemon& message) override;
 
   // Returns whether the planner has sent a message on this stream.

@@ -17,7 +17,7 @@
 namespace copse::daemon {
 namespace {
 
-// Limit of connections that are accepted at once, so that other descriptors are served in between.
+// At most this many connections are accepted at once, so that other descriptors are served in between.
 constexpr int kAcceptsPerTurn = 16;
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }

@@ -60,8 +60,8 @@ class AttachServer {
   AttachOptions options_;
   SessionContext context_;
   std::vector<UniqueFd> listeners_;
-  // Closed for a moment to accept and refuse a connection when descriptors have run out; else the connection would
-  // wait, and the listener would stay readable.
+  // It is closed for a moment to accept and refuse a connection when descriptors have run out; else the connection
+  // would wait, and the listener would stay readable.
   UniqueFd spare_;
   std::vector<std::unique_ptr<ClientSession>> sessions_;
 };

@@ -21,7 +21,7 @@ struct TeamMember {
 
 struct CheckedCall {
   CallPost post;
-  // Registered regions that the call uses until its event; 0: none.
+  // The call uses these registered regions until its event. 0: none.
   uint32_t send_region = 0;
   uint32_t receive_region = 0;
   uint64_t list_bytes = 0;  // bytes of the post's lists of blocks

@@ -23,11 +23,11 @@
 
 namespace copse::daemon {
 
-// Limit of the entries that are read from one client before the next client is served.
+// At most this many entries are read from one client before the next client is served.
 inline constexpr uint32_t kPostsPerTurn = 16;
 
-// Limit of the memory for lists of blocks of one client's calls in flight: calls with lists are held back beyond it.
-// One call of each team may exceed it, since a call must run however large its team is.
+// Limits the memory for lists of blocks of one client's calls in flight: calls with lists are held back beyond it. One
+// call of each team may exceed it, since a call must run however large its team is.
 inline constexpr uint64_t kListBytesMax = 4u << 20;
 
 // MemberOfTeam maps the handles of a client's teams to its rank in each and their sizes.
@@ -43,7 +43,7 @@ class ClientCalls {
   ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
               uint32_t* regions_of_all, Instruments* instruments);
 
-  // Sets the client's number in the core. Called before the first Read.
+  // Sets the client's number in the core. It is called before the first Read.
   void set_client(ClientId client) { client_ = client; }
 
   bool HasPosts() const { return port_->HasPosts() || held_may_go_; }

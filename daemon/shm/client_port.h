@@ -64,7 +64,8 @@ class ClientPort {
   // Returns true if it sleeps on either.
   bool WakeIfWaiting();
 
-  // Returns a counter that the client writes, which may hold any value. Relaxed, since it orders no other access.
+  // Returns a counter that the client writes, which may hold any value. The load is relaxed, since it orders no other
+  // access.
   uint64_t early(ring::EarlyCount count) const {
     return header_->early[static_cast<uint32_t>(count)].load(std::memory_order_relaxed);
   }

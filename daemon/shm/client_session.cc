@@ -26,13 +26,13 @@ using schedule::Failure;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
-// Limit of messages that are read from one client at once, so that other descriptors are served in between.
+// At most this many messages are read from one client at once, so that other descriptors are served in between.
 constexpr int kPacketsPerTurn = 16;
 // A doorbell may ring for posts that were found without it, but not often in a row. A client that rings without posts
 // would keep the loop awake, which then takes naps at the cost of all clients; so its doorbell is ignored for a while.
 constexpr uint32_t kVainRingsMax = 16;
 constexpr absl::Duration kDeaf = absl::Milliseconds(10);
-// Limit of messages that a dead client may have left in its socket.
+// A dead client may have left at most this many messages in its socket.
 constexpr int kPacketsLeftMax = 4096;
 
 int32_t StatusOf(Failure failure) { return -static_cast<int32_t>(failure); }

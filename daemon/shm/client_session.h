@@ -39,7 +39,7 @@ struct AttachOptions {
   uint32_t dq_entries = 256, dq_entries_max = 4096;
   uint32_t eq_entries = 256, eq_entries_max = 4096;
   uint64_t data_bytes = 1u << 20, data_bytes_max = 64u << 20;
-  // Limit of all clients' queues and data areas together; 0: clients_max times the default size.
+  // Limits all clients' queues and data areas together. 0: clients_max times the default size.
   uint64_t ports_bytes_max = 0;
   uint32_t requests_max = 64;  // unanswered requests of one client
   RegionLimits regions;
@@ -103,7 +103,7 @@ class ClientSession final : public ClientSink {
   // session.
   void End(const std::string& why);
 
-  // ClientSink.
+  // These implement ClientSink.
   void OnEvent(const ClientEvent& event) override;
   void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) override;
   void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) override;

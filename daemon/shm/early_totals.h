@@ -25,8 +25,8 @@ class EarlyTotals {
 
  private:
   std::array<uint64_t, ring::kEarlyCounts> sums_{};
-  // Time between the starts of calls and their last data that was spent neither in the calls nor in accesses that wait.
-  // Each client adds at least 0, since several threads may wait for one call.
+  // It is the time between the starts of calls and their last data that was spent neither in the calls nor in accesses
+  // that wait. Each client adds at least 0, since several threads may wait for one call.
   uint64_t hidden_ns_ = 0;
 };
 

@@ -29,7 +29,7 @@ class Mapping {
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  // Returns whether a page of the mapping was lost and replaced (base/lost_memory.h). False if made by Map.
+  // Returns whether a page of the mapping was lost and replaced (base/lost_memory.h). Returns false if Map has made it.
   bool lost() const { return tracked_.lost(); }
 
  private:

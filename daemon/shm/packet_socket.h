@@ -20,7 +20,7 @@
 
 namespace copse::daemon {
 
-// Limit of descriptors in a packet. It exceeds those of any message, so that a wrong number of them can be detected.
+// Limits the descriptors in a packet. It exceeds those of any message, so that a wrong number of them can be detected.
 inline constexpr int kDescriptorsMax = 4;
 
 struct Packet {

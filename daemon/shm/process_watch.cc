@@ -37,8 +37,7 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 constexpr uint64_t kPidfdInfoExit = 1u << 3;
 
-// Position of exit_code in /proc/PID/stat, counted after the command's closing parenthesis (field
-// 52 of all).
+// exit_code has this position in /proc/PID/stat, counted after the command's closing parenthesis (field 52 of all).
 constexpr size_t kStatExitCode = 52 - 3;
 
 std::string ReadProc(int64_t pid, const char* file) {

@@ -20,10 +20,10 @@ namespace copse::daemon {
 
 struct RegionLimits {
   uint32_t regions_max = 256;
-  // Limit of the bytes of a client's registered regions together. It bounds the daemon's address space, so that 256
-  // ranks have room for theirs.
+  // Limits the bytes of a client's registered regions together. It bounds the daemon's address space, so that 256 ranks
+  // have room for theirs.
   uint64_t bytes_max = 256ull << 30;
-  // Limit of the regions of all clients together. Each is a mapping in the daemon, to which the kernel allows 65,530
+  // Limits the regions of all clients together. Each is a mapping in the daemon, to which the kernel allows 65,530
   // (vm.max_map_count); beyond that the daemon could not even start a thread.
   uint32_t all_max = 32768;
 };

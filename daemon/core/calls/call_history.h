@@ -22,7 +22,7 @@ namespace copse::daemon {
 // program. Thread-compatible.
 class CallHistory {
  public:
-  // Number of the newest calls that are kept.
+  // This many of the newest calls are kept.
   static constexpr uint32_t kCallsMax = 64;
 
   // A Summary has the hashes of the arguments of consecutive calls, from call number `first` on.

@@ -79,7 +79,7 @@ struct CallRecord {
 // knows the last `2 * window` numbers only.
 class CallRecords {
  public:
-  // `window`: a power of two.
+  // `window` is a power of two.
   CallRecords(uint32_t window, uint32_t local_ranks) : place_mask_(2 * window - 1), local_ranks_(local_ranks) {}
 
   // Adds a call in flight, which no rank has joined. Requires that Find(sequence) is null.

@@ -16,7 +16,7 @@
 
 namespace copse::daemon {
 
-// Limit of an inline contribution, in bytes.
+// Limits an inline contribution, in bytes.
 inline constexpr uint32_t kInlineBytesMax = 64;
 
 // A ClientId identifies a client of this daemon, which is one attached process. Numbers are not reused.
@@ -35,8 +35,8 @@ struct ClientHello {
 struct CallPost {
   uint32_t team = 0;  // handle
   CallArguments arguments;
-  // The buffers of the contribution and the result. Either is null if it is unused or empty. They stay mapped until the
-  // event.
+  // These are the buffers of the contribution and the result. Either is null if it is unused or empty. They stay mapped
+  // until the event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
   uint64_t send_bytes = 0;     // bytes mapped at `send`: at least the message if the buffer is used
@@ -44,8 +44,8 @@ struct CallPost {
   // If set, the contribution is the first `send_bytes` bytes of `inline_data`, and `send` is ignored.
   bool send_is_inline = false;
   std::array<uint8_t, kInlineBytesMax> inline_data{};
-  // The offset and size of each rank's block in `send` and `receive`, for buffers of blocks that are not all equal:
-  // send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root), allgatherv,
+  // These list the offset and size of each rank's block in `send` and `receive`, for buffers of blocks that are not all
+  // equal: send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root), allgatherv,
   // alltoallv. Null: blocks of arguments.bytes() each, or one block, of exactly send_bytes or receive_bytes, such as
   // the contribution to a gatherv. With kCountsKnown all ranks give the lists; where the buffer itself is not used,
   // only the sizes matter. The lists are shared, since all chunks of the call use them.
@@ -74,7 +74,7 @@ class ClientSink {
   virtual void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) = 0;
   virtual void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) = 0;
   virtual void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) = 0;
-  // The daemon accepts no new teams from now on: `why`.
+  // The daemon accepts no new teams from now on, for the reason `why`.
   virtual void OnClosing(const std::string& why) = 0;
 };
 

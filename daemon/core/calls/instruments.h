@@ -26,8 +26,8 @@ namespace copse::daemon {
 // of a collective, 8 KB, are allocated with its first value. Thread-compatible.
 class CallLatencies {
  public:
-  // Number of size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes, and the last class
-  // also all longer ones.
+  // There are this many size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes, and the
+  // last class also all longer ones.
   static constexpr uint32_t kSizeClasses = 32;
   static uint32_t ClassOf(uint64_t bytes);
 

@@ -15,14 +15,14 @@
 namespace copse::daemon {
 namespace {
 
-// Time from a request to the next.
+// A request is repeated after this time.
 constexpr absl::Duration kAskAgain = absl::Seconds(2);
 // A daemon that does not answer this many requests has lost its end of the connection, or is too old to know them.
 constexpr int kQuestionsMax = 5;
-// Time for which the side with the higher incarnation waits for a request before it sends one: the peer may have lost
-// its end of the connection.
+// The side with the higher incarnation waits this long for a request before it sends one: the peer may have lost its
+// end of the connection.
 constexpr absl::Duration kUnasked = absl::Seconds(20);
-// Longest time for which frames wait for a reply.
+// Frames wait for a reply for at most this time.
 constexpr absl::Duration kHoldMax = absl::Seconds(5);
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace copse::daemon {
 namespace {
 
-// Time for which an unused connection is kept: the last messages must leave, and a new team may use it again.
+// An unused connection is kept for this time: the last messages must leave, and a new team may use it again.
 constexpr absl::Duration kLinger = absl::Seconds(2);
 
 }  // namespace

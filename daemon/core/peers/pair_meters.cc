@@ -13,12 +13,12 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Number of first pongs that are not counted, since connections are being set up and caches are cold.
+// This many pongs are not counted at first, since connections are being set up and caches are cold.
 constexpr uint32_t kWarmPongs = 2;
 constexpr uint32_t kPongsMin = 3;
-// Time after which a ping is repeated: the peer ignores pings that arrive before the planner's query.
+// A ping is repeated after this time, since the peer ignores pings that arrive before the planner's query.
 constexpr absl::Duration kPingAgain = absl::Milliseconds(100);
-// Time after which a measurement without any pong fails.
+// A measurement without any pong fails after this time.
 constexpr absl::Duration kNoPong = absl::Seconds(2);
 constexpr size_t kPingsMax = 10'000;
 

@@ -48,7 +48,7 @@ class PairMeterHost {
 // Thread-compatible; `*host` must outlive this object. No measurement outlasts its query's time-out.
 class PairMeters {
  public:
-  // Limit of concurrent measurements.
+  // At most this many measurements run concurrently.
   static constexpr size_t kMetersMax = 16;
 
   explicit PairMeters(PairMeterHost* host) : host_(host) {}
@@ -79,7 +79,7 @@ class PairMeters {
     absl::Time deadline;
     std::vector<int64_t> send_ns;     // cost of each ping or pong sent here
     std::vector<int64_t> receive_ns;  // cost of each ping or pong received here
-    // State of the active side.
+    // These members are the state of the active side.
     Phase phase = Phase::kPings;
     std::vector<absl::Time> pinged;  // by number
     uint32_t pongs = 0;
@@ -91,7 +91,8 @@ class PairMeters {
     uint32_t rounds_without_growth = 0;
     uint64_t sent = 0, acknowledged = 0;  // bytes
     bool exhausted = false;               // bulk_bytes_max has been sent
-    // The begin of the current round and of the steady part: acknowledged bytes, and time by the peer's clock.
+    // The current round and the steady part begin here: at these acknowledged bytes, and at this time by the peer's
+    // clock.
     uint64_t round_bytes = 0;
     int64_t round_ns = 0;
     double round_rate = 0;  // highest rate of the rounds so far, bytes per second
@@ -102,7 +103,7 @@ class PairMeters {
     int64_t last_ack_ns = 0;
     Round result;                                       // set when the drain begins
     absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
-    // State of the passive side.
+    // These members are the state of the passive side.
     uint64_t received = 0, acked = 0;  // bytes
     absl::Time received_at, acked_at = absl::InfinitePast();
   };

@@ -88,7 +88,7 @@ struct MeterPong {
   int64_t send_ns = 0;     // median cost of sending a pong, at the sender of this message
   int64_t receive_ns = 0;  // median cost of receiving a ping there
 };
-// The length of each MeterBulk in its frame, after the frame's header; a filler pads the message to it. `bytes` is this
+// A MeterBulk has this length in its frame, after the frame's header; a filler pads the message to it. `bytes` is this
 // length, and is not sent.
 inline constexpr uint32_t kMeterBulkBytes = 16'000;
 struct MeterBulk {

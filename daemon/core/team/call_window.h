@@ -89,8 +89,8 @@ class CallWindow {
  private:
   struct RankCalls {
     CallSeq next{0};
-    // Calls that wait to start; of the first one, some chunks may have started. A list, since an empty deque allocates
-    // memory.
+    // These calls wait to start; of the first one, some chunks may have started. They are in a list, since an empty
+    // deque allocates memory.
     std::list<CallPost> pending;
     std::optional<CallSeq> long_call;  // number of the first pending call, if that is a long one and has begun
     uint32_t under_way = 0;            // number of calls that have begun and have no event yet

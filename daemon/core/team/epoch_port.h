@@ -147,9 +147,10 @@ class EpochPort : public emu::PortSink {
   CallSeq first_call_{0};
   CallRecords calls_;
   uint32_t long_calls_ = 0;
-  // Inline contributions, by slot and local index, kept while the engine may read them. Empty before the first one.
+  // Inline contributions are kept here, by slot and local index, while the engine may read them. The vector is empty
+  // before the first one.
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
-  // Copy lists of the calls in flight, by slot. Empty before the first one.
+  // It has the copy lists of the calls in flight, by slot, and is empty before the first one.
   std::vector<std::vector<emu::CopyRun>> runs_;
   std::vector<PortEvent> events_;
   ReadyTeams::Entry* const ready_;

@@ -33,11 +33,11 @@ struct PlanIndex {
 struct Chunk {
   bool notes = false;    // metadata, by which the root sends all counts
   bool results = false;  // results of an ordered reduction, which are in the metadata's memory
-  // Range of bytes in the message (bcast, reduce, allreduce), or in the metadata. In an ordered reduction, `offset` is
-  // in the metadata, and `bytes` is 0.
+  // The chunk has this range of bytes in the message (bcast, reduce, allreduce), or in the metadata. In an ordered
+  // reduction, `offset` is in the metadata, and `bytes` is 0.
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  // Block collectives: the segments of the chunk.
+  // In a block collective the chunk has these segments.
   uint64_t first_segment = 0;
   uint32_t segments = 0;
 };

@@ -24,7 +24,7 @@ namespace copse::daemon {
 // plans. Thread-compatible; `*shape` must outlive it.
 class PlanExpansions {
  public:
-  // Limit of the roots for which a plan's expansions are kept. A program that rotates the root through a larger team
+  // Limits the roots for which a plan's expansions are kept. A program that rotates the root through a larger team
   // recomputes them.
   static constexpr size_t kExpansionsMax = 64;
 

@@ -41,7 +41,7 @@ class CallHost {
 // A TeamHost is the daemon as a whole team uses it.
 class TeamHost : public PeerLink, public CallHost {
  public:
-  // Called once for each team that breaks, after its clients were notified. The team must not be deleted within.
+  // A team calls it once, when it breaks, after it has notified its clients. The callee must not delete the team.
   virtual void OnTeamBroken(TeamId team, const schedule::FailureReport& why) = 0;
 };
 
