@@ -14,7 +14,7 @@
 namespace copse::planner {
 namespace {
 
-// Segment size in bytes, between the usual and the longest.
+// This segment size, in bytes, lies between the usual and the longest.
 constexpr uint32_t kSegmentBytesLong = 32 * 1024;
 
 }  // namespace
@@ -73,7 +73,8 @@ bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& sh
   const uint64_t ranks = shape.size();
   const bool cuts_finer = plan.segment_bytes > 0 && plan.segment_bytes < kSegmentBytesLong;
   const uint64_t segment_bytes = cuts_finer ? plan.segment_bytes : schedule::SegmentBytesMax(arguments.collective);
-  // The call's data in segments: at least one for each node, since a ring's segment never has blocks of two nodes.
+  // `segments` counts the segments of the call's data: at least one for each node, since a ring's segment never has
+  // blocks of two nodes.
   uint64_t segments = n + ranks * arguments.bytes() / segment_bytes;
   if (FamilyOf(arguments.collective) == Family::kAlltoall) {
     // Every node sends at least one segment to every other; blocks are counted by the mean number of ranks per node.

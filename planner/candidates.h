@@ -18,7 +18,7 @@
 
 namespace copse::planner {
 
-// Largest teams, in nodes, that have separate plans for messages beyond schedule::kMessageBytesMax.
+// Teams of up to this many nodes have separate plans for messages beyond schedule::kMessageBytesMax.
 inline constexpr uint32_t kLongNodesMax = 256;
 // Fewer candidates are priced above this many nodes.
 inline constexpr uint32_t kThoroughNodesMax = 1024;

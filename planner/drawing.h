@@ -14,10 +14,10 @@
 
 namespace copse::planner {
 
-// Limit of the nodes in a text, of the steps of its critical path, and of the ranks in a timeline; the number of those
-// left out is printed.
+// Limits the nodes in a text, the steps of its critical path, and the ranks in a timeline; the number of those left out
+// is printed.
 inline constexpr uint32_t kDrawnLinesMax = 256;
-// Limit of a node's ranks, and of a cycle's distances, that are printed one by one; above it, a range is printed.
+// Up to this many of a node's ranks, and of a cycle's distances, are printed one by one; above it, a range is printed.
 inline constexpr uint32_t kDrawnRanksMax = 8;
 
 inline constexpr uint32_t kTimelineColumns = 60;

@@ -21,9 +21,10 @@
 namespace copse::planner {
 namespace {
 
-// The size classes of the common collectives, ascending without gaps from 0 to schedule::kMessageBytesMax: messages of
-// one MP packet, of one frame, and of several segments. Longer messages have kLongMessages and kLongestMessages in
-// teams of up to kLongNodesMax nodes, and else run by the plan of the last class here. Rules cut the classes further.
+// These are the size classes of the common collectives, ascending without gaps from 0 to schedule::kMessageBytesMax:
+// messages of one MP packet, of one frame, and of several segments. Longer messages have kLongMessages and
+// kLongestMessages in teams of up to kLongNodesMax nodes, and else run by the plan of the last class here. Rules cut
+// the classes further.
 constexpr SizeClass kSizeClasses[] = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
 
 absl::StatusOr<TeamCosts> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,

@@ -21,14 +21,14 @@
 namespace copse::planner {
 
 struct PlannerOptions {
-  // Algorithm by collective (names: structure.h), for all its size classes. The collective's rules are then ignored.
+  // It forces an algorithm (names: structure.h) on all size classes of a collective, whose rules are then ignored.
   std::map<Collective, std::string> forced;
   // Each rule has passed CheckRule, and no two contradict each other. Without a rule, a plan is chosen by price.
   Rules rules;
   // Every edge reserves eager buffers at both of its ends. Plans are therefore compared by price * (1 + edge_bias * new
   // edges / (nodes - 1)): a plan that needs a whole tree of new edges is chosen only if it is faster by this share.
   double edge_bias = 0.05;
-  // Limit of distinct neighbors of any node over all plans of a collective class.
+  // Limits the distinct neighbors of any node over all plans of a collective class.
   uint32_t edges_max = 65536;
 };
 

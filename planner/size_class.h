@@ -39,7 +39,8 @@ SizeClass BlockClassOf(Collective collective, uint64_t bytes);
 //    they are cheap.
 uint64_t TypicalBytes(Collective collective, const SizeClass& size_class);
 
-// Returns the call for which plans of the class are made, priced and compared: TypicalBytes of uint8, with root 0.
+// Returns the call for which plans of the class are made, priced and compared: TypicalBytes elements of uint8, with
+// root 0.
 CallArguments TypicalCall(Collective collective, const SizeClass& size_class);
 CallArguments TypicalCall(const schedule::Plan& plan);
 

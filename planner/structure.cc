@@ -34,7 +34,7 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
 constexpr std::string_view kByCost[] = {"ft",        "bt", "fnf",     "fef-latency", "fef-cost",    "fef",     "fcef",
                                         "fcef-bhat", "la", "la-bhat", "mgo",         "mgo-jackson", "optimal", "best"};
 constexpr std::string_view kHierarchical = "hierarchical";
-// The algorithms whose time does not grow by the square of the nodes.
+// The time of these algorithms does not grow by the square of the nodes.
 constexpr std::string_view kForManyNodes[] = {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
 
 bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {

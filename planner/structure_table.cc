@@ -19,9 +19,9 @@
 namespace copse::planner {
 namespace {
 
-// Largest teams, in nodes, for which the trees of pipeline-K are candidates.
+// The trees of pipeline-K are candidates for teams of up to this many nodes.
 constexpr uint32_t kPipelineNodesMax = 128;
-// Message size in bytes for which trees by cost are made above kThoroughNodesMax nodes.
+// Above kThoroughNodesMax nodes, trees by cost are made for this message size, in bytes.
 constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesUsual;
 
 std::vector<std::string> NamesOfAll(uint32_t node_count) {
@@ -38,7 +38,7 @@ bool GoesBothWays(Collective collective) {
          FamilyOf(collective) == Family::kSpread;
 }
 
-// The cycles, which are built by position.
+// These cycles are built by position.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
 // Returns false for "bruck" if it must not carry an alltoall of the class: for blocks that are too long and nodes too

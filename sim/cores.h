@@ -44,15 +44,15 @@ class Cores {
     actors_.push_back({.host = host, .idle_since_ns = idle_since_ns});
   }
 
-  // Announces work for the actor: its turn begins now, or when it gets a core. No effect while it runs or waits for
-  // one.
+  // Announces work for the actor: its turn begins now, or when it gets a core. It has no effect while the actor runs or
+  // waits for a core.
   void MakeRunnable(uint32_t actor, int64_t now_ns);
   // Ends the actor's turn: runs its next one if it has work, else frees its core. The worker calls it at the time that
   // Turn returned.
   void End(uint32_t actor, int64_t now_ns);
 
-  // Returns the time that the actor spends before it runs: 0 if it ran until now or still spins. Called from within
-  // Turn.
+  // Returns the time that the actor spends before it runs: 0 if it ran until now or still spins. The worker calls it
+  // from within Turn.
   int64_t WakeNs(uint32_t actor, int64_t now_ns) const;
   // Returns the end of the actor's last turn; -1 if it has never run.
   int64_t IdleSinceNs(uint32_t actor) const { return actors_[actor].idle_since_ns; }

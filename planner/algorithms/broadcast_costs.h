@@ -18,7 +18,7 @@ namespace copse::planner {
 // CostTree is a cluster as a tree: vertices 0..n-1 are the nodes, the others switches.
 struct CostTree {
   std::vector<uint32_t> parent;  // a switch; topology::kNoParent at the top
-  // By vertex: the link to its parent; unused at the top.
+  // These give, by vertex, the link to its parent; they are unused at the top.
   std::vector<int64_t> latency_ns;
   std::vector<int64_t> bandwidth_bytes_per_s;
 };
@@ -31,7 +31,7 @@ struct CostTree {
 // Stream. It is immutable except for FillMatrix, and thread-safe without calls of that.
 class BroadcastCosts {
  public:
-  // Limit of the nodes for a matrix, which takes 64 MB for this many.
+  // A matrix is made for at most this many nodes, for which it takes 64 MB.
   static constexpr uint32_t kMatrixNodesMax = 2000;
 
   // `send_ns` and `receive_ns` are by node; n is their size. Switches without nodes below them are dropped.

@@ -38,12 +38,12 @@ struct GoldenVector {
 // missing, of another type or out of range, which the message names, and those of BroadcastCosts::FromTree.
 absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text);
 
-// Limit of the completion time of "best", in percent of the reference result.
+// Limits the completion time of "best", in percent of the reference result.
 inline constexpr int64_t kGoldenBestPercentMax = 103;
 
 struct GoldenComparison {
   uint32_t passed = 0;  // number of algorithms without a difference; plus 1 if the lower bound has passed
-  // One line for each algorithm that differs, with its first difference, and one if the lower bound has failed.
+  // It has one line for each algorithm that differs, with its first difference, and one if the lower bound has failed.
   std::vector<std::string> failed;
 };
 

@@ -27,7 +27,7 @@ int64_t LowerBoundNs(const BroadcastCosts& costs, uint32_t root) {
   if (n == 1) return 0;
   const int64_t distance = Farthest(costs, root);
 
-  // By node: the shortest busy time of a send from it, and the shortest travel time of a message to it.
+  // busy[v] is the shortest busy time of a send from v, travel[v] the shortest travel time of a message to v.
   std::vector<int64_t> busy(n, kNever), travel(n, kNever);
   for (uint32_t v = 0; v < n; ++v) {
     if (costs.has_matrix()) {

@@ -14,7 +14,7 @@
 namespace copse::coordinator {
 namespace {
 
-// Time for a daemon to report its own time-out of a measurement before the planner gives up.
+// A daemon has this time to report its own time-out of a measurement before the planner gives up.
 constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 }  // namespace

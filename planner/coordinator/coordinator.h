@@ -60,8 +60,8 @@ struct CoordinatorOptions {
 // --- State for administrators ---
 struct NodeInfo {
   schedule::NodeAnnouncement announcement;
-  // "ready"; "draining": the node takes no new teams; "away": it has no stream, but its teams may continue; "lost": it
-  // has no stream, and other nodes report that its daemon is gone or cut off.
+  // It is "ready"; "draining": the node takes no new teams; "away": it has no stream, but its teams may continue;
+  // "lost": it has no stream, and other nodes report that its daemon is gone or cut off.
   std::string state;
   bool connected = false;
   uint32_t ranks = 0;      // its ranks in teams without a parent
@@ -109,7 +109,7 @@ struct CollectiveInfo {
   Family waits_for = Family::kCommon;  // as in schedule::CallStatus
 };
 
-// Limit of a session's joins that wait.
+// At most this many joins of a session wait.
 inline constexpr size_t kRequestsMax = 16384;
 
 // A Coordinator serves all sessions of one planner. It is single-threaded and deterministic: time comes from `*clock`,
@@ -214,8 +214,8 @@ class Coordinator {
     bool gone = false;   // restarted, stopped or removed, so it will not come back
     bool known = false;  // true if the daemon has reported `committed` and `prepared` to this coordinator
     EpochId committed{0};
-    // The epoch that the daemon has prepared, undecided here until the others are back: one of them may know that it
-    // was decided. 0: none.
+    // The daemon has prepared this epoch, which is undecided here until the others are back: one of them may know that
+    // it was decided. 0: none.
     EpochId prepared{0};
   };
 

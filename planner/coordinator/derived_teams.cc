@@ -21,7 +21,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Interval between attempts to form a derived team while a node is not connected, or ids are held back.
+// While a node is not connected, or ids are held back, forming a derived team is tried at this interval.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace

@@ -29,7 +29,7 @@ class EndedTeams {
 
  private:
   std::set<TeamId> teams_;
-  std::deque<TeamId> order_;  // of their ends
+  std::deque<TeamId> order_;  // ascending by their ends
 };
 
 }  // namespace copse::coordinator

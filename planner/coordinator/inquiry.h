@@ -46,8 +46,9 @@ class Inquiry {
   // Withdraws the report of `from`, which receives from `about` again or is no longer its neighbor.
   void Withdraw(Incarnation from, Incarnation about);
 
-  // Returns verdicts on the link and on all links connected with it, sorted by link, and forgets these links. Empty if
-  // no report of the link is left. `can_speak` returns whether a report of this daemon would have arrived.
+  // Returns verdicts on the link and on all links connected with it, sorted by link, and forgets these links. The
+  // result is empty if no report of the link is left. `can_speak` returns whether a report of this daemon would have
+  // arrived.
   std::vector<LinkVerdict> Judge(const DaemonPair& link, const std::function<bool(Incarnation)>& can_speak);
 
   bool empty() const { return links_.empty(); }

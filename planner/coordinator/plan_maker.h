@@ -17,7 +17,7 @@ namespace copse::coordinator {
 
 struct PlanOptions {
   std::string algorithm = {};  // the forced algorithm, as "knomial-4"; empty: the planner's choice
-  // The collective whose plans are forced; nullopt: those of all collectives.
+  // The plans of this collective are forced. nullopt: those of all collectives.
   std::optional<Collective> collective = std::nullopt;
 };
 

@@ -17,7 +17,7 @@
 namespace copse::coordinator {
 namespace {
 
-// Pause between two verified plans, during which other work runs.
+// Other work runs in this pause between two verified plans.
 constexpr absl::Duration kVerifyNext = absl::Milliseconds(1);
 
 // Applies schedule::VerifyPlan to an encoded plan, and checks that the algorithm's name is printable.

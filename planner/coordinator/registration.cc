@@ -21,12 +21,12 @@ using schedule::Failure;
 using schedule::FailureReport;
 
 constexpr size_t kNodeNameLengthMax = 253;
-// Interval between attempts to record after the store failed.
+// After the store failed, recording is tried at this interval.
 constexpr absl::Duration kSaveAgain = absl::Seconds(1);
 // A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
 // connect (they retry at least every 5 s) and to report the terms that they know.
 constexpr absl::Duration kSettle = absl::Seconds(6);
-// Epoch numbers that are skipped after a store was lost: it may have issued them, although no daemon knows them.
+// After a store was lost, this many epoch numbers are skipped: it may have issued them, although no daemon knows them.
 constexpr uint32_t kLostEpochs = 1024;
 
 bool IsNodeName(const std::string& name) {

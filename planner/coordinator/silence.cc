@@ -17,7 +17,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Limit of the time for which a daemon's report makes the planner wait for reports of others.
+// A daemon's report makes the planner wait for reports of others for at most this time.
 constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace

@@ -23,18 +23,18 @@ namespace copse::coordinator {
 struct TeamRecord {
   schedule::TeamLayout layout;
   EpochId epoch{0};  // the last decided epoch
-  // The last prepared epoch. It is saved before Prepare of a switch is sent, so that the number of an aborted epoch is
-  // never used again: daemons also query one another for its outcome.
+  // It is the last prepared epoch. It is saved before Prepare of a switch is sent, so that the number of an aborted
+  // epoch is never used again: daemons also query one another for its outcome.
   EpochId prepared{0};
   CallSeq first_call{0};           // first call of `epoch`
   std::vector<std::string> plans;  // encoded
-  // By node index: the labels that the node uses towards its neighbors. Empty if the planner never knew them: the team
-  // was adopted.
+  // outgoing[v] has the labels that node v uses towards its neighbors. The list is empty if the planner never knew
+  // them: the team was adopted.
   std::vector<std::vector<schedule::EdgeLabel>> outgoing;
   bool broken = false;
   schedule::FailureReport why;  // the reason, if broken
-  // By node index: NodeAnnouncement::machine, or empty. After a restart it distinguishes a daemon's successor from an
-  // unrelated daemon.
+  // machines[v] is node v's NodeAnnouncement::machine, or empty. After a restart it distinguishes a daemon's successor
+  // from an unrelated daemon.
   std::vector<std::string> machines;
   friend bool operator==(const TeamRecord&, const TeamRecord&) = default;
 };
@@ -44,7 +44,7 @@ inline constexpr size_t kAbortedMax = 4096;
 struct Snapshot {
   std::map<TeamId, TeamRecord> teams;
   std::set<std::string> draining;  // node names
-  // Teams that were forming when a planner ended, and that a daemon was then ordered to abort: other daemons may have
+  // These teams were forming when a planner ended, and a daemon was then ordered to abort them: other daemons may have
   // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
   uint64_t term = 0;  // term of the last planner that used this store; 0: none

@@ -21,7 +21,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Interval between attempts at a switch that is blocked, since a team is formed, or switched, within milliseconds.
+// A switch that is blocked is tried at this interval, since a team is formed, or switched, within milliseconds.
 constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 
 // Returns what is wrong with the labels that node index `self` has issued, or "" if they are valid.

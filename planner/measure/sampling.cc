@@ -22,7 +22,8 @@ void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bo
   for (uint32_t s = 0; s < count; ++s) order[s] = s;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return tree.DepthOf(a) < tree.DepthOf(b); });
 
-  // By switch: its nodes and the representative of each child; and the node that represents all of these.
+  // branches[s] has the nodes of switch s and the representative of each child; below[s] is the node that represents
+  // all of these.
   std::vector<std::vector<uint32_t>> branches(count);
   std::vector<Standing> below(count);
   for (uint32_t n = 0; n < tree.nodes().size(); ++n) {

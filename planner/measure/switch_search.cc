@@ -11,7 +11,7 @@
 namespace copse::measure {
 namespace {
 
-// Least latency of a link between switches, as a share of the shortest path across it.
+// A link between switches has at least this latency, as a share of the shortest path across it.
 constexpr double kGapShare = 0.05;
 // This share suffices if the latency is also kSureGapMisses times the fit error of the tree before any switches are
 // merged, since the measurements then agree on the link.
@@ -19,7 +19,7 @@ constexpr double kSureGapShare = 0.01;
 constexpr double kSureGapMisses = 8;
 // The fit error is used from this many nodes on, since a tree of fewer nodes fits nearly any measurements.
 constexpr uint32_t kSureNodesMin = 6;
-// Least latency of a link between switches, as a multiple of the median spread of the pairs' measurements.
+// A link between switches has at least this latency, as a multiple of the median spread of the pairs' measurements.
 constexpr double kGapSpreads = 2;
 
 // A GraphLink belongs to an unrooted tree, whose vertices below the number of nodes are nodes, the others switches.

@@ -15,9 +15,9 @@
 
 namespace copse::measure {
 
-// Largest number of nodes between which all pairs are measured; in larger clusters, this many nodes represent the rest.
+// All pairs are measured between up to this many nodes; in larger clusters, this many nodes represent the rest.
 inline constexpr uint32_t kAllPairsNodesMax = 40;
-// Limit of the representatives to which every other node is measured.
+// Every other node is measured to at most this many representatives.
 inline constexpr uint32_t kLandmarksMax = 12;
 inline constexpr uint32_t kSearchNodesMax = 512;
 

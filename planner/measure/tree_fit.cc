@@ -12,13 +12,13 @@
 namespace copse::measure {
 namespace {
 
-// Least error of a latency, even if its spread is 0: a share of the value, and the resolution of clocks.
+// A latency has at least this error, even if its spread is 0: a share of the value, and the resolution of clocks.
 constexpr double kTrustShare = 0.01;
 constexpr double kTrustNs = 1'000;
 // Bandwidths that differ by less than this share count as equal.
 constexpr double kRateTie = 0.15;
 constexpr size_t kStepsMax = 4'000;
-// Multiple of the median residual from which a residual counts as large.
+// A residual counts as large from this multiple of the median residual on.
 constexpr double kUsual = 1.5;
 constexpr int kRobustRounds = 10;
 constexpr int kFixRoundsMax = 20;

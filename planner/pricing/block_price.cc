@@ -12,7 +12,7 @@
 namespace copse::planner {
 namespace {
 
-// Limit of the bytes of all nodes' blocks together: the range of BlockCosts, with a margin.
+// Limits the bytes of all nodes' blocks together to the range of BlockCosts, with a margin.
 constexpr uint64_t kAllBytesMax = uint64_t{1} << 32;
 
 uint32_t MostRanksOfANode(const schedule::TeamShape& shape) {

@@ -14,13 +14,13 @@ namespace {
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;
 
-constexpr double kStep = 0.02;  // of a logarithm, for derivatives: predictions are whole nanoseconds, with kinks
+constexpr double kStep = 0.02;  // step of a logarithm, for derivatives: predictions are whole nanoseconds, with kinks
 constexpr double kDampingFirst = 1e-2;
 constexpr double kDampingMax = 1e6;
 constexpr uint32_t kIterationsMax = 60;
-// Standard deviation that is assumed for log(value / start) before any observation: a factor of 4, up or down.
+// log(value / start) is assumed to have this standard deviation before any observation: a factor of 4, up or down.
 const double kPriorWidth = std::log(4.0);
-// Usual relative error of a measurement or of the model. Residuals beyond kHuber times this have less weight.
+// A measurement and the model usually have this relative error. Residuals beyond kHuber times this have less weight.
 constexpr double kNoiseShare = 0.1;
 constexpr double kGainMin = 1e-4;  // relative decrease of the sum below which an iteration is the last
 

@@ -30,7 +30,7 @@ struct Observation {
   schedule::TeamShape shape;
   schedule::Plan plan;
   CallArguments arguments;
-  // Plan of the barrier that the ranks leave to post the call immediately; nullopt: all ranks post together.
+  // The ranks leave a barrier of this plan, and post the call immediately. nullopt: all ranks post together.
   std::optional<schedule::Plan> barrier;
   double measured_ns = 0;  // duration at the rank that took longest, from its own post
 };
@@ -44,12 +44,12 @@ struct FittedParameter {
   std::string name;  // "wake_ns"; of nodes "overhead_ns", "receive_overhead_ns", "latency_ns", "bandwidth_bytes_per_s"
   int64_t start = 0;
   int64_t value = 0;
-  // Factor of at least 1: with probability 2/3 the true value lies between value / doubt and value * doubt, if the
-  // model is right. It is computed from the posterior's covariance where the fit ended.
+  // With probability 2/3 the true value lies between value / doubt and value * doubt, if the model is right; doubt is
+  // at least 1. It is computed from the posterior's covariance where the fit ended.
   double doubt = 1;
-  // True if the observations narrowed the value's logarithm down to less than half of the prior's width.
+  // It is true if the observations narrowed the value's logarithm down to less than half of the prior's width.
   bool determined = false;
-  // Names of the parameters whose posterior correlation with this one is beyond kConfusedCorrelation: the observations
+  // It names the parameters whose posterior correlation with this one is beyond kConfusedCorrelation: the observations
   // determine only a combination of them.
   std::vector<std::string> confused_with;
 };

@@ -56,7 +56,7 @@ class CostCall {
   bool has_blocks() const { return has_blocks_; }
   uint32_t segment_count() const { return segment_count_; }
   Node& node(uint32_t v) { return nodes_[v]; }
-  // Returns a segment's bytes. For the common collectives only.
+  // Returns a segment's bytes. It is for the common collectives only.
   uint64_t BytesOf(uint32_t segment) const { return segments_[segment].bytes; }
   uint64_t BytesOf(const CostProgram::Op& op, uint32_t segment) const {
     if (op.bytes != CostProgram::kWholeSegment) return op.bytes;

@@ -81,8 +81,8 @@ class Simulation final : public CostWork {
   // --- A daemon's output ---
   // Sends the messages from `begin` on, which all go to the same node, as one packet.
   void Send(uint32_t node, uint32_t begin);
-  // Sends what the daemon has collected in a call of blocks: data, credit, and notifications of ranks. Called when
-  // nothing is ready any more.
+  // Sends what the daemon has collected in a call of blocks: data, credit, and notifications of ranks. It is called
+  // when nothing is ready any more.
   void Flush(uint32_t node);
   void Hop(int64_t time_ns, uint32_t packet, uint32_t place);
 
@@ -99,7 +99,7 @@ class Simulation final : public CostWork {
   std::vector<SegmentMessage> messages_;
   std::vector<sim::Hop> hops_;
   std::vector<uint32_t> results_left_;  // by rank: segments still awaited
-  // Output of the node that is running, in a call of blocks, collected until nothing is ready any more.
+  // In a call of blocks, it collects the output of the node that is running until nothing is ready any more.
   std::vector<SegmentMessage> outbox_;
   std::vector<uint32_t> credits_;  // nodes to which credit is sent
   std::vector<uint32_t> told_;     // ranks that are notified
@@ -220,7 +220,8 @@ void Simulation::StartCall(uint32_t node) {
   for (uint32_t s = 0; s < call_.segment_count(); ++s) Advance(node, s);
 }
 
-// Starts as many chunks as the window allows. Called once the daemon has taken the posts of all ranks of the node.
+// Starts as many chunks as the window allows. It is called once the daemon has taken the posts of all ranks of the
+// node.
 void Simulation::StartChunks(uint32_t node) {
   const CostCall::Node& state = call_.node(node);
   while (const auto chunk = call_.StartChunk(node)) {

@@ -19,10 +19,11 @@ namespace copse::planner {
 struct PriceOptions {
   bool critical_path = true;  // needs memory for every step; off while candidates are compared
   bool timeline = false;      // requires critical_path
-  // By rank: the time of its post in ns, at least 0, for ranks that leave one call at different times and enter the
-  // next; daemons were busy until 0. Completion times are counted from 0, too. Empty: all post at 0, and daemons sleep.
+  // post_ns[r] is the time of rank r's post in ns, at least 0, for ranks that leave one call at different times and
+  // enter the next; daemons were busy until 0. Completion times are counted from 0, too. Empty: all post at 0, and
+  // daemons sleep.
   std::vector<int64_t> post_ns;
-  // The block sizes of an irregular call. Must outlive the call of Price.
+  // It has the block sizes of an irregular call, and must outlive the call of Price.
   const schedule::BlockCounts* counts = nullptr;
 };
 

@@ -11,7 +11,7 @@ namespace copse::planner {
 namespace {
 
 enum class Peer { kNone, kNode, kRank };
-// By Doing: the name in a PathStep, and the kind of the span's peer.
+// The table gives, by Doing, the name in a PathStep and the kind of the span's peer.
 constexpr struct {
   const char* what;
   Peer peer;

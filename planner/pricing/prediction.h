@@ -13,22 +13,21 @@
 
 namespace copse::planner {
 
-// Limit of predicted times in ns; longer ones are refused.
+// Limits predicted times, in ns; longer ones are refused.
 inline constexpr int64_t kPredictionNsMax = int64_t{1} << 60;
-// Limit of segments for which a block collective is priced.
+// A block collective is priced for at most this many segments.
 inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
-// Calls of a team's port that may be in flight at a node: the default window of teams.
+// This many calls of a team's port may be in flight at a node: the default window of teams.
 inline constexpr uint32_t kTeamWindow = 8;
-// Cost of each run of a copy list for the daemon, which makes the list when it arms the call
-// (docs/reference/cost-model.md).
+// A daemon makes copy lists when it arms a call, and each run costs it this time (docs/reference/cost-model.md).
 inline constexpr int64_t kCopyRunNs = 15;
 
 // A PathStep is one step of the critical path or of the timeline.
 struct PathStep {
   NodeIndex node{0};
   std::optional<Rank> rank;  // the rank that was busy; nullopt: the node's daemon
-  // "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer", "deliver to
-  // rank 3".
+  // It is one of "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer",
+  // "deliver to rank 3".
   std::string what;
   std::optional<NodeIndex> peer;  // for "send", "transfer" (an entry of the sender's node) and "receive"
   int64_t start_ns = 0;

@@ -13,7 +13,7 @@
 namespace copse::planner {
 namespace {
 
-// Limit in bytes of the host list of the nodes that share a change.
+// Limits the host list of the nodes that share a change, in bytes.
 constexpr size_t kHostlistBytesMax = size_t{1} << 20;
 
 // Rates are stored in bytes a second, and shown in bits.

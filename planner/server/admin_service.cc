@@ -37,7 +37,7 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
 constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 
-// Largest plans, in nodes, for which `plan list` has critical paths; `plan show` always has them.
+// `plan list` has critical paths for plans of up to this many nodes; `plan show` always has them.
 constexpr uint32_t kListedPathNodesMax = 16;
 
 // Returns whether the layout is that of the team, or of a derived team of it.

@@ -24,7 +24,8 @@ class AdminService {
  public:
   virtual ~AdminService() = default;
   virtual grpc::Service* service() = 0;
-  // Ends pending calls, and all later ones, as UNAVAILABLE. Called on the planner's thread when the planner stops.
+  // Ends pending calls, and all later ones, as UNAVAILABLE. It is called on the planner's thread when the planner
+  // stops.
   virtual void Stop() = 0;
 };
 

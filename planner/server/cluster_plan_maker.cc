@@ -47,7 +47,7 @@ std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOpt
   return key;
 }
 
-// Limit of a timeline's steps in JSON, in all ranks together.
+// Limits a timeline's steps in JSON, in all ranks together.
 constexpr size_t kTimelineStepsMax = 20'000;
 
 nlohmann::json TimelineJson(const Explanation& explanation, const schedule::TeamShape& shape,

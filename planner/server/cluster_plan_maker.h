@@ -26,18 +26,18 @@ struct ClusterModel {
   // Without a topology, all nodes are on one switch.
   std::optional<topology::Topology> topology;
   Rules rules;
-  // Number of cores of this machine, on which all nodes run that the topology does not name. 0: every node is another
-  // machine.
+  // It is the number of cores of this machine, on which all nodes run that the topology does not name. 0: every node is
+  // another machine.
   uint32_t shared_cores = 0;
-  // Number of cores by node name, as daemons report it. Used if shared_cores is 0 and the topology has neither cores
-  // nor a host for the node.
+  // It has the number of cores by node name, as daemons report it. It is used if shared_cores is 0 and the topology has
+  // neither cores nor a host for the node.
   std::map<std::string, uint32_t> announced_cores = {};
-  // Names of nodes that are being drained: plans give them as little work as possible (kDrainingWeight).
+  // It names the nodes that are being drained: plans give them as little work as possible (kDrainingWeight).
   std::set<std::string> draining = {};
 };
 
-// Factor on the message costs of a draining node while plans are made. It makes it likely that the node becomes a leaf,
-// for which no other node waits.
+// The message costs of a draining node are multiplied by this factor while plans are made. It makes it likely that the
+// node becomes a leaf, for which no other node waits.
 inline constexpr int64_t kDrainingWeight = 8;
 
 // Returns the topology from which plans for the nodes `names` are made: the model's, with each node that it does not
@@ -62,7 +62,7 @@ class ClusterTopologies {
   Shared kept_;
 };
 
-// Limits of the cached plan sets, and of the sum of neighbors (and steps) in all of them.
+// These limit the cached plan sets, and the sum of neighbors (and steps) in all of them.
 inline constexpr size_t kKeptPlanSetsMax = 64;
 inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
 

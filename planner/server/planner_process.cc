@@ -28,7 +28,7 @@
 namespace copse::planner {
 namespace {
 
-// Grace period for pending calls when the planner stops.
+// Pending calls have this grace period when the planner stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
 // A delay of the queue of at least kBehindMax is logged, at most every kComplainEvery.
 constexpr absl::Duration kBehindMax = absl::Seconds(10);

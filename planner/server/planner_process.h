@@ -26,7 +26,7 @@ namespace copse::planner {
 
 struct PlannerStart {
   Settings settings;
-  // The configuration as loaded. At SIGHUP it is loaded again from `sources`, and compared.
+  // It is the configuration as loaded. At SIGHUP it is loaded again from `sources`, and compared.
   config::Config config;
   config::Sources sources;
   std::string port_file;                         // receives HOST:PORT once the planner listens; empty: none

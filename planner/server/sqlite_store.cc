@@ -21,7 +21,7 @@ using coordinator::Snapshot;
 using coordinator::TeamRecord;
 
 constexpr int kSchemaVersion = 1;
-// The id in the file's header, by which the store and file(1) recognize the file.
+// The store and file(1) recognize the file by this id in its header.
 constexpr int kApplicationId = 0x43505345;  // "CPSE"
 
 std::string Serialize(const TeamRecord& record) {

@@ -7,7 +7,7 @@
 namespace copse::planner {
 namespace {
 
-// Limit of one wait, so that a change of the system's clock cannot delay the caller for longer.
+// Limits one wait, so that a change of the system's clock cannot delay the caller for longer.
 constexpr absl::Duration kWaitMax = absl::Seconds(1);
 
 }  // namespace

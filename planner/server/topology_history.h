@@ -25,16 +25,16 @@
 
 namespace copse::planner {
 
-// Limit of stored versions; the oldest are removed, except the newest one that came from the configuration's file,
+// Limits the stored versions; the oldest are removed, except the newest one that came from the configuration's file,
 // since the file is compared with it.
 inline constexpr size_t kTopologyVersionsMax = 64;
 
-// Value of `gain_min` by which a team is switched whenever new plans differ, regardless of their speed.
+// With this value of `gain_min`, a team is switched whenever new plans differ, regardless of their speed.
 inline constexpr double kReplanIfOthers = 0;
-// Least predicted speed-up of some call for which a team is switched to new plans after a measurement, whose figures
-// always differ from the previous ones, or at the drain of a node.
+// After a measurement, whose figures always differ from the previous ones, and at the drain of a node, a team is
+// switched to new plans if some call's predicted speed-up is at least this.
 inline constexpr double kReplanGainMin = 1.1;
-// Time for which a switch is retried while it is blocked, since a node is away or another switch is in progress.
+// A switch that is blocked, since a node is away or another switch is in progress, is retried for this time.
 inline constexpr absl::Duration kReplanPatience = absl::Seconds(15);
 
 // A TopologyOutcome is the result of applying a topology. Teams that gain too little are in neither list.

@@ -16,10 +16,11 @@ namespace {
 using measure::NodePair;
 using measure::PairMeasurement;
 
-// The daemons' default spin. A wait of at most this time ends without a sleep; every longer wait ends with a wake.
+// Daemons spin for this time by default. A wait of at most this time ends without a sleep; every longer wait ends with
+// a wake.
 constexpr int64_t kSpinNs = 200'000;
 constexpr size_t kPairsAtOnceMax = 4;
-// Nodes for each pair that is measured concurrently, unless ProbeOptions sets the number of pairs.
+// For every kNodesPerPair nodes, one pair is measured concurrently, unless ProbeOptions sets the number of pairs.
 constexpr size_t kNodesPerPair = 8;
 
 }  // namespace
@@ -331,7 +332,7 @@ void TopologyProbe::Report() {
     const auto send = send_ns_.find(node.name);
     ProbedNode row{.name = node.name, .measured = send != send_ns_.end()};
     if (row.measured) {
-      // At least 1, since a receive overhead of 0 means that it equals the send overhead.
+      // The overheads are at least 1, since a receive overhead of 0 means that it equals the send overhead.
       node.overhead_ns = std::max<int64_t>(1, measure::Median(send->second));
       node.receive_overhead_ns = std::max<int64_t>(1, measure::Median(receive_ns_[node.name]));
     }

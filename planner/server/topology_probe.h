@@ -25,14 +25,15 @@
 namespace copse::planner {
 
 struct ProbeOptions {
-  // The known tree whose links are measured. It has at least the participating nodes; all others keep their figures.
-  // nullopt: the tree is found by latencies.
+  // It is the known tree whose links are measured. It has at least the participating nodes; all others keep their
+  // figures. nullopt: the tree is found by latencies.
   std::optional<topology::Topology> tree;
   std::vector<std::string> nodes;             // participating nodes, each once: at least two
   absl::Duration budget = absl::Seconds(60);  // no measurement begins after it
   coordinator::MeasureLimits limits = {};     // for one pair
   uint32_t pairs_at_once = 0;                 // 0: chosen by the number of nodes, from 1 to 4
-  // Used if the tree is found: the cost parameters, which are not measured, and nodes whose cores and host are kept.
+  // If the tree is found, it takes these: the cost parameters, which are not measured, and nodes whose cores and host
+  // are kept.
   topology::CostParameters costs = {};
   std::vector<topology::Node> about = {};
 };
@@ -123,8 +124,8 @@ class TopologyProbe {
   absl::Time began_;
   Phase phase_ = Phase::kLinks;
   std::optional<topology::Topology> tree_;
-  // Names by node index: names_ are the tree's nodes, or those for which a tree is sought; rest_ are the others, which
-  // are measured against some of them.
+  // These are names by node index: names_ are the tree's nodes, or those for which a tree is sought; rest_ are the
+  // others, which are measured against some of them.
   std::vector<std::string> names_, rest_;
   std::vector<measure::NodePair> queue_;  // the last is next; in kRest, `a` is an index into rest_
   std::set<measure::NodePair> running_;

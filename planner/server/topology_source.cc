@@ -20,7 +20,7 @@
 namespace copse::planner {
 namespace {
 
-// Limit of the levels for which a request may give latencies.
+// A request may give latencies for at most this many levels.
 constexpr size_t kLatenciesMax = topology::kDepthMax + 1;
 
 absl::StatusOr<int64_t> ReadRate(const char* what, const std::string& text) {

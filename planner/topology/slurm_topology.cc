@@ -203,7 +203,7 @@ int LineOf(const YAML::Node& node) { return std::max(node.Mark().line, 0) + 1; }
 absl::Status SlurmParser::ReadYamlEntry(const YAML::Node& entry, bool is_block) {
   const std::string kind = is_block ? "block" : "switch";
   if (!entry.IsMap()) return Error(LineOf(entry), kind, ": must be a map of keys and values");
-  // Keys of topology.yaml, and those of topology.conf with the same meaning, in lower case.
+  // `names` maps keys of topology.yaml to those of topology.conf with the same meaning, in lower case.
   const std::map<std::string, std::string> names = {
       {"switch", "switchname"}, {"children", "switches"}, {"nodes", "nodes"}, {"block", "blockname"}};
   Fields fields;

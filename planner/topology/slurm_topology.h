@@ -30,15 +30,15 @@ namespace copse::topology {
 // SlurmFigures are the figures of nodes and links that Slurm's text does not have: it has only LinkSpeed. The defaults
 // are a first guess; `copsectl topo probe` measures.
 struct SlurmFigures {
-  // Bandwidth of LinkSpeed=1.
+  // LinkSpeed=1 stands for this bandwidth.
   int64_t link_speed_bytes_per_s = 125'000'000;
-  // Bandwidth of nodes' links; 0: the LinkSpeed of their switch.
+  // Nodes' links have this bandwidth. 0: the LinkSpeed of their switch.
   int64_t node_bandwidth_bytes_per_s = 0;
   // Latencies of nodes' links, then of the uplinks of switches of level 0, 1 and so on; the last applies to higher
   // levels. A switch with only nodes has level 0, others are one above the highest switch below them.
   std::vector<int64_t> latency_ns = {500, 1'000};
   int64_t overhead_ns = FlatCosts().overhead_ns;
-  // Name of a new root above the switches without a parent, if there are several; empty: that is an error.
+  // It names a new root above the switches without a parent, if there are several. Empty: that is an error.
   std::string root;
 };
 
@@ -55,7 +55,7 @@ absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_v
 // Returns whether a text is a topology.yaml of Slurm: a list, which a topology file of Copse is not.
 bool IsSlurmYaml(std::string_view text);
 
-// Limit of the node names in all host lists of a text, as a multiple of the limit of nodes.
+// Limits the node names in all host lists of a text, as a multiple of the limit of nodes.
 inline constexpr uint32_t kSlurmListingsMax = 16;
 
 // Writes a topology.conf with the topology's tree. It has no latencies, overheads, cores and hosts, and only the

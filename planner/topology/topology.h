@@ -20,7 +20,7 @@ namespace copse::topology {
 
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSwitchCountMax = 1u << 20;
-// Limit of switches above a node, which bounds path queries.
+// Limits the switches above a node, which bounds path queries.
 inline constexpr uint32_t kDepthMax = 64;
 inline constexpr int64_t kTimeNsMax = 1'000'000'000'000;                       // 1000 s
 inline constexpr int64_t kBandwidthBytesPerSecondMax = 1'000'000'000'000'000;  // 1 PB/s

@@ -13,7 +13,7 @@ namespace copse::planner {
 inline constexpr uint32_t kBestThoroughNodesMax = BroadcastCosts::kMatrixNodesMax;
 
 struct BestOptions {
-  // Limit of the steps of the search (tree_search.h); a million take about 10 ms. Negative: BestSteps(n). 0: no search.
+  // Limits the steps of the search (tree_search.h); a million take about 10 ms. Negative: BestSteps(n). 0: no search.
   int64_t steps = -1;
 };
 // Returns the default limit of the steps for this many nodes.

@@ -42,7 +42,7 @@ class PairTournament {
 
   static constexpr uint32_t kNobody = 0xffffffff;
   static constexpr uint32_t kNoLevel = 0xffffffff;
-  // The key of an absent node. It is beyond all costs (BroadcastCosts: at most 2^61), and the sum of three does not
+  // An absent node has this key. It is beyond all costs (BroadcastCosts: at most 2^61), and the sum of three does not
   // overflow.
   static constexpr int64_t kAbsent = int64_t{5} << 59;
 
@@ -75,7 +75,7 @@ class PairTournament {
 
   // Returns the message of least cost; none if cost_ns is kAbsent.
   Message Find();
-  // Reduces the cost of messages from outside to a node below that switch by `urgency_ns`. Called before Reset.
+  // Reduces the cost of messages from outside to a node below that switch by `urgency_ns`. It is called before Reset.
   void SetUrgency(uint32_t switch_vertex, int64_t urgency_ns) { rooms_[RoomOf(switch_vertex)].urgency_ns = urgency_ns; }
   // Ends the urgency of that switch.
   void Calm(uint32_t switch_vertex);

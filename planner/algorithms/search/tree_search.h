@@ -69,7 +69,7 @@ class TreeSearch {
   }
   // Computes arrivals, and the depth-first numbers that IsBelow uses. Moves make them stale.
   void Walk();
-  // Make the best relocation, or a swap that helps. Return whether there was one. Called after Walk.
+  // Make the best relocation, or a swap that helps. Return whether there was one. Requires a Walk before.
   bool TryRelocations(int64_t* steps);
   bool TrySwaps(Prng* prng, int64_t* steps);
 

@@ -10,7 +10,7 @@ namespace copse::planner {
 BroadcastTree BuildFastestEdgeFirst(const BroadcastCosts& costs, uint32_t root, EdgeWeight weight) {
   const uint32_t n = costs.node_count();
   BroadcastTree tree{.root = root};
-  // Weight of the lightest edge so far to each node without the message.
+  // lightest[v] is the weight of the lightest edge so far to node v, which does not have the message.
   std::vector<int64_t> lightest(n, std::numeric_limits<int64_t>::max());
   std::vector<uint32_t> from(n, root), waiting;
   for (uint32_t v = 0; v < n; ++v) {
