@@ -14,7 +14,7 @@
 namespace copse::ctl {
 namespace {
 
-// Limit of one answer; a plan of a million nodes takes some 50 MB.
+// Limits one answer; a plan of a million nodes takes some 50 MB.
 constexpr int kAnswerBytesMax = 256 << 20;
 
 // Shortens gRPC's message, "failed to connect to all addresses; last error: UNKNOWN: Failed to connect to remote host:

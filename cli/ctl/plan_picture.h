@@ -11,7 +11,7 @@
 
 namespace copse::ctl {
 
-// Limit of the picture's rows, one per node. Of a larger tree, the nodes farthest from the root are left out; the title
+// Limits the picture's rows, one per node. Of a larger tree, the nodes farthest from the root are left out; the title
 // has their number.
 inline constexpr size_t kPictureNodesMax = 400;
 

@@ -11,7 +11,7 @@
 
 namespace copse::ctl {
 
-// Equal to schedule::kCallBytesMax, which the planner sends as the upper end of a class without one.
+// It is equal to schedule::kCallBytesMax, which the planner sends as the upper end of a class without one.
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 
 // Formats the bounds of a class as "121-8192", or as "65537 and more" if it has no upper end.

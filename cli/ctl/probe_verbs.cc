@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kSecondsDefault = 60;
 constexpr double kSecondsMax = 3600;
-// Added to the deadline for the last measurement, which may begin when the seconds are over, and for switching teams to
-// new plans.
+// It is added to the deadline for the last measurement, which may begin when the seconds are over, and for switching
+// teams to new plans.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 Json ProbeJson(const v1::ProbeTopologyReply& reply) {

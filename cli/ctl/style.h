@@ -16,7 +16,7 @@ enum class Format : uint8_t { kTable, kJson };
 
 struct Style {
   Format format = Format::kTable;
-  size_t width = 0;  // of a line in characters; 0: unlimited
+  size_t width = 0;  // characters of a line; 0: unlimited
 };
 
 // Objects of this type keep their keys in the order of insertion.

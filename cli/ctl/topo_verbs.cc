@@ -19,7 +19,7 @@
 namespace copse::ctl {
 namespace {
 
-// Limit of a file's text. It leaves room for the other fields in the largest message that the planner accepts.
+// Limits a file's text. It leaves room for the other fields in the largest message that the planner accepts.
 constexpr size_t kTextBytesMax = size_t{60} << 20;
 
 // Reads a whole file, or standard input if `path` is "-".

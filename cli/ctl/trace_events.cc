@@ -105,7 +105,7 @@ struct Alignment {
 };
 
 Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& packets) {
-  // The node, by clock, whose answer had the shortest round trip.
+  // `best` has, for each clock, the node whose answer had the shortest round trip.
   std::map<std::string, size_t> best;
   for (size_t n = 0; n < nodes.size(); ++n) {
     const auto [it, is_new] = best.emplace(nodes[n].clock, n);
@@ -117,7 +117,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     offset[clock] = nodes[n].planner_ns - nodes[n].now_ns;
     doubt[clock] = nodes[n].doubt_ns;
   }
-  // The shortest time of a packet from one clock to another, by the offsets so far.
+  // `fastest` has the shortest time of a packet from one clock to another, by the offsets so far.
   std::map<std::pair<std::string, std::string>, int64_t> fastest;
   for (const Packet& packet : packets) {
     const NodeTrace& from = nodes[packet.sent.node];

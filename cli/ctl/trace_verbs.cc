@@ -29,7 +29,7 @@ constexpr char kRecords[] = "records";
 constexpr double kSecondsMax = 600;
 // Limits memory: a record takes some 150 bytes in the output, and more while the output is made.
 constexpr uint64_t kRecordsDefault = 4'000'000;
-// Interval between queries of each daemon for new records.
+// Each daemon is queried for new records at this interval.
 constexpr absl::Duration kBetweenRounds = absl::Milliseconds(100);
 
 // A Source holds one daemon's trace and the progress of fetching it.

@@ -16,18 +16,18 @@
 
 namespace copse::ctl {
 
-// `node list`, `node show`, `node drain`, `node undrain`, `node remove` and `daemon status`.
+// NodeVerbs are `node list`, `node show`, `node drain`, `node undrain`, `node remove` and `daemon status`.
 std::vector<Verb> NodeVerbs();
 std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style);
 std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style);
 std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& style);
 
-// `team list`, `team show`, `team replan` and `team break`.
+// TeamVerbs are `team list`, `team show`, `team replan` and `team break`.
 std::vector<Verb> TeamVerbs();
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style);
 std::string RenderTeam(const v1::TeamRow& team, const Style& style);
 
-// `plan list`, `plan show`, `plan explain`, `plan diff` and `plan svg`.
+// PlanVerbs are `plan list`, `plan show`, `plan explain`, `plan diff` and `plan svg`.
 std::vector<Verb> PlanVerbs();
 std::string RenderPlans(const v1::ListPlansReply& reply, const Style& style);
 std::string RenderPlan(const v1::PlanRow& plan, const Style& style);
@@ -36,23 +36,23 @@ std::string RenderPlan(const v1::PlanRow& plan, const Style& style);
 // "critical_path_steps", since the plan has a key of that name.
 std::string RenderExplanation(const v1::ExplainPlanReply& reply, bool dot, const Style& style);
 
-// `topo show`, `import`, `diff`, `export` and `list` for the planner's topology and its versions. The planner parses
-// and writes the formats, except hwloc's, which copsectl parses.
+// TopoVerbs are `topo show`, `import`, `diff`, `export` and `list` for the planner's topology and its versions. The
+// planner parses and writes the formats, except hwloc's, which copsectl parses.
 std::vector<Verb> TopoVerbs();
 std::string RenderTopology(const v1::ShowTopologyReply& reply, const Style& style);
 std::string RenderImport(const v1::ImportTopologyReply& reply, bool dry_run, const Style& style);
 std::string RenderChanges(const v1::DiffTopologyReply& reply, const Style& style);
 std::string RenderVersions(const v1::ListTopologiesReply& reply, const Style& style);
 
-// `topo probe`, which has daemons measure the topology.
+// ProbeVerbs has `topo probe`, by which daemons measure the topology.
 std::vector<Verb> ProbeVerbs();
 std::string RenderProbe(const v1::ProbeTopologyReply& reply, const Style& style);
 
-// `coll list`, which lists calls in flight and their missing ranks.
+// CollVerbs has `coll list`, which lists calls in flight and their missing ranks.
 std::vector<Verb> CollVerbs();
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
 
-// `stats`, `ping` and `version`, which show the state that daemons and the planner report.
+// StatsVerbs are `stats`, `ping` and `version`, which show the state that daemons and the planner report.
 std::vector<Verb> StatsVerbs();
 // Renders the counters of each node: as a table without those that are 0, or as JSON with all.
 std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
@@ -69,7 +69,7 @@ std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl
                        const Style& style);
 std::string RenderVersion(const v1::VersionReply& reply, const Style& style);
 
-// `trace`, which writes the daemons' recent activity, or that of the next seconds, for a trace viewer.
+// TraceVerbs has `trace`, which writes the daemons' recent activity, or that of the next seconds, for a trace viewer.
 std::vector<Verb> TraceVerbs();
 
 }  // namespace copse::ctl

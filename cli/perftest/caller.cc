@@ -16,7 +16,7 @@ namespace copse::perftest {
 
 namespace {
 
-// Limit of one buffer. Above it, sums of sizes in bytes could overflow.
+// Limits one buffer. Above it, sums of sizes in bytes could overflow.
 constexpr uint64_t kBufferBytesMax = uint64_t{1} << 62;
 
 // Returns how many bytes of the node's memory its ranks may fill together. Above this limit, the OOM killer might end

@@ -72,7 +72,7 @@ Status Blocking(Team team, const Args& args) {
   return Make(kCall, team, args);
 }
 
-// Indexed by Collective.
+// The table is indexed by Collective.
 constexpr Status (*kBlockingCalls[])(Team, const Args&) = {
     Blocking<copse_barrier>,        Blocking<copse_bcast>,      Blocking<copse_reduce>,
     Blocking<copse_allreduce>,      Blocking<copse_gather>,     Blocking<copse_scatter>,

@@ -33,7 +33,8 @@ struct Cell {
   uint32_t runs = 0;
   std::string refused;          // reason why there are no metrics; empty: there are
   std::vector<Metric> metrics;  // latency alone; or overall, compute, communication and overlap
-  // Bus bandwidth (BusFactor) at the mean latency, in 10^6 bytes per second. Nothing without data or in mode overlap.
+  // It is the bus bandwidth (BusFactor) at the mean latency, in 10^6 bytes per second. It is unset without data and in
+  // mode overlap.
   std::optional<double> bandwidth_mb_s;
   std::optional<uint64_t> errors;       // wrong elements, over all ranks and calls; nothing if data is not checked
   uint32_t first_rank_with_errors = 0;  // lowest one, if `errors` is above 0

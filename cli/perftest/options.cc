@@ -37,7 +37,7 @@ struct LauncherVariables {
 };
 constexpr LauncherVariables kLaunchers[] = {
     {"PMI_RANK", "PMI_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
-// Variables that together identify one launch of a program. Those that are set become part of the default team's name.
+// These variables together identify one launch of a program. Those that are set become part of the default team's name.
 constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMI_JOBID", "PMIX_NAMESPACE",
                                          "OMPI_MCA_ess_base_jobid"};
 

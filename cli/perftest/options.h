@@ -56,7 +56,8 @@ struct Options {
   uint64_t seed = 1;
   Format format = Format::kText;
 
-  // Identity of this process. `local` > 0: this process starts that many ranks as children, for which it sets `rank`.
+  // `rank`, of `ranks`, identifies this process. `local` > 0: this process starts that many ranks as children, for
+  // which it sets `rank`.
   uint32_t rank = 0;
   uint32_t ranks = 0;
   uint32_t local = 0;

@@ -18,7 +18,7 @@ uint64_t Hash(uint64_t seed, uint64_t call, uint32_t rank, uint32_t place) {
 }
 
 // Higher ranks contribute 0 to sums of bfloat16, whose integers are exact up to 256, and only 1 or -1 to products of
-// floating-point types, of which half ends below 2^16.
+// floating-point types, since the largest binary16 number is below 2^16.
 constexpr uint32_t kRanksThatAdd = 256;
 constexpr uint32_t kRanksThatDouble = 14;
 

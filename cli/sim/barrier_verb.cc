@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Limit of ranks whose times the text lists one by one.
+// The text lists the times of up to this many ranks one by one.
 constexpr uint32_t kShownRanksMax = 64;
 // Overheads of a hardware trigger unit, from which the fit starts: only the three that the patent measures are above 0.
 constexpr TriggerOverheads kHardware = {.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300};

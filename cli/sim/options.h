@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::st
 absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
                                             const std::string& others = "");
 
-// The name under which the program passes its option -w to a verb.
+// The program passes its option -w to a verb under this name.
 inline constexpr char kFormat[] = "write-out";
 // Returns whether -w json was given.
 bool WantsJson(const Arguments& arguments);

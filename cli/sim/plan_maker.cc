@@ -26,8 +26,8 @@ namespace copse::simcli {
 
 namespace {
 
-// Limit of nodes up to which plans are priced to select a segment size or explain a choice. Above it, that takes longer
-// than the choice itself.
+// Plans for up to this many nodes are priced to select a segment size or to explain a choice. For more nodes that would
+// take longer than the choice itself.
 constexpr uint32_t kExplainedNodesMax = 2000;
 
 // Returns the call's bytes. Errors: INVALID_ARGUMENT if there are too many, or if the root is no rank.
@@ -44,8 +44,8 @@ absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& 
   return bytes;
 }
 
-// Returns the call with its count of a mean block replaced by the sum of all blocks, for collectives that count the
-// sum.
+// Returns the call with the count of all blocks together in place of that of a mean block, for collectives that count
+// so.
 CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
   CallArguments counted = call;
   if (CountsAllBlocks(call.collective)) {
@@ -54,17 +54,17 @@ CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
   return counted;
 }
 
-// Lists the algorithms of structure.h that broadcast_algorithms.h lacks.
+// Lists the algorithms of planner::BuildStructure, except knomial-K and kary-K.
 constexpr const char* kStructures[] = {"flat", "chain", "binomial", "dissemination",    "recursive-doubling",
                                        "ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
-// Returns whether structure.h has the algorithm.
+// Returns whether planner::BuildStructure knows the algorithm.
 bool IsStructure(const std::string& algorithm) {
   return std::find(std::begin(kStructures), std::end(kStructures), algorithm) != std::end(kStructures) ||
          absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
 }
 
-// Calls BuildBroadcast for an algorithm that is no structure. Adds the structures to the error that lists known names.
+// Calls BuildBroadcast. Adds the other algorithms to the error that lists known names.
 absl::StatusOr<planner::BroadcastTree> BuildTree(const std::string& algorithm, const planner::BroadcastCosts& costs,
                                                  uint32_t root_node) {
   absl::StatusOr<planner::BroadcastTree> tree = planner::BuildBroadcast(algorithm, costs, root_node);

@@ -39,7 +39,7 @@ CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root);
 
 struct PlanRequest {
   std::string algorithm;
-  CallArguments call;          // of an irregular collective, `count` is the length of the mean block
+  CallArguments call;          // `count` of an irregular collective is the length of the mean block
   uint32_t segment_bytes = 0;  // 0: kSegmentBytesUsual
 };
 // Makes a plan for the call, rooted at its root's node; for an irregular collective, its regular form's plan. "flat",

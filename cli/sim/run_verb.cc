@@ -33,13 +33,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The collectives of blocks, whose counts and results copse-sim makes; a list for CollectiveOption.
+// These are the collectives of blocks, whose counts and results copse-sim makes, as a list for CollectiveOption.
 constexpr char kOtherCollectives[] =
     " gather scatter allgather alltoall reduce_scatter scan exscan gatherv scatterv allgatherv alltoallv "
     "reduce_scatterv";
-// Limit of all ranks' buffers in one simulated call of a collective of blocks.
+// Limits all ranks' buffers in one simulated call of a collective of blocks.
 constexpr uint64_t kBuffersMax = uint64_t{12} << 30;
-// Limit of nodes times segments for pricing a call of blocks.
+// Calls of blocks are priced up to this product of nodes and segments.
 constexpr uint64_t kPricedSegmentsMax = uint64_t{1} << 20;
 
 struct RunOutcome {

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 constexpr double kNsPerMs = 1e6;
-// Limit of the fragments of a call whose times are listed and drawn, and of the entries of an order in a table.
+// Limits the fragments of a call whose times are listed and drawn, and the entries of an order in a table.
 constexpr size_t kPartsShownMax = 32;
 
 std::string Ms(double ns) { return absl::StrFormat("%.3f", ns / kNsPerMs); }

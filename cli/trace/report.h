@@ -11,8 +11,9 @@
 
 namespace copse::trace {
 
-// Lists, one line each, what a profile made from these traces would lack: all orders if no access was seen, and the
-// orders by place of kinds whose calls come from several places without a period. Empty if nothing is missing.
+// Returns one line for each order that a profile of these traces would lack, and no line if it would lack none. It
+// lacks all orders if no access was seen, and the orders by call site of a kind whose calls are made at several sites
+// without a period.
 std::vector<std::string> NotLearnt(const Traces& traces);
 
 std::string TextOf(const Traces& traces);

@@ -123,7 +123,7 @@ uint64_t WaitedAtBest(const tnbc::TraceCall& call) {
   }
   std::sort(there.begin(), there.end());
   std::sort(touched.begin(), touched.end(), [](const auto* a, const auto* b) { return *a->touch < *b->touch; });
-  // before: recorded end of the previous access, with its wait; now: replayed time.
+  // `before` is the recorded end of the previous access, with its wait; `now` is the replayed time.
   uint64_t before = 0, now = 0, waited = 0;
   for (size_t i = 0; i < touched.size(); ++i) {
     now += *touched[i]->touch - std::min(before, *touched[i]->touch);

@@ -57,8 +57,9 @@ struct SiteSummary {
   uint32_t ranks = 0;                  // ranks that have called from there
   uint64_t calls = 0, early = 0;       // over all ranks; `early` with asynchronous completion
   uint64_t pieces = 0, untouched = 0;  // memory ranges that became accessible as a whole; those never accessed
-  // Means over `early` calls, ns. `there`: from the call's return until all data had arrived; `waited_at_best`: the
-  // wait that would have resulted if the data had arrived in the order of accesses, at the recorded arrival times.
+  // These are means over `early` calls, ns. `there`: from the call's return until all data had arrived;
+  // `waited_at_best`: the wait that would have resulted if the data had arrived in the order of accesses, at the
+  // recorded arrival times.
   double inside = 0, there = 0, waited = 0, waited_at_best = 0;
   std::vector<uint32_t> order;   // fragments by the median place of their first accesses, over all ranks
   std::vector<PartTimes> parts;  // by fragment

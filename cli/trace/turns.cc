@@ -10,8 +10,8 @@
 namespace copse::trace {
 namespace {
 
-// The least length of a run. As in learning at run time (client/tnbc/access_order.h), a period must have been seen
-// twice and over at least so many calls.
+// A run has at least this many calls. As in learning at run time (client/tnbc/access_order.h), a period must have been
+// seen twice and over at least so many calls.
 constexpr uint64_t kCallsMin = 4;
 
 bool IsOnePlace(const std::vector<uint32_t>& places) {

@@ -38,8 +38,9 @@ class CallPlaces {
   void Add(uint32_t rank, uint64_t number, uint32_t site);
 
   struct InTurn {
-    // Indexed by number - 1. Two calls have equal values if each rank made both at the same place. Ends before the
-    // first call that a rank lacks; empty if a rank has added a number twice with different sites.
+    // places[number - 1] identifies the places of a call: two calls have equal values if each rank made both at the
+    // same place. The list ends before the first call that a rank lacks. It is empty if a rank has added a number twice
+    // with different sites.
     std::vector<uint32_t> places;
     std::optional<Turns> turns;  // nothing also if all calls are made at one place
     std::string why_none;        // reason for having no `turns` although there are several places

@@ -93,7 +93,7 @@ class BlockRun {
   Simulator simulator_;
   Walk up_, down_;
 
-  // Indexed by node, then by place minus the node's own: the blocks of its subtree that it has received.
+  // blocks_[v] has the blocks of v's subtree that v has received, by place minus v's own.
   std::vector<Blocks> blocks_;
   // A Receiver is the state of a node that receives from its children in a gather.
   struct Receiver {
@@ -102,7 +102,7 @@ class BlockRun {
     bool waits = false;           // true: idle until the next child's message arrives
   };
   std::vector<Receiver> receivers_;
-  // Blocks at the root after a gather, and, for an allgather, the nodes that have received them.
+  // all_ has the blocks at the root after a gather, and, for an allgather, the nodes that have received them.
   Blocks all_;
   std::vector<bool> has_all_;
 
@@ -119,7 +119,7 @@ void BlockRun::StartGather() {
   }
 }
 
-// Called when v is free: receives the next child's message if it has arrived, or sends to the parent after the last
+// Requires that v is free. Receives the next child's message if it has arrived, or sends to the parent after the last
 // one.
 void BlockRun::TakeNext(uint32_t v) {
   Receiver& receiver = receivers_[v];
@@ -170,7 +170,7 @@ void BlockRun::StartBroadcast() {
   SendDown(root, 0);
 }
 
-// Called when v is free: sends to its child number `child` in serving order, if there is one.
+// Requires that v is free. Sends to its child number `child` in serving order, if there is one.
 void BlockRun::SendDown(uint32_t v, size_t child) {
   if (child == down_.children[v].size()) return;
   const uint32_t to = down_.children[v][child];

@@ -13,7 +13,7 @@
 
 namespace copse::sim {
 
-// Limit of the sum of blocks over all messages of one tree; a chain of 20,000 nodes has that many, and copies 3 GB.
+// Limits the sum of blocks over all messages of one tree; a chain of 20,000 nodes has that many, and copies 3 GB.
 inline constexpr uint64_t kCarriedBlocksMax = 200'000'000;
 
 struct BlockRunResult {

@@ -17,7 +17,7 @@
 
 namespace copse::sim {
 
-// Twice the largest number of nodes that tests run. A node takes some 8 KB and its ranks' buffers.
+// The limit is twice the largest number of nodes that tests run. A node takes some 8 KB and its ranks' buffers.
 inline constexpr uint32_t kSimulatedNodesMax = 200'000;
 
 struct PlanRunOptions {
@@ -25,7 +25,7 @@ struct PlanRunOptions {
   bool charge_headers = false;
   uint64_t seed = 1;             // seed of the contributions
   schedule::BlockCounts counts;  // for an irregular call (WithCounts)
-  // Called after every 1024 ranks, and at the end, with the number of ranks that are done; may be empty.
+  // It is called after every 1024 ranks, and at the end, with the number of ranks that are done. It may be empty.
   std::function<void(uint32_t done, uint32_t ranks)> progress;
 };
 
@@ -47,7 +47,8 @@ struct PlanRunResult {
   uint64_t events = 0;                 // number of the simulator's events
   uint64_t segments = 1;               // number of segments of a call of blocks; else 1
   uint64_t trace_hash = 0;             // equal for equal runs
-  // `most`: the maximum of each value over all daemons; `root`: the daemon of the root (of node 0 without a root).
+  // `most` is the maximum of each value over all daemons, `root` has those of the root's daemon (of node 0's without a
+  // root).
   DaemonUse most, root;
   double setup_seconds = 0;  // wall time to make and connect the engines
   double run_seconds = 0;    // wall time to run the call

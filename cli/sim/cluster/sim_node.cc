@@ -16,7 +16,7 @@
 namespace copse::sim {
 namespace {
 
-// Number of bytes behind a result that must stay unchanged.
+// This many bytes behind a result must stay unchanged.
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
 
@@ -25,7 +25,7 @@ constexpr uint8_t kGuard = 0xa5;
 constexpr uint64_t kNodeDone = uint64_t{1} << 32;
 constexpr int kLocalShift = 40;
 constexpr uint64_t kChunkMask = kNodeDone - 1;
-// Limit of one engine's memory, which is never reached: the simulation's memory ends before.
+// Limits one engine's memory, which is never reached: the simulation's memory ends before.
 constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 
 // Returns the incarnation of node v's daemon.

@@ -46,7 +46,7 @@ struct SimCall {
   bool charge_headers = false;  // true: frames are charged with their headers, not only for the message's bytes
   uint64_t seed = 1;            // seed of the contributions
   const schedule::BlockProgram* blocks = nullptr;  // for a collective of blocks; else null
-  // Memory for the metadata of all nodes, each of which writes equal bytes to it. Null: each node has its own.
+  // It holds the metadata of all nodes, each of which writes equal bytes to it. Null: each node has its own.
   uint8_t* shared_notes = nullptr;
 };
 
