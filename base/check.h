@@ -50,7 +50,7 @@ namespace copse::check_internal {
 
 [[noreturn]] void Fail(const char* file, int line, const char* condition, const std::string& values);
 
-// True for the types that std::cmp_equal and the like compare by value, whatever their signs.
+// It is true for the types that std::cmp_equal and the like compare by value, whatever their signs.
 template <typename T>
 inline constexpr bool kPlainInteger =
     std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&

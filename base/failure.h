@@ -57,7 +57,8 @@ inline constexpr int kFailureCauseCount = 22;
 
 inline constexpr uint32_t kFailureNodeBytes = 128;
 
-// FailureFacts are the facts beside code and text, as a daemon sends them to its clients. All zero: none is known.
+// FailureFacts are the facts beside code and text, as a daemon sends them to its clients. Zeros mean that none is
+// known.
 struct FailureFacts {
   uint8_t cause = 0;  // FailureCause; a reader maps an unknown one to kUnknown
   uint8_t has_rank = 0;

@@ -21,7 +21,7 @@ class Histogram {
  public:
   static constexpr int kOctaveBits = 3;
   static constexpr uint32_t kBucketsPerOctave = 1u << kOctaveBits;
-  // An hour in nanoseconds. A longer value counts as this one in the buckets, and as itself in sum() and max().
+  // A value above an hour, in nanoseconds, counts as this one in the buckets, and as itself in sum() and max().
   static constexpr uint64_t kValueMax = uint64_t{3600} * 1'000'000'000;
 
   // Return the bucket of a value, and the least and the greatest value of a bucket.
@@ -58,14 +58,15 @@ class Histogram {
   uint64_t bucket(uint32_t index) const { return buckets_[index]; }
 
   // Returns a value such that at least the share `p` (0 to 1) of all values is not above it: the greatest value of the
-  // bucket that reaches this share, limited to [min(), max()]; of the last bucket, max(). 0 if nothing was recorded.
+  // bucket that reaches this share, limited to [min(), max()]; of the last bucket, max(). Returns 0 if nothing was
+  // recorded.
   uint64_t Percentile(double p) const;
 
   // --- Decoding: Restore each bucket, then RestoreTotals ---
-  // INVALID_ARGUMENT if there is no such bucket.
+  // Returns INVALID_ARGUMENT if there is no such bucket.
   absl::Status Restore(uint32_t bucket, uint64_t count);
-  // INVALID_ARGUMENT if the extremes do not lie in the outermost buckets that were restored. Ignores the arguments if
-  // none was.
+  // Returns INVALID_ARGUMENT if the extremes do not lie in the outermost buckets that were restored. Ignores the
+  // arguments if none was.
   absl::Status RestoreTotals(uint64_t sum, uint64_t min, uint64_t max);
 
  private:

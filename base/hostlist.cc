@@ -20,7 +20,7 @@
 namespace copse {
 namespace {
 
-// Limit of a number's digits, so that values fit into 64 bits. Expansion refuses longer numbers; compression takes the
+// Limits a number's digits, so that values fit into 64 bits. Expansion refuses longer numbers; compression takes the
 // digits before these as text.
 constexpr size_t kDigitsMax = 18;
 
@@ -249,7 +249,7 @@ std::string CompressHostlist(const std::vector<std::string>& hosts) {
   for (size_t i = 0; i < hosts.size();) {
     if (!list.empty()) list.push_back(',');
     const SplitHost first = Split(hosts[i]);
-    // The numbers of all neighbors with the same prefix, as ranges.
+    // `ranges` collects the numbers of all adjacent names with the same prefix.
     std::string ranges;
     const size_t group_begin = i;
     bool bracket = false;

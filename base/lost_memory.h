@@ -13,7 +13,7 @@
 
 namespace copse {
 
-// Limit of the process's tracked mappings. The kernel's default limit of all mappings, vm.max_map_count, is 65,530.
+// Limits the process's tracked mappings. The kernel's default limit of all mappings, vm.max_map_count, is 65,530.
 inline constexpr uint32_t kTrackedMappingsMax = 49152;
 
 // Handles SIGBUS from now on, for the process's lifetime. A fault outside of tracked memory goes to the handler that

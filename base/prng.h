@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates pseudo-random numbers, which are the same on every platform for the same seed. Not for secrets.
+// Generates pseudo-random numbers, which are the same on every platform for the same seed. They are not fit for
+// secrets.
 
 #ifndef COPSE_BASE_PRNG_H_
 #define COPSE_BASE_PRNG_H_

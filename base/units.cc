@@ -28,10 +28,10 @@ struct Unit {
   long double factor;
 };
 
-// Factors in nanoseconds.
+// The factors are nanoseconds.
 constexpr Unit kDurationUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-// Factors in bytes per second.
+// The factors are bytes per second.
 constexpr Unit kBandwidthUnits[] = {
     {"bit", 1e0L / 8}, {"kbit", 1e3L / 8}, {"Mbit", 1e6L / 8}, {"Gbit", 1e9L / 8}, {"Tbit", 1e12L / 8},
     {"B", 1e0L},       {"kB", 1e3L},       {"MB", 1e6L},       {"GB", 1e9L},       {"TB", 1e12L},
@@ -57,7 +57,7 @@ constexpr Unit kByteUnits[] = {
 
 constexpr long double kTwoTo63 = 0x1p63L;
 
-// Bound of a number's digits: enough for 2^63 in any of the units, without rounding of the integer part.
+// Limits a number's digits: they suffice for 2^63 in any of the units, without rounding of the integer part.
 constexpr size_t kDigitsMax = 19;
 
 absl::Status Error(const char* what, std::string_view text, const std::string& why) {

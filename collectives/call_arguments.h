@@ -22,7 +22,7 @@ struct CallArguments {
   ElementOp op = ElementOp::kSum;
   uint8_t options = 0;       // CallOptions
   uint32_t counts_hash = 0;  // HashCounts of all blocks' sizes if KnowsCounts, otherwise 0
-  // Number of elements: in the buffer (bcast, reduce, allreduce, scan, exscan), in one rank's contribution (gather,
+  // Counts the elements: in the buffer (bcast, reduce, allreduce, scan, exscan), in one rank's contribution (gather,
   // allgather) or result (scatter, reduce_scatter), in one block (alltoall), in all blocks together (allgatherv,
   // reduce_scatterv); with kPairsBounded the most that one node sends to another. 0 for gatherv, scatterv and other
   // alltoallv, whose lengths only some ranks know.

@@ -47,7 +47,7 @@ CallDefect CheckCount(const CallArguments& arguments, uint64_t count, uint32_t s
 // BlockSums checks the blocks of one side of an irregular call, which are added one after another.
 class BlockSums {
  public:
-  // `side`: "send" or "receive"; must outlive this object.
+  // `side` is "send" or "receive", and must outlive this object.
   BlockSums(const char* side, ElementType type, uint64_t bytes_max) : side_(side), type_(type), bytes_max_(bytes_max) {}
 
   // Adds rank `rank`'s block. Refuses one that is not a multiple of the element size, whose end overflows 64 bits, or

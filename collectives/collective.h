@@ -78,7 +78,7 @@ struct CollectiveTraits {
   Nesting nesting;
 };
 
-// The table, indexed by collective.
+// The table is indexed by collective.
 inline constexpr CollectiveTraits kCollectives[] = {
     {"barrier", Family::kCommon, Collective::kBarrier, Operands::kNone,  //
      BufferKind::kNone, Holders::kNone, BufferKind::kNone, Holders::kNone, Nesting::kNone},
@@ -207,8 +207,8 @@ inline constexpr uint8_t OptionsOf(Collective c) {
   if (HasPairSizes(c)) return kPairsBounded;
   return IsIrregular(c) && HasRoot(c) ? kCountsKnown : 0;
 }
-// Limit of `count` with kPairsBounded, in bytes. Chunks are made up to `count`, whether there is data or not, so a
-// client with a larger one would keep its daemon busy for nothing.
+// Limits `count` with kPairsBounded, in bytes. Chunks are made up to `count`, whether there is data or not, so a client
+// with a larger one would keep its daemon busy for nothing.
 inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
 
 // Return whether a rank passes the list of all blocks of the send (receive) side of an irregular collective: because
@@ -223,7 +223,7 @@ inline constexpr bool GivesReceiveBlocks(Collective c, uint8_t options, uint32_t
   return IsIrregular(c) && traits.receive == BufferKind::kBlocks &&
          (Holds(traits.receivers, rank, root) || (options & kCountsKnown) != 0);
 }
-// Returns whether every rank passes the sizes of all blocks, equal on all ranks. False for regular collectives.
+// Returns whether every rank passes the sizes of all blocks, equal on all ranks. Returns false for regular collectives.
 inline constexpr bool KnowsCounts(Collective c, uint8_t options) {
   return IsIrregular(c) && !HasPairSizes(c) && (!HasRoot(c) || (options & kCountsKnown) != 0);
 }

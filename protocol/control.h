@@ -97,8 +97,8 @@ struct NodeAnnouncement {
   std::string admin_address;  // host:port of the daemon's admin service
   std::string join_token;     // empty if none is configured
   Features features;
-  // The host and its boot, opaque. If two daemons have the same name and machine, the newer one has replaced the other.
-  // Empty: not known.
+  // It identifies the host and its boot, and is opaque. If two daemons have the same name and machine, the newer one
+  // has replaced the other. Empty: not known.
   std::string machine;
   friend bool operator==(const NodeAnnouncement&, const NodeAnnouncement&) = default;
 };
@@ -132,7 +132,7 @@ struct RunningTeam {
   std::vector<std::string> plans;  // EncodePlan
   bool broken = false;
   FailureReport why;  // if broken
-  // The next epoch, if it was prepared and is undecided; 0: none.
+  // It is the next epoch, if that was prepared and is undecided. 0: none.
   EpochId prepared_epoch{0};
   friend bool operator==(const RunningTeam&, const RunningTeam&) = default;
 };
@@ -221,8 +221,8 @@ struct CallStatus {
   double age_s = 0;
   std::vector<Rank> joined;
   std::vector<Rank> missing;
-  // Not kCommon: the call waits until the derived team for this class is formed, and `sequence` is its place among
-  // the waiting calls.
+  // If it is not kCommon, the call waits until the derived team for this class is formed, and `sequence` is its place
+  // among the waiting calls.
   Family waits_for = Family::kCommon;
   friend bool operator==(const CallStatus&, const CallStatus&) = default;
 };
@@ -298,10 +298,10 @@ struct MeasureReply {
   uint32_t pings = 0;         // number of measured round trips
   int64_t round_trip_ns = 0;  // the shortest round trip
   int64_t round_trip_median_ns = 0;
-  // Medians of the times that this daemon and its peer take to send a small message, and to receive one.
+  // These are medians of the times that this daemon and its peer take to send a small message, and to receive one.
   int64_t send_ns = 0, receive_ns = 0;
   int64_t peer_send_ns = 0, peer_receive_ns = 0;
-  // Bytes that arrived at the peer within bulk_ns after the bandwidth had become steady. 0: not measured.
+  // These bytes arrived at the peer within bulk_ns after the bandwidth had become steady. 0: not measured.
   uint64_t bulk_bytes = 0;
   int64_t bulk_ns = 0;
   bool bulk_steady = false;  // false: the limit of bytes or time was reached while the bandwidth still grew
@@ -328,7 +328,7 @@ struct Prepare {
   EpochId epoch{0};
   std::vector<std::string> plans;  // EncodePlan
   uint64_t hash = 0;               // PlanHash over the concatenation
-  // The joins of this daemon that form the team, with their ranks (first epoch only).
+  // These joins of this daemon form the team, with their ranks (first epoch only).
   std::vector<std::pair<uint64_t, Rank>> requests;
   FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
   friend bool operator==(const Prepare&, const Prepare&) = default;

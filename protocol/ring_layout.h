@@ -131,7 +131,7 @@ inline constexpr uint32_t kEarlyCounts = 8;
 // index is stored with release or stronger after its entry was written or read, and pairs with the acquire load of the
 // other side; the seq_cst accesses belong to the two sleep protocols, at eq_waiting and at DaemonPage::sleeping.
 struct PortHeader {
-  // Geometry, written by the daemon before the client gets the memfd.
+  // The daemon writes the geometry before the client gets the memfd.
   uint32_t magic;
   uint32_t ring_version;
   uint32_t dq_entries;
@@ -150,7 +150,7 @@ struct PortHeader {
   alignas(64) std::atomic<uint64_t> eq_head;  // client: next to read
   std::atomic<uint32_t> eq_waiting;           // client: the word (kWaitsOn...) on which it sleeps, or is about to
   alignas(64) std::atomic<uint32_t> closed;   // daemon: 1 when it has closed the port; it then wakes the client
-  // Set by the daemon before the client gets the memfd: the offset in the daemon page of the WakeWord on which the
+  // The daemon sets these before the client gets the memfd: the offset in the daemon page of the WakeWord on which the
   // client may sleep, so that it is woken together with others, and the client's bits of that word. 0: none.
   uint32_t wake_offset;
   uint32_t wake_bits;
@@ -160,7 +160,7 @@ struct PortHeader {
 static_assert(sizeof(PortHeader) <= kPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
 
-// Values of eq_waiting.
+// These are the values of eq_waiting.
 inline constexpr uint32_t kWaitsOnNothing = 0;
 inline constexpr uint32_t kWaitsOnPort = 1;  // the port's eq_futex
 inline constexpr uint32_t kWaitsOnPage = 2;  // the daemon page's word at wake_offset
@@ -176,13 +176,13 @@ struct DaemonPage {
   uint32_t magic;
   uint32_t ring_version;
   uint64_t incarnation;
-  // 1 while the daemon sleeps (or is about to): only then does a client ring the doorbell (an eventfd). The seq_cst
-  // accesses of the two sides pair, so that either the daemon sees the entry or the client sees it sleeping:
+  // It is 1 while the daemon sleeps (or is about to): only then does a client ring the doorbell (an eventfd). The
+  // seq_cst accesses of the two sides pair, so that either the daemon sees the entry or the client sees it sleeping:
   // - client: writes the entry, stores dq_tail (seq_cst), loads sleeping (seq_cst), rings if it is 1;
   // - daemon: stores sleeping = 1 (seq_cst), reads all dq_tails again, sleeps if none has changed; stores 0 when awake.
   alignas(64) std::atomic<uint32_t> sleeping;
-  // Incremented in every iteration of the daemon's loop, so that a client which waits for long can distinguish a stuck
-  // daemon from a late peer.
+  // It is incremented in every iteration of the daemon's loop, so that a client which waits for long can distinguish a
+  // stuck daemon from a late peer.
   alignas(64) std::atomic<uint64_t> turns;
   // A word is incremented before its clients are woken (FUTEX_WAKE_BITSET).
   WakeWord wake[kWakeWords];

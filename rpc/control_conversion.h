@@ -16,10 +16,10 @@ class ToDaemon;
 
 namespace copse::rpc {
 
-// Limits of a peer's messages. A longer list or text is INVALID_ARGUMENT, unless its line says otherwise.
+// These limit a peer's messages. A longer list or text is INVALID_ARGUMENT, unless its line says otherwise.
 inline constexpr uint32_t kTeamSizeMax = 1u << 20;
-inline constexpr uint32_t kPlansMax = 1024;            // of one team
-inline constexpr uint32_t kRunningTeamsMax = 65536;    // of one Register message
+inline constexpr uint32_t kPlansMax = 1024;            // limit of one team
+inline constexpr uint32_t kRunningTeamsMax = 65536;    // limit of one Register message
 inline constexpr uint32_t kFeaturesMax = 256;          // unknown ones are kept
 inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // one day; longer times are reduced to it
 inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks or counters of one status
@@ -30,9 +30,8 @@ inline constexpr uint32_t kJobBytesMax = 64;
 inline constexpr uint32_t kNameBytesMax = 128;
 inline constexpr uint32_t kNodeNameBytesMax = 253;
 inline constexpr uint32_t kAddressBytesMax = 64 * 1024;
-inline constexpr uint32_t kTextBytesMax = 4096;  // longer texts are truncated
-inline constexpr int kMessageBytesMax = 64
-                                        << 20;  // of one message on a stream, for gRPC's channel and server arguments
+inline constexpr uint32_t kTextBytesMax = 4096;    // longer texts are truncated
+inline constexpr int kMessageBytesMax = 64 << 20;  // limit of a message on a stream, which gRPC has, too
 
 void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto);
 void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto);

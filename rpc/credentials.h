@@ -66,7 +66,8 @@ Caller CallerOf(const grpc::ServerContextBase& context);
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  // `method`: "/copse.v1.AdminService/BreakTeam". PERMISSION_DENIED if the caller may not call it.
+  // `method` is, for example, "/copse.v1.AdminService/BreakTeam". Returns PERMISSION_DENIED if the caller may not call
+  // it.
   virtual absl::Status Authorize(const Caller& caller, std::string_view method) const = 0;
 };
 

@@ -140,7 +140,7 @@ class BlockExpansion : protected NodeExpansion {
   void DeliverReduced(Buffer from);
   // Returns whether a message of `bytes` bytes is sent; an empty one is only where neighbors meet (kSegmentsApartMax).
   bool Goes(uint64_t bytes) const { return bytes > 0 || slice_.meets; }
-  // Sends the data of `*runs`, which pack `bytes` bytes at the begin of scratch, if Goes(bytes), and empties the list.
+  // Sends the data of `*runs`, which pack `bytes` bytes at the start of scratch, if Goes(bytes), and empties the list.
   // A single run is sent from its source, without a copy.
   void SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes);
 

@@ -111,13 +111,13 @@ class Cutting {
     uint64_t first_round;
     size_t parts;  // the first `parts` parts of by_length_ have segments in these rounds
   };
-  std::vector<uint64_t> part_begin_;  // begin of each part, and the total; empty if segments have no owners
+  std::vector<uint64_t> part_begin_;  // start of each part, and the total; empty if segments have no owners
   std::vector<uint32_t> by_length_;   // parts, the longest first
   std::vector<Stage> stages_;         // a stage ends when a part has no more segments
   uint64_t data_segments_ = 0;
 };
 
-// Limit of the segments in a scan's chunk. It is low, since sums take twice the chunk's length in addition:
+// Limits the segments in a scan's chunk. It is low, since sums take twice the chunk's length in addition:
 // kScanScratchBytes in all.
 inline constexpr uint32_t kScanSegmentsMax = 2;
 inline constexpr uint64_t kScanScratchBytes = 3 * kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};

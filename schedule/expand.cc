@@ -199,8 +199,8 @@ TreeIndex::TreeIndex(const Plan& plan) {
   enter_.assign(n, 0);
   leave_.assign(n, 0);
   children_.resize(n);
-  // Depth-first search without recursion: `path` holds the vertices from the root, each with its next place in the
-  // neighbor list.
+  // This is a depth-first search without recursion: `path` holds the vertices from the root, each with its next place
+  // in the neighbor list.
   std::vector<std::pair<uint32_t, size_t>> path;
   uint32_t clock = 0;
   path.emplace_back(plan.root_node.value(), 0);

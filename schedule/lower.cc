@@ -9,8 +9,8 @@
 namespace copse::schedule {
 namespace {
 
-// The engine's limit of descriptors in one sequence. A longer block is cut, and its parts are chained by a counter:
-// the next part must not overtake one that waits for credit.
+// The engine takes at most this many descriptors in one sequence. A longer block is cut, and its parts are chained by a
+// counter: the next part must not overtake one that waits for credit.
 constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
@@ -170,7 +170,7 @@ class Lowering {
   }
 
   void Send(const Primitive& p) {
-    // A packet's payload goes to the begin of the receiver's eager buffer, so only a short message of the first segment
+    // A packet's payload goes to the start of the receiver's eager buffer, so only a short message of the first segment
     // is sent as a packet; any other one is a put at the segment's offset.
     const uint32_t length = LengthOf(p);
     const bool packet = length == 0 || (offset_ == 0 && length <= emu::kMpPayloadBytes);
@@ -306,8 +306,8 @@ uint32_t FanOut(const Plan& plan) {
   return fan_out;
 }
 
-// Returns a bound of the sequences of a call if the longest block, which may have to be cut, has `descriptors`
-// descriptors.
+// Returns an upper bound on the number of a call's sequences if the longest block, which may have to be cut, has
+// `descriptors` descriptors.
 uint32_t SequenceCount(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
   const uint32_t segments = SegmentCount(plan, ChunkBytesMax(plan));
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;

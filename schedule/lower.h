@@ -21,8 +21,8 @@ struct PortMap {
   emu::RegionIndex rank_send_base = 0;
   emu::RegionIndex rank_receive_base = 0;
   emu::RegionIndex notes = emu::kNoRegion;
-  // The node's neighbors in the plan: node indices ascending, and for each its edge and the edge's eager buffer in this
-  // slot.
+  // These are the node's neighbors in the plan: node indices ascending, and for each its edge and the edge's eager
+  // buffer in this slot.
   absl::Span<const uint32_t> neighbours;
   absl::Span<const uint32_t> edges;
   absl::Span<const emu::RegionIndex> cells;
@@ -44,13 +44,15 @@ struct LoweredSequence {
 struct LoweredCall {
   std::vector<emu::Descriptor> descriptors;
   std::vector<LoweredSequence> sequences;
-  // LowerRank: counters to which the caller adds 1 for the rank's arrival, after it has posted the sequences.
+  // LowerRank lists here the counters to which the caller adds 1 for the rank's arrival, after it has posted the
+  // sequences.
   std::vector<emu::CounterIndex> arrivals;
-  // Copy lists: a kCopyList descriptor has runs [remote_offset, remote_offset + bytes). KeepRuns moves them.
+  // `runs` has the copy lists: a kCopyList descriptor has runs [remote_offset, remote_offset + bytes). KeepRuns moves
+  // them.
   std::vector<emu::CopyRun> runs;
 };
-// Replaces `*kept` by the runs, and points the descriptors there. `*kept` must live until the call is complete. Called
-// before the sequences are posted if there are runs.
+// Replaces `*kept` by the runs, and points the descriptors there. `*kept` must live until the call is complete. If
+// there are runs, KeepRuns is called before the sequences are posted.
 void KeepRuns(LoweredCall* call, std::vector<emu::CopyRun>* kept);
 
 // Returns the counters that a slot needs for the plan's largest chunk at a node with `local_ranks` ranks.

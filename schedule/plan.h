@@ -30,8 +30,8 @@ inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
 // A segment fits into one frame, and a frame into one fragment of UCX's TCP transport: two would cost twice as much.
 inline constexpr uint32_t kSegmentBytesMax = 60 * 1024;
-// Default segment length: long enough to be worth a frame, short enough that a node can forward a segment while it
-// receives the next one.
+// The default segment length is long enough to be worth a frame, short enough that a node can forward a segment while
+// it receives the next one.
 inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
 // A scan's segments are shorter, since scratch also holds a prefix and a sum of each segment's length.
 inline constexpr uint32_t kScanSegmentBytesMax = 8 * 1024;
@@ -40,8 +40,8 @@ inline constexpr uint32_t SegmentBytesMax(Collective collective) {
 }
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
 inline constexpr uint32_t kExchangeNodesMax = 4096;  // limit of symmetric schedules, which the verifier executes
-// Limit of the nodes from which a node receives in a round in which it also sends. With the node's own value they are
-// the operands that the ALU takes at once, so they can be reduced in order of nodes.
+// Limits the nodes from which a node receives in a round in which it also sends. With the node's own value they are the
+// operands that the ALU takes at once, so they can be reduced in order of nodes.
 inline constexpr uint32_t kRoundPartnersMax = 6;
 
 // A TeamShape is the placement of a team's ranks: node_of_rank[r] is the index of the node on which rank r runs. Every
@@ -97,7 +97,7 @@ absl::Status CheckShape(const TeamShape& shape);
 // owners (RotationsOf).
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
-// In place of a node index: nothing to send or receive, or no parent.
+// It stands in place of a node index: nothing to send or receive, or no parent.
 inline constexpr uint32_t kNobody = 0xffffffff;
 // An ExchangeStep is one send, one receive, or both, of a node in a round of a symmetric schedule. A node first sends
 // all its messages of the round, then awaits all that it receives, and then reduces them with its own value in order of
@@ -140,13 +140,13 @@ struct Plan {
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 
-// Returns whether nodes of an alltoall forward other nodes' data, in rounds of distances 1, 2, 4, ... False for an
-// alltoall in which every node sends to every other directly, and for other collectives.
+// Returns whether nodes of an alltoall forward other nodes' data, in rounds of distances 1, 2, 4, ... It is false for
+// an alltoall in which every node sends to every other directly, and for other collectives.
 inline bool PassesOn(const Plan& plan) {
   return plan.kind == PlanKind::kCirculant && plan.collective == Collective::kAlltoall &&
          DistancesOf(plan).size() + 1 < plan.node_count;
 }
-// Limit of the nodes of a plan that PassesOn, so that a byte of each of the streams in a message fits into a segment.
+// Limits the nodes of a plan that PassesOn, so that a byte of each of the streams in a message fits into a segment.
 // Such a plan is for short blocks only: nodes that forward must know all blocks' sizes, but do not in an alltoallv,
 // which runs by the plan for the longest blocks.
 inline constexpr uint32_t kPassingNodesMax = 2048;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The primitives of which a node's part of a call consists.
+// Defines the primitives of which a node's part of a call consists.
 #ifndef COPSE_SCHEDULE_PRIMITIVE_H_
 #define COPSE_SCHEDULE_PRIMITIVE_H_
 
@@ -26,8 +26,8 @@ enum class Place : uint8_t {
 struct Buffer {
   Place place = Place::kNone;
   uint32_t index = 0;
-  // Byte offset from the begin of the segment's range in the place; in kNotes, and in rank buffers of a block
-  // collective, from the begin of the place.
+  // The offset counts bytes from the start of the segment's range in the place; in kNotes, and in rank buffers of a
+  // block collective, from the start of the place.
   uint64_t offset = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };

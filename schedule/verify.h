@@ -13,7 +13,7 @@
 
 namespace copse::schedule {
 
-// Limit of a node's neighbors in one plan; each takes an edge of the engine's port.
+// Limits a node's neighbors in one plan; each takes an edge of the engine's port.
 inline constexpr uint32_t kNeighboursMax = 4096;
 
 // VerifyLimits are the most resources that a plan may use at a node. neighbours_max applies to trees and cycles, and

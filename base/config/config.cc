@@ -28,7 +28,7 @@
 namespace copse::config {
 namespace {
 
-// Limit of a configuration file's length, far beyond that of any valid one.
+// Limits a configuration file's length, far beyond that of any valid one.
 constexpr size_t kFileBytesMax = 1 << 20;
 
 // Makes a one-line error, also for texts that hold line feeds or binary data.

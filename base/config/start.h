@@ -16,7 +16,7 @@
 
 namespace copse::config {
 
-// The exit codes that all programs use.
+// All programs end with these exit codes.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
