@@ -62,7 +62,7 @@ class Caller {
   // Sets the arguments of call number `call`, which depend on its root.
   void SetArguments(uint64_t call);
   void PutContribution(uint64_t call);
-  bool is_root() const { return args_.root == session_->rank(); }  // of the prepared call
+  bool is_root() const { return args_.root == session_->rank(); }  // root of the prepared call
   // Returns whether the collective is scatter or scatterv. In place, their root's own block stays in the send buffer.
   bool is_scatter() const { return traits_.nesting == Nesting::kReceiveInSend; }
   bool in_place() const;
