@@ -24,7 +24,7 @@ inline constexpr int kAluOperandsMax = 7;
 // - half and bfloat16 are summed and multiplied in float, and rounded after each operand to nearest, ties to even. The
 //   product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for infinities.
 // - min and max of floating point do not depend on the order of operands: -0 is less than 0, and a NaN prevails over
-//   numbers, so that none is lost. Of several NaNs the first stays.
+//   numbers, so that none is lost. The first of several NaNs stays.
 // - The first NaN stays in sum and prod, too; for half, bfloat16 and products of complex numbers every NaN result is
 //   the one quiet NaN without sign or payload.
 // - minloc and maxloc take an element whole, with its padding. Among equal values (-0 and 0 are equal) the one with the

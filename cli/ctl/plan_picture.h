@@ -11,8 +11,8 @@
 
 namespace copse::ctl {
 
-// Limits the picture's rows, one per node. Of a larger tree, the nodes farthest from the root are left out; the title
-// has their number.
+// Limits the picture's rows, one per node. The nodes of a larger tree that are farthest from the root are left out; the
+// title has their number.
 inline constexpr size_t kPictureNodesMax = 400;
 
 // Draws an SVG. On the left is the tree from its root, with children in serving order, or a list of nodes for a

@@ -169,8 +169,8 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
 
 // --- Events ---
 
-// An EventList collects events and writes them in the order of their times. Of those that begin at the same time, the
-// longest is first, as nesting requires.
+// An EventList collects events and writes them in the order of their times. Among those that begin at the same time,
+// the longest is first, as nesting requires.
 class EventList {
  public:
   void AddMeta(const char* what, size_t pid, int tid, const std::string& args) {

@@ -49,8 +49,8 @@ struct TreeFit {
 // Latencies are fitted by weighted least squares, with no link below zero. A measurement's weight is the inverse square
 // of an error made of 1 us, its spread and a share of its value; it is reduced if the measurement is longer than the
 // others suggest (Cauchy's weights, up to ten rounds), since disturbances only lengthen a latency. Links that all
-// measurements cross together, or not at all, are fitted as one. Of bandwidths, a path's is that of its slowest link:
-// so a link has at least the bandwidth of the fastest path across it, and exactly that if no other link explains one of
+// measurements cross together, or not at all, are fitted as one. A path's bandwidth is that of its slowest link: so a
+// link has at least the bandwidth of the fastest path across it, and exactly that if no other link explains one of
 // these paths.
 //
 // Errors:  INVALID_ARGUMENT for a pair of one node, or of nodes that are not in the tree, and for negative figures.

@@ -66,7 +66,8 @@ void FreeContent(MPI_Datatype type) {
 }
 
 // Returns whether packed elements have the same layout as in memory: without gaps, beginning at the address, and in
-// order. Of derived types, only duplicates and contiguous types of such types are examined; others are packed.
+// order. Only those derived types are examined that are duplicates or contiguous types of such types; others are
+// packed.
 bool IsPlain(const Datatype& type) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (Mpi().Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS ||
