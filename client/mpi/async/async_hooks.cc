@@ -47,8 +47,8 @@ void BeforeThread() {
   if (!the_program_has_threads.exchange(true, std::memory_order_relaxed)) AwaitEverything();
 }
 
-// The preload calls it before a fork. Without it, the child would have protected pages that nothing makes accessible,
-// and would share remapped pages with its parent.
+// It runs before a fork (pthread_atfork). Without it, the child would have protected pages that nothing makes
+// accessible, and would share remapped pages with its parent.
 void BeforeFork() {
   AwaitEverything();
   if (tnbc::RemappedMemory* const adopted = TheAdopted(); adopted != nullptr) adopted->BeginFork();

@@ -105,12 +105,12 @@ class RemappedMemory {
   // Releases a buffer whose calls were canceled. The daemon may still write to its block, so no other buffer gets it.
   void Spoil(const std::shared_ptr<RemappedBuffer>& buffer);
 
-  // The thread that holds the lock (changes_pages()) calls it after it has remapped pages: registrations of this memory
-  // no longer refer to the program's pages.
+  // The thread that holds the lock (changes_pages()) calls it after it has remapped pages or made them ordinary again:
+  // registrations of this memory no longer refer to the program's pages.
   using OnExchange = void (*)(void* address, size_t bytes);
   // Release: pairs with the acquire in TellExchange.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
-  // Returns whether this thread holds the lock, so that it may be remapping pages.
+  // Returns whether this thread holds the lock, so that it may be replacing pages.
   bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
   // count() returns the number of the process's buffers that may have remapped pages; remappings(), how often pages of
