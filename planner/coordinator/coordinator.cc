@@ -40,7 +40,7 @@ absl::Status Coordinator::Start() {
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];
     team.record = std::move(record);
-    team.members.resize(team.node_count());
+    team.members.Assign(team.record.layout.nodes);
     NoteDerivedTeam(team.record.layout);
     // Only an adopted team has no labels; its plans may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {

@@ -24,6 +24,7 @@
 #include "planner/coordinator/id_source.h"
 #include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
+#include "planner/coordinator/member_table.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/coordinator/store.h"
 #include "planner/coordinator/timer_queue.h"
@@ -208,17 +209,6 @@ class Coordinator {
     bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
   };
 
-  // A Member is a node of a team. The team ends when every member has left or is gone.
-  struct Member {
-    bool left = false;   // all its ranks have destroyed the team
-    bool gone = false;   // restarted, stopped or removed, so it will not come back
-    bool known = false;  // true if the daemon has reported `committed` and `prepared` to this coordinator
-    EpochId committed{0};
-    // The daemon has prepared this epoch, which is undecided here until the others are back: one of them may know that
-    // it was decided. 0: none.
-    EpochId prepared{0};
-  };
-
   // A Change is an epoch that the members prepare and that is not decided.
   struct Change {
     EpochId epoch{0};
@@ -231,7 +221,7 @@ class Coordinator {
 
   struct Team {
     TeamRecord record;  // epoch 0: nothing decided yet
-    std::vector<Member> members;
+    MemberTable members;
     std::optional<Change> change;
     std::function<void(const absl::Status&)> settled;  // Change::done of the decided epoch; may be null
     absl::Time nameless_since;                         // last time at which another daemon took a member's name
@@ -333,6 +323,8 @@ class Coordinator {
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
   void StartFirstEpoch(schedule::TeamLayout layout, Change change);
   void StartChange(Team& team, Change change);
+  // Returns the joins of each member's ranks, by member; they point into `joins`.
+  std::vector<std::vector<const Join*>> JoinsByMember(const Team& team, const std::vector<Join>& joins) const;
   // Aborts the change, which ends a team that has no other epoch. If `again`, the obstacle is transient, and such a
   // team may be requested again without a failure.
   void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
@@ -349,7 +341,8 @@ class Coordinator {
   static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
   Team* TeamOf(TeamId id);
   absl::Status SaveIfDurable(const Team& team);
-  void NoteMachines(TeamRecord& record) const;  // records the machines of connected members
+  void NoteMachine(TeamRecord& record, uint32_t member) const;  // records the member's machine, if it is connected
+  void NoteMachines(TeamRecord& record) const;                  // does so for all members
   // Returns whether formations are held back, since daemons that know a higher term may not have come back yet.
   bool settles() const { return clock_->Now() < settled_at_; }
   void HearTerm(uint64_t term, bool by_us);

@@ -67,7 +67,7 @@ void Coordinator::NodeGone(Node& node, const FailureReport& why) {
     if (team == nullptr) continue;
     const std::optional<uint32_t> member = MemberIndex(*team, announcement);
     if (!member.has_value()) continue;
-    team->members[*member].gone = true;
+    team->members.MarkGone(*member);
     // A node that had left does not break the team for its remaining members.
     if (!team->members[*member].left) Break(*team, why);
     team = TeamOf(id);

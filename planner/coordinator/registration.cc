@@ -327,11 +327,8 @@ void Coordinator::BreakIfUntold(Team& team) {
 }
 
 void Coordinator::SettlePrepared(Team& team) {
-  for (const Member& member : team.members) {
-    if (!member.left && !member.gone && !member.known) return;
-  }
-  for (uint32_t i = 0; i < team.node_count(); ++i) {
-    const EpochId prepared = std::exchange(team.members[i].prepared, EpochId{0});
+  if (!team.members.all_are_known()) return;
+  for (const auto& [i, prepared] : team.members.TakePrepared()) {
     if (prepared <= team.record.epoch) continue;
     SendTo(team.record.layout.nodes[i],
            schedule::Abort{team.id(),
@@ -348,11 +345,8 @@ void Coordinator::Reconcile(Team& team, uint32_t member, const schedule::Running
   const bool all_is_recorded = nodes_.at(who.name).all_is_recorded;
   if (running.epoch > record.epoch && !team.change.has_value() && !all_is_recorded) CatchUp(team, running);
   const std::string text = absl::StrCat("node ", who.name, " came back to team ", team.id().value(), " ");
-  Member& state = team.members[member];
-  state.known = true;
-  state.committed = running.epoch;
-  state.prepared = EpochId{0};
-  NoteMachines(record);
+  team.members.Report(member, running.epoch);
+  NoteMachine(record, member);
   record.prepared = std::max(record.prepared, running.prepared_epoch);
   const auto fault = [&](const std::string& what) {
     return FailureReport{
@@ -381,7 +375,7 @@ void Coordinator::Reconcile(Team& team, uint32_t member, const schedule::Running
                        FailureCause::kNoPlanner},
                       {}});
     } else {
-      state.prepared = running.prepared_epoch;
+      team.members.SetPrepared(member, running.prepared_epoch);
     }
   }
   if (record.broken) {
@@ -418,7 +412,7 @@ void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string&
   team.record.epoch = running.epoch;
   team.record.plans = running.plans;
   team.record.prepared = EpochId{std::max(running.epoch, running.prepared_epoch).value() + kLostEpochs};
-  team.members.resize(team.node_count());
+  team.members.Assign(team.record.layout.nodes);
   NoteDerivedTeam(team.record.layout);
   NoteMachines(team.record);
   VerifyLater(id);
@@ -438,7 +432,7 @@ void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string&
     // A daemon that has registered here without this team has left it.
     const auto undecided = undecided_.find(id);
     const bool has_prepared = undecided != undecided_.end() && undecided->second.count(member.name) != 0;
-    if (node.session != 0 && member.name != by && !has_prepared) team.members[i].left = true;
+    if (node.session != 0 && member.name != by && !has_prepared) team.members.MarkLeft(i);
   }
 }
 

@@ -178,13 +178,24 @@ void Coordinator::Form(std::vector<Join> joins) {
 void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, Change change) {
   Team& team = teams_[layout.id];
   team.record.layout = std::move(layout);
-  team.members.resize(team.node_count());
+  team.members.Assign(team.record.layout.nodes);
   for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(team.id());
   team.record.prepared = EpochId{1};
   StartChange(team, std::move(change));
 }
 
 // --- Epochs ---
+
+std::vector<std::vector<const Join*>> Coordinator::JoinsByMember(const Team& team,
+                                                                 const std::vector<Join>& joins) const {
+  std::vector<std::vector<const Join*>> by_member(team.node_count());
+  for (const Join& join : joins) {
+    const auto node = nodes_.find(join.node);
+    if (node == nodes_.end()) continue;
+    if (const auto member = MemberIndex(team, node->second.announcement)) by_member[*member].push_back(&join);
+  }
+  return by_member;
+}
 
 void Coordinator::StartChange(Team& team, Change change) {
   const TeamId id = team.id();
@@ -204,20 +215,20 @@ void Coordinator::StartChange(Team& team, Change change) {
   });
   team.change = std::move(change);
 
-  schedule::Prepare prepare;
+  // One message serves all members: a copy for each would take the square of their number.
+  schedule::ToDaemon message = schedule::Prepare();
+  schedule::Prepare& prepare = std::get<schedule::Prepare>(message);
   prepare.layout = team.record.layout;
   prepare.epoch = team.change->epoch;
   prepare.plans = team.change->plans;
   prepare.hash = schedule::PlanHash(absl::StrJoin(prepare.plans, ""));
   const auto derived = derived_teams_.find({prepare.layout.parent, prepare.layout.identity.family});
   if (derived != derived_teams_.end()) prepare.last_failure = derived->second.why;
+  const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, team.change->joins);
   for (uint32_t i = 0; i < team.node_count(); ++i) {
-    const schedule::TeamNode& member = team.record.layout.nodes[i];
     prepare.requests.clear();
-    for (const Join& join : team.change->joins) {
-      if (join.node == member.name) prepare.requests.emplace_back(join.message.request, join.message.rank);
-    }
-    SendTo(member, prepare);
+    for (const Join* join : joins[i]) prepare.requests.emplace_back(join->message.request, join->message.rank);
+    SendTo(team.record.layout.nodes[i], message);
   }
 }
 
@@ -232,13 +243,14 @@ void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) 
   again &= ends;
   const bool is_derived = schedule::IsDerivedTeam(layout.identity);
   COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
-  for (const schedule::TeamNode& member : layout.nodes) {
+  const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, change.joins);
+  for (uint32_t i = 0; i < layout.nodes.size(); ++i) {
     schedule::Abort abort{id, change.epoch, why, {}, again && !is_derived};
-    for (const Join& join : change.joins) {
-      // Daemons request derived teams again by themselves.
-      if (join.node == member.name && !(again && is_derived)) abort.requests.push_back(join.message.request);
+    // Daemons request derived teams again by themselves.
+    for (const Join* join : joins[i]) {
+      if (!(again && is_derived)) abort.requests.push_back(join->message.request);
     }
-    SendTo(member, abort);
+    SendTo(layout.nodes[i], abort);
   }
   if (ends) Forget(id);
   if (ends && is_derived) DerivedTeamAborted(layout, why, again);
@@ -317,7 +329,7 @@ void Coordinator::Decide(Team& team) {
             ", ranks=", team.record.layout.shape.size(), ", nodes=", team.node_count(), "): epoch ",
             team.record.epoch.value(), " from call ", team.record.first_call.value());
   for (uint32_t i = 0; i < team.node_count(); ++i) {
-    team.members[i].known = true;
+    team.members.MarkKnown(i);
     SendCommit(team, i);
   }
 }
@@ -340,17 +352,13 @@ void Coordinator::OnCommitReply(Node& node, const schedule::CommitReply& message
   }
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (!member.has_value() || message.epoch > team->record.epoch) return;
-  Member& state = team->members[*member];
-  state.known = true;
-  state.committed = std::max(state.committed, message.epoch);
+  team->members.Commit(*member, message.epoch);
   CheckSettled(*team);
 }
 
 void Coordinator::CheckSettled(Team& team) {
-  for (const Member& member : team.members) {
-    if (!member.left && !member.gone && member.committed != team.record.epoch) return;
-  }
-  if (team.settled) std::exchange(team.settled, nullptr)(absl::OkStatus());
+  if (team.settled && team.members.AllCommitted(team.record.epoch))
+    std::exchange(team.settled, nullptr)(absl::OkStatus());
 }
 
 void Coordinator::OnEpochQuery(Node& node, const schedule::EpochQuery& message) {
@@ -454,7 +462,7 @@ void Coordinator::MarkLeft(Team& team, uint32_t member) {
                 {Failure::kCanceled, absl::StrCat("node ", name, " left the team"), FailureCause::kMemberLeft, name});
     if (TeamOf(id) == nullptr) return;
   }
-  team.members[member].left = true;
+  team.members.MarkLeft(member);
   SettlePrepared(team);
   BreakIfUntold(team);
   CheckSettled(team);
@@ -502,9 +510,7 @@ void Coordinator::Break(Team& team, const FailureReport& why, const Node* report
 }
 
 bool Coordinator::MaybeEnd(Team& team) {
-  for (const Member& member : team.members) {
-    if (!member.left && !member.gone) return false;
-  }
+  if (!team.members.none_remains()) return false;
   const TeamId id = team.id();
   if (team.durable()) {
     if (const absl::Status status = store_->RemoveTeam(id); !status.ok()) {
@@ -532,11 +538,7 @@ void Coordinator::Forget(TeamId id, bool has_ended) {
 }
 
 std::optional<uint32_t> Coordinator::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
-  const std::vector<schedule::TeamNode>& nodes = team.record.layout.nodes;
-  for (uint32_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].name == node.name) return nodes[i].incarnation == node.incarnation ? std::optional(i) : std::nullopt;
-  }
-  return std::nullopt;
+  return team.members.Find(node.name, node.incarnation);
 }
 
 Coordinator::Team* Coordinator::TeamOf(TeamId id) {
@@ -544,11 +546,13 @@ Coordinator::Team* Coordinator::TeamOf(TeamId id) {
   return it == teams_.end() ? nullptr : &it->second;
 }
 
-void Coordinator::NoteMachines(TeamRecord& record) const {
+void Coordinator::NoteMachine(TeamRecord& record, uint32_t member) const {
   record.machines.resize(record.layout.nodes.size());
-  for (size_t i = 0; i < record.machines.size(); ++i) {
-    if (const Node* node = LiveNode(record.layout.nodes[i])) record.machines[i] = node->announcement.machine;
-  }
+  if (const Node* node = LiveNode(record.layout.nodes[member])) record.machines[member] = node->announcement.machine;
+}
+
+void Coordinator::NoteMachines(TeamRecord& record) const {
+  for (uint32_t i = 0; i < record.layout.nodes.size(); ++i) NoteMachine(record, i);
 }
 
 absl::Status Coordinator::SaveIfDurable(const Team& team) {
