@@ -56,3 +56,28 @@ def mpi_test(name, deps = [], mpi_deps = [], **kwargs):
             ] + _headers(library),
             **kwargs
         )
+
+def mpi_job_test(name, env = {}, **kwargs):
+    """Declares NAME_mpich_test and NAME_openmpi_test, tests whose program is a job of MPI (testing/mpi_job.h).
+
+    Args:
+      name: the targets' names begin with it; the source is NAME_test.cc.
+      env: what the ranks have in their environment.
+      **kwargs: as cc_test's.
+    """
+    for library in MPI_LIBRARIES:
+        native.cc_test(
+            name = "%s_%s_test" % (name, library),
+            size = "small",
+            srcs = [name + "_test.cc"],
+            args = [library],
+            data = ["//client/mpi:libcopse-mpi.so", "//client/mpi:libcopse-mpi-%s.so" % library],
+            env = env,
+            # What is preloaded comes before a sanitizer's runtime.
+            tags = ["nosanitizer"],
+            deps = _of(library, ["//client/mpi/testing:mpi_job", _MPI_API]) + [
+                "//third_party:gtest",
+                "@%s//:%s" % (library, library),
+            ] + _headers(library),
+            **kwargs
+        )
