@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/daemon_core.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/testing/status_matchers.h"
+#include "daemon/core/testing/team_fixture.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+using copse::testing::Names;
+using schedule::Failure;
+using schedule::FailureReport;
+using schedule::Feature;
+
+constexpr absl::Duration kHeartbeat = absl::Seconds(1);
+constexpr absl::Duration kNodeTimeout = absl::Seconds(10);
+
+class DaemonCoreTest : public TeamFixture {
+ protected:
+  static constexpr Incarnation kNeighbour{kSelf + 1};
+
+  DaemonCoreTest() { core_.SetTimeouts(kHeartbeat, kNodeTimeout); }
+
+  void Turn() {
+    while (core_.Progress()) {
+    }
+    core_.CheckInvariants();
+  }
+  // Lets time pass in steps that are no pauses of the daemon's own.
+  void RunFor(absl::Duration time) {
+    for (const absl::Time end = clock_.Now() + time; clock_.Now() < end;) {
+      clock_.Advance(kHeartbeat / 2);
+      Turn();
+    }
+  }
+  void ReceiveFromNeighbour() {
+    transport_.to_deliver.push_back(emu::MakeDataFrame(kNeighbour, Incarnation(kSelf), {}));
+    Turn();
+  }
+  void ExpectEnd(uint32_t rank, uint64_t call, FailureCause cause) {
+    EXPECT_EQ(EndOf(rank, call).failure, Failure::kMemberLost);
+    EXPECT_EQ(EndOf(rank, call).cause, cause);
+  }
+};
+
+// --- Silence ---
+
+class SilenceTest : public DaemonCoreTest {
+ protected:
+  void FormTeamUnder(schedule::Features features) {
+    Registered(std::move(features));
+    FormTeam();
+    call_ = Post(0, Collective::kAllreduce);
+    Turn();
+    sent_.clear();
+  }
+  uint64_t call_ = 0;
+};
+
+TEST_F(SilenceTest, ThePlannerWeighsASilentNeighbourForAWhile) {
+  FormTeamUnder({Feature::kSilence});
+  RunFor(kNodeTimeout - kHeartbeat);
+  EXPECT_TRUE(sent_.empty());
+  RunFor(kHeartbeat);
+  EXPECT_EQ(Take<schedule::NeighbourSilent>(),
+            (schedule::NeighbourSilent{
+                .neighbour = kNeighbour, .teams = {kTeam}, .silent_ms = 10'000, .others_due_ms = 2'000}));
+  RunFor(3 * kHeartbeat);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(EndOf(0, call_), kWaits);
+  RunFor(kHeartbeat);
+  ExpectEnd(0, call_, FailureCause::kNodeSilent);
+  EXPECT_EQ(EndOf(0, call_).limit, 10'000u);
+}
+
+TEST_F(SilenceTest, AReportIsTakenBackWhenTheNeighbourIsHeard) {
+  FormTeamUnder({Feature::kSilence});
+  RunFor(kNodeTimeout);
+  EXPECT_TRUE(Take<schedule::NeighbourSilent>().silent);
+  ReceiveFromNeighbour();
+  RunFor(kNodeTimeout - kHeartbeat);
+  EXPECT_EQ(Take<schedule::NeighbourSilent>(), (schedule::NeighbourSilent{.neighbour = kNeighbour, .silent = false}));
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(EndOf(0, call_), kWaits);
+}
+
+TEST_F(SilenceTest, ANeighbourIsLostAtOnceIfNoPlannerWeighs) {
+  FormTeamUnder({});
+  RunFor(kNodeTimeout);
+  ExpectEnd(0, call_, FailureCause::kNodeSilent);
+  EXPECT_EQ(core_.Status().counters["daemon.neighbours.lost"], 1u);
+}
+
+TEST_F(SilenceTest, APauseOfTheDaemonItselfIsNotItsNeighboursSilence) {
+  FormTeamUnder({});
+  clock_.Advance(absl::Minutes(1));
+  Turn();
+  RunFor(kNodeTimeout - kHeartbeat);
+  EXPECT_EQ(EndOf(0, call_), kWaits);
+  RunFor(kHeartbeat);
+  ExpectEnd(0, call_, FailureCause::kNodeSilent);
+}
+
+TEST_F(SilenceTest, AConnectionThatEndsBreaksItsTeams) {
+  FormTeamUnder({});
+  transport_.to_lose.push_back(kNeighbour);
+  Turn();
+  ExpectEnd(0, call_, FailureCause::kConnectionLost);
+  EXPECT_EQ(EndOf(0, call_).node, "n1");
+}
+
+TEST_F(SilenceTest, ADaemonThatStoodStillIsTheOneThatItsNeighbourHasLost) {
+  FormTeamUnder({});
+  clock_.Advance(absl::Minutes(1));
+  Turn();
+  transport_.to_lose.push_back(kNeighbour);
+  Turn();
+  ExpectEnd(0, call_, FailureCause::kNodeSilent);
+  EXPECT_EQ(EndOf(0, call_).node, "n0");
+  EXPECT_EQ(EndOf(0, call_).limit, 60'000u);
+}
+
+// --- Clients ---
+
+TEST_F(DaemonCoreTest, UnknownHandlesAreRefused) {
+  FormTeam();
+  core_.DestroyTeam(processes_[0].id, 2, 99);
+  EXPECT_EQ(processes_[0].destroyed.failure, Failure::kInvalidArgument);
+  EXPECT_THAT(processes_[0].destroyed.text, Names("handle=99"));
+  processes_[0].handle = 98;
+  const uint64_t call = Post(0, Collective::kBarrier);
+  EXPECT_EQ(EndOf(0, call).failure, Failure::kInvalidArgument);
+  EXPECT_THAT(EndOf(0, call).text, Names("handle=98"));
+}
+
+TEST_F(DaemonCoreTest, ARankWithACallInFlightLeavesOnlyABrokenTeam) {
+  FormTeam();
+  Post(0, Collective::kAllreduce);
+  Leave(0);
+  EXPECT_EQ(processes_[0].destroyed.failure, Failure::kInvalidArgument);
+  core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "broken"}});
+  Leave(0);
+  EXPECT_EQ(processes_[0].destroyed, FailureReport{});
+}
+
+TEST_F(DaemonCoreTest, AProcessThatDiesBreaksItsTeam) {
+  FormTeam();
+  const uint64_t call = Post(0, Collective::kAllreduce);
+  core_.Detach(processes_[1].id, /*died=*/true, "it was killed");
+  ExpectEnd(0, call, FailureCause::kProcessDied);
+  EXPECT_EQ(EndOf(0, call).rank, Rank(1));
+  EXPECT_EQ(EndOf(0, call).node, "n0");
+}
+
+TEST_F(DaemonCoreTest, AProcessThatDetachesFromItsCallBreaksItsTeam) {
+  FormTeam();
+  const uint64_t call = Post(0, Collective::kAllreduce);
+  Post(1, Collective::kAllreduce);
+  core_.Detach(processes_[1].id, /*died=*/false, "it detached");
+  ExpectEnd(0, call, FailureCause::kMemberLeft);
+  core_.Detach(processes_[1].id, /*died=*/true, "again");  // it is unknown by now
+}
+
+TEST_F(DaemonCoreTest, ACallThatDoesNothingEndsAndGivesItsRoomBack) {
+  FormTeam();
+  const ClientId id = processes_[0].id;
+  const uint32_t room = core_.PostRoom(id);
+  core_.PostNop(id, 55);
+  EXPECT_EQ(core_.PostRoom(id), room - 1);
+  EXPECT_EQ(EndOf(0, 55), kWaits);
+  Turn();
+  EXPECT_EQ(EndOf(0, 55), FailureReport{});
+  EXPECT_EQ(core_.PostRoom(id), room);
+  EXPECT_EQ(core_.PostRoom(999), 0u);
+}
+
+// --- Requests for teams ---
+
+class FormationsTest : public DaemonCoreTest {
+ protected:
+  FormationsTest() { processes_[0].id = *core_.Attach({.uid = 1, .pid = 1}, &processes_[0]); }
+
+  void Create(TeamRequest request = {.request = 1, .name = "t", .rank = Rank(0), .size = 3}) {
+    processes_[0].refused = {};
+    core_.CreateTeam(processes_[0].id, request);
+  }
+  const FailureReport& refused() const { return processes_[0].refused; }
+  // The planner was told of the request and of its end.
+  void ExpectJoinAndCancel(FailureCause cause) {
+    const auto join = Take<schedule::JoinTeam>();
+    const auto cancel = Take<schedule::CancelJoin>();
+    EXPECT_EQ(cancel.request, join.request);
+    EXPECT_EQ(cancel.why.cause, cause);
+    EXPECT_TRUE(sent_.empty());
+  }
+};
+
+TEST_F(FormationsTest, RequestsWithBadArgumentsAreRefused) {
+  Create({.request = 1, .name = "t", .rank = Rank(3), .size = 3});
+  EXPECT_EQ(refused().failure, Failure::kInvalidArgument);
+  EXPECT_THAT(refused().text, Names("rank=3", "size=3"));
+  Create({.request = 1, .name = "t", .rank = Rank(0), .size = 0});
+  EXPECT_EQ(refused().failure, Failure::kInvalidArgument);
+  Create({.request = 1, .parent = 55, .name = "t", .rank = Rank(0), .size = 3});
+  EXPECT_EQ(refused().failure, Failure::kInvalidArgument);
+  EXPECT_THAT(refused().text, Names("handle=55"));
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(FormationsTest, ADrainedNodeTakesNoNewTeamsAndTellsTheOtherMembers) {
+  core_.OnPlannerMessage(schedule::Drain{.on = true});
+  Create();
+  EXPECT_EQ(refused().failure, Failure::kNoDaemon);
+  EXPECT_EQ(refused().cause, FailureCause::kNodeDraining);
+  ExpectJoinAndCancel(FailureCause::kNodeDraining);
+  EXPECT_EQ(core_.Status().state, "draining");
+  core_.OnPlannerMessage(schedule::Drain{.on = false});
+  Create();
+  EXPECT_EQ(refused(), FailureReport{});
+  Take<schedule::JoinTeam>();
+}
+
+TEST_F(FormationsTest, ARequestEndsWithItsTimeOrItsProcess) {
+  Create();
+  core_.CancelCreateTeam(processes_[0].id, 2, "another request");
+  core_.CancelCreateTeam(processes_[0].id, 1, "its time is over");
+  ExpectJoinAndCancel(FailureCause::kNotFormedInTime);
+  Create();
+  core_.Detach(processes_[0].id, /*died=*/true, "it was killed");
+  ExpectJoinAndCancel(FailureCause::kProcessDied);
+}
+
+TEST_F(FormationsTest, RequestsWaitForAPlannerThatRestarts) {
+  PlannerRestarts();
+  sent_.clear();
+  Create();
+  RunFor(absl::Seconds(4));
+  EXPECT_EQ(refused(), FailureReport{});
+  Registered();
+  Take<schedule::JoinTeam>();
+}
+
+TEST_F(FormationsTest, RequestsFailWithoutAPlannerAndItsOtherMembersAreTold) {
+  core_.OnPlannerDown();
+  Create();
+  RunFor(absl::Seconds(6));
+  EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);
+  EXPECT_EQ(refused().node, "n0");
+  Create();
+  EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);  // at once by now
+  core_.OnPlannerUp();
+  sent_.clear();
+  Registered();
+  ExpectJoinAndCancel(FailureCause::kNoPlanner);  // the two requests were for one rank
+}
+
+TEST_F(FormationsTest, AFailureIsNotToldWhenNobodyCanWaitForItAnyMore) {
+  core_.OnPlannerDown();
+  Create();
+  RunFor(absl::Seconds(6));
+  RunFor(absl::Seconds(30));
+  core_.OnPlannerUp();
+  sent_.clear();
+  Registered();
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(DaemonCoreTest, ATeamOfABrokenParentIsRefusedWithTheParentsReason) {
+  FormTeam();
+  core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "by=admin"}});
+  core_.CreateTeam(processes_[0].id,
+                   {.request = 3, .parent = processes_[0].handle, .name = "s", .rank = Rank(0), .size = 2});
+  EXPECT_EQ(processes_[0].refused.failure, Failure::kCanceled);
+  EXPECT_THAT(processes_[0].refused.text, Names("by=admin"));
+}
+
+// --- Measurements ---
+
+TEST_F(DaemonCoreTest, ItDoesNotMeasureTheWayToItself) {
+  core_.OnPlannerMessage(
+      schedule::MeasureQuery{.query = 4, .peer = {"n0", Incarnation(kSelf), "fake"}, .active = true});
+  const auto reply = Take<schedule::MeasureReply>();
+  EXPECT_EQ(reply.query, 4u);
+  EXPECT_EQ(reply.why.failure, Failure::kNoResource);
+}
+
+}  // namespace
+}  // namespace copse::daemon
