@@ -20,24 +20,15 @@ using ::testing::HasSubstr;
 
 constexpr int kSumOfRanks = 0 + 1 + 2;
 
-class TeamCallsTest : public ::testing::Test {
+class TeamCallsTest : public JobFixture {
  protected:
   void SetUp() override {
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    JobFixture::SetUp();
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(comm_, &rank_);
     ASSERT_EQ(MPI_Barrier(comm_), MPI_SUCCESS);  // forms the team
-    calls_ = Ask(Kind::kCountCalls);
-  }
-  void TearDown() override {
-    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+    NewCalls();
   }
 
-  // Returns the number of calls that the daemon has completed since this function was last called.
-  uint64_t NewCalls() {
-    const uint64_t before = std::exchange(calls_, Ask(Kind::kCountCalls));
-    return calls_ - before;
-  }
   // Starts an allreduce of the ranks into sum_.
   MPI_Request StartSum() {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -46,9 +37,7 @@ class TeamCallsTest : public ::testing::Test {
     return request;
   }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, sum_ = 0;
-  uint64_t calls_ = 0;
+  int sum_ = 0;
 };
 
 TEST_F(TeamCallsTest, TheDaemonMakesBlockingCalls) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +29,6 @@ using client::FileDescriptor;
 
 // The socket of the commands, by which a rank also knows that it is one.
 constexpr char kControl[] = "COPSE_TEST_CONTROL";
-constexpr int kTag = 77;
 
 void Require(bool condition, const char* what) {
   if (condition) return;
@@ -60,13 +60,18 @@ uint64_t Obey(const Command& command, FakeDaemon* daemon) {
   return 0;
 }
 
-// Obeys rank 0 until it ends, or until the job has ended without it.
+// Obeys the ranks, which all send each command, until one of them ends, or until the job has ended without them.
 void Serve(int listener, FakeDaemon* daemon) {
-  const FileDescriptor rank(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  Command command;
-  while (rank.valid() && read(rank.get(), &command, sizeof(command)) == sizeof(command)) {
+  FileDescriptor ranks[kJobRanks];
+  for (FileDescriptor& rank : ranks) rank = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  for (;;) {
+    Command command;
+    for (const FileDescriptor& rank : ranks) {
+      if (!rank.valid() || read(rank.get(), &command, sizeof(command)) != sizeof(command)) return;
+    }
     const uint64_t answer = Obey(command, daemon);
-    Require(write(rank.get(), &answer, sizeof(answer)) == sizeof(answer), "answer");
+    for (const FileDescriptor& rank : ranks)
+      Require(send(rank.get(), &answer, sizeof(answer), MSG_NOSIGNAL) >= 0, "send");
   }
 }
 
@@ -76,7 +81,8 @@ std::string PathOf(const char* file) {
   return path;
 }
 
-std::vector<std::string> LauncherOf(const std::string& library, const std::string& preload) {
+// `folder` is for the launcher's files: those of jobs in other sandboxes may have the same names.
+std::vector<std::string> LauncherOf(const std::string& library, const std::string& preload, const char* folder) {
   const std::string ranks = std::to_string(kJobRanks);
   if (library == "mpich")
     return {"/usr/bin/mpiexec.mpich", "-launcher", "fork", "-n", ranks, "-env", "LD_PRELOAD", preload};
@@ -85,7 +91,7 @@ std::vector<std::string> LauncherOf(const std::string& library, const std::strin
       "LD_PRELOAD=" + preload};
   if (geteuid() == 0) words.push_back("--allow-run-as-root");
   for (const char* word : {"--mca", "mpi_yield_when_idle", "1", "--mca", "pml", "ob1", "--mca", "btl", "self,vader",
-                           "--mca", "orte_tmpdir_base", "/tmp"}) {
+                           "--mca", "orte_tmpdir_base", folder, "--mca", "btl_vader_backing_directory", folder}) {
     words.push_back(word);
   }
   return words;
@@ -99,7 +105,9 @@ int Launch(const std::string& library, const std::string& program) {
   std::thread server(Serve, listener.get(), &daemon);
   setenv(kControl, control.c_str(), 1);
   setenv("COPSE_SOCKET", daemon.socket().c_str(), 0);
-  std::vector<std::string> words = LauncherOf(library, PathOf("client/mpi/libcopse-mpi.so"));
+  char folder[] = "/tmp/copse-job-XXXXXX";
+  Require(mkdtemp(folder) != nullptr, folder);
+  std::vector<std::string> words = LauncherOf(library, PathOf("client/mpi/libcopse-mpi.so"), folder);
   words.push_back(program);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -110,37 +118,28 @@ int Launch(const std::string& library, const std::string& program) {
   Require(waitpid(job, &status, 0) == job, "waitpid");
   shutdown(listener.get(), SHUT_RDWR);  // wakes a server that no rank has called
   server.join();
+  std::filesystem::remove_all(folder);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 // --- A rank ---
 
-int RankOf() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-uint64_t AskDaemon(const Command& command) {
-  static const FileDescriptor socket = [] {
-    FileDescriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const std::string name = getenv(kControl);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-    Require(connect(made.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, "connect");
-    return made;
-  }();
-  uint64_t answer = 0;
-  Require(write(socket.get(), &command, sizeof(command)) == sizeof(command), "command");
-  Require(read(socket.get(), &answer, sizeof(answer)) == sizeof(answer), "answer");
-  return answer;
+FileDescriptor Connect() {
+  FileDescriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const std::string name = getenv(kControl);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  Require(connect(made.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, "connect");
+  return made;
 }
 
 int RunTests(int argc, char** argv) {
+  int rank = 0;
   MPI_Init(&argc, &argv);
-  if (RankOf() != 0) {
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {
     // Rank 0 writes the report.
     for (const char* name : {"XML_OUTPUT_FILE", "GTEST_OUTPUT", "TEST_PREMATURE_EXIT_FILE"}) unsetenv(name);
   }
@@ -153,17 +152,11 @@ int RunTests(int argc, char** argv) {
 }  // namespace
 
 uint64_t Ask(Command::Kind kind, int32_t value) {
+  static const FileDescriptor socket = Connect();
+  const Command command = {kind, value};
   uint64_t answer = 0;
-  if (RankOf() != 0) {
-    MPI_Send(nullptr, 0, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
-    MPI_Recv(&answer, 1, MPI_UINT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return answer;
-  }
-  for (int rank = 1; rank < kJobRanks; ++rank) {
-    MPI_Recv(nullptr, 0, MPI_BYTE, rank, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  answer = AskDaemon({kind, value});
-  for (int rank = 1; rank < kJobRanks; ++rank) MPI_Send(&answer, 1, MPI_UINT64_T, rank, kTag, MPI_COMM_WORLD);
+  Require(write(socket.get(), &command, sizeof(command)) == sizeof(command), "command");
+  Require(read(socket.get(), &answer, sizeof(answer)) == sizeof(answer), "answer");
   return answer;
 }
 

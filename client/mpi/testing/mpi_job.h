@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "client/copse.h"
 #include "client/mpi/api/mpi_api.h"
+#include "gtest/gtest.h"
 
 namespace copse::mpi {
 
@@ -32,8 +34,8 @@ struct Command {
   int32_t value;
 };
 
-// Called by all ranks together: has the daemon obey, and returns its answer on all ranks. The daemon obeys when all
-// ranks have called, and before any of them goes on.
+// Called by all ranks with the same command: has the daemon obey, and returns its answer. The daemon obeys when all
+// ranks have called, and before any of them goes on. The ranks wait without polling, and call no MPI.
 uint64_t Ask(Command::Kind kind, int32_t value = 0);
 
 // Returns the class of an error code of MPI, and the text of a code.
@@ -48,6 +50,32 @@ inline std::string TextOf(int code) {
   MPI_Error_string(code, text, &length);
   return text;
 }
+
+// A JobFixture gives each test a communicator of its own.
+class JobFixture : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Comm_rank(comm_, &rank_);
+    calls_ = Ask(Command::Kind::kCountCalls);
+  }
+  void TearDown() override {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+
+  // Called by all ranks together: returns the number of calls that the daemon has completed since this function was
+  // last called, or since the test began.
+  uint64_t NewCalls() {
+    const uint64_t before = std::exchange(calls_, Ask(Command::Kind::kCountCalls));
+    return calls_ - before;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+
+ private:
+  uint64_t calls_ = 0;
+};
 
 }  // namespace copse::mpi
 
