@@ -40,6 +40,23 @@ TEST(BuffersTest, TheFirstRankOfAnExscanGetsNothing) {
   EXPECT_EQ(Count(ReceiveBuffer, Collective::kScan, 0, BufferKind::kOne), kSize);
 }
 
+TEST(BuffersTest, ResultsAreMadeOfTheFirstRanksContributions) {
+  EXPECT_EQ(OperandCount(Collective::kReduceScatterv, 2, kSize), kSize);
+  EXPECT_EQ(OperandCount(Collective::kScan, 2, kSize), 3u);
+  EXPECT_EQ(OperandCount(Collective::kExscan, 2, kSize), 2u);
+  EXPECT_EQ(OperandCount(Collective::kExscan, 0, kSize), 0u);
+  EXPECT_EQ(OperandCount(Collective::kAllgather, 2, kSize), 0u);
+}
+
+TEST(BuffersTest, BlocksComeFromTheRootOrFromTheRankInTheirPlace) {
+  for (const Collective c : {Collective::kBcast, Collective::kScatter, Collective::kScatterv}) {
+    EXPECT_EQ(SourceOf(c, 0, 2, kSize, 3), 3u);
+  }
+  for (const Collective c : {Collective::kGatherv, Collective::kAllgather, Collective::kAlltoall}) {
+    EXPECT_EQ(SourceOf(c, 1, 2, kSize, 3), 1u);
+  }
+}
+
 TEST(BuffersTest, OnlyIrregularCollectivesHaveLists) {
   for (int i = 0; i < kCollectiveCount; ++i) {
     const auto c = static_cast<Collective>(i);

@@ -157,6 +157,26 @@ inline constexpr bool HasRoot(Collective c) {
 inline constexpr bool IsScan(Collective c) {
   return TraitsOf(c).operands == Operands::kUpToOwn || TraitsOf(c).operands == Operands::kBeforeOwn;
 }
+// Returns the number of ranks, from rank 0 on, whose contributions rank `rank`'s result is combined from; 0 if the
+// collective does not reduce.
+inline constexpr uint32_t OperandCount(Collective c, uint32_t rank, uint32_t size) {
+  switch (TraitsOf(c).operands) {
+    case Operands::kNone:
+      return 0;
+    case Operands::kAll:
+      return size;
+    case Operands::kUpToOwn:
+      return rank + 1;
+    case Operands::kBeforeOwn:
+      return rank;
+  }
+  return 0;
+}
+// Returns the rank that sends block `index` of rank `rank`'s receive buffer, which has one block or one per rank. The
+// collective must move data without reducing it.
+inline constexpr uint32_t SourceOf(Collective c, uint32_t index, uint32_t /*rank*/, uint32_t /*size*/, uint32_t root) {
+  return TraitsOf(c).receive == BufferKind::kBlocks ? index : root;
+}
 // Returns whether each pair of ranks has a block size of its own, known to these two only (alltoallv).
 inline constexpr bool HasPairSizes(Collective c) { return IsIrregular(c) && FamilyOf(c) == Family::kAlltoall; }
 // Returns whether any rank's buffer has a block for each rank.

@@ -259,23 +259,20 @@ uint64_t Caller::Verify(uint64_t call) {
   const uint32_t bytes = ElementBytes(options_->type);
   uint64_t count = own_count_;
   if (Reduces(collective_)) {
-    const uint32_t operands = traits_.operands == Operands::kAll       ? ranks
-                              : traits_.operands == Operands::kUpToOwn ? rank + 1
-                                                                       : rank;
     uint64_t first = 0;
     for (uint32_t other = 0; traits_.send == BufferKind::kBlocks && other < rank; ++other) {
       first += LengthOf(rank, other);
     }
-    pattern_.Reduction(call, operands, first, count, expected_.data());
-  } else if (traits_.receive == BufferKind::kBlocks) {
-    count = blocks_count_;
-    uint8_t* to = expected_.data();
-    for (uint32_t other = 0; other < ranks; ++other) {
-      pattern_.Moved(call, other, traits_.send == BufferKind::kBlocks ? rank : other, LengthOf(other, rank), to);
-      to += LengthOf(other, rank) * bytes;
-    }
+    pattern_.Reduction(call, OperandCount(collective_, rank, ranks), first, count, expected_.data());
   } else {
-    pattern_.Moved(call, args_.root, traits_.send == BufferKind::kBlocks ? rank : args_.root, count, expected_.data());
+    const bool receives_blocks = traits_.receive == BufferKind::kBlocks;
+    if (receives_blocks) count = blocks_count_;
+    uint8_t* to = expected_.data();
+    for (uint32_t index = 0; index < (receives_blocks ? ranks : 1); ++index) {
+      const uint32_t from = SourceOf(collective_, index, rank, ranks, args_.root);
+      pattern_.Moved(call, from, traits_.send == BufferKind::kBlocks ? rank : from, LengthOf(from, rank), to);
+      to += LengthOf(from, rank) * bytes;
+    }
   }
   return CountDifferences(expected_.data(), recv_.data, count, bytes);
 }

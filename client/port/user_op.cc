@@ -9,6 +9,7 @@
 
 #include "client/port/error.h"
 #include "client/port/staging.h"
+#include "collectives/collective.h"
 
 namespace copse::client {
 namespace {
@@ -23,12 +24,6 @@ struct UserOpTable {
 UserOpTable& TheTable() {
   static auto* table = new UserOpTable;
   return *table;
-}
-
-// Returns the number of contributions that make the result of rank `rank`: those of ranks 0, 1, ...
-uint32_t CombinedOf(copse_collective_t collective, uint32_t rank, uint32_t size) {
-  if (collective == COPSE_COLL_SCAN) return rank + 1;
-  return collective == COPSE_COLL_EXSCAN ? rank : size;
 }
 
 // Returns the collective that sends a rank all contributions to its result.
@@ -125,8 +120,9 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
         static_cast<unsigned long long>(Staging::kBounceBytesMax));
   }
   const bool receives = args.collective != COPSE_COLL_REDUCE || rank == outer.root;
-  auto fold = std::make_shared<Fold>(std::move(op), args.collective, args.type, bytes, receives ? size : 0,
-                                     CombinedOf(args.collective, rank, size), outer.receive.address);
+  auto fold =
+      std::make_shared<Fold>(std::move(op), args.collective, args.type, bytes, receives ? size : 0,
+                             OperandCount(static_cast<Collective>(args.collective), rank, size), outer.receive.address);
   carried.recv = fold->scratch();
   std::vector<uint64_t> receive_counts;
   if (carried.collective == COPSE_COLL_ALLTOALLV) {

@@ -134,10 +134,8 @@ class Call {
   }
   // What this rank receives as its one block.
   std::vector<T> One() const {
-    if (case_.collective == COPSE_COLL_BCAST || case_.is_scatter()) return Part(case_.root, rank_);
-    uint32_t end = case_.size;
-    if (case_.collective == COPSE_COLL_SCAN) end = rank_ + 1;
-    if (case_.collective == COPSE_COLL_EXSCAN) end = rank_;
+    if (!case_.reduces()) return Part(SourceOf(case_.which(), 0, rank_, case_.size, case_.root), rank_);
+    const uint32_t end = OperandCount(case_.which(), rank_, case_.size);
     std::vector<T> result = Part(0, rank_);
     for (uint32_t from = 1; from < end; ++from) {
       const std::vector<T> operand = Part(from, rank_);
@@ -317,10 +315,9 @@ uint64_t RandomCount(uint64_t count_max, Prng* prng) {
 }
 
 Case MakeCase(const EveryCollectiveOptions& options, uint32_t size, Prng* prng) {
-  constexpr int kCollectives = COPSE_COLL_REDUCE_SCATTERV + 1;
   Case c;
   c.size = size;
-  c.collective = options.collectives.empty() ? static_cast<copse_collective_t>(prng->Below(kCollectives))
+  c.collective = options.collectives.empty() ? static_cast<copse_collective_t>(prng->Below(kCollectiveCount))
                                              : options.collectives[prng->Below(options.collectives.size())];
   constexpr copse_datatype_t kTypes[] = {COPSE_DT_UINT8, COPSE_DT_INT32, COPSE_DT_DOUBLE};
   constexpr uint64_t kBytes[] = {1, 4, 8};

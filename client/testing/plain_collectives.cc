@@ -30,20 +30,16 @@ std::vector<PlainBlock> PlainResult(const PlainCall& call, const PlainParts& par
   const auto part = [&](uint32_t from) -> const PlainBlock& {
     return parts[from][SendBuffer(collective, from, call.root) == BufferKind::kBlocks ? rank : 0];
   };
-  switch (ReceiveBuffer(collective, rank, call.root)) {
-    case BufferKind::kNone:
-      return {};
-    case BufferKind::kBlocks: {
-      std::vector<PlainBlock> blocks;
-      for (uint32_t from = 0; from < size; ++from) blocks.push_back(part(from));
-      return blocks;
+  const BufferKind kind = ReceiveBuffer(collective, rank, call.root);
+  if (kind == BufferKind::kNone) return {};
+  if (!Reduces(collective)) {
+    std::vector<PlainBlock> blocks;
+    for (uint32_t index = 0; index < (kind == BufferKind::kBlocks ? size : 1); ++index) {
+      blocks.push_back(part(SourceOf(collective, index, rank, size, call.root)));
     }
-    case BufferKind::kOne:
-      break;
+    return blocks;
   }
-  if (!Reduces(collective)) return {part(call.root)};
-  const Operands operands = TraitsOf(collective).operands;
-  const uint32_t end = operands == Operands::kAll ? size : operands == Operands::kUpToOwn ? rank + 1 : rank;
+  const uint32_t end = OperandCount(collective, rank, size);
   PlainBlock result = part(0);
   for (uint32_t from = 1; from < end; ++from) {
     if (part(from).size() != result.size()) return {};

@@ -101,14 +101,13 @@ class BlockCallsTest : public AttachFixture {
     };
     const BufferKind kind = ReceiveBuffer(collective, rank, kRoot);
     const uint64_t received = kind == BufferKind::kNone ? 0 : kind == BufferKind::kOne ? count : kRanks * count;
-    const Operands operands = TraitsOf(collective).operands;
-    const uint32_t end = operands == Operands::kAll ? kRanks : operands == Operands::kUpToOwn ? rank + 1 : rank;
+    const uint32_t end = OperandCount(collective, rank, kRanks);
     for (uint64_t i = 0; i < kRanks * count; ++i) {
       std::optional<T> expected = untouched;
       if (i < received && kind == BufferKind::kBlocks) {
         expected = sent(static_cast<uint32_t>(i / count), i % count);
       } else if (i < received) {
-        expected = sent(Reduces(collective) ? 0 : kRoot, i);
+        expected = sent(Reduces(collective) ? 0 : SourceOf(collective, 0, rank, kRanks, kRoot), i);
         for (uint32_t from = 1; Reduces(collective) && from < end; ++from) *expected += sent(from, i);
       }
       T got;

@@ -105,7 +105,8 @@ class Maker {
       for (uint32_t to = 0; to < size_; ++to) Put(BlockOf(rank_, to), send[to].offset, &data_.send);
     }
     if (sends_ != BufferKind::kOne) return;
-    if (call_.in_place && receives_ != BufferKind::kNone) {
+    const bool nests = TraitsOf(a_.collective).nesting == Nesting::kSendInReceive;
+    if (call_.in_place && nests && receives_ != BufferKind::kNone) {
       data_.contribution_at = receives_ == BufferKind::kBlocks ? receive[rank_].offset : 0;
       return Put(BlockOf(rank_, rank_), *data_.contribution_at, &data_.receive);
     }
@@ -127,19 +128,9 @@ class Maker {
   }
 
   std::vector<uint8_t> Result() const {
-    switch (PlanCollective(a_.collective)) {
-      case Collective::kScan:
-        return CombinedRange(a_, rank_ + 1, call_.seed, 0, a_.count);
-      case Collective::kExscan:
-        return CombinedRange(a_, rank_, call_.seed, 0, a_.count);
-      case Collective::kReduceScatter:
-        return CombinedRange(a_, size_, call_.seed, BlockBegin(call_, rank_, rank_, size_), ResultCount());
-      case Collective::kReduce:
-      case Collective::kAllreduce:
-        return CombinedRange(a_, size_, call_.seed, 0, a_.count);
-      default:
-        return BlockOf(a_.root, rank_);
-    }
+    if (!Reduces(a_.collective)) return BlockOf(SourceOf(a_.collective, 0, rank_, size_, a_.root), rank_);
+    const uint64_t begin = sends_ == BufferKind::kBlocks ? BlockBegin(call_, rank_, rank_, size_) : 0;
+    return CombinedRange(a_, OperandCount(a_.collective, rank_, size_), call_.seed, begin, ResultCount());
   }
 
   const WholeCall& call_;

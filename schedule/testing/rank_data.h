@@ -19,8 +19,8 @@ struct WholeCall {
   // Elements. Irregular collectives: each rank's block; alltoallv: the block from s to r is at s * size + r. Regular
   // ones: empty.
   std::vector<uint64_t> counts;
-  // A rank's contribution lies in its receive buffer, or its result in its send buffer, where MPI allows it. Not used
-  // in alltoall(v) and reduce_scatter(v).
+  // A rank's contribution lies in its receive buffer, or its result in its send buffer, if the collective nests
+  // one in the other (Nesting).
   bool in_place = false;
   // Irregular collectives: blocks lie in any order with gaps between them; otherwise in rank order, back to back.
   bool displaced = false;

@@ -100,8 +100,7 @@ std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, ui
     for (uint64_t i = 0; i < bytes.size() / unit; ++i) Put(Operand(seed, rank, i), unit, bytes.data() + i * unit);
     return bytes;
   }
-  const Collective c = PlanCollective(program.arguments().collective);
-  const bool one = c == Collective::kGather || c == Collective::kAllgather;
+  const bool one = TraitsOf(program.arguments().collective).send == BufferKind::kOne;
   uint8_t* at = bytes.data();
   for (uint32_t to = 0; at < bytes.data() + bytes.size(); ++to) {
     const uint64_t count = program.BlockBytes(rank, one ? rank : to) / unit;
@@ -114,7 +113,8 @@ absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, u
                          absl::Span<const uint8_t> received) {
   const uint64_t unit = UnitOf(program);
   const uint64_t mask = unit == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * unit) - 1;
-  const Collective c = PlanCollective(program.arguments().collective);
+  const Collective c = program.arguments().collective;
+  const uint32_t size = program.shape().size();
   uint64_t at = 0;
   const auto check = [&](uint64_t expected) -> absl::Status {
     uint64_t value = 0;
@@ -125,17 +125,17 @@ absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, u
                                             ", expected=", expected & mask, ")"));
   };
   if (IsReduction(program)) {
-    const bool scatters = c == Collective::kReduceScatter;
-    const uint64_t begin = scatters ? ElementsBefore(program, rank) : 0;
-    const uint32_t ranks = scatters ? program.shape().size() : c == Collective::kScan ? rank + 1 : rank;
+    const uint64_t begin = HoldsBlocks(c) ? ElementsBefore(program, rank) : 0;
+    const uint32_t ranks = OperandCount(c, rank, size);
     if (ranks == 0) return absl::OkStatus();  // the first rank of an exscan receives nothing
     for (uint64_t i = begin; at < received.size(); ++i) {
       if (absl::Status same = check(SumOfFirst(seed, ranks, i)); !same.ok()) return same;
     }
     return absl::OkStatus();
   }
-  const bool one = c == Collective::kGather || c == Collective::kAllgather;
-  for (uint32_t from = c == Collective::kScatter ? program.arguments().root : 0; at < received.size(); ++from) {
+  const bool one = TraitsOf(c).send == BufferKind::kOne;
+  for (uint32_t index = 0; at < received.size(); ++index) {
+    const uint32_t from = SourceOf(c, index, rank, size, program.arguments().root);
     const uint64_t count = program.BlockBytes(from, rank) / unit;
     for (uint64_t i = 0; i < count; ++i) {
       if (absl::Status same = check(Element(seed, from, one ? 0 : rank, i)); !same.ok()) return same;
