@@ -110,34 +110,21 @@ bool BlockProgram::RootTells() const {
 uint64_t BlockProgram::BlockBytes(uint32_t from, uint32_t to) const {
   if (!counts_.by_pair.empty()) return counts_.by_pair[uint64_t{from} * shape_->size() + to];
   if (counts_.by_rank.empty()) return arguments_.bytes();
-  const bool to_each = regular_ == Collective::kScatter || regular_ == Collective::kReduceScatter;
-  return counts_.by_rank[to_each ? to : from];
+  return counts_.by_rank[TraitsOf(regular_).send == BufferKind::kBlocks ? to : from];
+}
+
+uint64_t BlockProgram::BufferBytes(BufferKind kind, uint32_t rank, const std::vector<BlockList>& lists) const {
+  if (kind == BufferKind::kNone) return 0;
+  if (kind == BufferKind::kOne) return BlockBytes(rank, rank);
+  return lists.empty() ? sizes_->total() : EndOf(lists[rank]);
 }
 
 uint64_t BlockProgram::SendBytes(uint32_t rank) const {
-  switch (regular_) {
-    case Collective::kScatter:
-      return rank == arguments_.root ? sizes_->total() : 0;
-    case Collective::kReduceScatter:
-      return sizes_->total();
-    case Collective::kAlltoall:
-      return send_.empty() ? arguments_.bytes() * shape_->size() : EndOf(send_[rank]);
-    default:
-      return BlockBytes(rank, rank);
-  }
+  return BufferBytes(SendBuffer(regular_, rank, arguments_.root), rank, send_);
 }
 
 uint64_t BlockProgram::ReceiveBytes(uint32_t rank) const {
-  switch (regular_) {
-    case Collective::kGather:
-      return rank == arguments_.root ? sizes_->total() : 0;
-    case Collective::kAllgather:
-      return sizes_->total();
-    case Collective::kAlltoall:
-      return receive_.empty() ? arguments_.bytes() * shape_->size() : EndOf(receive_[rank]);
-    default:
-      return BlockBytes(rank, rank);
-  }
+  return BufferBytes(ReceiveBuffer(regular_, rank, arguments_.root), rank, receive_);
 }
 
 uint32_t BlockProgram::SegmentsOf(uint64_t chunk) const {

@@ -65,6 +65,8 @@ class BlockProgram {
  private:
   BlockProgram(const Plan* plan, const ShapeIndex* shape, const CallArguments& arguments, BlockCounts counts);
   bool RootTells() const;
+  // Returns the bytes of the rank's buffer of this kind. `lists`: the blocks of that side by rank, in alltoallv.
+  uint64_t BufferBytes(BufferKind kind, uint32_t rank, const std::vector<BlockList>& lists) const;
   BlockCall CallAt(NodeIndex node, std::vector<RankBuffers>* buffers) const;
 
   const Plan* const plan_;

@@ -89,23 +89,13 @@ void BlockExpansion::SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint
 }
 
 absl::StatusOr<NodeSequence> ExpandBlocks(const BlockCall& call, const Slice& slice) {
-  switch (call.collective) {
-    case Collective::kGather:
-    case Collective::kScatter:
-      return ExpandOnTree(call, slice);
-    case Collective::kAllgather:
-      return call.plan->kind == PlanKind::kTree ? ExpandOnTree(call, slice) : ExpandOnCycle(call, slice);
-    case Collective::kReduceScatter:
-      return call.plan->kind == PlanKind::kCirculant ? ExpandOnCycle(call, slice) : ExpandOnTree(call, slice);
-    case Collective::kScan:
-    case Collective::kExscan:
-      return ExpandScan(call, slice);
-    case Collective::kAlltoall:
-      return ExpandAlltoall(call, slice);
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("no block collective (collective=", static_cast<int>(call.collective), ")"));
+  if (!HasBlocks(call.collective) || IsIrregular(call.collective)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no block collective (collective=", static_cast<int>(call.collective), ")"));
   }
+  if (IsScan(call.collective)) return ExpandScan(call, slice);
+  if (FamilyOf(call.collective) == Family::kAlltoall) return ExpandAlltoall(call, slice);
+  return call.plan->kind == PlanKind::kTree ? ExpandOnTree(call, slice) : ExpandOnCycle(call, slice);
 }
 
 }  // namespace copse::schedule
