@@ -125,19 +125,21 @@ void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, ab
 }
 
 std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts) {
-  std::vector<CallArguments> calls = {{.collective = Collective::kBarrier}};
-  for (const uint64_t count : counts) {
-    for (int t = 0; t < kElementTypeCount; ++t) {
-      const auto type = static_cast<ElementType>(t);
-      for (uint32_t root = 0; root < ranks; ++root) {
-        calls.push_back({.collective = Collective::kBcast, .type = type, .count = count, .root = root});
-      }
-      for (int o = 0; o < kElementOpCount; ++o) {
-        const auto op = static_cast<ElementOp>(o);
-        if (!IsDefined(op, type)) continue;
-        calls.push_back({.collective = Collective::kAllreduce, .type = type, .op = op, .count = count});
-        for (uint32_t root = 0; root < ranks; ++root) {
-          calls.push_back({.collective = Collective::kReduce, .type = type, .op = op, .count = count, .root = root});
+  std::vector<CallArguments> calls;
+  const auto add = [&](CallArguments call) {
+    for (call.root = 0; call.root < (HasRoot(call.collective) ? ranks : 1); ++call.root) calls.push_back(call);
+  };
+  for (int c = 0; c < kCollectiveCount; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    if (IsIrregular(collective)) continue;
+    if (!HasData(collective)) add({.collective = collective});
+    for (const uint64_t count : HasData(collective) ? counts : std::vector<uint64_t>()) {
+      for (int t = 0; t < kElementTypeCount; ++t) {
+        const auto type = static_cast<ElementType>(t);
+        if (!Reduces(collective)) add({.collective = collective, .type = type, .count = count});
+        for (int o = 0; Reduces(collective) && o < kElementOpCount; ++o) {
+          const auto op = static_cast<ElementOp>(o);
+          if (IsDefined(op, type)) add({.collective = collective, .type = type, .op = op, .count = count});
         }
       }
     }

@@ -32,8 +32,8 @@ std::vector<Program> TeamPrograms(const std::string& name, const Placement& plac
 // Runs the programs to their end and expects every outcome to be success with right data.
 void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, absl::Duration timeout);
 
-// Returns every collective, type, operation (where defined) and root, `counts` elements each, for a team of `ranks`
-// ranks.
+// Returns calls of every regular collective with every type, operation (where defined) and root, `counts` elements a
+// block, for a team of `ranks` ranks.
 std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts);
 // Returns a call of a common collective, chosen by `seed`: 0 B to 64 KiB, rarely more.
 CallArguments RandomCall(uint32_t ranks, uint64_t seed);
