@@ -210,7 +210,7 @@ absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* t
   time->compute_ns = 0;
   const int64_t start = NowNs();
   // The blocking functions have no flags, so a call with flags is made by a request.
-  if (options_->mode == Mode::kBlocking && args_.flags == 0) {
+  if (options_->mode == Mode::kBlocking && args_.flags == 0 && HasBlockingCall(collective_)) {
     const copse_status_t status = CallBlocking(session_->team(), args_);
     time->overall_ns = NowNs() - start;
     return ToStatus(status);

@@ -2,7 +2,6 @@
 #include "cli/perftest/collective.h"
 
 #include <cstdint>
-#include <iterator>
 
 namespace copse::perftest {
 namespace {
@@ -72,8 +71,8 @@ Status Blocking(Team team, const Args& args) {
   return Make(kCall, team, args);
 }
 
-// The table is indexed by Collective.
-constexpr Status (*kBlockingCalls[])(Team, const Args&) = {
+// The table is indexed by Collective. A null entry has no function of its own.
+constexpr Status (*kBlockingCalls[kCollectiveCount])(Team, const Args&) = {
     Blocking<copse_barrier>,        Blocking<copse_bcast>,      Blocking<copse_reduce>,
     Blocking<copse_allreduce>,      Blocking<copse_gather>,     Blocking<copse_scatter>,
     Blocking<copse_allgather>,      Blocking<copse_alltoall>,   Blocking<copse_reduce_scatter_block>,
@@ -81,7 +80,6 @@ constexpr Status (*kBlockingCalls[])(Team, const Args&) = {
     Blocking<copse_scatterv>,       Blocking<copse_allgatherv>, Blocking<copse_alltoallv>,
     Blocking<copse_reduce_scatter>,
 };
-static_assert(std::size(kBlockingCalls) == kCollectiveCount);
 
 }  // namespace
 
@@ -113,6 +111,8 @@ std::optional<ElementType> TypeFromName(std::string_view name) {
   }
   return std::nullopt;
 }
+
+bool HasBlockingCall(Collective collective) { return kBlockingCalls[static_cast<int>(collective)] != nullptr; }
 
 copse_status_t CallBlocking(copse_team_t* team, const copse_coll_args_t& args) {
   return kBlockingCalls[args.collective](team, args);

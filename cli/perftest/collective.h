@@ -24,8 +24,10 @@ std::string_view TypeName(ElementType type);
 // Accepts the names that TypeName returns, those of base/element_types.h, and char, short, int and long.
 std::optional<ElementType> TypeFromName(std::string_view name);
 
-// Makes the blocking call of args.collective. Ignores args.flags and displacements, which the blocking call does not
-// get.
+// Returns whether the collective has a function of its own, which blocks.
+bool HasBlockingCall(Collective collective);
+// Makes the blocking call of args.collective, which must have one. Ignores args.flags and displacements, which the
+// blocking call does not get.
 copse_status_t CallBlocking(copse_team_t* team, const copse_coll_args_t& args);
 
 // Returns the factor by which size / time must be multiplied to get the bus bandwidth, as ucc_perftest prints it. The

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -151,6 +152,7 @@ class Call {
     for (uint32_t to = 0; to < layout.counts.size(); ++to) Put(Part(rank_, to), layout.begins[to], buffer);
   }
   Layout LayoutOf(bool sends, Prng* prng) const;
+  std::optional<copse_status_t> MakeBlocking(const copse_coll_args_t& args) const;
   copse_status_t Make(const copse_coll_args_t& args) const;
 
   const Case& case_;
@@ -171,19 +173,9 @@ Layout Call<T>::LayoutOf(bool sends, Prng* prng) const {
   return MakeLayout(std::move(counts), kind == Kind::kBlocks && case_.is_irregular() && !is_slices, prng);
 }
 
+// Makes the call by the collective's own function, if it has one.
 template <typename T>
-copse_status_t Call<T>::Make(const copse_coll_args_t& a) const {
-  if (!case_.is_blocking || case_.counts_known || case_.reproducible) {
-    copse_request_t* request = nullptr;
-    if (const auto status = copse_collective_init(team_, &a, &request); status != COPSE_OK) return status;
-    copse_status_t status = copse_post(request);
-    if (status == COPSE_OK) status = copse_wait(request, -1);
-    // Again, where the first round has not changed what the second one sends.
-    if (status == COPSE_OK && !case_.in_place) status = copse_post(request);
-    if (status == COPSE_OK && !case_.in_place) status = copse_wait(request, -1);
-    if (status != COPSE_OK) return status;
-    return copse_finalize(request);
-  }
+std::optional<copse_status_t> Call<T>::MakeBlocking(const copse_coll_args_t& a) const {
   switch (a.collective) {
     case COPSE_COLL_BARRIER:
       return copse_barrier(team_);
@@ -218,8 +210,25 @@ copse_status_t Call<T>::Make(const copse_coll_args_t& a) const {
                              a.recv_displacements, a.type);
     case COPSE_COLL_REDUCE_SCATTERV:
       return copse_reduce_scatter(team_, a.send, a.recv, a.recv_counts, a.type, a.op);
+    default:
+      return std::nullopt;
   }
-  return COPSE_ERR_INTERNAL;
+}
+
+template <typename T>
+copse_status_t Call<T>::Make(const copse_coll_args_t& a) const {
+  if (case_.is_blocking && !case_.counts_known && !case_.reproducible) {
+    if (const std::optional<copse_status_t> status = MakeBlocking(a)) return *status;
+  }
+  copse_request_t* request = nullptr;
+  if (const auto status = copse_collective_init(team_, &a, &request); status != COPSE_OK) return status;
+  copse_status_t status = copse_post(request);
+  if (status == COPSE_OK) status = copse_wait(request, -1);
+  // Again, where the first round has not changed what the second one sends.
+  if (status == COPSE_OK && !case_.in_place) status = copse_post(request);
+  if (status == COPSE_OK && !case_.in_place) status = copse_wait(request, -1);
+  if (status != COPSE_OK) return status;
+  return copse_finalize(request);
 }
 
 template <typename T>
