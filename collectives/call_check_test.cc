@@ -51,7 +51,8 @@ TEST(CheckArgumentsTest, NamesThingValueAndLimit) {
   };
   for (const int64_t c : {int64_t{-1}, int64_t{kCollectiveCount}, int64_t{256}, int64_t{1} << 40}) {
     ExpectDefect(changed(Collective::kBcast, [&](RawArguments* raw) { raw->collective = c; }),
-                 Failure::kInvalidArgument, "collective=" + std::to_string(c) + ", limit=15");
+                 Failure::kInvalidArgument,
+                 "collective=" + std::to_string(c) + ", limit=" + std::to_string(kCollectiveCount - 1));
   }
   ExpectDefect(changed(Collective::kReduce, [](RawArguments* raw) { raw->root = 4; }), Failure::kInvalidArgument,
                "root=4, size=4");

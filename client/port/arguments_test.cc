@@ -153,9 +153,10 @@ TEST_F(PlanCallTest, UnknownValuesAreRefused) {
     args.op = static_cast<copse_op_t>(value);
     ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, Names("op=" + std::to_string(value), "limit=11"));
   }
-  for (const int value : {-1, 16}) {
+  for (const int value : {-1, kCollectiveCount}) {
     args.collective = static_cast<copse_collective_t>(value);
-    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, Names("collective=" + std::to_string(value), "limit=15"));
+    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT,
+                Names("collective=" + std::to_string(value), "limit=" + std::to_string(kCollectiveCount - 1)));
   }
   args = Allreduce();
   args.mask = 32;

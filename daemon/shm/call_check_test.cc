@@ -150,7 +150,8 @@ TEST_F(CheckCallTest, RefusesUnknownNumbers) {
   ExpectInvalid(slot, 0, "op=12", "limit=11");
   slot = Slot(Collective::kAllreduce, 1);
   slot.entry.collective = kCollectiveCount;
-  ExpectInvalid(slot, 0, "collective=16", "limit=15");
+  ExpectInvalid(slot, 0, "collective=" + std::to_string(kCollectiveCount),
+                "limit=" + std::to_string(kCollectiveCount - 1));
 }
 
 TEST_F(CheckCallTest, RefusesMessagesThatAreTooLong) {
