@@ -309,7 +309,7 @@ uint32_t FanOut(const Plan& plan) {
 // Returns an upper bound on the number of a call's sequences if the longest block, which may have to be cut, has
 // `descriptors` descriptors.
 uint32_t SequenceCount(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
-  const uint32_t segments = SegmentCount(plan, ChunkBytesMax(plan));
+  const uint32_t segments = SegmentsPerChunk(plan);
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }
@@ -327,13 +327,13 @@ uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
   return SegmentCount(plan, ChunkBytesMax(plan)) * (PhaseCount(plan) + 2) + 1 + local_ranks;
 }
 
-uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
+uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks, uint32_t ranks) {
   const uint32_t fan_out = FanOut(plan);
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
-  // A scan on a tree takes up to three descriptors per contribution. A segment has room for this many contributions of
-  // kSegmentUnitBytes.
-  if (FoldsAll(plan)) descriptors += 3 * kScanSegmentBytesMax / kSegmentUnitBytes;
+  // A scan on a tree takes up to three descriptors per contribution. A segment has room for kScanSegmentBytesMax
+  // contributions of a byte.
+  if (FoldsAll(plan)) descriptors += 3 * std::min(ranks, kScanSegmentBytesMax);
   return SequenceCount(plan, local_ranks, descriptors);
 }
 

@@ -57,8 +57,8 @@ void KeepRuns(LoweredCall* call, std::vector<emu::CopyRun>* kept);
 
 // Returns the counters that a slot needs for the plan's largest chunk at a node with `local_ranks` ranks.
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks);
-// Returns the most sequences that one call of the port arms at a node with `local_ranks` ranks.
-uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks);
+// Returns the most sequences that one call of the port arms at a node with `local_ranks` of the team's `ranks` ranks.
+uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks, uint32_t ranks);
 // Returns the most sequences for an ordered reduction (folds.h) over all `ranks` ranks of the team.
 uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks);
 

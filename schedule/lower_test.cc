@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "schedule/blocks.h"
 #include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
@@ -189,11 +190,37 @@ TEST(LowerTest, BoundsHoldForTheLargestCall) {
   for (uint32_t children : {1u, 2u, 9u, 80u}) {
     const Plan plan = Star(children, 4096);
     const Lowered lowered = LowerRoot(plan, 4096);
-    EXPECT_LE(lowered.node.sequences.size() + lowered.rank.sequences.size(), SequencesPerCall(plan, 1)) << children;
+    EXPECT_LE(lowered.node.sequences.size() + lowered.rank.sequences.size(), SequencesPerCall(plan, 1, children + 1))
+        << children;
     for (const emu::Descriptor& d : lowered.node.descriptors) {
       if (d.op == OpCode::kCount) {
         EXPECT_LT(d.counter, 1000 + CountersPerSlot(plan, 1));
       }
+    }
+  }
+}
+
+// A segment of a scan on a tree holds up to 8192 contributions, each of which is reduced by a descriptor.
+TEST(LowerTest, BoundsHoldForAScanOfManyShortContributions) {
+  for (const uint32_t nodes : {20u, 512u, 1000u, 4096u, 8192u}) {
+    for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
+      Plan plan = RandomTreePlan(collective, nodes, 1);
+      plan.bytes_max = 8;
+      const ShapeIndex shape(BlockShape(nodes, 1));
+      const TreeIndex index(plan);
+      const PackedOrder order(shape, plan, index);
+      const BlockSizes sizes(&order, &shape, 1);
+      const std::vector<RankBuffers> buffers(1);
+      const BlockCall call{.plan = &plan, .index = &index, .sizes = &sizes, .collective = collective, .ranks = buffers};
+      const auto sequence = ExpandBlocks(call, {0, 1});
+      ASSERT_TRUE(sequence.ok()) << sequence.status();
+      std::vector<uint32_t> neighbours;
+      for (const NodeIndex v : NeighboursOf(plan, NodeIndex(0))) neighbours.push_back(v.value());
+      const CallArguments arguments{.collective = collective, .type = ElementType::kUint8, .count = 1};
+      const PortMap map{.neighbours = neighbours, .edges = neighbours, .cells = neighbours};
+      LoweredCall lowered;
+      LowerBlocks(plan, {&*sequence}, arguments, map, &lowered);
+      EXPECT_LE(lowered.sequences.size() + 1, SequencesPerCall(plan, 1, nodes)) << nodes << " nodes";
     }
   }
 }
@@ -203,7 +230,7 @@ TEST(LowerTest, BoundsOfCyclesGrowWithTheirDistances) {
   const auto bound = [](Collective collective, uint32_t nodes, const char* distances) {
     Plan plan = CirculantPlan(collective, nodes, Distances(distances, nodes));
     plan.segment_bytes = 0;
-    return SequencesPerCall(plan, 1);
+    return SequencesPerCall(plan, 1, nodes);
   };
   EXPECT_EQ(bound(Collective::kAllgather, 2000, "ring"), bound(Collective::kAllgather, 20, "ring"));
   EXPECT_LT(bound(Collective::kScan, 2048, "doubling"), 200u);

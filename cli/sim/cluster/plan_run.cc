@@ -111,7 +111,7 @@ absl::Status PlanRun::Open() {
   for (uint32_t v = 0; v < node_count(); ++v) {
     const auto local_ranks = static_cast<uint32_t>(shape_.RanksOf(NodeIndex(v)).size());
     const auto [it, is_new] = sequences_max.try_emplace(local_ranks, 0);
-    if (is_new) it->second = schedule::SequencesPerCall(*call_.plan, local_ranks);
+    if (is_new) it->second = schedule::SequencesPerCall(*call_.plan, local_ranks, shape_.size());
     nodes_.push_back(std::make_unique<SimNode>(&call_, v, &wire_, &cores_));
     RETURN_IF_ERROR(nodes_.back()->Open(it->second));
   }

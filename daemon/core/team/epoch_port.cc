@@ -69,7 +69,7 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   uint32_t sequences = 0;
   for (const schedule::Plan& plan : plans) {
     counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
-    sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_));
+    sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_, ranks_));
     if (plan.collective == Collective::kAlltoall) {
       sequences = std::max(sequences, schedule::SequencesPerFold(plan, local_ranks_, ranks_));
     }
