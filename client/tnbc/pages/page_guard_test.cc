@@ -369,6 +369,52 @@ TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
   EXPECT_EQ(guard_->pending(), 0u);
 }
 
+std::atomic<volatile char*> handler_writes{nullptr};
+std::atomic<int> handlers_begun{0};
+void WriteInHandler(int /*signal*/) {
+  ++handlers_begun;
+  *handler_writes = 'w';
+}
+
+// A handler that interrupts the search for a page that is left closed faults there, too, and searches itself.
+TEST_F(PageGuardTest, HandlersMayAccessWhatCannotBeOpenedYet) {
+  if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
+#if defined(__clang__)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "TSAN needs mappings, too";
+#endif
+#endif
+  constexpr int kHandlers = 400;
+  constexpr size_t kCount = 1000;  // the search takes about as long as the rest of a fault
+  const Pages pages(kCount);
+  Snapshots snapshots(pages, kCount);
+  struct sigaction action = {}, before = {};
+  action.sa_handler = WriteInHandler;
+  action.sa_flags = SA_NODEFER;
+  sigaction(SIGUSR1, &action, &before);
+  ASSERT_TRUE(guard_->ProtectSnapshots(snapshots.all));
+  handler_writes = pages.data() + (kCount - 2) * kPage;
+  std::atomic<bool> goes{false};
+  std::thread accessor([&] {
+    while (!goes) std::this_thread::yield();
+    *handler_writes = 'w';
+  });
+  {
+    const AllMappings all;
+    for (size_t i = 1; i < kCount - 1; ++i) guard_->SettleSnapshot(snapshots.all[i]);
+    goes = true;
+    for (int i = 1; i <= kHandlers; ++i) {
+      pthread_kill(accessor.native_handle(), SIGUSR1);
+      while (handlers_begun < i) std::this_thread::yield();
+    }
+  }
+  accessor.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(*handler_writes, 'w');
+  for (const size_t i : {size_t{0}, kCount - 1}) guard_->SettleSnapshot(snapshots.all[i]);
+  EXPECT_EQ(guard_->pending(), 0u);
+}
+
 TEST_F(SnapshotTest, WhoWritesCopiesAndReadsAreFree) {
   const Pages pages(3);
   Snapshots snapshots(pages, 3);

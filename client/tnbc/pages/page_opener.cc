@@ -14,11 +14,15 @@
 
 namespace copse::tnbc {
 
+// Signals are held while this thread has the lock, so that no handler waits for the lock of the thread that it has
+// interrupted.
+
 // mprotect() fails with ENOMEM if the process has too many mappings: opening the middle of a closed mapping adds two.
 bool PageOpener::Open(const Range& range) {
   if (Free(SYS_mprotect, range.begin, range.bytes(), PROT_READ | PROT_WRITE) != -ENOMEM) return true;
   // Memory that is no longer mapped need not be opened; msync() detects that.
   if (Free(SYS_msync, range.begin, range.bytes(), MS_ASYNC) != 0) return true;
+  const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   while (lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);  // pairs with the releases of lock_
   const bool has_room = left_.size() < left_.capacity();
   if (has_room) {
@@ -31,7 +35,6 @@ bool PageOpener::Open(const Range& range) {
   return !has_room;
 }
 
-// Signals are held, so that no handler waits for the lock of the thread that it has interrupted.
 void PageOpener::OpenLeft() {
   const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   TryOpenLeft();
@@ -61,6 +64,7 @@ bool PageOpener::HasOpenedAll() {
 }
 
 bool PageOpener::IsLeft(uintptr_t address) {
+  const SignalMask held(SIG_BLOCK, kSignalsThatCanWait);
   if (lock_.exchange(true, std::memory_order_acquire)) return true;  // pairs with the releases of lock_
   const bool found = std::any_of(left_.begin(), left_.end(), [address](const Range& range) {
     return range.begin <= address && address < range.end;

@@ -14,9 +14,9 @@
 namespace copse::tnbc {
 
 // A PageOpener makes ranges accessible. A range that it cannot open is left closed until the kernel has room for its
-// mappings, or until its neighbor is opened, too. Thread-safe and async-signal-safe: if TryOpenLeft or IsLeft finds the
-// lock taken, its caller tries again later, since it may be a handler that has interrupted the holder. Allocates
-// nothing, since the completion thread, which opens pages, must not.
+// mappings, or until its neighbor is opened, too. Thread-safe and async-signal-safe: a thread holds signals while it
+// has the lock, and if TryOpenLeft or IsLeft finds the lock taken, its caller tries again later. Allocates nothing,
+// since the completion thread, which opens pages, must not.
 class PageOpener {
  public:
   // Ranges that were left closed are removed from `*ranges` once they are open.
