@@ -17,11 +17,12 @@ namespace copse::tnbc {
 // A MissTable holds a hash of the latest miss of each thread. Thread-safe and async-signal-safe.
 class MissTable {
  public:
-  // Returns whether this thread's latest miss was at the same address in the same version of the index: then the memory
-  // is not the library's. Otherwise records the miss.
-  bool IsSecond(uintptr_t address, uint64_t version) {
+  // Returns whether this thread's latest miss was at the same address in the same version of the index, and in the same
+  // frame of the stack, which the kernel makes for a fault: then the access was repeated, and the memory is not the
+  // library's. Otherwise records the miss.
+  bool IsSecond(uintptr_t address, const void* frame, uint64_t version) {
     const auto thread = static_cast<uint64_t>(Free(SYS_gettid));
-    const uint64_t miss = Mix(Mix(thread) ^ address) ^ version;
+    const uint64_t miss = Mix(Mix(Mix(thread) ^ reinterpret_cast<uintptr_t>(frame)) ^ address) ^ version;
     return misses_[Mix(thread) % kMisses].exchange(miss, std::memory_order_relaxed) == miss;
   }
 
@@ -32,7 +33,7 @@ class MissTable {
     return value ^ (value >> 27);
   }
 
-  std::atomic<uint64_t> misses_[kMisses] = {};  // by a hash of the thread: a hash of thread, address and version
+  std::atomic<uint64_t> misses_[kMisses] = {};  // by a hash of the thread: a hash of thread, frame, address and version
 };
 
 }  // namespace copse::tnbc

@@ -223,8 +223,9 @@ bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait)
 }
 
 // A range may have been released between the fault and the search; then the access is repeated. An address that is not
-// found a second time in the same version of the index is not the library's.
-bool PageGuard::Handle(uintptr_t address) {
+// found a second time in the same version of the index is not the library's, unless another access faulted: that of a
+// handler of the program, which has a frame of its own.
+bool PageGuard::Handle(uintptr_t address, const void* frame) {
   const auto found = ranges_.Find(address, 1);
   if (opener_.has_left() && !found.has_value() && opener_.IsLeft(address)) {
     opener_.OpenLeft();
@@ -232,7 +233,7 @@ bool PageGuard::Handle(uintptr_t address) {
     return true;
   }
   // If an open range faults, the program has protected it.
-  if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, ranges_.version());
+  if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, frame, ranges_.version());
   AwaitFound(*found, address, nullptr, Accessor::kAccess);
   return true;
 }
@@ -241,7 +242,7 @@ void PageGuard::OnSignal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   PageGuard* const guard = Get();
   const bool is_ours = signal == SIGSEGV && info->si_code == SEGV_ACCERR;
-  if (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr))) {
+  if (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr), context)) {
     guard->actions_.Chain(signal, info, context);
   }
   errno = error;

@@ -115,8 +115,9 @@ class PageGuard {
 
   PageGuard() = default;
   static void OnSignal(int signal, siginfo_t* info, void* context);
-  // Handles a fault. Returns true if the access is to be repeated, false if the memory is not the library's.
-  bool Handle(uintptr_t address);
+  // Handles a fault, for which the kernel made `frame` on the stack. Returns true if the access is to be repeated,
+  // false if the memory is not the library's.
+  bool Handle(uintptr_t address, const void* frame);
   bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses);
   bool HasOnlyLost() const;
   void GiveTurn(OnWait on_wait);
