@@ -87,7 +87,7 @@ class UcxTransport::Impl {
 
   SendBuffer* TakeBuffer(uint32_t bytes);
   void ReturnBuffer(SendBuffer* buffer);
-  void Fail(Endpoint* endpoint, absl::Status why);
+  void Fail(Endpoint* endpoint, const absl::Status& why);
   void Close(std::unique_ptr<Endpoint> endpoint);
   bool ReapClosed();
   bool DeliverFrames(TransportSink* sink);
@@ -195,10 +195,11 @@ bool UcxTransport::Impl::ReapClosed() {
   return any;
 }
 
-void UcxTransport::Impl::Fail(Endpoint* endpoint, absl::Status why) {
+// UCX's reason may have any code, but a connection that cannot be used is UNAVAILABLE.
+void UcxTransport::Impl::Fail(Endpoint* endpoint, const absl::Status& why) {
   if (endpoint->failed) return;
   endpoint->failed = true;
-  endpoint->why = std::move(why);
+  endpoint->why = absl::UnavailableError(why.message());
   failures_pending_ = true;
 }
 
@@ -279,7 +280,7 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   ReturnBuffer(buffer);
   if (!UCS_PTR_IS_ERR(request)) return absl::OkStatus();
   Fail(endpoint, UcxToStatus(UCS_PTR_STATUS(request), "ucp_am_send"));
-  return absl::UnavailableError(endpoint->why.message());
+  return endpoint->why;
 }
 
 // Offers the frame to the sink, which must not call UCX here, and keeps it for DeliverFrames if the sink does not take

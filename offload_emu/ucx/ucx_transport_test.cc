@@ -24,6 +24,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
+#include "base/hash.h"
 #include "base/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "gtest/gtest.h"
@@ -218,6 +219,18 @@ TEST(UcxTransportTest, RefusesADamagedAddress) {
   EXPECT_EQ(a->Connect({kB, "short"}).code(), absl::StatusCode::kInvalidArgument);
   address[12] ^= 1;
   EXPECT_EQ(a->Connect({kB, address}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// An address of zeros has its checksum, but UCX makes no endpoint for it.
+TEST(UcxTransportTest, APeerWithoutAnEndpointIsUnavailable) {
+  Side a;
+  const std::string zeros(64, '\0');
+  const uint64_t checksum = Fnv1a64(zeros);
+  const std::string address = std::string(reinterpret_cast<const char*>(&checksum), sizeof(checksum)) + zeros;
+  ASSERT_TRUE(a->Connect({kB, address}).ok());
+  EXPECT_EQ(a->Send(kB, FrameOf(1, 64), {}).code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE(RunTill({&a}, [&] { return !a.downs.empty(); }));
+  EXPECT_EQ(a.downs[0].second.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(UcxTransportTest, RefusesAnUnknownDevice) {
