@@ -156,8 +156,9 @@ absl::StatusOr<std::vector<std::string>> ReadTokenFile(const std::string& path) 
   struct stat info = {};
   char text[4096];
   size_t bytes = 0;
-  if (file != nullptr && fstat(fileno(file.get()), &info) == 0) bytes = fread(text, 1, sizeof(text), file.get());
-  if (file == nullptr || ferror(file.get()) != 0) {
+  const bool is_open = file != nullptr && fstat(fileno(file.get()), &info) == 0;
+  if (is_open) bytes = fread(text, 1, sizeof(text), file.get());
+  if (!is_open || ferror(file.get()) != 0) {
     return absl::NotFoundError(absl::StrCat("token file: ", std::strerror(errno), " (file=", path, ")"));
   }
   if ((info.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)) != 0) {
