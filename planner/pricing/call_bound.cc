@@ -11,6 +11,17 @@
 #include "planner/pricing/message_costs.h"
 
 namespace copse::planner {
+namespace {
+
+// Returns the most segments into which a plan that the verifier lets pass cuts a call: kSegmentsMax if one chunk has it
+// all, else as many of each chunk, whose last segment may be cut off.
+uint64_t SegmentsMax(uint64_t bytes) {
+  return std::max<uint64_t>(schedule::kSegmentsMax,
+                            bytes * (schedule::kSegmentsMax + 1) / schedule::kMessageBytesMax + 1);
+}
+
+}  // namespace
+
 absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule::TeamShape& shape,
                                          const CallArguments& arguments) {
   const CostParameters& parameters = costs.parameters();
@@ -28,7 +39,8 @@ absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule:
   }
   // For each segment, 1 byte, which arrives with the head, and 1 ns, since times are rounded down, are not counted.
   const uint64_t bytes = arguments.collective == Collective::kBarrier ? 0 : arguments.bytes();
-  const uint64_t streamed = bytes - std::min<uint64_t>(bytes, schedule::kSegmentsMax) + 1;
+  const uint64_t segments = SegmentsMax(bytes);
+  const uint64_t streamed = bytes - std::min(bytes, segments) + 1;
   const int64_t work = PerByteNs(bytes, std::max(parameters.send_ps_per_byte, parameters.receive_ps_per_byte));
   int64_t least = 0;
   for (const uint32_t root : roots) {
@@ -36,7 +48,7 @@ absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule:
     for (uint32_t v = 0; v < costs.node_count() && bytes > 0; ++v) {
       if (v == root) continue;
       const int64_t stream = StreamNs(streamed, costs.PathBetween(root, v).bandwidth_bytes_per_s);
-      least = std::max(least, empty.Cost(root, v) + std::max(stream, work) - int64_t{schedule::kSegmentsMax});
+      least = std::max(least, empty.Cost(root, v) + std::max(stream, work) - static_cast<int64_t>(segments));
     }
   }
   return ends + least;
