@@ -63,6 +63,13 @@ std::vector<SizeClass> ClassesOf(const Rules& rules, Collective collective, uint
   return CutBySizes(classes, rules, collective, ranks);
 }
 
+// Returns the rules for calls of the class, or a ruling without rules if the collective's algorithm is forced.
+Ruling RulingOf(const PlannerOptions& options, Collective collective, const SizeClass& size_class, uint32_t ranks) {
+  const auto forced = options.forced.find(collective);
+  if (forced == options.forced.end()) return RulingFor(options.rules, collective, size_class, ranks);
+  return {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
+}
+
 // Returns whether each node's ranks are contiguous and in the nodes' order.
 bool RanksInOrder(const schedule::TeamShape& shape) {
   return std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
@@ -112,10 +119,8 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
   StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/false, RanksInOrder(shape));
   std::vector<Wanted> wanted;
   for (const Collective collective : CollectivesOf(family)) {
-    const auto forced = options_.forced.find(collective);
     for (const SizeClass& size_class : ClassesOf(options_.rules, collective, shape.size(), shape.node_count)) {
-      Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
-      if (forced != options_.forced.end()) ruling = {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
+      const Ruling ruling = RulingOf(options_, collective, size_class, shape.size());
       Wanted& item = wanted.emplace_back();
       item.collective = collective;
       item.size_class = size_class;
@@ -197,6 +202,7 @@ std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments
   for (const Rule* rule : ruling.rules) {
     absl::StrAppend(&text, "the rule of ", rule->source, " says ", DescribeRule(*rule), "; ");
   }
+  if (!ruling.algorithm.empty() && ruling.rules.empty()) absl::StrAppend(&text, ruling.algorithm, " is forced; ");
   const auto current = std::find_if(now.begin(), now.end(), [&](const schedule::Plan& p) { return IsFor(p, plan); });
   if (!now.empty() && (current == now.end() || !IsSameSchedule(*current, plan))) {
     return absl::StrCat(text, "not what would be chosen now, ",
@@ -242,7 +248,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/true, RanksInOrder(shape));
   const SizeClass size_class = {plan.bytes_min, plan.bytes_max};
   ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, size_class));
-  const Ruling ruling = RulingFor(options_.rules, plan.collective, size_class, shape.size());
+  const Ruling ruling = RulingOf(options_, plan.collective, size_class, shape.size());
   std::vector<Candidate> every;
   RETURN_IF_ERROR(
       PriceCandidates(table.structures(), which,

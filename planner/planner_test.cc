@@ -21,6 +21,7 @@ namespace {
 
 using testing::FailsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -511,6 +512,20 @@ TEST(ExplainTest, APlanThatIsNotTheCheapestSaysWhatMakesUpForThat) {
     }
   }
   EXPECT_GT(dearer, 0);
+}
+
+TEST(ExplainTest, AForcedAlgorithmIsTheReason) {
+  const Team team = MakeTeam(16);
+  PlannerOptions options;
+  options.forced[Collective::kBcast] = "chain";
+  options.rules = {{.collective = Collective::kBcast, .algorithm = "binomial", .source = "rules.yaml:1"}};
+  const Planner planner(&team.topology, {}, options);
+  const auto plans = planner.MakePlans(team.shape, team.names).value();
+  const schedule::Plan& plan = *schedule::SelectPlan(plans, Collective::kBcast, 8);
+  const auto explanation = planner.Explain(plan, team.shape, team.names, TypicalCall(plan), plans).value();
+  EXPECT_THAT(explanation.why, HasSubstr("chain"));
+  EXPECT_THAT(explanation.why, Not(HasSubstr("by price")));
+  EXPECT_THAT(explanation.why, Not(HasSubstr("rules.yaml:1")));
 }
 
 TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
