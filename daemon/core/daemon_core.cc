@@ -241,7 +241,7 @@ void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) {
 }
 
 void DaemonCore::On(const schedule::Registered& m) {
-  planner_.OnRegistered(m);
+  planner_.OnRegistered(m, clock_->Now());
   if (!m.accepted) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;

@@ -22,11 +22,12 @@ void PlannerSession::Down(absl::Time now) {
   state_ = State::kAway;
 }
 
-void PlannerSession::OnRegistered(const schedule::Registered& message) {
+void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Time now) {
   if (message.accepted) {
     state_ = State::kRegistered;
     term_ = std::max(term_, message.term);
-  } else if (state_ == State::kRegistered) {
+  } else if (registered()) {
+    lost_ = now;
     state_ = State::kAsked;
   }
   features_ = 0;

@@ -32,7 +32,7 @@ class PlannerSession {
   // The stream is down.
   void Down(absl::Time now);
   // Handles the planner's answer to Register: it has accepted or refused this daemon.
-  void OnRegistered(const schedule::Registered& message);
+  void OnRegistered(const schedule::Registered& message, absl::Time now);
 
   bool registered() const { return state_ == State::kRegistered; }
   // Returns whether the daemon is registered with a planner that has the feature.
@@ -41,8 +41,8 @@ class PlannerSession {
   }
   // Returns why the planner's latest answer was a refusal; kNone: it was not.
   const schedule::FailureReport& refusal() const;
-  // Returns whether the daemon is not registered, and the stream of its last registration ended `patience` or longer
-  // ago (without one, the daemon started then).
+  // Returns whether the daemon is not registered, and its last registration ended `patience` or longer ago, with its
+  // stream or by a refusal (without one, the daemon started then).
   bool IsMissing(absl::Time now, absl::Duration patience) const { return !registered() && now - lost_ >= patience; }
   // Returns the failure of teams that need the planner while it is missing. `node`: this node's name.
   schedule::FailureReport MissingReport(const std::string& node) const;
@@ -57,7 +57,7 @@ class PlannerSession {
 
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;        // end of the stream of the last registration; before the first one, the start
+  absl::Time lost_;        // end of the last registration; before the first one, the start
   uint64_t term_ = 0;      // highest term received from a planner
   uint64_t features_ = 0;  // features of the planner that this version knows; bit n: Feature n
   // It is allocated at a refusal, since few daemons are ever refused.

@@ -37,7 +37,7 @@ TEST_F(PlannerSessionTest, MessagesAreDroppedWithoutAStream) {
 TEST_F(PlannerSessionTest, ThePlannersAnswerRegisters) {
   session_.Up({});
   EXPECT_FALSE(session_.registered());
-  session_.OnRegistered({.accepted = true, .features = {Feature::kSilence}, .term = 7});
+  session_.OnRegistered({.accepted = true, .features = {Feature::kSilence}, .term = 7}, kStart);
   EXPECT_TRUE(session_.registered());
   EXPECT_TRUE(session_.Has(Feature::kSilence));
   EXPECT_FALSE(session_.Has(Feature::kStopping));
@@ -48,8 +48,8 @@ TEST_F(PlannerSessionTest, ThePlannersAnswerRegisters) {
 
 TEST_F(PlannerSessionTest, TheNewestPlannersTermIsTold) {
   session_.Up({});
-  session_.OnRegistered({.accepted = true, .term = 7});
-  session_.OnRegistered({.accepted = true, .term = 5});
+  session_.OnRegistered({.accepted = true, .term = 7}, kStart);
+  session_.OnRegistered({.accepted = true, .term = 5}, kStart);
   session_.Up({});
   EXPECT_EQ(std::get<schedule::Register>(sent_.back()).term, 7u);
 }
@@ -57,16 +57,16 @@ TEST_F(PlannerSessionTest, TheNewestPlannersTermIsTold) {
 TEST_F(PlannerSessionTest, ARefusalIsKeptUntilItIsTakenBack) {
   EXPECT_EQ(session_.refusal(), schedule::FailureReport{});
   session_.Up({});
-  session_.OnRegistered({.accepted = false, .why = {schedule::Failure::kVersion, "too old"}});
+  session_.OnRegistered({.accepted = false, .why = {schedule::Failure::kVersion, "too old"}}, kStart);
   EXPECT_FALSE(session_.registered());
   EXPECT_EQ(session_.refusal().failure, schedule::Failure::kVersion);
   const schedule::FailureReport why = session_.MissingReport("n3");
   EXPECT_EQ(why.cause, FailureCause::kNoPlanner);
   EXPECT_EQ(why.node, "n3");
   EXPECT_THAT(why.text, Names("node=n3", "too old"));
-  session_.OnRegistered({.accepted = true});
+  session_.OnRegistered({.accepted = true}, kStart);
   EXPECT_EQ(session_.refusal(), schedule::FailureReport{});
-  session_.OnRegistered({.accepted = false});
+  session_.OnRegistered({.accepted = false}, kStart);
   EXPECT_FALSE(session_.registered());
 }
 
@@ -76,12 +76,23 @@ TEST_F(PlannerSessionTest, ItIsMissingSinceItWasLost) {
   EXPECT_TRUE(session_.IsMissing(kStart + patience, patience));
   session_.Up({});
   EXPECT_TRUE(session_.IsMissing(kStart + patience, patience));  // not registered yet
-  session_.OnRegistered({.accepted = true});
+  session_.OnRegistered({.accepted = true}, kStart);
   EXPECT_FALSE(session_.IsMissing(kStart + absl::Hours(1), patience));
   session_.Down(kStart + absl::Hours(1));
   session_.Down(kStart + absl::Hours(2));  // still
   EXPECT_FALSE(session_.IsMissing(kStart + absl::Hours(1) + absl::Seconds(4), patience));
   EXPECT_TRUE(session_.IsMissing(kStart + absl::Hours(1) + patience, patience));
+}
+
+TEST_F(PlannerSessionTest, ItIsMissingSinceThePlannerRefusedIt) {
+  const absl::Time refused = kStart + absl::Hours(1);
+  const absl::Duration patience = absl::Seconds(5);
+  session_.Up({});
+  session_.OnRegistered({.accepted = true}, kStart);
+  session_.OnRegistered({.accepted = false}, refused);
+  EXPECT_FALSE(session_.IsMissing(refused + absl::Seconds(4), patience));
+  session_.OnRegistered({.accepted = false}, refused + absl::Seconds(2));  // still
+  EXPECT_TRUE(session_.IsMissing(refused + patience, patience));
 }
 
 TEST(DrainStateTest, AStopIsForGoodAndHasTheLastWord) {
