@@ -2,7 +2,9 @@
 #include "client/mpi/intercepted.h"
 
 #include <iterator>
+#include <new>
 
+#include "client/mpi/api/output_line.h"
 #include "client/mpi/api/wait_time.h"
 #include "client/mpi/async/progressing_wait.h"
 
@@ -140,9 +142,23 @@ void InterceptedCall::Count() {
   if (choice_ != nullptr && choice_->Count(taken)) Decide();
 }
 
-int InterceptedCall::Finish() const {
+void InterceptedCall::FailForMemory() {
+  status = COPSE_ERR_NO_MEMORY;
+  if (communicator != nullptr) communicator->SetOutOfStep();
+}
+
+// Without memory there may be no Communicator, and none for the text of an error.
+int InterceptedCall::Finish(MPI_Comm comm) const {
   if (status == COPSE_OK) return result;
-  return communicator->Fail(NameOf(entry), status, error_.empty() ? copse_status_string(status) : error_.c_str());
+  try {
+    if (communicator != nullptr) {
+      return communicator->Fail(NameOf(entry), status, error_.empty() ? copse_status_string(status) : error_.c_str());
+    }
+  } catch (const std::bad_alloc&) {
+    PrintLine("%s: out of memory for the text of its failure", NameOf(entry));
+  }
+  Mpi().Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+  return MPI_ERR_NO_MEM;
 }
 
 }  // namespace copse::mpi

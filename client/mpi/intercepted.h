@@ -23,7 +23,8 @@
 namespace copse::mpi {
 
 // An InterceptedCall is one call of the program, with its path and its result. Calls follow Enter, (Prepare Choose?
-// (Run | Start | MakePersistent)?)?, AwaitData?, Count, Finish; RunCall makes them.
+// (Run | Start | MakePersistent)?)?, AwaitData?, Count, Finish; FailForMemory may end those before Finish. RunCall
+// makes them.
 class InterceptedCall {
  public:
   InterceptedCall(Session* session, Entry entry);
@@ -65,9 +66,11 @@ class InterceptedCall {
   void MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Counts the call after it has ended. All ranks may then agree on the path of later calls, by a call of the team.
   void Count();
-  // Returns the MPI code of the program's call. Calls the communicator's error handler for a failure; it must be called
-  // outside of InsideMpi, since a handler of the program may call MPI.
-  int Finish() const;
+  // Fails the call, since there is no memory for it. Other ranks may have made it, so all later calls fail.
+  void FailForMemory();
+  // Returns the MPI code of the program's call on `comm`. Calls the communicator's error handler for a failure; it
+  // must be called outside of InsideMpi, since a handler of the program may call MPI.
+  int Finish(MPI_Comm comm) const;
 
   Session* const session;
   const Entry entry;
@@ -107,17 +110,16 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
   InterceptedCall state(session, entry);
   {
     const InsideMpi inside;
-    state.Enter(call.comm, mode.may_wait);
     try {
+      state.Enter(call.comm, mode.may_wait);
       if (state.is_offloaded() || (mode.has_part_in_first && state.combines_first_calls())) go(&state);
+      if (!state.is_offloaded() && !state.is_done && state.AwaitData(call)) state.result = pass();
+      state.Count();
     } catch (const std::bad_alloc&) {  // no other exception is thrown
-      state.status = COPSE_ERR_NO_MEMORY;
-      if (state.communicator != nullptr) state.communicator->SetOutOfStep();
+      state.FailForMemory();
     }
-    if (!state.is_offloaded() && !state.is_done && state.AwaitData(call)) state.result = pass();
-    state.Count();
   }
-  return state.Finish();
+  return state.Finish(call.comm);
 }
 
 // Makes a blocking call with the arguments `call`. `site` is its return address in the program.
