@@ -2,7 +2,6 @@
 #include "daemon/core/calls/instruments.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"

@@ -5,6 +5,7 @@
 #define COPSE_DAEMON_CORE_CALLS_INSTRUMENTS_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "daemon/core/calls/client_interface.h"
 #include "offload_emu/trace_ring.h"
 #include "protocol/control.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 
@@ -26,9 +28,9 @@ namespace copse::daemon {
 // of a collective, 8 KB, are allocated with its first value. Thread-compatible.
 class CallLatencies {
  public:
-  // There are this many size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes, and the
-  // last class also all longer ones.
-  static constexpr uint32_t kSizeClasses = 32;
+  // There are this many size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes. No call is longer
+  // than kCallBytesMax, which the last class includes.
+  static constexpr uint32_t kSizeClasses = static_cast<uint32_t>(std::bit_width(schedule::kCallBytesMax)) + 1;
   static uint32_t ClassOf(uint64_t bytes);
 
   // A barrier counts as a call of no bytes, and a negative duration as 0.

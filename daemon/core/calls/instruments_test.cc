@@ -25,6 +25,18 @@ TEST(CallLatenciesTest, SizeClassesArePowersOfTwo) {
   EXPECT_EQ(CallLatencies::ClassOf(~uint64_t{0}), CallLatencies::kSizeClasses - 1);
 }
 
+TEST(CallLatenciesTest, EachCallIsWithinItsClass) {
+  for (const uint64_t bytes :
+       {uint64_t{1} << 30, (uint64_t{1} << 31) - 1, uint64_t{1} << 31, schedule::kCallBytesMax}) {
+    CallLatencies latencies;
+    latencies.Record(Collective::kBcast, bytes, CallPart::kCall, absl::Seconds(1));
+    const std::vector<schedule::LatencyStatus> rows = latencies.Rows();
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_LE(rows[0].bytes_min, bytes);
+    EXPECT_GE(rows[0].bytes_max, bytes);
+  }
+}
+
 TEST(CallLatenciesTest, RowsNameClassAndPart) {
   CallLatencies latencies;
   EXPECT_TRUE(latencies.Rows().empty());
