@@ -2,6 +2,7 @@
 #include "cli/ctl/trace_events.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <map>
@@ -98,7 +99,8 @@ std::vector<Packet> MatchPackets(const std::vector<NodeTrace>& nodes) {
   return packets;
 }
 
-// An Alignment holds the offsets that are added to the nodes' times, and the largest estimated error of a clock.
+// An Alignment holds the offsets that are added to the nodes' times, and the largest estimated error of two clocks
+// against each other.
 struct Alignment {
   std::vector<int64_t> offset_ns;
   int64_t doubt_ns = 0;
@@ -130,9 +132,10 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
   }
   // The walk begins at the first node's clock and follows clocks that packets connect.
   std::map<std::string, int64_t> moved;
+  std::map<std::string, int64_t> by_packets;  // errors against the first node's clock, where packets tell them
   std::deque<std::string> reached;
   if (!nodes.empty()) {
-    moved[nodes[0].clock] = 0;
+    moved[nodes[0].clock] = by_packets[nodes[0].clock] = 0;
     reached.push_back(nodes[0].clock);
   }
   while (!reached.empty()) {
@@ -146,7 +149,10 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
       int64_t move = moved[a];
       if (there != fastest.end() && back != fastest.end()) {
         move += (back->second - there->second) / 2;
-        doubt[b] = std::min(doubt[b], (back->second + there->second) / 2);
+        const auto known = by_packets.find(a);
+        if (known != by_packets.end()) {
+          by_packets[b] = known->second + std::max<int64_t>(0, (back->second + there->second) / 2);
+        }
       } else if (there != fastest.end()) {
         move += std::max<int64_t>(0, -there->second);
       } else {
@@ -161,8 +167,20 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     const auto it = moved.find(node.clock);
     alignment.offset_ns.push_back(offset[node.clock] + (it == moved.end() ? 0 : it->second));
   }
-  if (best.size() > 1) {
-    for (const auto& [clock, ns] : doubt) alignment.doubt_ns = std::max(alignment.doubt_ns, ns);
+  // Each clock's errors: against the planner's clock, and against the first node's.
+  std::vector<std::pair<int64_t, int64_t>> errors;
+  const int64_t first_ns = nodes.empty() ? 0 : doubt[nodes[0].clock];
+  for (const auto& [clock, ns] : doubt) {
+    const int64_t by_planner = ns + std::abs(moved[clock]);
+    const auto known = by_packets.find(clock);
+    const int64_t by_first = first_ns + by_planner;
+    errors.emplace_back(by_planner, known == by_packets.end() ? by_first : std::min(by_first, known->second));
+  }
+  for (size_t a = 0; a < errors.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      const int64_t apart = std::min(errors[a].first + errors[b].first, errors[a].second + errors[b].second);
+      alignment.doubt_ns = std::max(alignment.doubt_ns, apart);
+    }
   }
   return alignment;
 }

@@ -48,7 +48,7 @@ struct TraceEvents {
   std::string json;
   uint64_t events = 0;
   uint64_t flows = 0;   // packets that were seen at both ends
-  double doubt_us = 0;  // largest estimated error of a clock's alignment; 0 if all nodes read one clock
+  double doubt_us = 0;  // largest estimated error of two clocks against each other; 0 if all nodes read one clock
 };
 
 // Makes a process for each node, with a thread for the loop, one for the engine, and one for each client; a client

@@ -111,13 +111,24 @@ TEST(TraceEventsTest, ClocksThatDifferAreBroughtTogetherByPackets) {
     for (const int64_t mistake : {0, 350'000, -350'000}) {
       const TraceEvents made = MakeTraceEvents(TwoNodes(skew, mistake), std::nullopt);
       EXPECT_EQ(made.flows, 2u);
-      EXPECT_NEAR(made.doubt_us, 300, 0.001);  // error of the first clock against the planner's
+      EXPECT_NEAR(made.doubt_us, 5.5, 0.002);
       const Json events = Parsed(made);
       const double there =
           Find(events, "f", "packet", 1)["ts"].get<double>() - Find(events, "s", "packet", 2)["ts"].get<double>();
       EXPECT_NEAR(there, 5.5, 0.002) << "skew " << skew << " mistake " << mistake;
     }
   }
+}
+
+// The planner may be wrong about each of two clocks, into opposite directions. Packets tell only of the clocks that
+// they connect.
+TEST(TraceEventsTest, TheDoubtIsThatOfTwoClocksAgainstEachOther) {
+  std::vector<NodeTrace> nodes = TwoNodes(1000, 0);
+  nodes.push_back({.name = "c", .incarnation = 78, .clock = "C", .doubt_ns = 200'000, .records = {}});
+  EXPECT_NEAR(MakeTraceEvents(nodes, std::nullopt).doubt_us, 200 + 300 + 5.5, 0.002);
+  for (NodeTrace& node : nodes) node.records.clear();
+  EXPECT_NEAR(MakeTraceEvents({nodes[0], nodes[1]}, std::nullopt).doubt_us, 300 + 400, 0.001);
+  EXPECT_NEAR(MakeTraceEvents(nodes, std::nullopt).doubt_us, 300 + 400, 0.001);
 }
 
 TEST(TraceEventsTest, OnePacketsDirectionOnlyKeepsItFromArrivingEarly) {
