@@ -28,8 +28,8 @@ namespace copse::daemon {
 // of a collective, 8 KB, are allocated with its first value. Thread-compatible.
 class CallLatencies {
  public:
-  // There are this many size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes. No call is longer
-  // than kCallBytesMax, which the last class includes.
+  // There are this many size classes. Class 0 has calls of no bytes, class k those of [2^(k-1), 2^k) bytes. No call is
+  // longer than kCallBytesMax, which the last class includes.
   static constexpr uint32_t kSizeClasses = static_cast<uint32_t>(std::bit_width(schedule::kCallBytesMax)) + 1;
   static uint32_t ClassOf(uint64_t bytes);
 
