@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/testing/status_matchers.h"
+#include "collectives/collective.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "nlohmann/json.hpp"
 #include "testbed/processes/child_process.h"
@@ -24,6 +25,8 @@ using nlohmann::json;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr uint32_t kRanks = 4;
+// A run of all collectives with three sizes: a barrier has one size.
+constexpr size_t kRowsOfAll = 1 + (kCollectiveCount - 1) * 3;
 
 std::vector<std::string> Split(const std::string& text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
@@ -143,8 +146,7 @@ TEST_F(PerftestTest, EveryCollectiveInEveryModeHasRightData) {
     ASSERT_EQ(ended.exit_codes, kAllDone) << mode << ": " << ended.errors;
     const bool overlap = mode.find("overlap") != std::string::npos;
     const auto rows = JsonOf(ended);
-    // A barrier has one size, the others 0, 1 and 1000 elements.
-    ASSERT_EQ(rows.size(), (1 + 15 * 3) * (overlap ? 4 : 1)) << mode;
+    ASSERT_EQ(rows.size(), kRowsOfAll * (overlap ? 4 : 1)) << mode;
     for (const json& row : rows) {
       EXPECT_EQ(row["errors"], 0) << row;
       EXPECT_EQ(row["runs"], 5) << row;
@@ -293,7 +295,7 @@ TEST_F(PerftestTest, LocalStartsItsOwnRanks) {
   const Ended ended = Run({"--local 3 -c all -C -e 4 -n 5 -w 1 --format json"});
   ASSERT_EQ(ended.exit_codes, std::vector<int>{0}) << ended.errors;
   const auto rows = JsonOf(ended);
-  ASSERT_EQ(rows.size(), 46u);
+  ASSERT_EQ(rows.size(), kRowsOfAll);
   EXPECT_EQ(rows[0]["ranks"], 3);
   EXPECT_EQ(rows[0]["nodes"], 1);
 }
