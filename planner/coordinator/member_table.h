@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
 #include "protocol/control.h"
@@ -38,8 +37,9 @@ class MemberTable {
  public:
   void Assign(absl::Span<const schedule::TeamNode> nodes);
 
-  // Returns the index of the member that is this daemon, or nullopt.
-  std::optional<uint32_t> Find(const std::string& name, Incarnation incarnation) const;
+  // Returns the index of the member that is this daemon, or nullopt. `nodes` are equal to those of Assign.
+  std::optional<uint32_t> Find(absl::Span<const schedule::TeamNode> nodes, absl::string_view name,
+                               Incarnation incarnation) const;
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
   const Member& operator[](uint32_t index) const { return members_[index]; }
 
@@ -78,8 +78,7 @@ class MemberTable {
   bool all_are_known() const { return unknown_ == 0; }
   // Returns whether all have committed this epoch.
   bool AllCommitted(EpochId epoch) const {
-    const auto it = committed_.find(epoch);
-    return (it == committed_.end() ? 0 : it->second) == remaining_;
+    return std::all_of(committed_.begin(), committed_.end(), [&](const auto& entry) { return entry.first == epoch; });
   }
 
  private:
@@ -93,9 +92,10 @@ class MemberTable {
   void Count(const Member& member, int by);
 
   std::vector<Member> members_;
-  absl::flat_hash_map<std::string, std::pair<Incarnation, uint32_t>> index_of_;  // by name
+  std::vector<uint32_t> by_name_;  // indices, in order of the nodes' names: most teams are small, and names are long
   uint32_t remaining_ = 0, unknown_ = 0, prepared_ = 0;
-  std::map<EpochId, uint32_t> committed_;  // how many members that remain have committed an epoch as their last
+  // It has how many members that remain have committed an epoch as their last; there are few epochs.
+  absl::InlinedVector<std::pair<EpochId, uint32_t>, 1> committed_;
 };
 
 }  // namespace copse::coordinator

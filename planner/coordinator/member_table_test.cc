@@ -13,16 +13,22 @@ using ::testing::Pair;
 
 class MemberTableTest : public ::testing::Test {
  protected:
-  MemberTableTest() {
-    members_.Assign({{"n1", Incarnation(7), ""}, {"n2", Incarnation(8), ""}, {"n3", Incarnation(9), ""}});
+  MemberTableTest() { members_.Assign(nodes_); }
+  std::optional<uint32_t> Find(const char* name, uint64_t incarnation) const {
+    return members_.Find(nodes_, name, Incarnation(incarnation));
   }
+  const std::vector<schedule::TeamNode> nodes_ = {
+      {"n3", Incarnation(7), ""}, {"n2", Incarnation(8), ""}, {"n10", Incarnation(9), ""}};
   MemberTable members_;
 };
 
 TEST_F(MemberTableTest, FindsAMemberByNameAndIncarnation) {
-  EXPECT_EQ(members_.Find("n2", Incarnation(8)), 1u);
-  EXPECT_EQ(members_.Find("n2", Incarnation(9)), std::nullopt);
-  EXPECT_EQ(members_.Find("n4", Incarnation(8)), std::nullopt);
+  EXPECT_EQ(Find("n3", 7), 0u);
+  EXPECT_EQ(Find("n2", 8), 1u);
+  EXPECT_EQ(Find("n10", 9), 2u);
+  EXPECT_EQ(Find("n2", 9), std::nullopt);
+  EXPECT_EQ(Find("n", 8), std::nullopt);
+  EXPECT_EQ(Find("n4", 8), std::nullopt);
 }
 
 TEST_F(MemberTableTest, MembersThatLeftOrAreGoneDoNotRemain) {

@@ -538,7 +538,7 @@ void Coordinator::Forget(TeamId id, bool has_ended) {
 }
 
 std::optional<uint32_t> Coordinator::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
-  return team.members.Find(node.name, node.incarnation);
+  return team.members.Find(team.record.layout.nodes, node.name, node.incarnation);
 }
 
 Coordinator::Team* Coordinator::TeamOf(TeamId id) {
