@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/histogram.h"
+#include "base/version.h"
 #include "cli/ctl/verbs.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -360,10 +361,10 @@ TEST(RenderProbeTest, TableAndJson) {
 TEST(RenderVersionTest, TableAndJson) {
   const auto reply = Parse<v1::VersionReply>(
       R"(ok: true version: "0.1.0" program: "copse-planner" ring: 1 packet: 1 proto: 1 plan: 1)");
-  EXPECT_EQ(RenderVersion(reply, kTable),
-            "PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
-            "copse-planner  0.1.0    1     1       1      1\n"
-            "copsectl       0.1.0    -     -       5      -\n");
+  EXPECT_EQ(RenderVersion(reply, kTable), absl::StrCat("PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
+                                                       "copse-planner  0.1.0    1     1       1      1\n"
+                                                       "copsectl       ",
+                                                       kVersion, "    -     -       ", kProtoVersion, "      -\n"));
 }
 
 // Returns the keys of the JSON, of an array its first object's, with those of objects inside in parentheses.
