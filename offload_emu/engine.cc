@@ -25,18 +25,14 @@ constexpr uint32_t kQueueEntriesMax = 65536;  // limit of an MPQ, and of an EQ
 
 Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options)
     : transport_(transport),
-      control_(control),
       options_(options),
-      trace_(options.trace),
       buffers_(options.retained_bytes_max),
       ready_(options.quantum_bytes),
       labels_(options.incarnation),
-      ports_(&buffers_, &ready_),
       sender_(transport, options.incarnation, &buffers_, &ready_, PortTrace(options.trace), &stats_),
-      runner_(&ready_, &sender_, PortTrace(options.trace), &stats_),
-      receiver_(options.incarnation,
-                {.labels = &labels_, .ports = &ports_, .sender = &sender_, .runner = &runner_, .control = control},
-                PortTrace(options.trace), &stats_) {
+      runner_(&ready_, &sender_, &stats_),
+      receiver_({.labels = &labels_, .ports = &ports_, .sender = &sender_, .runner = &runner_, .control = control},
+                &stats_) {
   CHECK_GT(options_.quantum_bytes, 0u);
 }
 
@@ -84,7 +80,7 @@ absl::Status Engine::Reserve(uint64_t bytes) {
 absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* sink) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(Reserve(Port::ReservedBytes(options)));
-  return ports_.Open(options, sink);
+  return ports_.Open(options, sink, &buffers_, &ready_);
 }
 
 void Engine::ClosePort(PortId id) {
@@ -212,20 +208,20 @@ absl::Status Engine::FinishCall(PortId id, CallSeq seq) {
 
 // Frees the objects that could not be freed while sequences ran.
 void Engine::Reap() {
-  ports_.Reap();
+  ports_.Reap(&ready_);
   sender_.Reap();
 }
 
 bool Engine::Progress(uint64_t budget_bytes) {
   CHECK(!in_progress_);
   in_progress_ = true;
-  if (trace_ != nullptr) trace_->NewTurn();
+  if (options_.trace != nullptr) options_.trace->NewTurn();
   bool did = transport_->Progress(&receiver_);
   receiver_.ReportMismatches();
   do {
     did |= runner_.Run(&budget_bytes);
     sender_.Flush();
-    for (const auto& [peer, why] : sender_.TakeLost()) control_->OnPeerDown(peer, why);
+    receiver_.ReportLost();
   } while (budget_bytes > 0 && ready_.Turn() != nullptr);
   in_progress_ = false;
   Reap();

@@ -154,9 +154,7 @@ class Engine {
   void Reap();
 
   Transport* const transport_;
-  ControlSink* const control_;
   const EngineOptions options_;
-  TraceRing* const trace_;
   mutable EngineStats stats_;  // stats() sets the current values
   BufferPool buffers_;
   ReadyQueue ready_;

@@ -7,7 +7,7 @@
 
 namespace copse::emu {
 
-PortId PortTable::Open(const PortOptions& options, PortSink* sink) {
+PortId PortTable::Open(const PortOptions& options, PortSink* sink, BufferPool* buffers, ReadyQueue* ready) {
   PortId id;
   if (free_.empty()) {
     id.index = static_cast<uint32_t>(entries_.size());
@@ -18,8 +18,8 @@ PortId PortTable::Open(const PortOptions& options, PortSink* sink) {
   }
   Entry& entry = entries_[id.index];
   id.generation = ++entry.generation;
-  entry.port = std::make_unique<Port>(id, next_owner_++, options, sink, buffers_);
-  entry.port->job = ready_->AddPort(options.job);
+  entry.port = std::make_unique<Port>(id, next_owner_++, options, sink, buffers);
+  entry.port->job = ready->AddPort(options.job);
   ++open_count_;
   return id;
 }
@@ -36,8 +36,8 @@ void PortTable::Close(PortId id) {
   --open_count_;
 }
 
-void PortTable::Reap() {
-  for (const std::unique_ptr<Port>& port : closed_) ready_->RemovePort(port->job);
+void PortTable::Reap(ReadyQueue* ready) {
+  for (const std::unique_ptr<Port>& port : closed_) ready->RemovePort(port->job);
   closed_.clear();
 }
 

@@ -19,15 +19,14 @@ namespace copse::emu {
 // Thread-compatible.
 class PortTable {
  public:
-  // `*buffers` and `*ready` must outlive the table.
-  PortTable(BufferPool* buffers, ReadyQueue* ready) : buffers_(buffers), ready_(ready) {}
-
-  PortId Open(const PortOptions& options, PortSink* sink);
+  // Opens a port whose eager buffers come from `*buffers` and whose sequences become ready in `*ready`; both must
+  // outlive the port.
+  PortId Open(const PortOptions& options, PortSink* sink, BufferPool* buffers, ReadyQueue* ready);
   // Returns null if there is no such port.
   Port* Find(PortId id) const;
   // Removes the port, which must be open. It lives until Reap, as a running sequence may still refer to it.
   void Close(PortId id);
-  void Reap();
+  void Reap(ReadyQueue* ready);
 
   // Returns the open ports, by index.
   std::vector<Port*> open() const;
@@ -40,8 +39,6 @@ class PortTable {
     uint32_t generation = 0;
   };
 
-  BufferPool* const buffers_;
-  ReadyQueue* const ready_;
   std::vector<Entry> entries_;
   std::list<uint32_t> free_;  // indices of closed ports, longest closed first
   std::vector<std::unique_ptr<Port>> closed_;

@@ -64,7 +64,7 @@ void RecordReceiver::OnFrame(absl::Span<const uint8_t> frame) {
     ++stats_->dropped_version;
     return;
   }
-  if (header.destination_incarnation != self_.value()) {
+  if (header.destination_incarnation != parts_.sender->self().value()) {
     ++stats_->dropped_incarnation;
     return;
   }
@@ -103,6 +103,10 @@ void RecordReceiver::OnPeerDown(Incarnation peer, const absl::Status& why) {
   parts_.control->OnPeerDown(peer, why);
 }
 
+void RecordReceiver::ReportLost() {
+  for (const auto& [peer, why] : parts_.sender->TakeLost()) parts_.control->OnPeerDown(peer, why);
+}
+
 void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
   const LabelTable::Target* target = parts_.labels->Find(Label{record.header.label});
   if (target == nullptr) {
@@ -115,13 +119,13 @@ void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint
     return;
   }
   if (static_cast<RecordKind>(record.kind) <= RecordKind::kPut) {
-    trace_.Record(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
-                  {.kind = TraceKind::kPacketReceived,
-                   .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
-                   .phase = static_cast<uint16_t>(record.counter),
-                   .subject = record.header.label,
-                   .peer = TraceTag(from),
-                   .bytes = record.bytes});
+    parts_.sender->trace().Record(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
+                                  {.kind = TraceKind::kPacketReceived,
+                                   .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
+                                   .phase = static_cast<uint16_t>(record.counter),
+                                   .subject = record.header.label,
+                                   .peer = TraceTag(from),
+                                   .bytes = record.bytes});
   }
   if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished()))
     parts_.sender->WakeWaiting(edge);

@@ -16,7 +16,6 @@
 #include "offload_emu/packet.h"
 #include "offload_emu/port.h"
 #include "offload_emu/port_table.h"
-#include "offload_emu/port_trace.h"
 #include "offload_emu/record_sender.h"
 #include "offload_emu/sequence_runner.h"
 #include "offload_emu/transport.h"
@@ -35,8 +34,7 @@ class RecordReceiver final : public TransportSink {
     SequenceRunner* runner;
     ControlSink* control;
   };
-  RecordReceiver(Incarnation self, const Parts& parts, PortTrace trace, EngineStats* stats)
-      : self_(self), parts_(parts), trace_(trace), stats_(stats) {}
+  RecordReceiver(const Parts& parts, EngineStats* stats) : parts_(parts), stats_(stats) {}
 
   // These implement TransportSink.
   void OnFrame(absl::Span<const uint8_t> frame) override;
@@ -45,6 +43,8 @@ class RecordReceiver final : public TransportSink {
   bool TakeFrame(absl::Span<const uint8_t> frame) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
 
+  // Reports the peers that the sender has found to be lost.
+  void ReportLost();
   // Reports the mismatches that TakeFrame has found.
   void ReportMismatches();
   absl::Status ExpectHash(Port* port, CallSeq seq, uint16_t hash);  // see Engine::ExpectHash
@@ -71,9 +71,7 @@ class RecordReceiver final : public TransportSink {
   // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.
   bool PlaceAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
 
-  const Incarnation self_;
   const Parts parts_;
-  const PortTrace trace_;
   EngineStats* const stats_;
   std::vector<Mismatch> mismatches_;  // found in TakeFrame, not yet reported
   bool is_in_network_ = false;        // in TakeFrame

@@ -34,6 +34,9 @@ class RecordSender {
                EngineStats* stats)
       : transport_(transport), self_(self), buffers_(buffers), ready_(ready), trace_(trace), stats_(stats) {}
 
+  Incarnation self() const { return self_; }
+  const PortTrace& trace() const { return trace_; }
+
   // --- Peers ---
   // Returns the peer, which is made if there is none; it lives while an edge leads to it or a frame waits for it.
   Peer* PeerOf(Incarnation incarnation);

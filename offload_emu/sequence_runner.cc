@@ -87,14 +87,14 @@ void SequenceRunner::Count(Port* port, CounterIndex index, uint64_t success, uin
     counter.armed.Remove(sequence);
     DropLanding(sequence);
     sequence->failed = counter.failure > 0;
-    if (trace_.ring() != nullptr) {
+    if (trace().ring() != nullptr) {
       const uint32_t slot = index / port->options().counters_per_slot;
-      trace_.Record(*port, port->CallOfSlot(slot),
-                    {.kind = TraceKind::kTriggerFired,
-                     .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
-                     .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
-                     .subject = port->id().index,
-                     .peer = static_cast<uint32_t>(counter.success + counter.failure)});
+      trace().Record(*port, port->CallOfSlot(slot),
+                     {.kind = TraceKind::kTriggerFired,
+                      .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+                      .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
+                      .subject = port->id().index,
+                      .peer = static_cast<uint32_t>(counter.success + counter.failure)});
     }
     MakeReady(sequence);
   }
@@ -275,13 +275,13 @@ SequenceRunner::StepOutcome SequenceRunner::RunTransfer(Sequence* sequence, cons
     ++stats_->packets_forwarded;
     stats_->bytes_forwarded += record.bytes;
   }
-  trace_.Record(*port, NearestCall(port->finished(), descriptor.sequence),
-                {.kind = TraceKind::kPacketSent,
-                 .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
-                 .phase = static_cast<uint16_t>(record.counter),
-                 .subject = record.header.label,
-                 .peer = TraceTag(edge->peer->incarnation),
-                 .bytes = record.bytes});
+  trace().Record(*port, NearestCall(port->finished(), descriptor.sequence),
+                 {.kind = TraceKind::kPacketSent,
+                  .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+                  .phase = static_cast<uint16_t>(record.counter),
+                  .subject = record.header.label,
+                  .peer = TraceTag(edge->peer->incarnation),
+                  .bytes = record.bytes});
   *used_bytes += record.bytes;
   ++(kind == RecordKind::kPut ? stats_->puts_sent : stats_->packets_sent);
   return StepOutcome::kDone;
@@ -307,7 +307,7 @@ SequenceRunner::StepOutcome SequenceRunner::RunReduce(Sequence* sequence, const 
   const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
   const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));
   for (uint8_t k = 0; k < descriptor.operand_count; ++k) operands[k] += done;
-  trace_.Work(TraceKind::kReduceBegin, *sequence, descriptor.operand_count, now);
+  trace().Work(TraceKind::kReduceBegin, *sequence, descriptor.operand_count, now);
   const absl::Status status =
       AluReduce(descriptor.alu_op, descriptor.alu_type, absl::MakeConstSpan(operands.data(), descriptor.operand_count),
                 now / element, target + done);
@@ -316,8 +316,8 @@ SequenceRunner::StepOutcome SequenceRunner::RunReduce(Sequence* sequence, const 
   stats_->alu_operand_bytes += uint64_t{now} * descriptor.operand_count;
   *used_bytes += now;
   sequence->done_bytes += now;
-  if (trace_.ring() != nullptr && now >= kStampBytes) trace_.ring()->Stamp();
-  trace_.Work(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
+  if (trace().ring() != nullptr && now >= kStampBytes) trace().ring()->Stamp();
+  trace().Work(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
   if (sequence->done_bytes == descriptor.bytes) ++stats_->reduces;
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
@@ -334,13 +334,13 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopy(Sequence* sequence, const De
   const uintptr_t from = reinterpret_cast<uintptr_t>(source);
   const uintptr_t to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) < descriptor.bytes) now = descriptor.bytes - done;
-  trace_.Work(TraceKind::kCopyBegin, *sequence, 0, now);
+  trace().Work(TraceKind::kCopyBegin, *sequence, 0, now);
   std::memmove(target + done, source + done, now);
   stats_->copy_bytes += now;
   *used_bytes += now;
   sequence->done_bytes += now;
-  if (trace_.ring() != nullptr && now >= kStampBytes) trace_.ring()->Stamp();
-  trace_.Work(TraceKind::kCopyEnd, *sequence, 0, now);
+  if (trace().ring() != nullptr && now >= kStampBytes) trace().ring()->Stamp();
+  trace().Work(TraceKind::kCopyEnd, *sequence, 0, now);
   if (sequence->done_bytes == descriptor.bytes) ++stats_->copies;
   return sequence->done_bytes == descriptor.bytes ? StepOutcome::kDone : StepOutcome::kInterrupted;
 }
@@ -353,7 +353,7 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, cons
   uint64_t used = 0;
   uint64_t copied = 0;
   bool is_valid = true;
-  trace_.Work(TraceKind::kCopyBegin, *sequence, 0, 0);
+  trace().Work(TraceKind::kCopyBegin, *sequence, 0, 0);
   while (sequence->done_bytes < descriptor.bytes && used < std::max<uint64_t>(1, allowance_bytes)) {
     const CopyRun& run = descriptor.runs[sequence->done_bytes];
     const CopyEnds ends = ResolveCopy(port, run.source, run.target, run.bytes);
@@ -366,8 +366,8 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, cons
   }
   stats_->copy_bytes += copied;
   *used_bytes += used;
-  if (trace_.ring() != nullptr && copied >= kStampBytes) trace_.ring()->Stamp();
-  trace_.Work(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
+  if (trace().ring() != nullptr && copied >= kStampBytes) trace().ring()->Stamp();
+  trace().Work(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
   if (!is_valid) return StepOutcome::kFailed;
   if (sequence->done_bytes < descriptor.bytes) return StepOutcome::kInterrupted;
   ++stats_->copies;

@@ -21,8 +21,8 @@ namespace copse::emu {
 // passed by pointer must outlive it. Thread-compatible.
 class SequenceRunner {
  public:
-  SequenceRunner(ReadyQueue* ready, RecordSender* sender, PortTrace trace, EngineStats* stats)
-      : ready_(ready), sender_(sender), trace_(trace), stats_(stats) {}
+  SequenceRunner(ReadyQueue* ready, RecordSender* sender, EngineStats* stats)
+      : ready_(ready), sender_(sender), stats_(stats) {}
 
   // Posts a sequence of the call in `slot`. Precondition: CheckSequence has passed.
   void Arm(Port* port, uint32_t slot, const Trigger& trigger, absl::Span<const Descriptor> descriptors);
@@ -54,9 +54,10 @@ class SequenceRunner {
   StepOutcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
                           uint64_t* used_bytes);
 
+  const PortTrace& trace() const { return sender_->trace(); }
+
   ReadyQueue* const ready_;
   RecordSender* const sender_;
-  const PortTrace trace_;
   EngineStats* const stats_;
   SequencePool sequences_;
 };
