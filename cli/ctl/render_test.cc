@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/histogram.h"
 #include "base/version.h"
 #include "cli/ctl/verbs.h"
