@@ -192,17 +192,20 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
 
-  // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone.
+  // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone. The daemon of
+  // node "again" restarts before the fourth query, and has 150 records then.
   grpc::Status GetTrace(grpc::ServerContext*, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     if (request->node() == "n9") return grpc::Status(grpc::StatusCode::NOT_FOUND, "node n9: not known");
     reply->set_node(request->node());
-    reply->set_incarnation(5);
+    const bool is_anew = request->node() == "again" && ++trace_queries > 3;
+    const uint64_t recorded = is_anew ? 150 : kTraceRecords;
+    reply->set_incarnation(is_anew ? 6 : 5);
     reply->set_clock("same");
     reply->set_off(request->node() == "off");
     if (reply->off()) return grpc::Status::OK;
-    reply->set_first(std::min(std::max(request->from(), trace_overwritten), kTraceRecords));
-    reply->set_next(kTraceRecords);
-    const uint64_t count = std::min<uint64_t>(kTraceRecords - reply->first(), 100);
+    reply->set_first(std::min(std::max(request->from(), trace_overwritten), recorded));
+    reply->set_next(recorded);
+    const uint64_t count = std::min<uint64_t>(recorded - reply->first(), 100);
     for (uint64_t i = 0; i < count; ++i) {
       std::string record(32, '\0');
       const uint64_t number = reply->first() + i;
@@ -216,6 +219,7 @@ class FakePlanner final : public v1::AdminService::Service {
 
   static constexpr uint64_t kTraceRecords = 1234;
   uint64_t trace_overwritten = 0;
+  int trace_queries = 0;
   std::string last;  // the last request
   int stats_asked = 0;
 };
@@ -392,6 +396,13 @@ TEST_F(CopsectlTest, ATraceGoesToAFile) {
   const Outcome refused = Ctl({"trace", "--node", "n1", "--output", "/nowhere/trace.json"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, Names("output=/nowhere/trace.json"));
+}
+
+TEST_F(CopsectlTest, ATraceIsOfOneLifeOfADaemon) {
+  const Outcome restarted =
+      Ctl({"trace", "--node", "again", "-w", "json", "--output", ::testing::TempDir() + "/again.json"});
+  EXPECT_EQ(Json::parse(restarted.out)["records"], 150);
+  EXPECT_THAT(restarted.err, Names("node=again", "records=300"));
 }
 
 TEST_F(CopsectlTest, ATraceIsNotForATerminalAndHasALimit) {

@@ -35,10 +35,18 @@ constexpr absl::Duration kBetweenRounds = absl::Milliseconds(100);
 // A Source holds one daemon's trace and the progress of fetching it.
 struct Source {
   NodeTrace trace;
-  uint64_t next = 0;  // number of the first record not fetched yet
-  uint64_t lost = 0;  // number of records overwritten before they were fetched
+  uint64_t next = 0;     // number of the first record not fetched yet
+  uint64_t lost = 0;     // number of records overwritten before they were fetched
+  uint64_t dropped = 0;  // number of records fetched before the daemon restarted
   bool off = false;
 };
+
+// Drops the records of a daemon that has restarted: the numbers, clock and packets of the new one are others.
+void BeginAnew(Source* source) {
+  source->dropped += source->trace.records.size();
+  source->trace = {.name = source->trace.name, .clock = {}, .records = {}};
+  source->next = 0;
+}
 
 // Appends the records of a reply, and keeps its reading of the clock if it is the most exact one so far. Returns the
 // number of newer records that the daemon has. If `may_miss`, records before the reply's first one do not count as
@@ -70,7 +78,8 @@ struct Fetched {
 // with `last_s`, only those of the last so many seconds. Errors: RESOURCE_EXHAUSTED above the limit; those of the call.
 absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source,
                    Fetched* fetched) {
-  std::optional<uint64_t> end;
+  constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
+  uint64_t end = kUnknown;
   for (bool first = true;; first = false) {
     v1::GetTraceRequest request;
     request.set_node(source->trace.name);
@@ -78,14 +87,19 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
     request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
     if (first && last_s.has_value()) request.set_last_s(*last_s);
     ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(&PlannerAdmin::GetTrace, request));
-    if (!end.has_value()) end = reply.next();
+    if (source->trace.incarnation != 0 && reply.incarnation() != source->trace.incarnation) {
+      BeginAnew(source);
+      end = kUnknown;
+      continue;
+    }
+    if (end == kUnknown) end = reply.next();
     fetched->records += reply.records().size() / kTraceRecordBytes;
     if (fetched->records > fetched->limit) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "too many records; --node and --last ask for fewer, --records allows more (limit=", fetched->limit, ")"));
     }
     ASSIGN_OR_RETURN(const uint64_t more, Take(reply, first && may_miss, source));
-    if (more == 0 || source->next >= *end || reply.records().empty()) return absl::OkStatus();
+    if (more == 0 || source->next >= end || reply.records().empty()) return absl::OkStatus();
   }
 }
 
@@ -160,6 +174,10 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
           absl::StrCat("records were overwritten before they could be fetched: trace_records is too "
                        "small (node=",
                        source.trace.name, ", records=", source.lost, ")"));
+    }
+    if (source.dropped > 0) {
+      context.notes.push_back(absl::StrCat("the daemon restarted; the records before are left out (node=",
+                                           source.trace.name, ", records=", source.dropped, ")"));
     }
     lost += source.lost;
     records += source.trace.records.size();
