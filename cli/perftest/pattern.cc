@@ -17,9 +17,10 @@ uint64_t Hash(uint64_t seed, uint64_t call, uint32_t rank, uint32_t place) {
   return Mix64(Mix64(Mix64(Mix64(seed + 1) + call) + rank) + place);
 }
 
-// Higher ranks contribute 0 to sums of bfloat16, whose integers are exact up to 256, and only 1 or -1 to products of
-// floating-point types, since the largest binary16 number is below 2^16.
-constexpr uint32_t kRanksThatAdd = 256;
+// Higher ranks contribute 0 to sums of bfloat16, whose integers are exact up to 256, and of half, which are exact up to
+// 2048; and only 1 or -1 to products of floating-point types, since the largest binary16 number is below 2^16.
+constexpr uint32_t kRanksThatAddBfloats = 256;
+constexpr uint32_t kRanksThatAddHalves = 2048 / 7;
 constexpr uint32_t kRanksThatDouble = 14;
 
 // Returns a value made from the random `hash`. At each place, `decides` is true for one rank: its value determines the
@@ -30,7 +31,8 @@ T Number(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   switch (op) {
     case ElementOp::kSum:
       if constexpr (std::is_integral_v<T>) return static_cast<T>(hash);
-      if constexpr (std::is_same_v<T, Bfloat16>) return T(rank < kRanksThatAdd ? hash % 2 : 0);
+      if constexpr (std::is_same_v<T, Bfloat16>) return T(rank < kRanksThatAddBfloats ? hash % 2 : 0);
+      if constexpr (std::is_same_v<T, Half>) return T(rank < kRanksThatAddHalves ? hash % 8 : 0);
       return T(hash % 8);
     case ElementOp::kProd:
       if constexpr (std::is_integral_v<T>) return static_cast<T>(hash | 1);  // odd: never all zero

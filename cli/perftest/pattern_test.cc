@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/element_reference.h"
+
 namespace copse::perftest {
 namespace {
 
@@ -31,6 +33,25 @@ TEST(PatternTest, ReductionsAreThoseOfTheContributions) {
     }
     EXPECT_EQ(CountDifferences(reduced.data(), expected.data(), kCount, 4), 0u) << ElementOpName(op);
   }
+}
+
+// A sum of short floating-point numbers that is exact is the same in any order of the ranks.
+TEST(PatternTest, SumsOfShortFloatsAreExactHoweverManyRanks) {
+  constexpr uint32_t kManyRanks = 3000;
+  const auto check = [](ElementType type, auto zero) {
+    using T = decltype(zero);
+    const Pattern pattern(type, ElementOp::kSum, kManyRanks, 1);
+    std::vector<T> mine(Pattern::kPeriod), reduced(Pattern::kPeriod);
+    std::vector<double> sums(Pattern::kPeriod);
+    for (uint32_t rank = 0; rank < kManyRanks; ++rank) {
+      pattern.Contribution(0, rank, Pattern::kPeriod, mine.data());
+      for (uint32_t i = 0; i < Pattern::kPeriod; ++i) sums[i] += static_cast<double>(mine[i]);
+    }
+    pattern.Reduction(0, kManyRanks, 0, Pattern::kPeriod, reduced.data());
+    for (uint32_t i = 0; i < Pattern::kPeriod; ++i) EXPECT_EQ(static_cast<double>(reduced[i]), sums[i]);
+  };
+  check(ElementType::kHalf, Half());
+  check(ElementType::kBfloat16, Bfloat16());
 }
 
 // For every type and operation, another call or another seed has another result, so a stale or foreign one is found.
