@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -185,8 +187,7 @@ class OptionsParser {
     app_.add_option("--timeout", timeout_s_,
                     "for the team's formation, and for each call; default: none, the cluster's for formation "
                     "(COPSE_TIMEOUT)")
-        ->option_text("SECONDS")
-        ->envname("COPSE_TIMEOUT");
+        ->option_text("SECONDS");
   }
 
   absl::Status FinishWhat() {
@@ -277,6 +278,7 @@ class OptionsParser {
                                    kTimeoutMaxSeconds));
     }
     options_.timeout_s = timeout_s_;
+    if (!timeout_s_.has_value()) RETURN_IF_ERROR(FindTimeout());
     if (local_.has_value()) {
       RETURN_IF_ERROR(BeLocal());
     } else {
@@ -302,6 +304,17 @@ class OptionsParser {
     }
     options_.local = options_.ranks = *local_;
     if (options_.team.empty()) options_.team = absl::StrCat("perftest-local-", getpid());
+    return absl::OkStatus();
+  }
+
+  // Takes COPSE_TIMEOUT as libcopse does, for which 0, negative and infinite times are none.
+  absl::Status FindTimeout() {
+    const char* text = environment_("COPSE_TIMEOUT");
+    if (text == nullptr || *text == '\0') return absl::OkStatus();
+    char* end = nullptr;
+    const double seconds = std::strtod(text, &end);
+    if (*end != '\0' || std::isnan(seconds)) return Usage("COPSE_TIMEOUT: not a number of seconds (value=", text, ")");
+    if (seconds > 0 && seconds <= kTimeoutMaxSeconds) options_.timeout_s = seconds;
     return absl::OkStatus();
   }
 

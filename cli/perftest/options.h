@@ -80,9 +80,9 @@ struct CommandLine {
 // An Environment returns the value of an environment variable, or null if the variable is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-// Parses `arguments`, which exclude the program's name. The rank, the number of ranks and the name of the job are taken
-// from `environment` if they are not given; COPSE_TIMEOUT is always that of the process. Errors: INVALID_ARGUMENT,
-// which describes the mistake in one line.
+// Parses `arguments`, which exclude the program's name. The rank, the number of ranks, the name of the job and the
+// time-out (COPSE_TIMEOUT) are taken from `environment` if they are not given. Errors: INVALID_ARGUMENT, which
+// describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const Environment& environment);
 
 }  // namespace copse::perftest

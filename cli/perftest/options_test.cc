@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 
 #include "base/testing/status_matchers.h"
 
@@ -45,6 +46,22 @@ TEST(OptionsTest, CountsOfIrregularCollectives) {
   const Options options = Good({"-c", "gatherv", "--counts", "empty", "--counts-known"});
   EXPECT_EQ(options.counts_kind, CountsKind::kEmpty);
   EXPECT_TRUE(options.counts_known);
+}
+
+// The values of COPSE_TIMEOUT are those that libcopse takes.
+TEST(OptionsTest, TheTimeOutIsTheEnvironmentsUnlessItIsGiven) {
+  const auto with = [](const std::string& text, std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.end(), {"--rank", "1", "--ranks", "4"});
+    return Parse(arguments, {{"COPSE_TIMEOUT", text}});
+  };
+  EXPECT_EQ(with("2.5")->options.timeout_s, 2.5);
+  EXPECT_EQ(with("2.5", {"--timeout", "7"})->options.timeout_s, 7);
+  for (const char* none : {"", "0", "-1", "inf"}) {
+    const auto line = with(none);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_EQ(line->options.timeout_s, std::nullopt) << none;
+  }
+  EXPECT_THAT(with("soon"), FailsWith(absl::StatusCode::kInvalidArgument, "COPSE_TIMEOUT", "value=soon"));
 }
 
 TEST(OptionsTest, IterationsOfLargeSizesFollow) {
