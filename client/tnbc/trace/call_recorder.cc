@@ -91,6 +91,7 @@ TraceFile CallRecorder::Finish() {
   trace.sites = sites_;
   for (const RecordedCall& recorded : calls_) {
     TraceCall& call = trace.calls.emplace_back(recorded.call);
+    if (!call.early) continue;  // its pages could not be closed
     for (const RecordedCall::ClosedRange& piece : recorded.pieces) {
       TracePiece& written = call.pieces.emplace_back();
       written.offset = piece.offset;

@@ -51,6 +51,7 @@ class Call {
   }
   void Protect(uint32_t pages) {
     record_->call.parts = pages;
+    record_->call.early = true;
     record_->pieces = std::vector<RecordedCall::ClosedRange>(pages);
     std::vector<Range> ranges;
     std::vector<FirstAccess*> touches;
@@ -79,6 +80,17 @@ std::vector<uint32_t> OrderOf(const TraceCall& call) {
   std::vector<uint32_t> order;
   for (const auto& [ns, part] : touches) order.push_back(part);
   return order;
+}
+
+// Pages that the kernel did not close are open, and their call has waited for its data.
+TEST(CallRecorderTest, ACallThatWaitedHasNoPieces) {
+  CallRecorder recorder(Guard(), 7);
+  RecordedCall* const waited = recorder.Begin(kKind, nullptr, 1);
+  waited->pieces = std::vector<RecordedCall::ClosedRange>(2);
+  recorder.LookAt(waited);
+  const TraceFile trace = recorder.Finish();
+  ASSERT_EQ(trace.calls.size(), 1u);
+  EXPECT_TRUE(trace.calls[0].pieces.empty());
 }
 
 TEST(CallRecorderTest, PartsThatAreThereAreSeenWhenTheyAreTouched) {
