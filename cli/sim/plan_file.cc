@@ -68,8 +68,8 @@ class PlanFileParser {
     uint64_t id = 1;
     plan.bytes_max = has_bytes ? schedule::kMessageBytesMax : 0;
     RETURN_IF_ERROR(ReadNumber("id", std::numeric_limits<uint64_t>::max(), &id));
-    RETURN_IF_ERROR(ReadNumber("bytes_min", plan.bytes_max, &plan.bytes_min));
     RETURN_IF_ERROR(ReadNumber("bytes_max", plan.bytes_max, &plan.bytes_max));
+    RETURN_IF_ERROR(ReadNumber("bytes_min", plan.bytes_max, &plan.bytes_min));
     uint64_t segment_bytes = plan.bytes_max > schedule::kSegmentBytesUsual ? schedule::kSegmentBytesUsual : 0;
     RETURN_IF_ERROR(ReadNumber("segment_bytes", schedule::kSegmentBytesMax, &segment_bytes));
     plan.id = PlanId(id);

@@ -71,6 +71,8 @@ TEST(PlanFileTest, TellsWhatIsNoPlan) {
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": "dance"})"), Names("collective", "name=dance"));
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": 1})"), Names("collective"));
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": -1})"), Names("bytes_max"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_min": 200, "bytes_max": 100})"),
+              Names("bytes_min", "value=200", "limit=100"));
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": 70000})"),
               Names("bytes_max", "value=70000", "limit=65536"));
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "algorithm": "dissemination"})"), Names("algorithm=dissemination"));
