@@ -50,6 +50,13 @@ TEST(TriggerModelTest, AddsUpThePatentsExampleByHand) {
   EXPECT_EQ(*time, last_inner + 3 * 10 + 1'000 + 30);
 }
 
+TEST(TriggerModelTest, WhatItSaysOfTheReceiverIsWhatItCharges) {
+  const Json json = JsonOf({"--send", "10ns", "--transfer", "1us", "--nodes", "16"});
+  EXPECT_EQ(json["overheads"]["receive_ns"], 10);
+  EXPECT_EQ(json["trees"],
+            JsonOf({"--send", "10ns", "--transfer", "1us", "--receive", "10ns", "--nodes", "16"})["trees"]);
+}
+
 TEST(TriggerModelTest, ArmingAndWakingCost) {
   const TriggerOverheads plain = {.send_ns = 10, .transfer_ns = 1'000, .receive_ns = 30};
   for (const auto member : {&TriggerOverheads::arm_ns, &TriggerOverheads::wake_ns, &TriggerOverheads::client_hop_ns}) {

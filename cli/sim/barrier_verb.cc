@@ -37,7 +37,7 @@ struct OverheadOption {
 constexpr OverheadOption kOverheadOptions[] = {
     {"send", "that a packet occupies its sender", &TriggerOverheads::send_ns},
     {"transfer", "from then until it is at the receiver", &TriggerOverheads::transfer_ns},
-    {"receive", "that it occupies the receiver", &TriggerOverheads::receive_ns},
+    {"receive", "that it occupies the receiver; 0: as the sender", &TriggerOverheads::receive_ns},
     {"arm", "a descriptor's, before the call", &TriggerOverheads::arm_ns},
     {"wake", "before a sleeping unit or process does anything", &TriggerOverheads::wake_ns},
     {"client-hop", "a process's own work to post, and to take up its result", &TriggerOverheads::client_hop_ns}};
@@ -87,6 +87,7 @@ absl::StatusOr<TriggerOverheads> ReadOverheads(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat("transfer: a packet's way takes time (ns=", overheads.transfer_ns, ", least=2)"));
   }
+  if (overheads.receive_ns == 0) overheads.receive_ns = overheads.send_ns;
   return overheads;
 }
 
