@@ -311,6 +311,16 @@ class AllMappings {
   bool are_taken_ = false;
 };
 
+// Returns why a test cannot use up the process's mappings here, or null.
+const char* WhyMappingsCannotBeUsedUp() {
+#if defined(__clang__)
+#if __has_feature(thread_sanitizer)
+  return "TSAN needs mappings, too";
+#endif
+#endif
+  return AllMappings::Limit() >= AllMappings::kMost ? "processes may have too many mappings" : nullptr;
+}
+
 TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
   if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
   const Pages pages(3);
@@ -332,12 +342,7 @@ TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
 }
 
 TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
-  if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
-#if defined(__clang__)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "TSAN needs mappings, too";
-#endif
-#endif
+  if (const char* why = WhyMappingsCannotBeUsedUp()) GTEST_SKIP() << why;
   const Pages pages(5);
   const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};
   Snapshots snapshots(pages, 5);
@@ -378,12 +383,7 @@ void WriteInHandler(int /*signal*/) {
 
 // A handler that interrupts the search for a page that is left closed faults there, too, and searches itself.
 TEST_F(PageGuardTest, HandlersMayAccessWhatCannotBeOpenedYet) {
-  if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
-#if defined(__clang__)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "TSAN needs mappings, too";
-#endif
-#endif
+  if (const char* why = WhyMappingsCannotBeUsedUp()) GTEST_SKIP() << why;
   constexpr int kHandlers = 400;
   constexpr size_t kCount = 1000;  // the search takes about as long as the rest of a fault
   const Pages pages(kCount);
