@@ -31,12 +31,14 @@ absl::Span<const SizeClass> BlockClasses(Collective collective);
 SizeClass BlockClassOf(Collective collective, uint64_t bytes);
 
 // Returns the size that represents the class, in bytes: its geometric mean, rounded down, where a class that begins at
-// 0 counts from 1. There are two exceptions:
+// 0 counts from 1. There are three exceptions:
 //  - A class of blocks from 8 KiB to kMessageBytesMax is represented by its largest size, since bandwidth dominates
 //    once the blocks of all ranks are added up.
 //  - A class beyond kMessageBytesMax is represented by 256 KiB or, if it has messages (not blocks) beyond 1 MiB, by 1
 //    MiB, clamped to the class. By its largest size, most of it would get a tree that avoids repeated sends although
 //    they are cheap.
+//  - A class of messages that would be represented by more than 1 MiB + 1 B, which a rule or a daemon's plan may have,
+//    is represented by that, even if it is below the class.
 uint64_t TypicalBytes(Collective collective, const SizeClass& size_class);
 
 // Returns the call for which plans of the class are made, priced and compared: TypicalBytes elements of uint8, with

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/size_class.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "gtest/gtest.h"
 
 namespace copse::planner {
@@ -40,10 +43,18 @@ TEST(TypicalBytesTest, AnyClassThatAPlanMayHaveHasOne) {
     for (const SizeClass& c : {SizeClass{schedule::kMessageBytesMax, schedule::kCallBytesMax},
                                SizeClass{0, schedule::kCallBytesMax}, SizeClass{3, 3}}) {
       const uint64_t bytes = TypicalBytes(collective, c);
-      EXPECT_LE(c.bytes_min, bytes);
       EXPECT_LE(bytes, c.bytes_max);
+      EXPECT_GE(bytes, std::min(c.bytes_min, kLongestMessages.bytes_min));
     }
   }
+}
+
+// A rule or a daemon may have classes of any bounds; simulating each segment of a call of 4 GiB takes gigabytes.
+TEST(TypicalBytesTest, OfMessagesIsNeverLongerThanTheLongestClassNeeds) {
+  EXPECT_EQ(TypicalBytes(Collective::kReduce, {uint64_t{1} << 32, schedule::kCallBytesMax}),
+            kLongestMessages.bytes_min);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {1, schedule::kCallBytesMax}), kLongestMessages.bytes_min);
+  EXPECT_EQ(TypicalBytes(Collective::kGather, {uint64_t{1} << 32, schedule::kCallBytesMax}), uint64_t{1} << 32);
 }
 
 TEST(BlockClassesTest, FollowOneAnotherToTheLongest) {

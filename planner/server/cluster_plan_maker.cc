@@ -260,10 +260,11 @@ absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLa
   double gain = 1;
   for (const schedule::Plan& old : plans) {
     const CallArguments arguments = TypicalCall(old);
+    const uint64_t bytes = std::max(arguments.bytes(), old.bytes_min);
     ASSIGN_OR_RETURN(const int64_t before, PredictedNs(old, layout.shape, costs, arguments));
     for (const schedule::Plan& plan : fresh) {
       if (plan.collective != old.collective) continue;
-      if (arguments.bytes() < plan.bytes_min || plan.bytes_max < arguments.bytes()) continue;
+      if (bytes < plan.bytes_min || plan.bytes_max < bytes) continue;
       ASSIGN_OR_RETURN(const int64_t after, PredictedNs(plan, layout.shape, costs, arguments));
       if (after > 0) gain = std::max(gain, static_cast<double>(before) / static_cast<double>(after));
     }

@@ -174,19 +174,25 @@ std::string Registered(uint8_t stream, std::vector<schedule::RunningTeam> teams 
   return Encoded(kConnect, stream) + Encoded(stream, RegisterOf(stream, std::move(teams), term));
 }
 
+schedule::Plan PairPlan(Collective collective, uint64_t bytes_min, uint64_t bytes_max) {
+  return {.id = PlanId(2'000'001),
+          .collective = collective,
+          .bytes_min = bytes_min,
+          .bytes_max = bytes_max,
+          .algorithm = "pair",
+          .node_count = 2,
+          .segment_bytes = schedule::kSegmentBytesUsual,
+          .neighbours = {{1}, {0}}};
+}
+
 // Returns a team with one rank on each of two nodes.
-schedule::RunningTeam Running(uint32_t epoch, uint32_t prepared) {
+schedule::RunningTeam Running(uint32_t epoch, uint32_t prepared,
+                              const schedule::Plan& plan = PairPlan(Collective::kBarrier, 0, 0)) {
   schedule::RunningTeam team{.epoch = EpochId(epoch), .prepared_epoch = EpochId(prepared)};
   team.layout = {.id = TeamId(2'000'001),
                  .identity = {.uid = 1, .name = "fuzz"},
                  .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2},
                  .nodes = {{"n0", Incarnation(100), "address"}, {"n1", Incarnation(101), "address"}}};
-  schedule::Plan plan{.id = PlanId(2'000'001),
-                      .collective = Collective::kBarrier,
-                      .algorithm = "pair",
-                      .node_count = 2,
-                      .segment_bytes = schedule::kSegmentBytesUsual,
-                      .neighbours = {{1}, {0}}};
   team.plans = {schedule::EncodePlan(plan)};
   return team;
 }
@@ -219,7 +225,8 @@ std::vector<std::string> Seeds() {
           Registered(0, {Running(1, 0)}, 2) + Registered(1, {Running(1, 0)}, 2) +
               Encoded(0, schedule::NeighbourSilent{.neighbour = Incarnation(101), .teams = {TeamId(2'000'001)}}) +
               Encoded(1, schedule::TeamBroken{TeamId(2'000'001), {schedule::Failure::kMemberLost, "gone"}}) +
-              Encoded(0, schedule::Stopping{.done = true})};
+              Encoded(0, schedule::Stopping{.done = true}),
+          Registered(0, {Running(1, 0, PairPlan(Collective::kReduce, uint64_t{1} << 32, schedule::kCallBytesMax))}, 2)};
 }
 
 void OneInput(std::string_view bytes) {
