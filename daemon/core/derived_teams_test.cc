@@ -176,6 +176,25 @@ TEST_F(DerivedTeamsTest, OthersLayoutsAreRefused) {
   CommitDerived();
 }
 
+TEST_F(DerivedTeamsTest, TheLayoutOfATeamStays) {
+  ExpectAccepted(PrepareDerived());
+  const FailureReport why = AnswerTo(PrepareDerived(0, Family::kAlltoall));
+  EXPECT_EQ(why.failure, Failure::kInvalidArgument);
+  EXPECT_THAT(why.text, Names("node n0: ", "team=8"));
+  CommitDerived();
+  schedule::Prepare next = PrepareDerived();
+  next.epoch = EpochId(2);
+  next.layout.window *= 2;
+  EXPECT_EQ(AnswerTo(next).failure, Failure::kInvalidArgument);
+}
+
+TEST_F(DerivedTeamsTest, ATeamThatIsPreparedBecomesNoDerivedTeam) {
+  schedule::Prepare common{.layout = Layout(), .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
+  common.layout.id = kDerived;
+  ExpectAccepted(common);
+  EXPECT_EQ(AnswerTo(PrepareDerived()).failure, Failure::kInvalidArgument);
+}
+
 TEST_F(DerivedTeamsTest, AbortWithoutRequestsAsksAgain) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();

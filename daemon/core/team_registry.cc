@@ -182,12 +182,17 @@ void TeamRegistry::RemoveBrokenFormations() {
 
 void TeamRegistry::On(const schedule::Prepare& m) {
   Team* team = teams_.Find(m.layout.id);
+  FailureReport why;
   if (team == nullptr && m.epoch != EpochId{1}) {  // an epoch switch that was sent before LeaveTeam arrived
-    return parts_.planner->Send(
-        schedule::PrepareReply{.team = m.layout.id,
-                               .epoch = m.epoch,
-                               .why = {Failure::kMemberLost, absl::StrCat("node ", node_name(), ": has left the team"),
-                                       FailureCause::kMemberLeft, node_name()}});
+    why = {Failure::kMemberLost, absl::StrCat("node ", node_name(), ": has left the team"), FailureCause::kMemberLeft,
+           node_name()};
+  } else if (team != nullptr && team->layout() != m.layout) {
+    why = {Failure::kInvalidArgument,
+           absl::StrCat("node ", node_name(), ": another layout than before for ",
+                        schedule::DescribeTeam(m.layout.identity), " (team=", m.layout.id.value(), ")")};
+  }
+  if (why.failure != Failure::kNone) {
+    return parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .why = std::move(why)});
   }
   if (team == nullptr) team = Add(m);
   if (team == nullptr) return;

@@ -173,6 +173,11 @@ std::vector<std::string> Seeds() {
       seeds.push_back(up + Encoded(kCreate, 0) + Encoded(kCreate, 1) + Encoded(PrepareOf(Family::kCommon, nodes)) +
                       gone + Formed(Family::kCommon, nodes));
     }
+    // The derived team has the number of a team that is still prepared.
+    schedule::Prepare renumbered = PrepareOf(Family::kRooted, nodes);
+    renumbered.layout.id = kTeam;
+    seeds.push_back(up + Encoded(kCreate, 0) + Encoded(kCreate, 1) + Encoded(PrepareOf(Family::kCommon, nodes)) +
+                    Encoded(renumbered));
     const schedule::Abort abort{.team = kTeam, .epoch = EpochId(2), .why = {schedule::Failure::kCanceled, "no"}};
     seeds.push_back(team + Encoded(next) + Encoded(kCall, 3) + Encoded(kTime, 5) + Encoded(abort));
     seeds.push_back(team + Encoded(next) +
