@@ -30,7 +30,7 @@ TEST(Mix64Test, MatchesSplitmix64) {
   EXPECT_EQ(Mix64(2 * 0x9e3779b97f4a7c15u), 0x6e789e6aa1b965f4u);
 }
 
-TEST(Fold16Test, NeighboursSpreadOut) {
+TEST(Fold16Test, NeighborsSpreadOut) {
   std::set<uint16_t> seen;
   for (uint64_t i = 0; i < 1000; ++i) seen.insert(Fold16(i));
   // 1000 balls in 65,536 bins: about 8 collisions are expected.

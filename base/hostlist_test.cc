@@ -111,7 +111,7 @@ TEST(ExpandHostlistTest, NamesAreBoundedBeforeExpansion) {
   EXPECT_THAT(ErrorOf(brackets + "[0]"), Names("position 194", "limit 64"));
 }
 
-TEST(CompressHostlistTest, NeighboursShareABracket) {
+TEST(CompressHostlistTest, NeighborsShareABracket) {
   EXPECT_EQ(CompressHostlist({}), "");
   EXPECT_EQ(CompressHostlist({"login"}), "login");
   EXPECT_EQ(CompressHostlist({"n7"}), "n7");

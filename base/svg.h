@@ -12,7 +12,7 @@
 namespace copse {
 
 inline constexpr const char* kSvgInk = "#24292f";
-inline constexpr const char* kSvgGrey = "#57606a";
+inline constexpr const char* kSvgGray = "#57606a";
 inline constexpr const char* kSvgRule = "#d0d7de";
 
 // Escapes `text` for XML, attributes included; control characters become '?'.
@@ -25,7 +25,7 @@ class Svg {
   enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
   struct TextStyle {
     Anchor anchor = Anchor::kStart;
-    const char* colour = kSvgInk;
+    const char* color = kSvgInk;
     int size = 12;
     bool bold = false;
   };
@@ -36,10 +36,10 @@ class Svg {
 
   void Text(double x, double y, std::string_view text, const TextStyle& style);
   void Text(double x, double y, std::string_view text) { Text(x, y, text, TextStyle()); }
-  void Line(Point from, Point to, std::string_view colour = kSvgRule, double width = 1);
-  void Rect(Point corner, double width, double height, std::string_view colour);
-  void Circle(Point centre, double radius, std::string_view colour);
-  void Polyline(const std::vector<Point>& points, std::string_view colour, double width = 2);
+  void Line(Point from, Point to, std::string_view color = kSvgRule, double width = 1);
+  void Rect(Point corner, double width, double height, std::string_view color);
+  void Circle(Point center, double radius, std::string_view color);
+  void Polyline(const std::vector<Point>& points, std::string_view color, double width = 2);
 
   // Returns the SVG document. The object must not be used afterwards.
   std::string Finish() &&;

@@ -14,7 +14,7 @@ namespace {
 
 using testing::FailsWith;
 
-TEST(VersionTest, NeighboursAreCompatible) {
+TEST(VersionTest, NeighborsAreCompatible) {
   EXPECT_TRUE(Compatible(2, 1));
   EXPECT_TRUE(Compatible(2, 2));
   EXPECT_TRUE(Compatible(2, 3));

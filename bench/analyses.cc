@@ -68,7 +68,7 @@ class LinkAnalysis final : public Analysis {
     report(row);
     if (rate_bits_per_s_ == 0 || !IsFigureOf(row, "copse")) return;
     const Testbed::PlanSummary& plan = plans_[row.collective];
-    const double bytes = BusiestLinkBytes({row.collective, plan.algorithm, plan.neighbours, row.bytes});
+    const double bytes = BusiestLinkBytes({row.collective, plan.algorithm, plan.neighbors, row.bytes});
     if (bytes == 0) return;
     const double least_us = bytes / PayloadRate(rate_bits_per_s_) * 1e6;
     report(InPartsOf(row, least_us, "link",
@@ -130,7 +130,7 @@ class GathervAnalysis final : public Analysis {
   }
   absl::Status OnPlan(const std::string& system, const Case& what, const Testbed::PlanSummary& plan,
                       Testbed*) override {
-    if (what.row.collective == "gatherv" && !plan.neighbours.empty()) children_[system] = plan.neighbours[0];
+    if (what.row.collective == "gatherv" && !plan.neighbors.empty()) children_[system] = plan.neighbors[0];
     return absl::OkStatus();
   }
   void OnRow(const Row& row, const Reporter& report) override {
@@ -256,10 +256,10 @@ bool IsCycle(const std::string& algorithm) {
   return algorithm == "ring" || algorithm == "bruck" || algorithm == "doubling" || algorithm == "rotated-binomial";
 }
 
-// Counts the children of the node that has most; all but the root have a parent among their neighbours.
-uint32_t MostChildren(const std::vector<uint32_t>& neighbours) {
+// Counts the children of the node that has most; all but the root have a parent among their neighbors.
+uint32_t MostChildren(const std::vector<uint32_t>& neighbors) {
   uint32_t most = 0;
-  for (size_t node = 0; node < neighbours.size(); ++node) most = std::max(most, neighbours[node] - (node > 0));
+  for (size_t node = 0; node < neighbors.size(); ++node) most = std::max(most, neighbors[node] - (node > 0));
   return most;
 }
 
@@ -270,22 +270,22 @@ double OverCosts(const OverlapTimes& times) {
 }
 
 double BusiestLinkBytes(const LinkUse& use) {
-  if (use.neighbours.size() < 2) return 0;
-  for (const uint32_t neighbours : use.neighbours) {
-    if (neighbours == 0) return 0;
+  if (use.neighbors.size() < 2) return 0;
+  for (const uint32_t neighbors : use.neighbors) {
+    if (neighbors == 0) return 0;
   }
   const auto bytes = static_cast<double>(use.bytes);
-  const auto n = static_cast<double>(use.neighbours.size());
+  const auto n = static_cast<double>(use.neighbors.size());
   const bool cycle = IsCycle(use.algorithm);
   if (use.collective == "bcast" || use.collective == "reduce") {
-    return cycle ? bytes : bytes * MostChildren(use.neighbours);
+    return cycle ? bytes : bytes * MostChildren(use.neighbors);
   }
   if (use.collective == "allreduce") {
     if (cycle) return 2 * (n - 1) / n * bytes;
-    return bytes * *std::max_element(use.neighbours.begin(), use.neighbours.end());
+    return bytes * *std::max_element(use.neighbors.begin(), use.neighbors.end());
   }
   if (use.collective == "allgather") {
-    return cycle ? (n - 1) * bytes : std::max(n * bytes * MostChildren(use.neighbours), (n - 1) * bytes);
+    return cycle ? (n - 1) * bytes : std::max(n * bytes * MostChildren(use.neighbors), (n - 1) * bytes);
   }
   return 0;
 }

@@ -32,9 +32,9 @@ double OverCosts(const OverlapTimes& times);
 // LinkUse describes a call and the plan that serves it, with one rank per node.
 struct LinkUse {
   std::string collective;
-  std::string algorithm;             // name in planning.md
-  std::vector<uint32_t> neighbours;  // number of neighbors by node, the root first
-  uint64_t bytes = 0;                // the field `bytes` of rows
+  std::string algorithm;            // name in planning.md
+  std::vector<uint32_t> neighbors;  // number of neighbors by node, the root first
+  uint64_t bytes = 0;               // the field `bytes` of rows
 };
 
 // Returns the bytes that the node with the busiest link has to send, or to receive if these are more, for a message of

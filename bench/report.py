@@ -30,7 +30,7 @@ PLOTS = "plots"
 
 FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
           "runs", "p10", "median", "p90", "seed", "note")
-SYSTEM_COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781"}
+SYSTEM_COLORS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781"}
 UNDER_MPI = "+copse"
 NOT_MEASURED = "Not measured yet."
 
@@ -176,16 +176,16 @@ def svg_of(axes):
 
 
 def latency_lines(load):
-    return {(f"allreduce 48 B, {load}", "latency", system): {"color": colour, "label": system}
-            for system, colour in SYSTEM_COLOURS.items()}
+    return {(f"allreduce 48 B, {load}", "latency", system): {"color": color, "label": system}
+            for system, color in SYSTEM_COLORS.items()}
 
 
 def mean_time_lines(case, chosen):
     """Of each chosen algorithm what was computed, and what was published of it under the paper's name."""
     lines = {}
     for name, (algorithm, counted) in chosen.items():
-        lines[(f"{case}, {counted}", "mean time", algorithm)] = {"color": PAPER_COLOURS[name], "label": name}
-        lines[(f"{case}, published", "mean time", name)] = {"color": PAPER_COLOURS[name], "linestyle": "--"}
+        lines[(f"{case}, {counted}", "mean time", algorithm)] = {"color": PAPER_COLORS[name], "label": name}
+        lines[(f"{case}, published", "mean time", name)] = {"color": PAPER_COLORS[name], "linestyle": "--"}
     return lines
 
 
@@ -230,7 +230,7 @@ def ratio_plot(rows):
     return svg_of(axes)
 
 
-PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
+PAPER_COLORS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
                  "best": "#cf222e"}
 # The algorithms of mgo-table by the paper's names, and what they count. FCEF and LA as each comes nearest to the table.
 NEAREST = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FEF": ("FEF_latency", "sound"), "FCEF": ("FCEF_bhat", "network"),

@@ -204,13 +204,13 @@ absl::StatusOr<Testbed::PlanSummary> Testbed::SummarizePlan(const std::string& c
   if (!known) return absl::InvalidArgumentError(absl::StrCat("no such collective (name=", collective, ")"));
   ASSIGN_OR_RETURN(const v1::PlanRow found, FindPlan(cluster_->admin(), *known, bytes));
   PlanSummary summary = {.algorithm = found.algorithm()};
-  std::map<std::string, std::set<std::string>> neighbours;
+  std::map<std::string, std::set<std::string>> neighbors;
   for (const v1::PlanEdge& edge : found.edges()) {
-    neighbours[edge.from()].insert(edge.to());
-    neighbours[edge.to()].insert(edge.from());
+    neighbors[edge.from()].insert(edge.to());
+    neighbors[edge.to()].insert(edge.from());
   }
   for (uint32_t node = 0; node < nodes(); ++node) {
-    summary.neighbours.push_back(static_cast<uint32_t>(neighbours[cluster_->NodeName(node)].size()));
+    summary.neighbors.push_back(static_cast<uint32_t>(neighbors[cluster_->NodeName(node)].size()));
   }
   ASSIGN_OR_RETURN(const v1::ExplainPlanReply explained, cluster_->admin().ExplainPlan(found.id(), kCallTimeout));
   // Where nodes share cores the path also goes over them: only what crosses the network is a hop.

@@ -83,8 +83,8 @@ class Testbed {
 
   struct PlanSummary {
     std::string algorithm;
-    uint32_t hops = 0;                 // between nodes, on its critical path
-    std::vector<uint32_t> neighbours;  // by node: with how many others it exchanges messages
+    uint32_t hops = 0;                // between nodes, on its critical path
+    std::vector<uint32_t> neighbors;  // by node: with how many others it exchanges messages
   };
   // Describes the plan that serves the call in the newest team (bench/plans.h).
   absl::StatusOr<PlanSummary> SummarizePlan(const std::string& collective, uint64_t bytes) const;

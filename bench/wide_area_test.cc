@@ -31,7 +31,7 @@ TEST(ThreeSitesTest, AcrossIsTheSameNetworkWithOtherNumbers) {
       ++pairs[near.PathBetween(a, b).latency_ns];
       ++pairs_across[across.PathBetween(a, b).latency_ns];
     }
-    EXPECT_EQ(across.PathBetween(a, (a + 1) % 12).latency_ns, 10 * kMs) << "neighbours in number, from " << a;
+    EXPECT_EQ(across.PathBetween(a, (a + 1) % 12).latency_ns, 10 * kMs) << "neighbors in number, from " << a;
   }
   EXPECT_EQ(pairs_across, pairs);
 }

@@ -76,7 +76,7 @@ TEST_F(MemoryTest, CallsWorkFromAndToEveryKind) {
 TEST_F(MemoryTest, ARangeThatLeavesItsBufferIsCopied) {
   Start();
   // The end of a buffer of 4096 bytes is in the middle of this message, which is legal if both sides are mapped. Two
-  // neighbouring blocks of the data area are.
+  // neighboring blocks of the data area are.
   int64_t* first = Alloc(512);
   int64_t* second = Alloc(512);
   ASSERT_EQ(first + 512, second);
@@ -85,7 +85,7 @@ TEST_F(MemoryTest, ARangeThatLeavesItsBufferIsCopied) {
   ExpectAllreduces(first + 256, result.data(), 512);
 }
 
-TEST_F(MemoryTest, AFreedBufferIsKeptUntilACancelledCallIsOver) {
+TEST_F(MemoryTest, AFreedBufferIsKeptUntilACanceledCallIsOver) {
   Start();
   daemon_->HoldCalls(true);
   int64_t* buffer = Alloc(2000);

@@ -425,7 +425,7 @@ TEST(TimeoutTest, OneThatIsNoNumberIsRefused) {
   EXPECT_EQ(context, nullptr);
 }
 
-TEST(TimeoutTest, EndsBlockingCallsWhichAreThenCancelled) {
+TEST(TimeoutTest, EndsBlockingCallsWhichAreThenCanceled) {
   FakeDaemon daemon;
   copse_context_t* context = nullptr;
   ASSERT_EQ(InitWithTimeout(daemon, "0.1", &context), COPSE_OK);

@@ -77,13 +77,13 @@ TEST(IdleMemoryTest, TenThousandNodesWithOnePortAndOneTeamCostUnderTenKilobytesE
     ASSERT_TRUE(node->engine->OpenPort(kClientPort, &node->sink).ok());
     const auto team = node->engine->OpenPort(kTeamPort, &node->sink);
     ASSERT_TRUE(team.ok());
-    for (const uint32_t neighbour : {i + 1, i + 2, i + 3}) {
-      const Incarnation peer(1 + neighbour % kNodes);
+    for (const uint32_t neighbor : {i + 1, i + 2, i + 3}) {
+      const Incarnation peer(1 + neighbor % kNodes);
       const auto edge = node->engine->AddEdge(*team, peer);
       ASSERT_TRUE(edge.ok());
       ASSERT_TRUE(node->engine->SetRemoteLabel(*team, edge->edge, Label{1}).ok());
-      if (neighbour % kNodes < i) {
-        ASSERT_TRUE(network.transport(number)->Connect({peer, absl::StrCat(neighbour % kNodes)}).ok());
+      if (neighbor % kNodes < i) {
+        ASSERT_TRUE(network.transport(number)->Connect({peer, absl::StrCat(neighbor % kNodes)}).ok());
       }
     }
     nodes.push_back(std::move(node));

@@ -108,7 +108,7 @@ TEST(FaultTest, APausedNodeIsWaitedFor) {
   EXPECT_TRUE(run.cluster().node(0).control.downs.empty());
 }
 
-TEST(FaultTest, ACrashIsReportedToTheNeighboursAndNobodyGetsPast) {
+TEST(FaultTest, ACrashIsReportedToTheNeighborsAndNobodyGetsPast) {
   BarrierRun run(7, 1000, {});
   run.Start();
   run.RunFor(absl::Milliseconds(3));

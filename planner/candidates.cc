@@ -142,8 +142,8 @@ std::vector<uint32_t> StillWorthPricing(absl::Span<const Structure> structures, 
     const Structure& structure = structures[candidate.structure];
     const bool is_exchange = structure.kind == schedule::PlanKind::kExchange;
     const bool is_dear = candidate.total_ns / kHopeful > by_price[0].total_ns;
-    if (is_dear && (is_exchange || MostNeighbours(structure) >= fewest)) hopeless.insert(candidate.structure);
-    if (!is_exchange) fewest = std::min(fewest, MostNeighbours(structure));
+    if (is_dear && (is_exchange || MostNeighbors(structure) >= fewest)) hopeless.insert(candidate.structure);
+    if (!is_exchange) fewest = std::min(fewest, MostNeighbors(structure));
   }
   std::vector<uint32_t> worth;
   std::copy_if(which.begin(), which.end(), std::back_inserter(worth),

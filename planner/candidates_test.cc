@@ -96,7 +96,7 @@ TEST(StillWorthPricingTest, LeavesOutWhatIsHopelessForShorterMessages) {
   // By price the order is binomial, recursive-doubling, flat, chain, kary-2; the ring has no price.
   const std::vector<Candidate> shorter = {{0, 0, 300}, {1, 0, 100}, {2, 0, 900}, {3, 0, 800}, {4, 0, 150}};
   EXPECT_THAT(StillWorthPricing(structures, {0, 1, 2, 3, 4, 5}, shorter), ElementsAre(1, 3, 4, 5))
-      << "a chain has fewer neighbours than all that is cheaper";
+      << "a chain has fewer neighbors than all that is cheaper";
   EXPECT_THAT(StillWorthPricing(structures, {5, 0}, shorter), ElementsAre(5));
   EXPECT_THAT(StillWorthPricing(structures, {0, 2}, {}), ElementsAre(0, 2));
 }

@@ -125,7 +125,7 @@ absl::StatusOr<std::vector<uint32_t>> ChoosePlanSet(const std::vector<Slot>& slo
   }
   if (!best.has_value()) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "plans: none within the limit of neighbours per node (nodes=", node_count, ", limit=", options.edges_max, ")"));
+        "plans: none within the limit of neighbors per node (nodes=", node_count, ", limit=", options.edges_max, ")"));
   }
   return std::move(best->options);
 }

@@ -36,7 +36,7 @@ TEST(ChoosePlanSetTest, TiesGoToTheFirst) {
   EXPECT_THAT(*ChoosePlanSet(slots, kEdges, 4, {}), ElementsAre(0));
 }
 
-TEST(ChoosePlanSetTest, KeepsToTheLimitOfNeighbours) {
+TEST(ChoosePlanSetTest, KeepsToTheLimitOfNeighbors) {
   const std::vector<Slot> slots = {{{0, 1}, {1, 100}, {2, 50}}, {{0, 1}, {1, 100}, {2, 200}}};
   EXPECT_THAT(*ChoosePlanSet(slots, kEdges, 4, {.edges_max = 2}),
               ElementsAre(1, 1));  // together structures 2 and 1 need 3 neighbors at node 2

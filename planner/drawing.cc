@@ -65,7 +65,7 @@ std::string Drawing::NodeLabel(uint32_t node) const {
 }
 
 void Drawing::AppendTree(std::string& text) const {
-  const std::vector<uint32_t> parent = DirectFrom(plan_.neighbours, root_);
+  const std::vector<uint32_t> parent = DirectFrom(plan_.neighbors, root_);
   struct TreeLine {
     uint32_t node;
     std::string prefix;  // text before the node's own branch
@@ -87,8 +87,8 @@ void Drawing::AppendTree(std::string& text) const {
                     NodeLabel(line.node), critical_nodes_.count(line.node) > 0 ? " *\n" : "\n");
     const std::string prefix = is_root ? "" : line.prefix + (line.is_last ? "   " : "│  ");
     bool is_last = true;
-    const auto& neighbours = plan_.neighbours[line.node];
-    for (auto child = neighbours.rbegin(); child != neighbours.rend(); ++child) {
+    const auto& neighbors = plan_.neighbors[line.node];
+    for (auto child = neighbors.rbegin(); child != neighbors.rend(); ++child) {
       if (*child == parent[line.node]) continue;
       stack.push_back({*child, prefix, is_last});
       is_last = false;

@@ -173,7 +173,7 @@ bool IsFor(const schedule::Plan& a, const schedule::Plan& b) {
 }
 bool IsSameSchedule(const schedule::Plan& a, const schedule::Plan& b) {
   return a.algorithm == b.algorithm && a.segment_bytes == b.segment_bytes && a.root_node == b.root_node &&
-         a.neighbours == b.neighbours && a.steps == b.steps;
+         a.neighbors == b.neighbors && a.steps == b.steps;
 }
 
 std::string Describe(const Alternative& other) {

@@ -72,7 +72,7 @@ std::vector<Team> TeamsOfManySizes() {
   return teams;
 }
 
-uint32_t MostNeighbours(const std::vector<schedule::Plan>& plans, uint32_t nodes) {
+uint32_t MostNeighbors(const std::vector<schedule::Plan>& plans, uint32_t nodes) {
   std::vector<std::set<uint32_t>> all(nodes);
   for (const schedule::Plan& plan : plans) {
     for (const auto& [from, to] : PlanEdges(plan)) {
@@ -81,7 +81,7 @@ uint32_t MostNeighbours(const std::vector<schedule::Plan>& plans, uint32_t nodes
     }
   }
   size_t most = 0;
-  for (const auto& neighbours : all) most = std::max(most, neighbours.size());
+  for (const auto& neighbors : all) most = std::max(most, neighbors.size());
   return static_cast<uint32_t>(most);
 }
 
@@ -365,11 +365,11 @@ TEST(MakePlansTest, BiasSavesEdges) {
   EXPECT_EQ(count(100), 63u) << "one tree for all";
 }
 
-TEST(MakePlansTest, KeepsToTheLimitOfNeighbours) {
+TEST(MakePlansTest, KeepsToTheLimitOfNeighbors) {
   const Team team = MakeTeam(33);
   for (const uint32_t limit : {3u, 4u, 8u, 12u}) {
     const auto plans = team.Plans({.edges_max = limit}).value();
-    EXPECT_LE(MostNeighbours(plans, 33), limit);
+    EXPECT_LE(MostNeighbors(plans, 33), limit);
   }
   EXPECT_EQ(team.Plans({.edges_max = 2}).status().code(), absl::StatusCode::kResourceExhausted);
 }

@@ -83,7 +83,7 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
   } else {
     ASSIGN_OR_RETURN(tree, BuildBroadcast(algorithm == "fef" ? "fef-cost" : algorithm, costs, root));
   }
-  result.neighbours = NeighboursOf(tree);
+  result.neighbors = NeighborsOf(tree);
   return result;
 }
 
@@ -109,15 +109,15 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   result.algorithm = std::string(algorithm);
   uint32_t k = 0;
   if (algorithm == "flat") {
-    ASSIGN_OR_RETURN(result.neighbours, BuildFlatTree(order));
+    ASSIGN_OR_RETURN(result.neighbors, BuildFlatTree(order));
   } else if (algorithm == "chain") {
-    ASSIGN_OR_RETURN(result.neighbours, BuildChainTree(order));
+    ASSIGN_OR_RETURN(result.neighbors, BuildChainTree(order));
   } else if (algorithm == "binomial") {
-    ASSIGN_OR_RETURN(result.neighbours, BuildBinomialTree(order));
+    ASSIGN_OR_RETURN(result.neighbors, BuildBinomialTree(order));
   } else if (ParseFanout(algorithm, "knomial-", k)) {
-    ASSIGN_OR_RETURN(result.neighbours, BuildKnomialTree(order, k));
+    ASSIGN_OR_RETURN(result.neighbors, BuildKnomialTree(order, k));
   } else if (ParseFanout(algorithm, "kary-", k)) {
-    ASSIGN_OR_RETURN(result.neighbours, BuildKaryTree(order, k));
+    ASSIGN_OR_RETURN(result.neighbors, BuildKaryTree(order, k));
   } else if (algorithm == "dissemination") {
     ASSIGN_OR_RETURN(result.steps, BuildDissemination(order));
     result.kind = schedule::PlanKind::kExchange;
@@ -126,7 +126,7 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
     result.kind = schedule::PlanKind::kExchange;
   } else if (auto distances = CirculantDistances(algorithm, static_cast<uint32_t>(order.size()))) {
     RETURN_IF_ERROR(CheckOrder(algorithm, order));
-    result.neighbours = {{order.begin(), order.end()}, *std::move(distances)};
+    result.neighbors = {{order.begin(), order.end()}, *std::move(distances)};
     result.kind = schedule::PlanKind::kCirculant;
   } else {
     return UnknownAlgorithm(algorithm);
@@ -140,11 +140,10 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   return result;
 }
 
-uint32_t MostNeighbours(const Structure& structure) {
-  if (structure.kind == schedule::PlanKind::kCirculant)
-    return static_cast<uint32_t>(2 * structure.neighbours[1].size());
+uint32_t MostNeighbors(const Structure& structure) {
+  if (structure.kind == schedule::PlanKind::kCirculant) return static_cast<uint32_t>(2 * structure.neighbors[1].size());
   size_t most = 0;
-  for (const auto& list : structure.neighbours) most = std::max(most, list.size());
+  for (const auto& list : structure.neighbors) most = std::max(most, list.size());
   return static_cast<uint32_t>(most);
 }
 
@@ -198,11 +197,11 @@ std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan)
       if (step.send_to != schedule::kNobody) edges.emplace_back(v, step.send_to);
     }
   }
-  if (plan.kind != schedule::PlanKind::kTree || plan.neighbours.empty()) return edges;
-  const std::vector<uint32_t> parent = DirectFrom(plan.neighbours, plan.root_node.value());
+  if (plan.kind != schedule::PlanKind::kTree || plan.neighbors.empty()) return edges;
+  const std::vector<uint32_t> parent = DirectFrom(plan.neighbors, plan.root_node.value());
   std::vector<uint32_t> queue = {plan.root_node.value()};
   for (size_t i = 0; i < queue.size(); ++i) {
-    for (const uint32_t child : plan.neighbours[queue[i]]) {
+    for (const uint32_t child : plan.neighbors[queue[i]]) {
       if (child == parent[queue[i]]) continue;
       edges.emplace_back(queue[i], child);
       queue.push_back(child);

@@ -53,8 +53,8 @@ int64_t PlanningSteps(uint32_t node_count);
 absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective);
 
 // Returns the largest number of neighbors of any node: in a cycle twice the number of distances, an upper bound; 0 for
-// a symmetric schedule. The verifier refuses trees and cycles with more than schedule::kNeighboursMax.
-uint32_t MostNeighbours(const Structure& structure);
+// a symmetric schedule. The verifier refuses trees and cycles with more than schedule::kNeighborsMax.
+uint32_t MostNeighbors(const Structure& structure);
 
 // Returns whether the structure can carry the collective, which must not be irregular. Trees carry every collective but
 // alltoall; dissemination carries barriers, other symmetric schedules carry barriers and allreduces; cycles carry the

@@ -88,10 +88,9 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
     const Structure& structure = structures_[i];
     first_like_.push_back(i);
     if (structure.kind != schedule::PlanKind::kTree) continue;
-    auto& alike = by_hash_[absl::HashOf(structure.root_node.value(), structure.neighbours)];
+    auto& alike = by_hash_[absl::HashOf(structure.root_node.value(), structure.neighbors)];
     for (const uint32_t other : alike) {
-      if (structures_[other].root_node == structure.root_node &&
-          structures_[other].neighbours == structure.neighbours) {
+      if (structures_[other].root_node == structure.root_node && structures_[other].neighbors == structure.neighbors) {
         first_like_[i] = other;
         break;
       }
@@ -132,13 +131,13 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   const uint32_t n = costs_->node_count();
   const bool is_cut = TypicalBytes(collective, size_class) > schedule::kSegmentBytesUsual;
   std::vector<uint32_t> found;
-  if (collective == Collective::kAlltoall && 2 * (uint64_t{n} - 1) > schedule::kNeighboursMax) {
+  if (collective == Collective::kAlltoall && 2 * (uint64_t{n} - 1) > schedule::kNeighborsMax) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("alltoall: too many nodes, each of which is every other's neighbour (nodes=", n,
-                     ", limit=", schedule::kNeighboursMax / 2 + 1, ")"));
+        absl::StrCat("alltoall: too many nodes, each of which is every other's neighbor (nodes=", n,
+                     ", limit=", schedule::kNeighborsMax / 2 + 1, ")"));
   }
   const auto add = [&](uint32_t index) {
-    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // as "flat" has with many nodes
+    if (MostNeighbors(structures_[index]) > schedule::kNeighborsMax) return;  // as "flat" has with many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
@@ -152,7 +151,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;
     // For one or two nodes all cycles are rings, of which one suffices.
-    if (is_common || structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
+    if (is_common || structures_[index].neighbors[1].size() > 1 || found.empty()) add(index);
   }
   // Trees are the last resort for a scan, since they combine the contributions of all ranks at every node.
   if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
@@ -191,11 +190,11 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
                                                             const SizeClass& size_class) {
   std::vector<uint32_t> found;
   const auto check = [&](uint32_t index) -> absl::Status {
-    const uint32_t most = MostNeighbours(structures_[index]);
-    if (most <= schedule::kNeighboursMax) return absl::OkStatus();
+    const uint32_t most = MostNeighbors(structures_[index]);
+    if (most <= schedule::kNeighborsMax) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm),
-                                                   ": a node would have too many neighbours (neighbours=", most,
-                                                   ", limit=", schedule::kNeighboursMax, ")"));
+                                                   ": a node would have too many neighbors (neighbors=", most,
+                                                   ", limit=", schedule::kNeighborsMax, ")"));
   };
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm, collective));

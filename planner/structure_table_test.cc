@@ -54,15 +54,15 @@ std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<
   return names;
 }
 
-TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
-  Sites sites(schedule::kNeighboursMax + 2);
+TEST(StructureTableTest, NoNodeHasMoreNeighborsThanThePlansThatPass) {
+  Sites sites(schedule::kNeighborsMax + 2);
   StructureTable& table = *sites.table;
   const auto found = table.Candidates(Collective::kBcast, {0, 120}).value();
   EXPECT_THAT(NamesOf(table, found), Not(Contains("flat")));
   EXPECT_THAT(NamesOf(table, found), Contains("binomial"));
   EXPECT_THAT(NamesOf(table, found), Contains("best"));
   for (const char* name : {"flat", "ft"}) {
-    EXPECT_THAT(table.Named(name, Collective::kBcast, {0, 120}), FailsWith(kInvalid, "neighbours=4097", "limit=4096"));
+    EXPECT_THAT(table.Named(name, Collective::kBcast, {0, 120}), FailsWith(kInvalid, "neighbors=4097", "limit=4096"));
   }
 }
 
@@ -78,9 +78,9 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   EXPECT_THAT(NamesOf(table, longs), Contains("pipeline-2"));
   // No tree appears twice.
   for (const auto& which : {shorts, longs}) {
-    std::set<std::pair<uint32_t, Neighbours>> trees;
+    std::set<std::pair<uint32_t, Neighbors>> trees;
     for (const uint32_t i : which) {
-      EXPECT_TRUE(trees.emplace(table.structures()[i].root_node.value(), table.structures()[i].neighbours).second);
+      EXPECT_TRUE(trees.emplace(table.structures()[i].root_node.value(), table.structures()[i].neighbors).second);
     }
   }
   // Repeated requests build nothing.

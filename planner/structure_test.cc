@@ -33,7 +33,7 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
     EXPECT_EQ(structure.algorithm, name);
     EXPECT_EQ(structure.kind, schedule::PlanKind::kTree);
     EXPECT_EQ(structure.root_node, NodeIndex(3));
-    EXPECT_EQ(structure.neighbours.size(), 4u);
+    EXPECT_EQ(structure.neighbors.size(), 4u);
     for (int c = 0; c < kCommonCollectiveCount; ++c) EXPECT_TRUE(CanCarry(structure, static_cast<Collective>(c)));
   }
   for (const std::string name : {"dissemination", "recursive-doubling"}) {
@@ -68,9 +68,9 @@ TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
   EXPECT_THAT(carried("pairwise"), ElementsAre("alltoall"));
   const auto ring = BuildStructure("ring", {3, 1, 0, 2});
   EXPECT_EQ(ring->root_node, NodeIndex(3));
-  EXPECT_EQ(MostNeighbours(*ring), 2u);
+  EXPECT_EQ(MostNeighbors(*ring), 2u);
   EXPECT_THAT(UndirectedEdges(*ring), ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
-  EXPECT_EQ(MostNeighbours(*BuildStructure("pairwise", Identity(5))), 8u);
+  EXPECT_EQ(MostNeighbors(*BuildStructure("pairwise", Identity(5))), 8u);
   EXPECT_FALSE(BuildStructure("ring", {0, 0}).ok());
 }
 
@@ -99,7 +99,7 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
                          .bandwidth_bytes_per_s = std::vector<int64_t>(15, 1'000'000'000)};
   const std::vector<int64_t> overheads(12, 2'000);
   const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120).value();
-  const int64_t best = TreeOfNeighbours(costs, 3, BuildByCost("best", costs, 3)->neighbours).completion_ns;
+  const int64_t best = TreeOfNeighbors(costs, 3, BuildByCost("best", costs, 3)->neighbors).completion_ns;
   for (const std::string name : {"ft", "bt", "fnf", "fef-latency", "fef-cost", "fef", "fcef", "fcef-bhat", "la",
                                  "la-bhat", "mgo", "mgo-jackson", "best", "pipeline-1", "pipeline-3"}) {
     EXPECT_TRUE(IsByCost(name));
@@ -110,7 +110,7 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
     EXPECT_EQ(structure.algorithm, name);
     EXPECT_EQ(structure.root_node, NodeIndex(3));
     EXPECT_EQ(UndirectedEdges(structure).size(), 11u);
-    EXPECT_LE(best, TreeOfNeighbours(costs, 3, structure.neighbours).completion_ns) << name;
+    EXPECT_LE(best, TreeOfNeighbors(costs, 3, structure.neighbors).completion_ns) << name;
   }
   for (const std::string name : {"flat", "MGO", "pipeline-0", "pipeline", "bush"}) {
     EXPECT_FALSE(IsByCost(name));
@@ -123,8 +123,7 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
 
 TEST(BuildStructureTest, TwoNomialIsBinomial) {
   for (uint32_t n = 1; n <= 64; ++n) {
-    EXPECT_EQ(BuildStructure("knomial-2", Identity(n))->neighbours,
-              BuildStructure("binomial", Identity(n))->neighbours);
+    EXPECT_EQ(BuildStructure("knomial-2", Identity(n))->neighbors, BuildStructure("binomial", Identity(n))->neighbors);
   }
 }
 

@@ -79,7 +79,7 @@ struct FormatVersions {
 // A Feature is an ability of planner or daemon beyond the first version of the protocol. The peer uses only features
 // that were announced. The numbers are part of the wire format.
 enum class Feature : uint32_t {
-  kSilence = 1,       // planner: handles NeighbourSilent
+  kSilence = 1,       // planner: handles NeighborSilent
   kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
   kStopping = 3,      // planner: handles Stopping
 };
@@ -161,7 +161,7 @@ struct CancelJoin {
 };
 // An EdgeLabel is the label of an edge between two daemons. The receiving end of the edge issues it.
 struct EdgeLabel {
-  NodeIndex neighbour{0};  // the other end of the edge, as seen from the daemon that sends or gets this message
+  NodeIndex neighbor{0};  // the other end of the edge, as seen from the daemon that sends or gets this message
   uint32_t label = 0;
   friend bool operator==(const EdgeLabel&, const EdgeLabel&) = default;
 };
@@ -189,17 +189,17 @@ struct TeamBroken {
   FailureReport why;
   friend bool operator==(const TeamBroken&, const TeamBroken&) = default;
 };
-// NeighbourSilent reports that a daemon receives nothing from a neighbor any more. The planner decides from the reports
+// NeighborSilent reports that a daemon receives nothing from a neighbor any more. The planner decides from the reports
 // of all daemons which node is lost, and breaks its teams. `silent` is false if frames of the neighbor arrive again, or
 // it is no neighbor any more.
-struct NeighbourSilent {
-  Incarnation neighbour{0};
+struct NeighborSilent {
+  Incarnation neighbor{0};
   bool silent = true;
   uint32_t living = 0;         // other neighbors whose frames arrive
   std::vector<TeamId> teams;   // teams with an edge to the neighbor
   uint64_t silent_ms = 0;      // time since the neighbor's last frame
   uint64_t others_due_ms = 0;  // time by which other daemons that receive nothing from the neighbor have reported it
-  friend bool operator==(const NeighbourSilent&, const NeighbourSilent&) = default;
+  friend bool operator==(const NeighborSilent&, const NeighborSilent&) = default;
 };
 // Stopping announces that the daemon is about to end and takes no new teams.
 struct Stopping {
@@ -309,7 +309,7 @@ struct MeasureReply {
 };
 
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighbourSilent, Stopping>;
+                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping>;
 
 // --- Planner to daemon ---
 // Registered answers Register.

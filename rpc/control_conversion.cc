@@ -63,7 +63,7 @@ void Put(const schedule::TeamLayout& from, v1::TeamLayout* to) {
 void Put(const std::vector<schedule::EdgeLabel>& from, google::protobuf::RepeatedPtrField<v1::EdgeLabel>* to) {
   for (const schedule::EdgeLabel& label : from) {
     v1::EdgeLabel* out = to->Add();
-    out->set_neighbour(label.neighbour.value());
+    out->set_neighbor(label.neighbor.value());
     out->set_label(label.label);
   }
 }
@@ -136,8 +136,8 @@ void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
   Put(from.why, to->mutable_why());
 }
 
-void Put(const schedule::NeighbourSilent& from, v1::NeighbourSilent* to) {
-  to->set_neighbour(from.neighbour.value());
+void Put(const schedule::NeighborSilent& from, v1::NeighborSilent* to) {
+  to->set_neighbor(from.neighbor.value());
   to->set_silent(from.silent);
   to->set_living(from.living);
   for (const TeamId team : from.teams) to->add_teams(team.value());
@@ -365,7 +365,7 @@ absl::Status Take(std::string_view what, const v1::TeamLayout& from, schedule::T
 absl::Status Take(std::string_view what, const google::protobuf::RepeatedPtrField<v1::EdgeLabel>& from,
                   std::vector<schedule::EdgeLabel>* to) {
   RETURN_IF_ERROR(CheckCount(what, from.size(), kTeamSizeMax));
-  for (const v1::EdgeLabel& label : from) to->push_back({NodeIndex{label.neighbour()}, label.label()});
+  for (const v1::EdgeLabel& label : from) to->push_back({NodeIndex{label.neighbor()}, label.label()});
   return absl::OkStatus();
 }
 
@@ -588,13 +588,13 @@ absl::StatusOr<schedule::ToDaemon> Take(const v1::Commit& from) {
   return to;
 }
 
-absl::StatusOr<schedule::NeighbourSilent> Take(const v1::NeighbourSilent& from) {
-  RETURN_IF_ERROR(CheckCount("neighbour_silent: teams", from.teams_size(), kRunningTeamsMax));
-  schedule::NeighbourSilent to{.neighbour = Incarnation{from.neighbour()},
-                               .silent = from.silent(),
-                               .living = from.living(),
-                               .silent_ms = std::min(from.silent_ms(), kSilenceMsMax),
-                               .others_due_ms = std::min(from.others_due_ms(), kSilenceMsMax)};
+absl::StatusOr<schedule::NeighborSilent> Take(const v1::NeighborSilent& from) {
+  RETURN_IF_ERROR(CheckCount("neighbor_silent: teams", from.teams_size(), kRunningTeamsMax));
+  schedule::NeighborSilent to{.neighbor = Incarnation{from.neighbor()},
+                              .silent = from.silent(),
+                              .living = from.living(),
+                              .silent_ms = std::min(from.silent_ms(), kSilenceMsMax),
+                              .others_due_ms = std::min(from.others_due_ms(), kSilenceMsMax)};
   for (const uint64_t team : from.teams()) to.teams.push_back(TeamId{team});
   return to;
 }
@@ -617,7 +617,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::StatusReply>) Put(m, proto->mutable_status_reply());
         if constexpr (std::is_same_v<T, schedule::TraceReply>) Put(m, proto->mutable_trace_reply());
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) Put(m, proto->mutable_measure_reply());
-        if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) Put(m, proto->mutable_neighbour_silent());
+        if constexpr (std::is_same_v<T, schedule::NeighborSilent>) Put(m, proto->mutable_neighbor_silent());
         if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
       },
       message);
@@ -666,8 +666,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.trace_reply());
     case v1::FromDaemon::kMeasureReply:
       return Take(proto.measure_reply());
-    case v1::FromDaemon::kNeighbourSilent:
-      return Take(proto.neighbour_silent());
+    case v1::FromDaemon::kNeighborSilent:
+      return Take(proto.neighbor_silent());
     case v1::FromDaemon::kStopping:
       return schedule::Stopping{proto.stopping().done()};
     case v1::FromDaemon::MESSAGE_NOT_SET:

@@ -127,7 +127,7 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
                                  .bulk_bytes = 27,
                                  .bulk_ns = 28,
                                  .bulk_steady = true},
-          schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
+          schedule::NeighborSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
           schedule::Stopping{true}};
 }
 

@@ -277,7 +277,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
 }
 
 // Otherwise an idle node would be ahead of the others by more calls than a packet distinguishes.
-TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
+TEST(BlocksTest, NeighborsMeetHoweverLittleTheyHaveForEachOther) {
   constexpr uint32_t kNodes = 6;
   constexpr uint64_t kLongBytes = 40'000;  // 2,500 segments
   for (const Case& which : {Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
@@ -317,7 +317,7 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
     ASSERT_GT(cutting.segment_count(), 2 * kSegmentsApartMax);
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> met;  // by pair: the segment after which it met
     for (uint32_t v = 0; v < kNodes; ++v) {
-      for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
+      for (const NodeIndex other : NeighborsOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
     }
     for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
       std::vector<NodeSequence> sequences = cluster.ExpandAll(sizes, c, 0, pairs && !doubling, cutting.At(k));
@@ -356,7 +356,7 @@ TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   ASSERT_EQ(cutting.segment_count(), 1);
   cluster.Run(cluster.ExpandAll(sizes, Collective::kGather, 17, false, cutting.At(0)));
   EXPECT_EQ(cluster.messages, 8);
-  EXPECT_EQ(cluster.landed, plan.neighbours[4].size());
+  EXPECT_EQ(cluster.landed, plan.neighbors[4].size());
   EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 64, 1));
 }
 

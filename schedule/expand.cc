@@ -50,7 +50,7 @@ Directed Direct(const Plan& plan, const TreeIndex& index, const NodeView& view) 
   if (plan.kind == PlanKind::kCirculant) return DirectOnCycle(plan, view);
   Directed directed;
   directed.up_parent = directed.down_parent = index.Towards(view.node.value(), view.root_node);
-  for (const uint32_t v : plan.neighbours[view.node.value()]) {
+  for (const uint32_t v : plan.neighbors[view.node.value()]) {
     if (v != directed.up_parent) directed.up_children.push_back(v);
   }
   directed.down_children = directed.up_children;
@@ -194,7 +194,7 @@ NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective c
 
 TreeIndex::TreeIndex(const Plan& plan) {
   if (plan.kind != PlanKind::kTree) return;
-  const size_t n = plan.neighbours.size();
+  const size_t n = plan.neighbors.size();
   parent_.assign(n, kNobody);
   enter_.assign(n, 0);
   leave_.assign(n, 0);
@@ -208,12 +208,12 @@ TreeIndex::TreeIndex(const Plan& plan) {
   while (!path.empty()) {
     const uint32_t v = path.back().first;
     size_t& next = path.back().second;
-    if (next == plan.neighbours[v].size()) {
+    if (next == plan.neighbors[v].size()) {
       leave_[v] = clock;
       path.pop_back();
       continue;
     }
-    const uint32_t child = plan.neighbours[v][next++];
+    const uint32_t child = plan.neighbors[v][next++];
     if (child == parent_[v]) continue;
     parent_[child] = v;
     children_[v].push_back(child);

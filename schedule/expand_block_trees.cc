@@ -76,7 +76,7 @@ TreeExpansion::Interval TreeExpansion::Below(uint32_t node, uint32_t towards) co
 
 std::vector<TreeExpansion::Branch> TreeExpansion::ChildrenBut(uint32_t parent) const {
   std::vector<Branch> children;
-  for (const uint32_t v : plan_.neighbours[node_]) {
+  for (const uint32_t v : plan_.neighbors[node_]) {
     if (v == parent) continue;
     const Interval interval = Below(v, node_);
     children.push_back({v, interval, Bytes(interval)});
@@ -191,7 +191,7 @@ Buffer TreeExpansion::GatherEverywhere() {
 }
 
 void TreeExpansion::Allgather() {
-  const bool is_leaf = plan_.neighbours[node_].size() == 1 && plan_.root_node.value() != node_;
+  const bool is_leaf = plan_.neighbors[node_].size() == 1 && plan_.root_node.value() != node_;
   DeliverToAll({0, n_}, GatherEverywhere(), is_leaf && IsPut(slice_.bytes()));
 }
 
@@ -238,7 +238,7 @@ NodeSequence ExpandNotes(const Plan& plan, const TreeIndex& index, NodeIndex nod
     from = {Place::kCell, parent};
   }
   out.Wait(kDown);
-  for (const uint32_t v : plan.neighbours[node.value()]) {
+  for (const uint32_t v : plan.neighbors[node.value()]) {
     if (v != parent) out.SendTo(v, kDown, from, static_cast<uint32_t>(slice.bytes()));
   }
   if (parent != kNobody) out.CopyRuns({{from, notes, slice.bytes()}});

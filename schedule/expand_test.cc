@@ -18,7 +18,7 @@ Plan SmallTree(Collective collective) {
             .algorithm = "hand",
             .node_count = 4,
             .segment_bytes = 1024};
-  plan.neighbours = {{1, 2}, {0}, {0, 3}, {2}};
+  plan.neighbors = {{1, 2}, {0}, {0, 3}, {2}};
   return plan;
 }
 

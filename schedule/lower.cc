@@ -145,10 +145,10 @@ class Lowering {
     call_.runs.clear();
   }
 
-  size_t NeighbourIndex(uint32_t node) const {
-    const auto it = std::lower_bound(map_.neighbours.begin(), map_.neighbours.end(), node);
-    CHECK(it != map_.neighbours.end() && *it == node);
-    return static_cast<size_t>(it - map_.neighbours.begin());
+  size_t NeighborIndex(uint32_t node) const {
+    const auto it = std::lower_bound(map_.neighbors.begin(), map_.neighbors.end(), node);
+    CHECK(it != map_.neighbors.end() && *it == node);
+    return static_cast<size_t>(it - map_.neighbors.begin());
   }
 
   emu::MemoryRef Ref(const Buffer& buffer) const {
@@ -158,7 +158,7 @@ class Lowering {
       case Place::kScratch:
         return {map_.scratch, offset_ + buffer.offset};
       case Place::kCell:
-        return {map_.cells[NeighbourIndex(buffer.index)], offset_ + buffer.offset};
+        return {map_.cells[NeighborIndex(buffer.index)], offset_ + buffer.offset};
       case Place::kRankSend:
         return {map_.rank_send_base + buffer.index, (blocks_ ? 0 : offset_) + buffer.offset};
       case Place::kRankRecv:
@@ -179,7 +179,7 @@ class Lowering {
     d.options = emu::kOptionTrigger;
     d.bytes = p.operands[0].place == Place::kNone ? 0 : length;
     if (d.bytes > 0) d.source = Ref(p.operands[0]);
-    d.edge = map_.edges[NeighbourIndex(p.peer)];
+    d.edge = map_.edges[NeighborIndex(p.peer)];
     d.remote_counter = InSlot(segment_, p.phase);
     d.remote_offset = offset_;
     d.sequence = map_.sequence;
@@ -218,7 +218,7 @@ class Lowering {
   void MayLand(uint32_t node, uint16_t phase) {
     emu::Descriptor& d = call_.descriptors.back();
     d.options = emu::kOptionLand;
-    d.edge = map_.edges[NeighbourIndex(node)];
+    d.edge = map_.edges[NeighborIndex(node)];
     d.remote_counter = InSlot(segment_, phase);
   }
 
@@ -301,7 +301,7 @@ class Lowering {
 uint32_t FanOut(const Plan& plan) {
   if (plan.kind == PlanKind::kCirculant) return static_cast<uint32_t>(DistancesOf(plan).size());
   uint32_t fan_out = 0;
-  for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  for (const auto& list : plan.neighbors) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
   for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
   return fan_out;
 }

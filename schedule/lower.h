@@ -23,7 +23,7 @@ struct PortMap {
   emu::RegionIndex notes = emu::kNoRegion;
   // These are the node's neighbors in the plan: node indices ascending, and for each its edge and the edge's eager
   // buffer in this slot.
-  absl::Span<const uint32_t> neighbours;
+  absl::Span<const uint32_t> neighbors;
   absl::Span<const uint32_t> edges;
   absl::Span<const emu::RegionIndex> cells;
   uint16_t sequence = 0;  // call number modulo 2^16

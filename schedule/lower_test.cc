@@ -44,7 +44,7 @@ Lowered LowerRoot(const Plan& plan, uint64_t count) {
               .scratch = 50,
               .rank_send_base = 10,
               .rank_receive_base = 20,
-              .neighbours = nodes,
+              .neighbors = nodes,
               .edges = edges,
               .cells = cells,
               .sequence = 7,
@@ -154,7 +154,7 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
   const NodeSequence sequence = SequenceOf(plan, 0, call);
   const std::vector<uint32_t> nodes = {1, 2}, edges = {0, 1}, cells = {101, 102};
   LoweredCall lowered;
-  LowerNode(plan, {&sequence}, call, {.scratch = 50, .neighbours = nodes, .edges = edges, .cells = cells}, &lowered);
+  LowerNode(plan, {&sequence}, call, {.scratch = 50, .neighbors = nodes, .edges = edges, .cells = cells}, &lowered);
   ASSERT_EQ(lowered.sequences.size(), 3u);
   EXPECT_EQ(lowered.sequences[0].trigger.threshold, 1u) << "the rank";
   EXPECT_EQ(lowered.sequences[1].trigger.threshold, 2u) << "the packet, and the end of the phase before";
@@ -168,7 +168,7 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
 TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
   const Plan plan = Star(1, 4096);
   const std::vector<uint32_t> nodes = {0}, edges = {6}, cells = {100};
-  const PortMap map{.rank_receive_base = 20, .neighbours = nodes, .edges = edges, .cells = cells};
+  const PortMap map{.rank_receive_base = 20, .neighbors = nodes, .edges = edges, .cells = cells};
   for (const uint64_t count : {uint64_t{3000}, uint64_t{120}}) {
     const CallArguments call = AllreduceOf(count);
     const NodeSequence sequence = SequenceOf(plan, 1, call);
@@ -214,10 +214,10 @@ TEST(LowerTest, BoundsHoldForAScanOfManyShortContributions) {
       const BlockCall call{.plan = &plan, .index = &index, .sizes = &sizes, .collective = collective, .ranks = buffers};
       const auto sequence = ExpandBlocks(call, {0, 1});
       ASSERT_TRUE(sequence.ok()) << sequence.status();
-      std::vector<uint32_t> neighbours;
-      for (const NodeIndex v : NeighboursOf(plan, NodeIndex(0))) neighbours.push_back(v.value());
+      std::vector<uint32_t> neighbors;
+      for (const NodeIndex v : NeighborsOf(plan, NodeIndex(0))) neighbors.push_back(v.value());
       const CallArguments arguments{.collective = collective, .type = ElementType::kUint8, .count = 1};
-      const PortMap map{.neighbours = neighbours, .edges = neighbours, .cells = neighbours};
+      const PortMap map{.neighbors = neighbors, .edges = neighbors, .cells = neighbors};
       LoweredCall lowered;
       LowerBlocks(plan, {&*sequence}, arguments, map, &lowered);
       EXPECT_LE(lowered.sequences.size() + 1, SequencesPerCall(plan, 1, nodes)) << nodes << " nodes";

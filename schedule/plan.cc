@@ -80,10 +80,10 @@ uint32_t PhaseCount(const Plan& plan) {
   return phases;
 }
 
-std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node) {
+std::vector<NodeIndex> NeighborsOf(const Plan& plan, NodeIndex node) {
   std::vector<uint32_t> all;
   if (plan.kind == PlanKind::kTree) {
-    all = plan.neighbours[node.value()];
+    all = plan.neighbors[node.value()];
   } else if (plan.kind == PlanKind::kCirculant) {
     const absl::Span<const uint32_t> cycle = CycleOf(plan);
     const auto n = static_cast<uint32_t>(cycle.size());

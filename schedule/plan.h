@@ -82,7 +82,7 @@ absl::Status CheckShape(const TeamShape& shape);
 // A PlanKind is the structure of a plan.
 //
 // kTree is an undirected tree over the team's nodes. The node of the call's root (`root_node` if the collective has no
-// root) directs it: the neighbor towards that node is the parent, the others are children in the order of `neighbours`.
+// root) directs it: the neighbor towards that node is the parent, the others are children in the order of `neighbors`.
 // Phase 0 is up, phase 1 is down.
 //
 // kExchange has explicit rounds, which are equal for all calls (dissemination, recursive doubling, hierarchical). A
@@ -125,10 +125,10 @@ struct Plan {
   uint32_t segment_bytes =
       0;  // length of the segments of longer messages, a multiple of kSegmentUnitBytes; 0: messages are never cut
   uint8_t priority = 0;
-  // kTree: neighbours[v] has the neighbors of node v in the order of sends down, and of operands up (after v's own
+  // kTree: neighbors[v] has the neighbors of node v in the order of sends down, and of operands up (after v's own
   // ranks). kCirculant: two lists, the cycle (every node once) and the distances (ascending, from 1, below node_count).
   NodeIndex root_node{0};
-  std::vector<std::vector<uint32_t>> neighbours;
+  std::vector<std::vector<uint32_t>> neighbors;
   // kExchange: the steps of node v are steps[v], in order of rounds.
   std::vector<std::vector<ExchangeStep>> steps;
   double predicted_us = 0;  // time by the cost model for this plan's largest message with root_node as the root
@@ -137,8 +137,8 @@ struct Plan {
 };
 
 // Return the cycle and the distances of a circulant plan.
-inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
-inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
+inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbors[0]; }
+inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbors[1]; }
 
 // Returns whether nodes of an alltoall forward other nodes' data, in rounds of distances 1, 2, 4, ... It is false for
 // an alltoall in which every node sends to every other directly, and for other collectives.
@@ -163,7 +163,7 @@ uint32_t RotationsOf(const Plan& plan);
 // Returns the number of phases of the plan's packets. A segment has a counter for each.
 uint32_t PhaseCount(const Plan& plan);
 // Returns every node that `node` sends packets to or receives packets from, ascending. Each is an edge of `node`.
-std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node);
+std::vector<NodeIndex> NeighborsOf(const Plan& plan, NodeIndex node);
 
 // EncodePlan and DecodePlan convert a plan to and from the plan format. DecodePlan accepts any bytes; it checks lengths
 // and enumerators, but not meaning (verify.h does).

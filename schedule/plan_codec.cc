@@ -37,8 +37,8 @@ std::string EncodePlan(const Plan& plan) {
   out.Put(plan.segment_bytes);
   out.Put(plan.root_node.value());
   out.Put(std::bit_cast<uint64_t>(plan.predicted_us));
-  out.Put(static_cast<uint32_t>(plan.neighbours.size()));
-  for (const auto& list : plan.neighbours) {
+  out.Put(static_cast<uint32_t>(plan.neighbors.size()));
+  for (const auto& list : plan.neighbors) {
     out.Put(static_cast<uint32_t>(list.size()));
     for (const uint32_t v : list) out.Put(v);
   }
@@ -80,8 +80,8 @@ absl::StatusOr<Plan> DecodePlan(std::string_view bytes) {
   plan.segment_bytes = in.Get<uint32_t>();
   plan.root_node = NodeIndex(in.Get<uint32_t>());
   plan.predicted_us = std::bit_cast<double>(in.Get<uint64_t>());
-  plan.neighbours.resize(in.GetCount(sizeof(uint32_t)));
-  for (auto& list : plan.neighbours) {
+  plan.neighbors.resize(in.GetCount(sizeof(uint32_t)));
+  for (auto& list : plan.neighbors) {
     list.resize(in.GetCount(sizeof(uint32_t)));
     for (uint32_t& v : list) v = in.Get<uint32_t>();
   }

@@ -40,19 +40,19 @@ CallArguments Arguments(const Plan& plan) {
 
 // Lowers `node`'s sequences; dies if they name a node that is not its neighbor.
 void Lower(const Plan& plan, uint32_t node, const std::vector<NodeSequence>& sequences, bool blocks) {
-  std::vector<uint32_t> neighbours, edges;
+  std::vector<uint32_t> neighbors, edges;
   std::vector<emu::RegionIndex> cells;
-  for (const NodeIndex neighbour : schedule::NeighboursOf(plan, NodeIndex(node))) {
-    edges.push_back(static_cast<uint32_t>(neighbours.size()));
-    cells.push_back(100 + static_cast<emu::RegionIndex>(neighbours.size()));
-    neighbours.push_back(neighbour.value());
+  for (const NodeIndex neighbor : schedule::NeighborsOf(plan, NodeIndex(node))) {
+    edges.push_back(static_cast<uint32_t>(neighbors.size()));
+    cells.push_back(100 + static_cast<emu::RegionIndex>(neighbors.size()));
+    neighbors.push_back(neighbor.value());
   }
   schedule::PortMap map;
   map.scratch = 0;
   map.rank_send_base = 1;
   map.rank_receive_base = 1 + kRanksPerNode;
   map.notes = 1 + 2 * kRanksPerNode;
-  map.neighbours = neighbours;
+  map.neighbors = neighbors;
   map.edges = edges;
   map.cells = cells;
   schedule::LoweredCall lowered;

@@ -67,10 +67,10 @@ TEST(PlanTest, SelectsBySizeClass) {
   EXPECT_EQ(SelectPlan(plans, Collective::kReduce, 1), nullptr);
 }
 
-TEST(PlanTest, NeighboursOfBothKinds) {
+TEST(PlanTest, NeighborsOfBothKinds) {
   Plan tree = RandomTreePlan(Collective::kBcast, 5, 3);
-  for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(NeighboursOf(tree, NodeIndex(v)).size(), tree.neighbours[v].size());
-  const std::vector<NodeIndex> partners = NeighboursOf(DisseminationPlan(5), NodeIndex(0));
+  for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(NeighborsOf(tree, NodeIndex(v)).size(), tree.neighbors[v].size());
+  const std::vector<NodeIndex> partners = NeighborsOf(DisseminationPlan(5), NodeIndex(0));
   EXPECT_EQ(partners, (std::vector<NodeIndex>{NodeIndex(1), NodeIndex(2), NodeIndex(3), NodeIndex(4)}));
 }
 

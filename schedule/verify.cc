@@ -57,23 +57,22 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   if (plan.collective == Collective::kAlltoall) return Bad(plan, "a tree cannot carry it");
   const uint32_t n = plan.node_count;
   if (!plan.steps.empty()) return Bad(plan, "a tree with exchange steps (nodes=", plan.steps.size(), ")");
-  if (plan.neighbours.size() != n)
-    return Bad(plan, "neighbour lists (lists=", plan.neighbours.size(), ", nodes=", n, ")");
+  if (plan.neighbors.size() != n) return Bad(plan, "neighbor lists (lists=", plan.neighbors.size(), ", nodes=", n, ")");
   uint64_t links = 0;
-  std::vector<std::vector<uint32_t>> sorted = plan.neighbours;
+  std::vector<std::vector<uint32_t>> sorted = plan.neighbors;
   for (uint32_t v = 0; v < n; ++v) {
     std::vector<uint32_t>& list = sorted[v];
     std::sort(list.begin(), list.end());
-    if (list.size() > limits.neighbours_max) {
-      return Bad(plan, "fan-out of node ", v, " (neighbours=", list.size(), ", limit=", limits.neighbours_max, ")");
+    if (list.size() > limits.neighbors_max) {
+      return Bad(plan, "fan-out of node ", v, " (neighbors=", list.size(), ", limit=", limits.neighbors_max, ")");
     }
     if (const auto twice = std::adjacent_find(list.begin(), list.end()); twice != list.end()) {
-      return Bad(plan, "node ", v, " has a neighbour twice (neighbour=", *twice, ")");
+      return Bad(plan, "node ", v, " has a neighbor twice (neighbor=", *twice, ")");
     }
     if (!list.empty() && list.back() >= n) {
-      return Bad(plan, "node ", v, " has an unknown neighbour (node=", list.back(), ", limit=", n, ")");
+      return Bad(plan, "node ", v, " has an unknown neighbor (node=", list.back(), ", limit=", n, ")");
     }
-    if (std::binary_search(list.begin(), list.end(), v)) return Bad(plan, "node ", v, " is its own neighbour");
+    if (std::binary_search(list.begin(), list.end(), v)) return Bad(plan, "node ", v, " is its own neighbor");
     links += list.size();
   }
   for (uint32_t v = 0; v < n; ++v) {
@@ -139,8 +138,8 @@ bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint
 absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
   const uint32_t n = plan.node_count;
   if (!plan.steps.empty()) return Bad(plan, "a cycle with exchange steps (nodes=", plan.steps.size(), ")");
-  if (plan.neighbours.size() != 2) {
-    return Bad(plan, "a cycle and its distances (lists=", plan.neighbours.size(), ", needed=2)");
+  if (plan.neighbors.size() != 2) {
+    return Bad(plan, "a cycle and its distances (lists=", plan.neighbors.size(), ", needed=2)");
   }
   const absl::Span<const uint32_t> cycle = CycleOf(plan);
   if (cycle.size() != n) return Bad(plan, "the cycle is not all nodes (cycle=", cycle.size(), ", nodes=", n, ")");
@@ -151,8 +150,8 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
     seen[v] = true;
   }
   const absl::Span<const uint32_t> distances = DistancesOf(plan);
-  if (2 * distances.size() > limits.neighbours_max) {
-    return Bad(plan, "fan-out (neighbours=", 2 * distances.size(), ", limit=", limits.neighbours_max, ")");
+  if (2 * distances.size() > limits.neighbors_max) {
+    return Bad(plan, "fan-out (neighbors=", 2 * distances.size(), ", limit=", limits.neighbors_max, ")");
   }
   for (size_t i = 0; i < distances.size(); ++i) {
     if (distances[i] == 0 || distances[i] >= n || (i > 0 && distances[i] <= distances[i - 1])) {
@@ -188,7 +187,7 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
     return Bad(plan, "an exchange cannot carry it");
   }
   if (n > kExchangeNodesMax) return Bad(plan, "exchange too large (nodes=", n, ", limit=", kExchangeNodesMax, ")");
-  if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbours.size(), ")");
+  if (!plan.neighbors.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbors.size(), ")");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
     // A valid plan has each partner at most once in each direction, so more steps need not be examined.

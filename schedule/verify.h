@@ -14,12 +14,12 @@
 namespace copse::schedule {
 
 // Limits a node's neighbors in one plan; each takes an edge of the engine's port.
-inline constexpr uint32_t kNeighboursMax = 4096;
+inline constexpr uint32_t kNeighborsMax = 4096;
 
-// VerifyLimits are the most resources that a plan may use at a node. neighbours_max applies to trees and cycles, and
+// VerifyLimits are the most resources that a plan may use at a node. neighbors_max applies to trees and cycles, and
 // phases_max to symmetric schedules, where kExchangeNodesMax limits the neighbors.
 struct VerifyLimits {
-  uint32_t neighbours_max = kNeighboursMax;
+  uint32_t neighbors_max = kNeighborsMax;
   uint32_t segments_max = kSegmentsMax;
   uint32_t phases_max = kPhasesMax;
 };

@@ -66,7 +66,7 @@ TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
   short_segments.segment_bytes = 48;
   EXPECT_THAT(VerifyPlan(short_segments, BlockShape(128, 1)), FailsWith(kInvalid, "bytes=48", "needed=64"));
   Plan gap = doubling(9, 1024);
-  gap.neighbours[1] = {1, 2, 8};
+  gap.neighbors[1] = {1, 2, 8};
   EXPECT_FALSE(VerifyPlan(gap, BlockShape(9, 1)).ok());
 }
 
@@ -123,26 +123,26 @@ const Broken kBroken[] = {
     {"RootOutOfRange", "node=6", [](Plan* p) { p->root_node = NodeIndex(6); }},
     {"PredictedTimeIsNone", "predicted_us=nan",
      [](Plan* p) { p->predicted_us = std::numeric_limits<double>::quiet_NaN(); }},
-    {"MissingList", "lists=5", [](Plan* p) { p->neighbours.pop_back(); }},
+    {"MissingList", "lists=5", [](Plan* p) { p->neighbors.pop_back(); }},
     {"TreeWithSteps", "nodes=6", [](Plan* p) { p->steps.resize(6); }},
-    {"UnknownNeighbour", "node=6", [](Plan* p) { p->neighbours[5][0] = 6; }},
-    {"OwnNeighbour", "node 5", [](Plan* p) { p->neighbours[5][0] = 5; }},
-    {"NeighbourTwice", "neighbour=0", [](Plan* p) { p->neighbours[5].push_back(p->neighbours[5][0]); }},
+    {"UnknownNeighbor", "node=6", [](Plan* p) { p->neighbors[5][0] = 6; }},
+    {"OwnNeighbor", "node 5", [](Plan* p) { p->neighbors[5][0] = 5; }},
+    {"NeighborTwice", "neighbor=0", [](Plan* p) { p->neighbors[5].push_back(p->neighbors[5][0]); }},
     {"OneSidedLink", "node 0",
      [](Plan* p) {
-       const uint32_t parent = p->neighbours[5][0];
-       std::erase(p->neighbours[parent], 5);
+       const uint32_t parent = p->neighbors[5][0];
+       std::erase(p->neighbors[parent], 5);
      }},
     {"Cycle", "limit=5",
      [](Plan* p) {
-       p->neighbours = {{1, 5}, {0, 2}, {1, 3}, {2, 4}, {3, 5}, {4, 0}};
+       p->neighbors = {{1, 5}, {0, 2}, {1, 3}, {2, 4}, {3, 5}, {4, 0}};
      }},
     {"CycleAndOrphan", "reached=5",
      [](Plan* p) {
-       p->neighbours = {{1, 2, 3}, {0, 2}, {0, 1}, {0, 4}, {3}, {}};
+       p->neighbors = {{1, 2, 3}, {0, 2}, {0, 1}, {0, 4}, {3}, {}};
      }},
     {"ExchangeOfABcast", "bcast, dissemination", [](Plan* p) { p->collective = Collective::kBcast; }, true},
-    {"ExchangeWithLinks", "lists=6", [](Plan* p) { p->neighbours.resize(6); }, true},
+    {"ExchangeWithLinks", "lists=6", [](Plan* p) { p->neighbors.resize(6); }, true},
     {"MissingSteps", "lists=5", [](Plan* p) { p->steps.pop_back(); }, true},
     {"RoundZero", "round=0", [](Plan* p) { p->steps[2][0].round = 0; }, true},
     {"RoundsFall", "round=1", [](Plan* p) { std::swap(p->steps[2][0].round, p->steps[2][1].round); }, true},
@@ -189,13 +189,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BrokenPlanTest, ::testing::ValuesIn(kBroken),
 
 // A fan-out that a port of the engine cannot have (cli/sim/cluster's tests run the greatest that it can).
 TEST(VerifyTest, RefusesAFanOutBeyondAPortsEdges) {
-  for (const uint32_t n : {kNeighboursMax + 1, kNeighboursMax + 2}) {
+  for (const uint32_t n : {kNeighborsMax + 1, kNeighborsMax + 2}) {
     const Plan plan = StarPlan(Collective::kBcast, n - 1);
     const absl::Status verified = VerifyPlan(plan, BlockShape(n, 1));
-    if (n == kNeighboursMax + 1) {
+    if (n == kNeighborsMax + 1) {
       EXPECT_TRUE(verified.ok()) << verified;
     } else {
-      EXPECT_THAT(verified, FailsWith(kInvalid, "node 0", "neighbours=4097", "limit=4096")) << verified;
+      EXPECT_THAT(verified, FailsWith(kInvalid, "node 0", "neighbors=4097", "limit=4096")) << verified;
     }
   }
 }
@@ -205,7 +205,7 @@ void Mutate(Plan* plan, Prng* prng) {
   const auto n = plan->node_count;
   const auto v = static_cast<uint32_t>(prng->Below(n));
   if (plan->kind == PlanKind::kTree) {
-    auto& list = plan->neighbours[v];
+    auto& list = plan->neighbors[v];
     switch (prng->Below(5)) {
       case 0:
         list.push_back(static_cast<uint32_t>(prng->Below(n + 1)));
@@ -217,7 +217,7 @@ void Mutate(Plan* plan, Prng* prng) {
         if (!list.empty()) list[prng->Below(list.size())] = static_cast<uint32_t>(prng->Below(n + 1));
         break;
       case 3:
-        std::swap(list, plan->neighbours[prng->Below(n)]);
+        std::swap(list, plan->neighbors[prng->Below(n)]);
         break;
       default:
         plan->root_node = NodeIndex(static_cast<uint32_t>(prng->Below(n + 1)));

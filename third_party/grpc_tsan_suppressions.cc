@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Debian's gRPC is built without sanitizers: TSAN does not see how its threads synchronise and takes its every handover
+// Debian's gRPC is built without sanitizers: TSAN does not see how its threads synchronize and takes its every handover
 // for a race. What has a frame of it is not reported; our own locks are base/mutex.h's, which TSAN sees.
 
 #if defined(__SANITIZE_THREAD__)

@@ -82,12 +82,12 @@ class Counting {
 };
 
 std::vector<std::vector<uint32_t>> BinomialTree(uint32_t nodes) {
-  std::vector<std::vector<uint32_t>> neighbours(nodes);
+  std::vector<std::vector<uint32_t>> neighbors(nodes);
   for (uint32_t v = 1; v < nodes; ++v) {
-    neighbours[v].push_back(v & (v - 1));
-    neighbours[v & (v - 1)].push_back(v);
+    neighbors[v].push_back(v & (v - 1));
+    neighbors[v & (v - 1)].push_back(v);
   }
-  return neighbours;
+  return neighbors;
 }
 
 // Makes as many plans as the planner does for a team of more than 256 nodes, all by one tree.
@@ -106,7 +106,7 @@ class BinomialPlans final : public coordinator::PlanMaker {
       plan.bytes_max = 1024;
       plan.algorithm = "binomial";
       plan.node_count = layout.shape.node_count;
-      plan.neighbours = BinomialTree(plan.node_count);
+      plan.neighbors = BinomialTree(plan.node_count);
       plans.push_back(std::move(plan));
     }
     return plans;
@@ -212,8 +212,8 @@ class Daemons final : public coordinator::SessionSink {
     to_daemons_bytes += prepare_bytes_;
     schedule::PrepareReply reply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true, .why = {}};
     const uint32_t self = static_cast<uint32_t>(session - first_session_);
-    for (const uint32_t neighbour : tree_[self]) {
-      reply.incoming.push_back({NodeIndex(neighbour), uint32_t{1} + neighbour + self * uint32_t{64}});
+    for (const uint32_t neighbor : tree_[self]) {
+      reply.incoming.push_back({NodeIndex(neighbor), uint32_t{1} + neighbor + self * uint32_t{64}});
     }
     replies_.emplace_back(session, std::move(reply));
   }

@@ -124,11 +124,11 @@ absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vecto
                      Testbed::Open({.nodes = nodes, .parent = options.folder, .loopback = true, .algorithm = "flat"}));
     ASSIGN_OR_RETURN(const auto team, StartIdleTeam(testbed->cluster(), nodes));
     ASSIGN_OR_RETURN(const Testbed::PlanSummary plan, testbed->SummarizePlan("allreduce", kCallBytes));
-    const auto hub = std::max_element(plan.neighbours.begin(), plan.neighbours.end());
+    const auto hub = std::max_element(plan.neighbors.begin(), plan.neighbors.end());
     if (*hub != nodes - 1) {
-      return absl::InternalError(absl::StrCat("no node is all others' neighbour (most=", *hub, ")"));
+      return absl::InternalError(absl::StrCat("no node is all others' neighbor (most=", *hub, ")"));
     }
-    const auto hub_node = static_cast<uint32_t>(hub - plan.neighbours.begin());
+    const auto hub_node = static_cast<uint32_t>(hub - plan.neighbors.begin());
     ASSIGN_OR_RETURN(const Pss pss, ReadPss(testbed->cluster()->DaemonPid(hub_node)));
     points.emplace_back(*hub, pss.own_kb);
   }

@@ -68,7 +68,7 @@ std::vector<std::string> WordsOf(const Scenario& scenario, double call_ms);
 CallAndComputation ModelOf(const Scenario& scenario, const Rounds& rounds, uint32_t nodes, uint32_t ppn);
 
 std::unique_ptr<Analysis> NewScenarioAnalysis();
-// The same cells by priorities that are learnt, or those of a profile, which is recorded before the contest.
+// The same cells by priorities that are learned, or those of a profile, which is recorded before the contest.
 std::unique_ptr<Analysis> NewOrderAnalysis();
 
 }  // namespace copse::bench::papers

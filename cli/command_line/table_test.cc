@@ -53,7 +53,7 @@ TEST(CutLinesTest, CutsEachLine) {
   EXPECT_EQ(CutLines("abcdef", 0), "abcdef");
 }
 
-TEST(FormatRangesTest, NeighboursShareARange) {
+TEST(FormatRangesTest, NeighborsShareARange) {
   EXPECT_EQ(FormatRanges({}), "-");
   EXPECT_EQ(FormatRanges({5}), "5");
   EXPECT_EQ(FormatRanges({0, 1, 2, 3, 7, 9, 10}), "0-3,7,9-10");

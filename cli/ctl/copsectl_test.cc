@@ -267,7 +267,7 @@ class CopsectlTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST_F(CopsectlTest, EveryVerbHonoursJson) {
+TEST_F(CopsectlTest, EveryVerbHonorsJson) {
   const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
                                                                {"node", "show", "n1"},
                                                                {"node", "drain", "n1"},

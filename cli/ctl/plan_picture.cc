@@ -192,10 +192,10 @@ class Picture {
       const double x = XOfTime(i * step);
       svg->Line({x, kTop - 6}, {x, height - 24});
       svg->Text(x, kTop - 12, absl::StrFormat("%g us", i * step),
-                {.anchor = Svg::Anchor::kMiddle, .colour = kSvgGrey, .size = 11});
+                {.anchor = Svg::Anchor::kMiddle, .color = kSvgGray, .size = 11});
     }
     svg->Text(TimeLeft(), height - 8, "bar: until the node's slowest rank is done; red: the critical path",
-              {.colour = kSvgGrey, .size = 11});
+              {.color = kSvgGray, .size = 11});
   }
 
   void DrawBars(Svg* svg) const {
@@ -205,7 +205,7 @@ class Picture {
       const double end = XOfTime(done->second);
       svg->Rect({TimeLeft(), YOf(i) - 6}, end - TimeLeft(), 12, kBar);
       svg->Text(XOfTime(last_us_) + 8, YOf(i) + 4, absl::StrFormat("%.1f us", done->second),
-                {.colour = kSvgInk, .size = 11});
+                {.color = kSvgInk, .size = 11});
     }
   }
 
@@ -220,7 +220,7 @@ class Picture {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const bool is_critical = critical.count(rows_[i].node) > 0;
       svg->Circle({XOfNode(i), YOf(i)}, 4, is_critical ? kCritical : kSvgInk);
-      svg->Text(XOfNode(i) + 9, YOf(i) + 4, Label(rows_[i]), {.colour = is_critical ? kCritical : kSvgInk});
+      svg->Text(XOfNode(i) + 9, YOf(i) + 4, Label(rows_[i]), {.color = is_critical ? kCritical : kSvgInk});
     }
   }
 

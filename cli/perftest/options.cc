@@ -158,7 +158,7 @@ class OptionsParser {
         "blocking");
     mode_given_ = app_.get_option("--mode");
     app_.add_flag("-p,--persistent", options_.persistent,
-                  "initialise a request once and post it at every call; not with -M blocking")
+                  "initialize a request once and post it at every call; not with -M blocking")
         ->option_text(" ");
     Add("--completion", &completion_, "wait|test",
         "how a call that is not blocking is completed: by copse_wait, or by copse_test again and again; default wait");

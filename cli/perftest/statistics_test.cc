@@ -6,7 +6,7 @@
 namespace copse::perftest {
 namespace {
 
-TEST(PercentilesTest, LieBetweenTheirNeighbours) {
+TEST(PercentilesTest, LieBetweenTheirNeighbors) {
   const Percentiles p = PercentilesOf({40, 10, 30, 20});
   EXPECT_DOUBLE_EQ(p.p10, 13);
   EXPECT_DOUBLE_EQ(p.median, 25);

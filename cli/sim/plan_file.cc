@@ -154,12 +154,12 @@ class PlanFileParser {
     for (uint32_t i = 0; i < count; ++i) number[order_[i]] = i;
     result_.plan.node_count = count;
     result_.plan.root_node = NodeIndex(0);
-    result_.plan.neighbours.resize(count);
+    result_.plan.neighbors.resize(count);
     result_.node_names.resize(count);
     for (uint32_t v = 0; v < count; ++v) {
-      std::vector<uint32_t>& neighbours = result_.plan.neighbours[number[v]];
-      if (parent_[v] != kNone) neighbours.push_back(number[parent_[v]]);
-      for (const uint32_t child : children_[v]) neighbours.push_back(number[child]);
+      std::vector<uint32_t>& neighbors = result_.plan.neighbors[number[v]];
+      if (parent_[v] != kNone) neighbors.push_back(number[parent_[v]]);
+      for (const uint32_t child : children_[v]) neighbors.push_back(number[child]);
       result_.node_names[number[v]] = std::move(names_[v]);
     }
   }

@@ -28,11 +28,11 @@ TEST(PlanFileTest, ReadsWhatItWrites) {
                       .bytes_max = 120,
                       .algorithm = "best",
                       .node_count = 4};
-  plan.neighbours = {{2, 1}, {0}, {0, 3}, {2}};
+  plan.neighbors = {{2, 1}, {0}, {0, 3}, {2}};
   const auto read = ParsePlanFile(FormatPlanFile(plan, names), "p.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->node_names, (std::vector<std::string>{"a", "c", "d", "b"}));  // depth first
-  EXPECT_EQ(read->plan.neighbours, (std::vector<std::vector<uint32_t>>{{1, 3}, {0, 2}, {1}, {0}}));
+  EXPECT_EQ(read->plan.neighbors, (std::vector<std::vector<uint32_t>>{{1, 3}, {0, 2}, {1}, {0}}));
   EXPECT_EQ(read->plan.collective, plan.collective);
   EXPECT_EQ(read->plan.bytes_max, 120u);
   EXPECT_EQ(read->plan.algorithm, "best");
@@ -41,11 +41,11 @@ TEST(PlanFileTest, ReadsWhatItWrites) {
 
 TEST(PlanFileTest, ASingleNodeNeedsItsName) {
   schedule::Plan plan{.id = PlanId(1), .algorithm = "flat", .node_count = 1};
-  plan.neighbours.resize(1);
+  plan.neighbors.resize(1);
   const auto read = ParsePlanFile(FormatPlanFile(plan, std::vector<std::string>{"only"}), "p.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->node_names, std::vector<std::string>{"only"});
-  EXPECT_EQ(read->plan.neighbours.size(), 1u);
+  EXPECT_EQ(read->plan.neighbors.size(), 1u);
   EXPECT_THAT(ErrorOf(Edges("[]")), Names("p.json", "nodes=0", "least=1"));
 }
 
@@ -102,7 +102,7 @@ TEST(PlanFileTest, RandomBytesAreRefusedOrATree) {
     if (!plan.ok()) continue;
     ++accepted;
     size_t ends = 0;
-    for (const auto& neighbours : plan->plan.neighbours) ends += neighbours.size();
+    for (const auto& neighbors : plan->plan.neighbors) ends += neighbors.size();
     EXPECT_EQ(ends, 2 * (size_t{plan->plan.node_count} - 1)) << text;
     EXPECT_EQ(plan->node_names.size(), plan->plan.node_count);
   }

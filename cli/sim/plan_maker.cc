@@ -96,7 +96,7 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
   structure.algorithm = algorithm;
   structure.root_node = NodeIndex(root_node);
   structure.node_count = costs.node_count();
-  structure.neighbours = planner::NeighboursOf(tree);
+  structure.neighbors = planner::NeighborsOf(tree);
   return structure;
 }
 
@@ -226,12 +226,12 @@ absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorith
   if (!planner::CanCarry(structure, Collective::kBcast)) {
     return absl::InvalidArgumentError(absl::StrCat("algorithm: is no tree (algorithm=", algorithm, ")"));
   }
-  return planner::TreeOfNeighbours(costs, root_node, structure.neighbours);
+  return planner::TreeOfNeighbors(costs, root_node, structure.neighbors);
 }
 
 absl::StatusOr<int64_t> ReplayNs(const schedule::Plan& plan, const SimTeam& team, uint32_t root_node, uint64_t bytes) {
   ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, std::max<uint64_t>(bytes, 1)));
-  return planner::TreeOfNeighbours(costs, root_node, plan.neighbours).completion_ns;
+  return planner::TreeOfNeighbors(costs, root_node, plan.neighbors).completion_ns;
 }
 
 }  // namespace copse::simcli

@@ -26,8 +26,8 @@ namespace {
 
 constexpr double kLeft = 76, kRight = 620, kTop = 44, kBottom = 400, kWidth = 780, kHeight = 452;
 constexpr double kLabelStep = 14;
-constexpr std::array<const char*, 10> kColours = {"#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700",
-                                                  "#1b7c83", "#a40e26", "#57606a", "#e16f24", "#24292f"};
+constexpr std::array<const char*, 10> kColors = {"#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700",
+                                                 "#1b7c83", "#a40e26", "#57606a", "#e16f24", "#24292f"};
 constexpr const char* kConverter = "rsvg-convert";
 
 bool IsDrawn(const PlotPoint& point) { return point.x > 0 && point.low_ns > 0 && point.high_ns >= point.low_ns; }
@@ -52,14 +52,14 @@ class PlotDrawing {
   std::string Draw() && {
     if (!xs_.empty()) {
       DrawAxes();
-      for (size_t i = 0; i < plot_.series.size(); ++i) DrawSeries(plot_.series[i], ColourOf(i));
+      for (size_t i = 0; i < plot_.series.size(); ++i) DrawSeries(plot_.series[i], ColorOf(i));
       DrawLabels();
     }
     return std::move(svg_).Finish();
   }
 
  private:
-  static const char* ColourOf(size_t series) { return kColours[series % kColours.size()]; }
+  static const char* ColorOf(size_t series) { return kColors[series % kColors.size()]; }
   double XOf(double x) const {
     const double first = std::log2(*xs_.begin()), span = std::log2(*xs_.rbegin()) - first;
     return kLeft + 20 + (kRight - kLeft - 40) * (span > 0 ? (std::log2(x) - first) / span : 0.5);
@@ -72,28 +72,28 @@ class PlotDrawing {
     for (double decade = decade_low_; decade <= decade_high_; ++decade) {
       const double ns = std::pow(10, decade);
       svg_.Line({kLeft, YOf(ns)}, {kRight, YOf(ns)});
-      svg_.Text(kLeft - 8, YOf(ns) + 4, FormatNs(ns), {.anchor = Svg::Anchor::kEnd, .colour = kSvgGrey});
+      svg_.Text(kLeft - 8, YOf(ns) + 4, FormatNs(ns), {.anchor = Svg::Anchor::kEnd, .color = kSvgGray});
     }
     double last = -100;
     for (const double x : xs_) {
       if (XOf(x) - last < 40) continue;  // no room
       last = XOf(x);
-      svg_.Text(last, kBottom + 18, absl::StrFormat("%.6g", x), {.anchor = Svg::Anchor::kMiddle, .colour = kSvgGrey});
+      svg_.Text(last, kBottom + 18, absl::StrFormat("%.6g", x), {.anchor = Svg::Anchor::kMiddle, .color = kSvgGray});
     }
-    svg_.Text((kLeft + kRight) / 2, kBottom + 38, plot_.x_title, {.anchor = Svg::Anchor::kMiddle, .colour = kSvgGrey});
+    svg_.Text((kLeft + kRight) / 2, kBottom + 38, plot_.x_title, {.anchor = Svg::Anchor::kMiddle, .color = kSvgGray});
   }
 
-  void DrawSeries(const PlotSeries& series, const char* colour) {
+  void DrawSeries(const PlotSeries& series, const char* color) {
     std::vector<Svg::Point> line;
     for (const PlotPoint& point : series.points) {
       if (!IsDrawn(point)) continue;
       const double x = XOf(point.x);
-      svg_.Line({x, YOf(point.low_ns)}, {x, YOf(point.high_ns)}, colour);
+      svg_.Line({x, YOf(point.low_ns)}, {x, YOf(point.high_ns)}, color);
       line.emplace_back(x, YOf(point.middle_ns));
     }
     if (line.empty()) return;
-    svg_.Polyline(line, colour);
-    for (const Svg::Point& point : line) svg_.Circle(point, 3, colour);
+    svg_.Polyline(line, color);
+    for (const Svg::Point& point : line) svg_.Circle(point, 3, color);
   }
 
   // Draws the series' names beside the ends of their lines, moved so that they do not overlap.
@@ -115,7 +115,7 @@ class PlotDrawing {
     const double over = labels.empty() ? 0 : std::max(0.0, last - (kHeight - 8));
     for (const auto& [y, series] : labels) {
       svg_.Text(kRight + 8, y - over, plot_.series[series].name,
-                {.anchor = Svg::Anchor::kStart, .colour = ColourOf(series), .size = 12, .bold = true});
+                {.anchor = Svg::Anchor::kStart, .color = ColorOf(series), .size = 12, .bold = true});
     }
   }
 

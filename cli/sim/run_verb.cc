@@ -74,9 +74,9 @@ absl::StatusOr<NamedPlan> LoadPlan(const std::string& file, const topology::Topo
   NamedPlan result{.plan = named.plan, .node_names = std::vector<std::string>(count)};
   result.plan.root_node = NodeIndex(number[named.plan.root_node.value()]);
   for (uint32_t v = 0; v < count; ++v) {
-    std::vector<uint32_t>& neighbours = result.plan.neighbours[number[v]];
-    neighbours = std::move(named.plan.neighbours[v]);
-    for (uint32_t& w : neighbours) w = number[w];
+    std::vector<uint32_t>& neighbors = result.plan.neighbors[number[v]];
+    neighbors = std::move(named.plan.neighbors[v]);
+    for (uint32_t& w : neighbors) w = number[w];
     result.node_names[number[v]] = std::move(named.node_names[v]);
   }
   return result;

@@ -32,7 +32,7 @@ struct Options {
   std::string folder, plot, profile, write_out = "table";
   bool check = false;
 
-  // The output of prints() includes the lines of NotLearnt already.
+  // The output of prints() includes the lines of NotLearned already.
   bool tells_of_profile() const { return !profile.empty() && !prints(); }
   bool prints() const { return write_out == "json" || (plot.empty() && profile.empty() && !check); }
 };
@@ -65,7 +65,7 @@ absl::Status Run(const Options& options, std::ostream& out) {
     RETURN_IF_ERROR(WriteFile(options.profile, tnbc::FormatProfile(profile)));
   }
   if (options.tells_of_profile()) {
-    for (const std::string& line : NotLearnt(traces)) out << line << "\n";
+    for (const std::string& line : NotLearned(traces)) out << line << "\n";
   }
   if (options.prints()) out << (options.write_out == "json" ? JsonOf(traces) : TextOf(traces));
   if (!options.check) return absl::OkStatus();

@@ -97,7 +97,7 @@ Json JsonOf(const CommonOrder& common) {
 
 constexpr double kWidth = 900, kLeft = 60, kRight = 860, kTop = 60, kRowHeight = 18, kTitleHeight = 26, kPanelGap = 30;
 constexpr double kBarHeight = 8;
-constexpr const char *kThereColour = "#b6d7ff", *kTouchColour = "#0969da", *kWaitColour = "#cf222e";
+constexpr const char *kThereColor = "#b6d7ff", *kTouchColor = "#0969da", *kWaitColor = "#cf222e";
 
 bool IsDrawn(const SiteSummary& site) {
   return site.early > 0 && !site.parts.empty() && site.parts.size() <= kPartsShownMax;
@@ -115,21 +115,21 @@ void DrawSite(const SiteSummary& site, double top, Svg* svg) {
   for (size_t i = 0; i < site.parts.size(); ++i) {
     const PartTimes& part = site.parts[i];
     const double y = top + kTitleHeight + kRowHeight * (static_cast<double>(i) + 0.5);
-    svg->Text(kLeft - 8, y + 4, absl::StrCat(i), {.anchor = Svg::Anchor::kEnd, .colour = kSvgGrey});
-    svg->Rect({kLeft, y - kBarHeight / 2}, x_of(part.there) - kLeft, kBarHeight, kThereColour);
+    svg->Text(kLeft - 8, y + 4, absl::StrCat(i), {.anchor = Svg::Anchor::kEnd, .color = kSvgGray});
+    svg->Rect({kLeft, y - kBarHeight / 2}, x_of(part.there) - kLeft, kBarHeight, kThereColor);
     if (part.touched_calls == 0) continue;
-    if (part.waited > 0) svg->Line({x_of(part.touch), y}, {x_of(part.touch + part.waited), y}, kWaitColour, 2);
-    svg->Circle({x_of(part.touch), y}, 3, kTouchColour);
+    if (part.waited > 0) svg->Line({x_of(part.touch), y}, {x_of(part.touch + part.waited), y}, kWaitColor, 2);
+    svg->Circle({x_of(part.touch), y}, 3, kTouchColor);
   }
   const double axis = top + kTitleHeight + kRowHeight * static_cast<double>(site.parts.size());
   svg->Line({kLeft, axis}, {kRight, axis});
-  svg->Text(kLeft, axis + 14, "the call returns", {.colour = kSvgGrey});
-  svg->Text(kRight, axis + 14, Ms(end) + " ms", {.anchor = Svg::Anchor::kEnd, .colour = kSvgGrey});
+  svg->Text(kLeft, axis + 14, "the call returns", {.color = kSvgGray});
+  svg->Text(kRight, axis + 14, Ms(end) + " ms", {.anchor = Svg::Anchor::kEnd, .color = kSvgGray});
 }
 
 }  // namespace
 
-std::vector<std::string> NotLearnt(const Traces& traces) {
+std::vector<std::string> NotLearned(const Traces& traces) {
   const std::map<KindKey, WantedOrder> orders = WantedOrders(traces);
   std::vector<std::string> lines;
   if (orders.empty()) {
@@ -167,7 +167,7 @@ std::string TextOf(const Traces& traces) {
   if (const auto orders = WantedOrders(traces); !orders.empty()) {
     absl::StrAppend(&text, "\nOrders for a profile\n", KindsText(orders));
   }
-  for (const std::string& line : NotLearnt(traces)) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : NotLearned(traces)) absl::StrAppend(&text, line, "\n");
   return text;
 }
 

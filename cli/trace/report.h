@@ -14,7 +14,7 @@ namespace copse::trace {
 // Returns one line for each order that a profile of these traces would lack, and no line if it would lack none. It
 // lacks all orders if no access was seen, and the orders by call site of a kind whose calls are made at several sites
 // without a period.
-std::vector<std::string> NotLearnt(const Traces& traces);
+std::vector<std::string> NotLearned(const Traces& traces);
 
 std::string TextOf(const Traces& traces);
 std::string JsonOf(const Traces& traces);

@@ -241,7 +241,7 @@ int Cancel(MPI_Request* request) {
   Requests* const ours = request == nullptr ? nullptr : PossiblyOurs();
   const auto call = ours == nullptr ? nullptr : ours->Find(*request);
   if (call == nullptr) return PassOn(Mpi().Cancel, request);
-  return Refuse("MPI_Cancel", *call, "a collective cannot be cancelled");
+  return Refuse("MPI_Cancel", *call, "a collective cannot be canceled");
 }
 
 int Start(MPI_Request* request) { return Startall(1, request); }

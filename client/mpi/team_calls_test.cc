@@ -228,7 +228,7 @@ TEST_F(RequestsTest, EveryFunctionReportsAFailure) {
   }
 }
 
-TEST_F(RequestsTest, OneInFlightIsNeitherCancelledNorFreed) {
+TEST_F(RequestsTest, OneInFlightIsNeitherCanceledNorFreed) {
   Ask(Kind::kHoldCalls, 1);
   MPI_Request request = StartSum();
   EXPECT_EQ(ClassOf(MPI_Cancel(&request)), MPI_ERR_REQUEST);

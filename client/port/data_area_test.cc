@@ -43,7 +43,7 @@ TEST(DataAreaTest, AnEmptyAreaGivesNothing) {
   EXPECT_EQ(area.bytes_free(), 0u);
 }
 
-TEST(DataAreaTest, NeighboursJoinInEveryOrder) {
+TEST(DataAreaTest, NeighborsJoinInEveryOrder) {
   for (const std::vector<int>& order :
        std::vector<std::vector<int>>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
     DataArea area(3 * 64);

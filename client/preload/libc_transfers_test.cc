@@ -350,7 +350,7 @@ void* ReadForEver(void* fd) {
   return reinterpret_cast<void*>(read(*static_cast<int*>(fd), &byte, 1));
 }
 
-TEST(LibcTransfersTest, AThreadThatReadsCanBeCancelled) {
+TEST(LibcTransfersTest, AThreadThatReadsCanBeCanceled) {
   InChild([] {
     SetHooks();
     Hide(NewPages(), kBytes);

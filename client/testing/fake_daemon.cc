@@ -597,7 +597,7 @@ void FakeDaemon::Append(Client* client, const ring::EqEntry& event) {
   }
 }
 
-// --- Misbehaviour ---
+// --- Misbehavior ---
 
 void FakeDaemon::HoldQueues(bool on) {
   std::lock_guard<std::mutex> lock(mutex_);

@@ -46,7 +46,7 @@ class FakeDaemon {
   // For COPSE_SOCKET: an abstract name that is this object's own.
   const std::string& socket() const { return socket_; }
 
-  // --- Misbehaviour ---
+  // --- Misbehavior ---
   // Takes no queue entries while on.
   void HoldQueues(bool on);
   // Takes entries and reads contributions, but completes no call while on.

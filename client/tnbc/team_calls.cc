@@ -58,7 +58,7 @@ bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, cons
                              Fragmentation* fragmentation) {
   if (size_ < 2 || !MayFragment(args, size_)) return false;
   if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
-  if (!has_learnt_) has_learnt_ = LearnLayout(team);
+  if (!has_learned_) has_learned_ = LearnLayout(team);
   if (!layout_.has_value() || (tries_ && !IsFragmented(kind, team))) return false;
   ++kind->calls;
   if (!tnbc::FragmentCall(args, rank_, *layout_, OrderOf(args, kind, site, team), fragmentation)) return false;

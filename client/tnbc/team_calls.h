@@ -107,7 +107,7 @@ class TeamCalls {
 
   const uint32_t rank_, size_;
   const uint64_t node_;
-  bool has_learnt_ = false;
+  bool has_learned_ = false;
   bool tries_ = false;
   bool announces_ = false;
   std::optional<NodeLayout> layout_;  // nullopt after LearnLayout: no call is fragmented

@@ -22,12 +22,12 @@ std::optional<FailureReport> CallOrder::Note(const Team& team, Rank rank, const 
   return MismatchReport(history.noted(), *other, *node_, {rank, arguments}, *node_);
 }
 
-void CallOrder::AskNeighbours(const Team& team) const {
+void CallOrder::AskNeighbors(const Team& team) const {
   const CallHistory* const history = Find(team.id());
   if (history == nullptr || team.broken()) return;
   CallHistory::Summary summary = history->Summarize();
   const CallsMessage message{team.id(), summary.first, std::move(summary.hashes)};
-  for (const Incarnation neighbour : team.Neighbours()) link_->SendToPeer(neighbour, message);
+  for (const Incarnation neighbor : team.Neighbors()) link_->SendToPeer(neighbor, message);
 }
 
 void CallOrder::OnCalls(const Team& team, Incarnation from, const CallsMessage& message) const {

@@ -30,7 +30,7 @@ class CallOrder {
   // another collective class; within a class, the call itself finds the difference.
   std::optional<schedule::FailureReport> Note(const Team& team, Rank rank, const CallArguments& arguments);
   // A call has waited for long: sends the newest calls of this node to the neighbors.
-  void AskNeighbours(const Team& team) const;
+  void AskNeighbors(const Team& team) const;
   // Sends a CallsDifferMessage to the neighbor if one of its calls has other arguments here.
   void OnCalls(const Team& team, Incarnation from, const CallsMessage& message) const;
   // Returns why the team must break, if the neighbor's call has other arguments here; nothing if the call is not kept

@@ -33,14 +33,14 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
               {.incarnation = options_.node.incarnation,
                .memory_limit_bytes = options_.memory_limit_bytes,
                .trace = options_.instruments == nullptr ? nullptr : options_.instruments->trace()}),
-      neighbours_(&connections_),
+      neighbors_(&connections_),
       meters_(this),
       clients_(&engine_, options_.clients_max),
       registry_({{.clock = clock_, .options = &options_, .planner = &planner_, .clients = &clients_},
                  &engine_,
                  this,
                  &drain_}),
-      silence_(&neighbours_, &planner_, &registry_.teams()),
+      silence_(&neighbors_, &planner_, &registry_.teams()),
       last_progress_(clock->Now()) {}
 
 // --- The loop ---
@@ -63,7 +63,7 @@ bool DaemonCore::Progress() {
 
 absl::Time DaemonCore::NextDeadline() const {
   const bool awaits_planner = !registered() && !registry_.formations().empty();
-  if (neighbours_.size() == 0 && registry_.teams().empty() && !connections_.waiting() && !awaits_planner) {
+  if (neighbors_.size() == 0 && registry_.teams().empty() && !connections_.waiting() && !awaits_planner) {
     return absl::InfiniteFuture();
   }
   return std::min(next_tick_, meters_.NextDeadline());
@@ -73,7 +73,7 @@ void DaemonCore::Tick(absl::Time now) {
   const absl::Duration since_last =
       std::clamp(now - next_tick_, absl::ZeroDuration(), options_.heartbeat) + options_.heartbeat / 2;
   next_tick_ = now + options_.heartbeat / 2;
-  for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
+  for (const Incarnation peer : neighbors_.DueHeartbeats(now, options_.heartbeat)) {
     ++counters_.heartbeats_sent;
     SendToPeer(peer, HeartbeatMessage{});
   }
@@ -83,10 +83,10 @@ void DaemonCore::Tick(absl::Time now) {
                            .cause = FailureCause::kNodeSilent,
                            .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.node_timeout))});
        })) {
-    ++counters_.neighbours_lost;
-    neighbours_.Lost(peer);
+    ++counters_.neighbors_lost;
+    neighbors_.Lost(peer);
   }
-  neighbours_.DropUnused(now);
+  neighbors_.DropUnused(now);
   connections_.Tick();
   registry_.formations().FailWithoutPlanner();
   for (const auto& [id, team] : registry_.teams()) {
@@ -132,10 +132,10 @@ schedule::DaemonStatus DaemonCore::Status(bool latencies) const {
   registry_.AppendStatus(&status);
   AppendCounters(engine_.stats(), &status.counters);
   status.counters["daemon.connections"] = connections_.size();
-  status.counters["daemon.neighbours"] = neighbours_.size();
+  status.counters["daemon.neighbors"] = neighbors_.size();
   status.counters["daemon.heartbeats.sent"] = counters_.heartbeats_sent;
   status.counters["daemon.heartbeats.received"] = counters_.heartbeats_received;
-  status.counters["daemon.neighbours.lost"] = counters_.neighbours_lost;
+  status.counters["daemon.neighbors.lost"] = counters_.neighbors_lost;
   status.counters["calls.in_flight"] = status.calls.size();
   status.counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(counters_.held));
   if (options_.instruments != nullptr) {
@@ -273,7 +273,7 @@ void DaemonCore::OnControl(Incarnation from, uint16_t type, absl::Span<const uin
 }
 
 void DaemonCore::OnPeerDown(Incarnation peer, const absl::Status& why) {
-  COPSE_LOG(kInfo, "neighbour ", peer.value(), ": ", why.message());
+  COPSE_LOG(kInfo, "neighbor ", peer.value(), ": ", why.message());
   peers_down_.push_back(peer);
 }
 
@@ -294,7 +294,7 @@ void DaemonCore::SendToPeer(Incarnation peer, const PeerMessage& message) {
 
 absl::Status DaemonCore::ConnectForMeasuring(const schedule::TeamNode& peer) {
   if (peer.incarnation == options_.node.incarnation) return absl::InvalidArgumentError("that is this daemon itself");
-  return neighbours_.AcquireGuest(peer, clock_->Now());
+  return neighbors_.AcquireGuest(peer, clock_->Now());
 }
 
 bool DaemonCore::HandlePeers() {
@@ -318,9 +318,9 @@ void DaemonCore::OnConnectionLost(Incarnation peer) {
   // This text is for users; the log has the transport's reason.
   const std::string why = "its daemon's connection was reset";
   // A team may include the node without an edge to it, so the end of a mere measurement must not break the team.
-  const bool guest = neighbours_.OnlyGuest(peer);
+  const bool guest = neighbors_.OnlyGuest(peer);
   meters_.OnPeerDown(peer, why);
-  if (guest) return neighbours_.Lost(peer);
+  if (guest) return neighbors_.Lost(peer);
   const absl::Duration stood_still = silence_.GivenUpAfter(clock_->Now(), timeouts());
   if (stood_still > absl::ZeroDuration()) {
     for (const auto& [id, team] : registry_.teams()) team->OnSelfLost(peer, stood_still);
@@ -329,10 +329,10 @@ void DaemonCore::OnConnectionLost(Incarnation peer) {
 }
 
 void DaemonCore::LoseNode(Incarnation peer, const FailureReport& why) {
-  COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why.text);
-  ++counters_.neighbours_lost;
+  COPSE_LOG(kInfo, "neighbor ", peer.value(), " lost: ", why.text);
+  ++counters_.neighbors_lost;
   for (const auto& [id, team] : registry_.teams()) team->OnNodeLost(peer, why);
-  neighbours_.Lost(peer);
+  neighbors_.Lost(peer);
 }
 
 }  // namespace copse::daemon

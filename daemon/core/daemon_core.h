@@ -23,7 +23,7 @@
 #include "daemon/core/core_options.h"
 #include "daemon/core/drain_state.h"
 #include "daemon/core/peers/connections.h"
-#include "daemon/core/peers/neighbours.h"
+#include "daemon/core/peers/neighbors.h"
 #include "daemon/core/peers/pair_meters.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/planner_session.h"
@@ -109,7 +109,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   // --- emu::ControlSink: queues messages and losses, which HandlePeers handles after Engine::Progress ---
   void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
-  void OnPeerHeard(Incarnation peer) override { neighbours_.OnReceived(peer, clock_->Now()); }
+  void OnPeerHeard(Incarnation peer) override { neighbors_.OnReceived(peer, clock_->Now()); }
 
   // --- TeamHost ---
   absl::Time Now() const override { return clock_->Now(); }
@@ -117,15 +117,15 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   Instruments* instruments() const override { return options_.instruments; }
   void Notify(ClientId id, const ClientEvent& event) override { clients_.Notify(id, event); }
   void SendToPeer(Incarnation peer, const PeerMessage& message) override;
-  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override {
-    return neighbours_.Acquire(node, clock_->Now());
+  absl::Status AcquireNeighbor(const schedule::TeamNode& node) override {
+    return neighbors_.Acquire(node, clock_->Now());
   }
-  void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
+  void ReleaseNeighbor(Incarnation peer) override { neighbors_.Release(peer, clock_->Now()); }
   void OnTeamBroken(TeamId team, const schedule::FailureReport& why) override { registry_.OnBroken(team, why); }
 
   // --- PairMeterHost ---
   absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override;
-  void DisconnectAfterMeasuring(Incarnation peer) override { neighbours_.ReleaseGuest(peer, clock_->Now()); }
+  void DisconnectAfterMeasuring(Incarnation peer) override { neighbors_.ReleaseGuest(peer, clock_->Now()); }
   absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override {
     return SendMessage(peer, message, emu::ControlPlace::kAsData);
   }
@@ -157,7 +157,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   struct Counters {
     uint64_t heartbeats_sent = 0;
     uint64_t heartbeats_received = 0;
-    uint64_t neighbours_lost = 0;
+    uint64_t neighbors_lost = 0;
     absl::Duration held;  // time in which calls waited for the decision of an epoch switch, summed over teams
   };
 
@@ -166,8 +166,8 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   PlannerSession planner_;
   Connections connections_;
   emu::Engine engine_;
-  NeighbourTable neighbours_;
-  PairMeters meters_;         // destroyed before `neighbours_`, whose connections it releases
+  NeighborTable neighbors_;
+  PairMeters meters_;         // destroyed before `neighbors_`, whose connections it releases
   absl::Duration turn_cost_;  // duration of the last Engine::Progress while a measurement ran
   ClientTable clients_;
   DrainState drain_;

@@ -22,7 +22,7 @@ constexpr absl::Duration kNodeTimeout = absl::Seconds(10);
 
 class DaemonCoreTest : public TeamFixture {
  protected:
-  static constexpr Incarnation kNeighbour{kSelf + 1};
+  static constexpr Incarnation kNeighbor{kSelf + 1};
 
   DaemonCoreTest() { core_.SetTimeouts(kHeartbeat, kNodeTimeout); }
 
@@ -38,8 +38,8 @@ class DaemonCoreTest : public TeamFixture {
       Turn();
     }
   }
-  void ReceiveFromNeighbour() {
-    transport_.to_deliver.push_back(emu::MakeDataFrame(kNeighbour, Incarnation(kSelf), {}));
+  void ReceiveFromNeighbor() {
+    transport_.to_deliver.push_back(emu::MakeDataFrame(kNeighbor, Incarnation(kSelf), {}));
     Turn();
   }
   void ExpectEnd(uint32_t rank, uint64_t call, FailureCause cause) {
@@ -62,14 +62,14 @@ class SilenceTest : public DaemonCoreTest {
   uint64_t call_ = 0;
 };
 
-TEST_F(SilenceTest, ThePlannerWeighsASilentNeighbourForAWhile) {
+TEST_F(SilenceTest, ThePlannerWeighsASilentNeighborForAWhile) {
   FormTeamUnder({Feature::kSilence});
   RunFor(kNodeTimeout - kHeartbeat);
   EXPECT_TRUE(sent_.empty());
   RunFor(kHeartbeat);
-  EXPECT_EQ(Take<schedule::NeighbourSilent>(),
-            (schedule::NeighbourSilent{
-                .neighbour = kNeighbour, .teams = {kTeam}, .silent_ms = 10'000, .others_due_ms = 2'000}));
+  EXPECT_EQ(
+      Take<schedule::NeighborSilent>(),
+      (schedule::NeighborSilent{.neighbor = kNeighbor, .teams = {kTeam}, .silent_ms = 10'000, .others_due_ms = 2'000}));
   RunFor(3 * kHeartbeat);
   EXPECT_TRUE(sent_.empty());
   EXPECT_EQ(EndOf(0, call_), kWaits);
@@ -78,25 +78,25 @@ TEST_F(SilenceTest, ThePlannerWeighsASilentNeighbourForAWhile) {
   EXPECT_EQ(EndOf(0, call_).limit, 10'000u);
 }
 
-TEST_F(SilenceTest, AReportIsTakenBackWhenTheNeighbourIsHeard) {
+TEST_F(SilenceTest, AReportIsTakenBackWhenTheNeighborIsHeard) {
   FormTeamUnder({Feature::kSilence});
   RunFor(kNodeTimeout);
-  EXPECT_TRUE(Take<schedule::NeighbourSilent>().silent);
-  ReceiveFromNeighbour();
+  EXPECT_TRUE(Take<schedule::NeighborSilent>().silent);
+  ReceiveFromNeighbor();
   RunFor(kNodeTimeout - kHeartbeat);
-  EXPECT_EQ(Take<schedule::NeighbourSilent>(), (schedule::NeighbourSilent{.neighbour = kNeighbour, .silent = false}));
+  EXPECT_EQ(Take<schedule::NeighborSilent>(), (schedule::NeighborSilent{.neighbor = kNeighbor, .silent = false}));
   EXPECT_TRUE(sent_.empty());
   EXPECT_EQ(EndOf(0, call_), kWaits);
 }
 
-TEST_F(SilenceTest, ANeighbourIsLostAtOnceIfNoPlannerWeighs) {
+TEST_F(SilenceTest, ANeighborIsLostAtOnceIfNoPlannerWeighs) {
   FormTeamUnder({});
   RunFor(kNodeTimeout);
   ExpectEnd(0, call_, FailureCause::kNodeSilent);
-  EXPECT_EQ(core_.Status().counters["daemon.neighbours.lost"], 1u);
+  EXPECT_EQ(core_.Status().counters["daemon.neighbors.lost"], 1u);
 }
 
-TEST_F(SilenceTest, APauseOfTheDaemonItselfIsNotItsNeighboursSilence) {
+TEST_F(SilenceTest, APauseOfTheDaemonItselfIsNotItsNeighborsSilence) {
   FormTeamUnder({});
   clock_.Advance(absl::Minutes(1));
   Turn();
@@ -108,17 +108,17 @@ TEST_F(SilenceTest, APauseOfTheDaemonItselfIsNotItsNeighboursSilence) {
 
 TEST_F(SilenceTest, AConnectionThatEndsBreaksItsTeams) {
   FormTeamUnder({});
-  transport_.to_lose.push_back(kNeighbour);
+  transport_.to_lose.push_back(kNeighbor);
   Turn();
   ExpectEnd(0, call_, FailureCause::kConnectionLost);
   EXPECT_EQ(EndOf(0, call_).node, "n1");
 }
 
-TEST_F(SilenceTest, ADaemonThatStoodStillIsTheOneThatItsNeighbourHasLost) {
+TEST_F(SilenceTest, ADaemonThatStoodStillIsTheOneThatItsNeighborHasLost) {
   FormTeamUnder({});
   clock_.Advance(absl::Minutes(1));
   Turn();
-  transport_.to_lose.push_back(kNeighbour);
+  transport_.to_lose.push_back(kNeighbor);
   Turn();
   ExpectEnd(0, call_, FailureCause::kNodeSilent);
   EXPECT_EQ(EndOf(0, call_).node, "n0");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What neighbours send, to a whole daemon core: a team with all its derived teams runs on three nodes, and this one has
-// calls in flight. The input is a list of steps: a frame of a neighbour, time that passes, or a call of the own rank.
-// Frames have good headers, since spoilt ones are offload_emu:engine_fuzz_test's. What neighbours say of counts is data
+// What neighbors send, to a whole daemon core: a team with all its derived teams runs on three nodes, and this one has
+// calls in flight. The input is a list of steps: a frame of a neighbor, time that passes, or a call of the own rank.
+// Frames have good headers, since spoilt ones are offload_emu:engine_fuzz_test's. What neighbors say of counts is data
 // to the engine, and comes in such frames.
 #include <algorithm>
 #include <cstdint>
@@ -43,7 +43,7 @@ constexpr uint32_t kElements = 300;      // several packets
 constexpr uint32_t kBlockElements = 10;  // of irregular collectives: a packet
 constexpr uint16_t kInOrder = 16;        // of a call: reproducibly
 
-// Its `number`, modulo kNodes, is the neighbour who sends; its `count` the records of a data frame, a control message's
+// Its `number`, modulo kNodes, is the neighbor who sends; its `count` the records of a data frame, a control message's
 // type, milliseconds, or a collective and kInOrder.
 enum Step : uint8_t { kData, kControl, kTime, kCall, kStepCount };
 
@@ -68,10 +68,10 @@ schedule::Plan PlanOf(Collective collective) {
   schedule::Plan plan = daemon::TestPlan(collective, {{1, 2}, {0}, {0}});
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
-    plan.neighbours = {{0, 1, 2}, {1, 2}};
+    plan.neighbors = {{0, 1, 2}, {1, 2}};
   } else if (collective == Collective::kAllgather || collective == Collective::kScan) {
     plan.kind = schedule::PlanKind::kCirculant;
-    plan.neighbours = {{0, 1, 2}, {1}};
+    plan.neighbors = {{0, 1, 2}, {1}};
   }
   return plan;
 }
@@ -90,9 +90,9 @@ class Target : public FuzzedCore {
     Call(Collective::kAllreduce, false);
   }
 
-  uint32_t LabelFor(uint32_t neighbour, Family family) const {
+  uint32_t LabelFor(uint32_t neighbor, Family family) const {
     for (const schedule::EdgeLabel& edge : prepared_.at(TeamOf(family)).incoming) {
-      if (edge.neighbour == NodeIndex(neighbour)) return edge.label;
+      if (edge.neighbor == NodeIndex(neighbor)) return edge.label;
     }
     return 0;
   }
@@ -191,29 +191,29 @@ class Target : public FuzzedCore {
   std::map<TeamId, schedule::PrepareReply> prepared_;
 };
 
-std::string Control(uint8_t neighbour, const PeerMessage& message) {
+std::string Control(uint8_t neighbor, const PeerMessage& message) {
   const daemon::EncodedPeerMessage encoded = daemon::EncodePeerMessage(message);
-  return EncodeStep({kControl, neighbour, encoded.type}, encoded.body);
+  return EncodeStep({kControl, neighbor, encoded.type}, encoded.body);
 }
 
-// A neighbour's part in a first call, a packet.
-std::string PacketTo(const Target& target, uint8_t neighbour, const CallArguments& call, uint32_t counter,
+// A neighbor's part in a first call, a packet.
+std::string PacketTo(const Target& target, uint8_t neighbor, const CallArguments& call, uint32_t counter,
                      std::string payload) {
   emu::Record record{};
   // What is combined in order of ranks goes by alltoall's plan.
   const Family family = call.options == kReproducible ? Family::kAlltoall : FamilyOf(call.collective);
-  record.header = {target.LabelFor(neighbour, family), 0, HashArguments(call)};
+  record.header = {target.LabelFor(neighbor, family), 0, HashArguments(call)};
   record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
   record.flags = emu::kRecordTrigger;
   payload.resize(std::min<size_t>(payload.size(), emu::kMpPayloadBytes));
   record.bytes = static_cast<uint32_t>(payload.size());
   record.counter = counter;
   std::string body(reinterpret_cast<const char*>(&record), sizeof(record));
-  return EncodeStep({kData, neighbour, 1}, body + payload);
+  return EncodeStep({kData, neighbor, 1}, body + payload);
 }
 
-std::string Contribution(const Target& target, uint8_t neighbour, uint32_t counter) {
-  return PacketTo(target, neighbour, Arguments(Collective::kAllreduce), counter,
+std::string Contribution(const Target& target, uint8_t neighbor, uint32_t counter) {
+  return PacketTo(target, neighbor, Arguments(Collective::kAllreduce), counter,
                   std::string(emu::kMpPayloadBytes, '\1'));
 }
 
@@ -221,20 +221,20 @@ std::string CallOf(Collective collective, bool in_order = false) {
   return EncodeStep({kCall, 0, static_cast<uint16_t>(static_cast<int>(collective) + (in_order ? kInOrder : 0))});
 }
 
-// What both neighbours say of an alltoallv: as schedule::PairNote, bytes, a hash of the counts, the longest of all.
+// What both neighbors say of an alltoallv: as schedule::PairNote, bytes, a hash of the counts, the longest of all.
 std::string NoteOfBlocks(uint64_t bytes_max) {
   const uint64_t block = kBlockElements * sizeof(int32_t);
   const uint64_t note[] = {block, HashCounts({block}), bytes_max};
   return std::string(reinterpret_cast<const char*>(note), sizeof(note)) + std::string(block, '\1');
 }
 
-// A call with what both neighbours may send first.
+// A call with what both neighbors may send first.
 std::string CallWith(const Target& target, Collective collective, bool in_order, const std::string& payload) {
   const CallArguments arguments = Arguments(collective, in_order);
   std::string steps = CallOf(collective, in_order);
-  for (uint8_t neighbour = 1; neighbour < kNodes; ++neighbour) {
+  for (uint8_t neighbor = 1; neighbor < kNodes; ++neighbor) {
     for (uint32_t counter = 0; counter < 2; ++counter) {
-      steps += PacketTo(target, neighbour, arguments, counter, payload);
+      steps += PacketTo(target, neighbor, arguments, counter, payload);
     }
   }
   return steps + CallOf(collective, in_order);

@@ -15,7 +15,7 @@ constexpr int kVerdictWait = 4;
 }  // namespace
 
 void SilenceWatch::AllowFor(absl::Duration gap, absl::Time now) {
-  neighbours_->AllowFor(gap);
+  neighbors_->AllowFor(gap);
   stood_still_ = gap;
   went_on_ = now;
 }
@@ -28,7 +28,7 @@ absl::Duration SilenceWatch::GivenUpAfter(absl::Time now, const Timeouts& timeou
 std::vector<Incarnation> SilenceWatch::Weigh(absl::Time now, const Timeouts& timeouts,
                                              absl::FunctionRef<void(Incarnation)> lose) {
   std::vector<Incarnation> given_up;
-  const std::vector<schedule::TeamNode> silent = neighbours_->Silent(now, timeouts.node_timeout);
+  const std::vector<schedule::TeamNode> silent = neighbors_->Silent(now, timeouts.node_timeout);
   for (auto it = accused_.begin(); it != accused_.end();) {
     const Incarnation peer = it->first;
     const bool still = std::any_of(silent.begin(), silent.end(),
@@ -37,8 +37,8 @@ std::vector<Incarnation> SilenceWatch::Weigh(absl::Time now, const Timeouts& tim
       ++it;
       continue;
     }
-    if (planner_->registered()) planner_->Send(schedule::NeighbourSilent{.neighbour = peer, .silent = false});
-    if (!neighbours_->InUse(peer)) given_up.push_back(peer);
+    if (planner_->registered()) planner_->Send(schedule::NeighborSilent{.neighbor = peer, .silent = false});
+    if (!neighbors_->InUse(peer)) given_up.push_back(peer);
     it = accused_.erase(it);
   }
   const bool weighed = planner_->Has(schedule::Feature::kSilence);
@@ -57,7 +57,7 @@ std::vector<Incarnation> SilenceWatch::Weigh(absl::Time now, const Timeouts& tim
 void SilenceWatch::Accuse(Incarnation peer, absl::Time now, const Timeouts& timeouts) {
   // A neighbor without a frame in this time may be silent as well, and is not counted as living.
   const absl::Duration lately = std::max(timeouts.node_timeout / 2, kOthersNotice * timeouts.heartbeat);
-  schedule::NeighbourSilent message{.neighbour = peer, .living = neighbours_->ReceivedSince(now - lately)};
+  schedule::NeighborSilent message{.neighbor = peer, .living = neighbors_->ReceivedSince(now - lately)};
   message.silent_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeouts.node_timeout));
   message.others_due_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(kOthersNotice * timeouts.heartbeat));
   for (const auto& [id, team] : *teams_) {

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "daemon/core/peers/neighbours.h"
+#include "daemon/core/peers/neighbors.h"
 #include "daemon/core/planner_session.h"
 #include "daemon/core/team_table.h"
 #include "protocol/control.h"
@@ -26,8 +26,8 @@ class SilenceWatch {
     absl::Duration heartbeat;
     absl::Duration node_timeout;
   };
-  SilenceWatch(NeighbourTable* neighbours, PlannerSession* planner, const TeamTable* teams)
-      : neighbours_(neighbours), planner_(planner), teams_(teams) {}
+  SilenceWatch(NeighborTable* neighbors, PlannerSession* planner, const TeamTable* teams)
+      : neighbors_(neighbors), planner_(planner), teams_(teams) {}
 
   // This daemon did not run for `gap`, until `now`. If that is more than half the time-out, it is not counted as
   // silence of the neighbors.
@@ -46,7 +46,7 @@ class SilenceWatch {
   void AllowFor(absl::Duration gap, absl::Time now);
   void Accuse(Incarnation peer, absl::Time now, const Timeouts& timeouts);
 
-  NeighbourTable* const neighbours_;
+  NeighborTable* const neighbors_;
   PlannerSession* const planner_;
   const TeamTable* const teams_;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbors that await a verdict, with the time of the report

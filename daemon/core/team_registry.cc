@@ -87,7 +87,7 @@ bool TeamRegistry::Idle() const {
 
 void TeamRegistry::CompareCalls(const Team& team) const {
   const bool derived = schedule::IsDerivedTeam(team.layout().identity);
-  if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbours(*of);
+  if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbors(*of);
 }
 
 void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {

@@ -108,11 +108,11 @@ class Target : public FuzzedCore {
 };
 
 schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
-  using Neighbours = std::vector<std::vector<uint32_t>>;
-  schedule::Plan plan = daemon::TestPlan(collective, nodes == 1 ? Neighbours(1) : Neighbours{{1}, {0}});
+  using Neighbors = std::vector<std::vector<uint32_t>>;
+  schedule::Plan plan = daemon::TestPlan(collective, nodes == 1 ? Neighbors(1) : Neighbors{{1}, {0}});
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
-    plan.neighbours = nodes == 1 ? Neighbours{{0}, {}} : Neighbours{{0, 1}, {1}};
+    plan.neighbors = nodes == 1 ? Neighbors{{0}, {}} : Neighbors{{0, 1}, {1}};
   }
   return plan;
 }

@@ -91,7 +91,7 @@ TEST_F(AttachServerTest, RefusesAnotherRingLayoutWhateverFollowsTheNumber) {
   EXPECT_EQ(MessageTo<attach::AttachReply>(&client, MessageType::kAttachReply).status, kVersionRefused);
 }
 
-TEST_F(AttachServerTest, TakesTheNeighbouringRingLayout) {
+TEST_F(AttachServerTest, TakesTheNeighboringRingLayout) {
   attach::AttachRequest request = RawClient::Request();
   request.ring_version = kRingLayoutVersion + 1;
   Attached(request);

@@ -272,8 +272,7 @@ void DestroyedWithCallsInFlight(Cluster* cluster) {
 
 void LeftWithCallsInFlight(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  const std::vector<Program> neighbours =
-      TeamPrograms("neighbours", {2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
+  const std::vector<Program> neighbors = TeamPrograms("neighbors", {2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
   for (const Collective collective : kCarried) {
     const std::string name = absl::StrCat("left-", AbslView(CollectiveName(collective)));
     // The first call ensures that no rank is lost before all have the team.
@@ -285,7 +284,7 @@ void LeftWithCallsInFlight(Cluster* cluster) {
     // Rank 3 is so late that it does not reach the call.
     programs[3].script.insert(programs[3].script.begin() + 2, PauseStep(absl::Milliseconds(50)));
     const uint32_t first = cluster->Launch(programs);
-    const uint32_t first_neighbour = cluster->Launch(neighbours);
+    const uint32_t first_neighbor = cluster->Launch(neighbors);
     for (const uint32_t r : {0u, 1u, 3u}) {
       ExpectOk(cluster->AwaitEnd(first + r, kPatience));
       const std::vector<Outcome> outcomes = cluster->Outcomes(first + r);
@@ -293,7 +292,7 @@ void LeftWithCallsInFlight(Cluster* cluster) {
       ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 2 on node n2"},
                                absl::StrCat(name, " rank ", r));
     }
-    ExpectAllDone(cluster, first_neighbour, 3, "neighbour");
+    ExpectAllDone(cluster, first_neighbor, 3, "neighbor");
   }
   ExpectWorks(cluster, "after", {0, 1, 2});
 }
@@ -364,8 +363,8 @@ void CountsThatDiffer(Cluster* cluster) {
       {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "receiver=3"},
       {Collective::kAlltoallv, kPairsBounded, 2, 2 * kRanks + 5, "sender=2"},
   };
-  const std::vector<Program> neighbours =
-      TeamPrograms("neighbours", {3, 2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
+  const std::vector<Program> neighbors =
+      TeamPrograms("neighbors", {3, 2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
   int number = 0;
   for (const Case& c : kCases) {
     for (const uint64_t bytes : {uint64_t{600}, uint64_t{300'000}}) {
@@ -380,7 +379,7 @@ void CountsThatDiffer(Cluster* cluster) {
       wrong.counts[c.place] += 1;
       programs[c.rank].script[2] = wrong;
       const uint32_t first = cluster->Launch(programs);
-      const uint32_t first_neighbour = cluster->Launch(neighbours);
+      const uint32_t first_neighbor = cluster->Launch(neighbors);
       const auto all = AwaitAll(cluster, first, kRanks);
       for (uint32_t r = 0; r < kRanks; ++r) {
         const std::string what = absl::StrCat(name, " of ", bytes, " bytes, rank ", r);
@@ -392,7 +391,7 @@ void CountsThatDiffer(Cluster* cluster) {
         ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.thing}, what);
         ExpectOutcome(all[r][4], Failure::kMismatch, {c.thing}, what);
       }
-      ExpectAllDone(cluster, first_neighbour, 4, "neighbour");
+      ExpectAllDone(cluster, first_neighbor, 4, "neighbor");
       if (::testing::Test::HasFailure()) return;
     }
   }

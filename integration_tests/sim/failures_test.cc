@@ -65,7 +65,7 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
 
 // The planner cannot send one node the commit: its neighbors, which run the team, notify it. Otherwise its silence
 // would be taken for its loss.
-TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
+TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbors) {
   const auto cluster = MakeSimCluster();
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
   const CallArguments barrier{.collective = Collective::kBarrier};
@@ -189,7 +189,7 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
 }
 
 // Without a planner to decide, each side names the neighbor that it misses, but no rank waits forever.
-TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
+TEST(SimCutTest, WithoutAPlannerTheSilentNeighborIsLost) {
   const auto cluster = MakeSimCluster();
   const uint32_t first = StartCalling(cluster.get(), {.nodes = 2}, 5000);
   cluster->KillPlanner();

@@ -65,21 +65,21 @@ BroadcastTree TreeOfChildren(const BroadcastCosts& costs, uint32_t root,
   return tree;
 }
 
-BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const Neighbours& neighbours) {
-  const std::vector<uint32_t> parent = DirectFrom(neighbours, root);
-  std::vector<std::vector<uint32_t>> children(neighbours.size());
-  for (uint32_t v = 0; v < neighbours.size(); ++v) {
-    for (const uint32_t other : neighbours[v]) {
+BroadcastTree TreeOfNeighbors(const BroadcastCosts& costs, uint32_t root, const Neighbors& neighbors) {
+  const std::vector<uint32_t> parent = DirectFrom(neighbors, root);
+  std::vector<std::vector<uint32_t>> children(neighbors.size());
+  for (uint32_t v = 0; v < neighbors.size(); ++v) {
+    for (const uint32_t other : neighbors[v]) {
       if (other != parent[v]) children[v].push_back(other);
     }
   }
   return TreeOfChildren(costs, root, children);
 }
 
-Neighbours NeighboursOf(const BroadcastTree& tree) {
-  Neighbours neighbours(tree.edges.size() + 1);
-  for (const BroadcastEdge& edge : tree.edges) Connect(edge.from, edge.to, &neighbours);
-  return neighbours;
+Neighbors NeighborsOf(const BroadcastTree& tree) {
+  Neighbors neighbors(tree.edges.size() + 1);
+  for (const BroadcastEdge& edge : tree.edges) Connect(edge.from, edge.to, &neighbors);
+  return neighbors;
 }
 
 std::vector<std::vector<uint32_t>> ChildrenOf(const BroadcastTree& tree) {

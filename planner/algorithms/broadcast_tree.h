@@ -49,9 +49,9 @@ int64_t ManyToOneCompletion(const BroadcastCosts& costs, absl::Span<const Broadc
 // Builds a tree from each node's children in sending order. The tree's edges are in breadth-first order.
 BroadcastTree TreeOfChildren(const BroadcastCosts& costs, uint32_t root,
                              const std::vector<std::vector<uint32_t>>& children);
-// Convert from and to the form that a plan has (tree.h). TreeOfNeighbours gives edges in breadth-first order.
-BroadcastTree TreeOfNeighbours(const BroadcastCosts& costs, uint32_t root, const Neighbours& neighbours);
-Neighbours NeighboursOf(const BroadcastTree& tree);
+// Convert from and to the form that a plan has (tree.h). TreeOfNeighbors gives edges in breadth-first order.
+BroadcastTree TreeOfNeighbors(const BroadcastCosts& costs, uint32_t root, const Neighbors& neighbors);
+Neighbors NeighborsOf(const BroadcastTree& tree);
 
 // Returns children[v] in sending order.
 std::vector<std::vector<uint32_t>> ChildrenOf(const BroadcastTree& tree);

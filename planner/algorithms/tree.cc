@@ -34,18 +34,18 @@ absl::Status CheckFanout(std::string_view algorithm, uint32_t k) {
       absl::StrCat(AbslView(algorithm), ": k out of range (k=", k, ", least=2, limit=", schedule::kNodeCountMax, ")"));
 }
 
-void Connect(uint32_t parent, uint32_t child, Neighbours* neighbours) {
-  (*neighbours)[parent].push_back(child);
-  (*neighbours)[child].push_back(parent);
+void Connect(uint32_t parent, uint32_t child, Neighbors* neighbors) {
+  (*neighbors)[parent].push_back(child);
+  (*neighbors)[child].push_back(parent);
 }
 
-std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root) {
-  std::vector<uint32_t> parent(neighbours.size(), kNoTreeParent);
+std::vector<uint32_t> DirectFrom(const Neighbors& neighbors, uint32_t root) {
+  std::vector<uint32_t> parent(neighbors.size(), kNoTreeParent);
   std::vector<uint32_t> stack = {root};
   while (!stack.empty()) {
     const uint32_t at = stack.back();
     stack.pop_back();
-    for (const uint32_t next : neighbours[at]) {
+    for (const uint32_t next : neighbors[at]) {
       if (next == root || next == parent[at] || parent[next] != kNoTreeParent) continue;
       parent[next] = at;
       stack.push_back(next);

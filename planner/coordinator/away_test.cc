@@ -228,7 +228,7 @@ TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
   LoseStore();
   auto cyclic = Running(team, 1);
   schedule::Plan plan = schedule::DecodePlan(cyclic.plans[0]).value();
-  plan.neighbours = {{1, 1}, {0, 0}};
+  plan.neighbors = {{1, 1}, {0, 0}};
   cyclic.plans[0] = schedule::EncodePlan(plan);
   Register(1, "n1", 1, {cyclic});
   for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));

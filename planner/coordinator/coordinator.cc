@@ -150,7 +150,7 @@ void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& messa
         if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) OnNeighbourSilent(*node, m);
+        if constexpr (std::is_same_v<T, schedule::NeighborSilent>) OnNeighborSilent(*node, m);
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
       },
       message);

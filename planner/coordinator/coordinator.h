@@ -348,7 +348,7 @@ class Coordinator {
   void HearTerm(uint64_t term, bool by_us);
 
   // --- silence.cc: judgment of silent nodes ---
-  void OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message);
+  void OnNeighborSilent(Node& node, const schedule::NeighborSilent& message);
   void JudgeSilence(const DaemonPair& link);
   void BreakBySilence(Team& team, const LinkVerdict& verdict);
 

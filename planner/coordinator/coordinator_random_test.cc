@@ -581,7 +581,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
         << "a call of the old epoch is beyond the switch";
     EpochHistory& history = world_->epochs[{m->team, m->epoch}];
     for (const schedule::EdgeLabel& label : m->outgoing) {
-      const schedule::TeamNode& peer = team.layout.nodes[label.neighbour.value()];
+      const schedule::TeamNode& peer = team.layout.nodes[label.neighbor.value()];
       EXPECT_EQ(label.label, (history.labels[{peer.name, peer.incarnation}][team.self]));
     }
     EXPECT_EQ(m->outgoing.size(), team.layout.nodes.size() - 1);

@@ -50,7 +50,7 @@ TEST_F(TwoNodesTest, FormsATeam) {
   const auto c1 = sink.Take<schedule::Commit>(1);
   EXPECT_EQ(c1.first_call, CallSeq{0});
   ASSERT_EQ(c1.outgoing.size(), 1u);  // n1 is node 1 and sends to node 0 with the label that node 0 issued for node 1
-  EXPECT_EQ(c1.outgoing[0].neighbour, NodeIndex{0});
+  EXPECT_EQ(c1.outgoing[0].neighbor, NodeIndex{0});
   EXPECT_EQ(c1.outgoing[0].label, 101u);
   EXPECT_EQ(c2.outgoing[0].label, 110u);
   EXPECT_EQ(store.Load()->teams.at(p1.layout.id).epoch, EpochId{1});

@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
         Incident{"AHubThatIsCutOff", {{2, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 2, 0}, {2, 4, 0}, {4, 2, 0}}, {2, 2, 2}},
         Incident{"ALeafThatIsCutOffAndComplainsFirst", {{5, 1, 0}, {1, 5, 3}}, {5}},
         Incident{"AnInnerNodeOfAChain", {{1, 2, 0}, {2, 1, 0}, {2, 3, 0}, {3, 2, 1}}, {2, 2}},
-        Incident{"OneOfAnExchangeInWhichAllAreNeighbours",
+        Incident{"OneOfAnExchangeInWhichAllAreNeighbors",
                  {{3, 1, 0}, {1, 3, 2}, {3, 2, 0}, {2, 3, 2}, {3, 4, 0}, {4, 3, 2}},
                  {3, 3, 3}},
         Incident{"TwoLeavesOfOneNodeThatHearsAnother", {{1, 2, 1}, {2, 1, 0}, {1, 3, 1}, {3, 1, 0}}, {2, 3}},

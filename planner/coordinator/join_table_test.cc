@@ -15,7 +15,7 @@ std::vector<Rank> Ranks(const std::vector<uint32_t>& values) {
   return ranks;
 }
 
-TEST(RankListTest, JoinsNeighboursAndCutsLongLists) {
+TEST(RankListTest, JoinsNeighborsAndCutsLongLists) {
   EXPECT_EQ(RankList({}), "");
   EXPECT_EQ(RankList(Ranks({2, 5, 6})), "2,5-6");
   EXPECT_EQ(RankList(Ranks({0, 1, 2, 3})), "0-3");

@@ -22,28 +22,28 @@ constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace
 
-void Coordinator::OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message) {
+void Coordinator::OnNeighborSilent(Node& node, const schedule::NeighborSilent& message) {
   const Incarnation self = node.announcement.incarnation;
-  if (!message.silent) return silences_.Withdraw(self, message.neighbour);
+  if (!message.silent) return silences_.Withdraw(self, message.neighbor);
   std::set<TeamId> teams;
   for (const TeamId id : message.teams) {
     const Team* team = TeamOf(id);
     if (team == nullptr || team->record.broken || node.teams.count(id) == 0) continue;
     const std::vector<schedule::TeamNode>& nodes = team->record.layout.nodes;
     const bool both = std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& member) {
-      return member.incarnation == message.neighbour;
+      return member.incarnation == message.neighbor;
     });
-    if (both && message.neighbour != self) teams.insert(id);
+    if (both && message.neighbor != self) teams.insert(id);
   }
   if (teams.empty()) return;  // the reported teams are decided already
-  COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbour ", message.neighbour.value(),
+  COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbor ", message.neighbor.value(),
             ", and hears ", message.living, " others");
-  if (!silences_.Accuse(self, message.neighbour, message.living, std::move(teams),
+  if (!silences_.Accuse(self, message.neighbor, message.living, std::move(teams),
                         absl::Milliseconds(message.silent_ms))) {
     return;
   }
   const absl::Duration others_due = std::min(absl::Milliseconds(message.others_due_ms), kOthersDueMax);
-  timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbour)] { JudgeSilence(link); });
+  timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbor)] { JudgeSilence(link); });
 }
 
 void Coordinator::JudgeSilence(const DaemonPair& link) {

@@ -31,12 +31,12 @@ class SilenceTest : public CoordinatorTest {
     for (SessionId session = 1; session <= 3; ++session) sink.Take<schedule::Commit>(session);
   }
   void Say(SessionId session, uint64_t about, uint32_t living, bool silent = true) {
-    coordinator->OnMessage(session, schedule::NeighbourSilent{.neighbour = Incarnation{100 + about},
-                                                              .silent = silent,
-                                                              .living = living,
-                                                              .teams = {team},
-                                                              .silent_ms = 10000,
-                                                              .others_due_ms = 1000});
+    coordinator->OnMessage(session, schedule::NeighborSilent{.neighbor = Incarnation{100 + about},
+                                                             .silent = silent,
+                                                             .living = living,
+                                                             .teams = {team},
+                                                             .silent_ms = 10000,
+                                                             .others_due_ms = 1000});
   }
   TeamId team{0};
 };
@@ -66,7 +66,7 @@ TEST_F(SilenceTest, BothEndsAreNamedIfNeitherCanBeToldFromTheOther) {
   EXPECT_THAT(sink.Take<schedule::BreakTeam>(3).why.text, Names("rank 0", "rank 1", "node n1", "node n2", "10s"));
 }
 
-TEST_F(SilenceTest, ANeighbourThatIsHeardAgainBreaksNothing) {
+TEST_F(SilenceTest, ANeighborThatIsHeardAgainBreaksNothing) {
   Say(1, 2, 1);
   Advance(absl::Milliseconds(500));
   Say(1, 2, 1, false);

@@ -28,11 +28,11 @@ constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
   for (const schedule::EdgeLabel& label : labels) {
-    const uint32_t neighbour = label.neighbour.value();
-    if (neighbour >= node_count || neighbour == self) {
-      return absl::StrCat("label for node index ", neighbour, " (own=", self, ", nodes=", node_count, ")");
+    const uint32_t neighbor = label.neighbor.value();
+    if (neighbor >= node_count || neighbor == self) {
+      return absl::StrCat("label for node index ", neighbor, " (own=", self, ", nodes=", node_count, ")");
     }
-    if (!seen.insert(neighbour).second) return absl::StrCat("two labels for node index ", neighbour);
+    if (!seen.insert(neighbor).second) return absl::StrCat("two labels for node index ", neighbor);
   }
   return "";
 }
@@ -290,15 +290,15 @@ void Coordinator::Decide(Team& team) {
   for (const auto& [member, reply] : change.replies) {
     started = std::max(started, reply.started.value());
     for (const schedule::EdgeLabel& label : reply.incoming) {
-      decided.outgoing[label.neighbour.value()].push_back({NodeIndex{member}, label.label});
-      may_send[label.neighbour.value()].insert(member);
+      decided.outgoing[label.neighbor.value()].push_back({NodeIndex{member}, label.label});
+      may_send[label.neighbor.value()].insert(member);
     }
   }
   for (const std::string& encoded : change.plans) {
     const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
     if (!plan.ok()) return AbortChange(team, schedule::ReportOf(plan.status()));
     for (uint32_t from = 0; from < team.node_count(); ++from) {
-      for (const NodeIndex to : schedule::NeighboursOf(*plan, NodeIndex{from})) {
+      for (const NodeIndex to : schedule::NeighborsOf(*plan, NodeIndex{from})) {
         if (may_send[from].count(to.value()) != 0 || !Sends(*plan, from, to.value())) continue;
         const std::string& silent = team.record.layout.nodes[to.value()].name;
         return AbortChange(

@@ -63,7 +63,7 @@ TEST(SampleTreeTest, OneNodeHasNobodyToMeasure) {
   EXPECT_TRUE(SampleTree(tree, {false}).empty());
 }
 
-TEST(AllPairsTest, EveryPairOnceAndNeighboursInTheListRarelyShareANode) {
+TEST(AllPairsTest, EveryPairOnceAndNeighborsInTheListRarelyShareANode) {
   for (uint32_t n = 0; n <= 20; ++n) {
     std::vector<uint32_t> nodes;
     for (uint32_t i = 0; i < n; ++i) nodes.push_back(3 * i);

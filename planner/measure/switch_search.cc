@@ -35,7 +35,7 @@ void Connect(uint32_t a, uint32_t b, double latency_ns, Graph* graph) {
 }
 
 // Returns the tree by the neighbor-joining method. `distance` is symmetric, by node.
-Graph JoinNeighbours(std::vector<std::vector<double>> distance) {
+Graph JoinNeighbors(std::vector<std::vector<double>> distance) {
   const auto leaves = static_cast<uint32_t>(distance.size());
   Graph graph(leaves);
   if (leaves == 1) {
@@ -95,7 +95,7 @@ class SwitchSearch {
         leaves_(static_cast<uint32_t>(names.size())),
         distance_(std::move(distance)),
         spread_ns_(spread_ns),
-        graph_(JoinNeighbours(distance_)) {}
+        graph_(JoinNeighbors(distance_)) {}
 
   absl::StatusOr<topology::Topology> Find() {
     miss_ns_ = Miss();

@@ -28,7 +28,7 @@ int64_t CostOf(const BlockCosts& costs, uint32_t from, uint32_t to, uint32_t blo
 }
 
 int64_t TreePrice(const schedule::Plan& plan, const BlockCosts& costs) {
-  const BroadcastTree tree = TreeOfNeighbours(costs.OfOne(), plan.root_node.value(), plan.neighbours);
+  const BroadcastTree tree = TreeOfNeighbors(costs.OfOne(), plan.root_node.value(), plan.neighbors);
   switch (plan.collective) {
     case Collective::kGather:
       return GatherCompletion(costs, tree);

@@ -371,8 +371,8 @@ void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
 absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
                                  const CallArguments& arguments, const PriceOptions& options) {
   RETURN_IF_ERROR(schedule::CheckShape(shape));
-  size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbours.size() : plan.steps.size();
-  if (plan.kind == schedule::PlanKind::kCirculant) rows = plan.neighbours.empty() ? 0 : plan.neighbours[0].size();
+  size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbors.size() : plan.steps.size();
+  if (plan.kind == schedule::PlanKind::kCirculant) rows = plan.neighbors.empty() ? 0 : plan.neighbors[0].size();
   if (plan.node_count != shape.node_count || costs.node_count() != shape.node_count || rows != shape.node_count) {
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
                                                    ": does not fit the team (nodes=", plan.node_count, ", rows=", rows,

@@ -130,7 +130,7 @@ TEST(PriceTest, ACoreThatWasWaitedForNeedsATakeoverOnly) {
   parameters.takeover_ns = 300;
   const topology::FlatCosts flat = OnOneHost(1, PlainFlat());
   const Team team = MakeTeam(2, parameters, flat);
-  // Node 1's daemon waited for node 0's; rank 0 and node 1's packet did too (see CoresThatAreSharedSerialise).
+  // Node 1's daemon waited for node 0's; rank 0 and node 1's packet did too (see CoresThatAreSharedSerialize).
   const int64_t all_wakes = 6457;
   const int64_t total = PriceCall(team, "flat", Collective::kBarrier).total_ns;
   EXPECT_LT(total, all_wakes);
@@ -220,7 +220,7 @@ TEST(PriceTest, LinksBetweenSwitchesAreShared) {
   EXPECT_EQ(prediction.completion_ns[0], sent + 30 + 10'000 + 500 + 500 + 30 + 10'000 + 70 + 10);
 }
 
-TEST(PriceTest, CoresThatAreSharedSerialise) {
+TEST(PriceTest, CoresThatAreSharedSerialize) {
   const topology::FlatCosts flat = OnOneHost(1, PlainFlat());
   const Team team = MakeTeam(2, Plain(), flat);
   const Prediction prediction = PriceCall(team, "flat", Collective::kBarrier);
@@ -299,12 +299,12 @@ TEST(PriceTest, AgreesWithTheMgoModelOnShortBroadcasts) {
     for (const std::string algorithm : {"flat", "binomial", "knomial-3", "kary-2"}) {
       const schedule::Plan plan = MakePlan(team, algorithm, Collective::kBcast, 1);
       const uint32_t root = static_cast<uint32_t>(prng.Below(nodes.size()));
-      const std::vector<uint32_t> parent = DirectFrom(plan.neighbours, root);
+      const std::vector<uint32_t> parent = DirectFrom(plan.neighbors, root);
       std::vector<int64_t> free(nodes.size(), 0);
       std::vector<uint32_t> queue = {root};
       for (size_t i = 0; i < queue.size(); ++i) {
         const uint32_t s = queue[i];
-        for (const uint32_t r : plan.neighbours[s]) {
+        for (const uint32_t r : plan.neighbors[s]) {
           if (r == parent[s]) continue;
           free[s] += nodes[s].overhead_ns;
           free[r] = free[s] + team.topology->PathBetween(s, r).latency_ns + nodes[r].overhead_ns;
@@ -442,7 +442,7 @@ TEST(PriceTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(Price(plan, other.shape, *other.costs, arguments), FailsWith(kInvalid, "nodes=3", "team=4"));
   EXPECT_THAT(Price(plan, team.shape, *other.costs, arguments), FailsWith(kInvalid, "nodes=3", "costs=4"));
   schedule::Plan bad = plan;
-  bad.neighbours.pop_back();
+  bad.neighbors.pop_back();
   EXPECT_THAT(Price(bad, team.shape, *team.costs, arguments), FailsWith(kInvalid, "nodes=3", "rows=2"));
   bad = plan;
   bad.root_node = NodeIndex(3);

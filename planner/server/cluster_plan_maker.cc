@@ -197,16 +197,16 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
 }
 
 void ClusterPlanMaker::Keep(std::string key, const std::vector<schedule::Plan>& plans) {
-  size_t neighbours = 0;
+  size_t neighbors = 0;
   for (const schedule::Plan& plan : plans) {
-    for (const auto& of : plan.neighbours) neighbours += of.size();
-    for (const auto& of : plan.steps) neighbours += of.size();
+    for (const auto& of : plan.neighbors) neighbors += of.size();
+    for (const auto& of : plan.steps) neighbors += of.size();
   }
-  if (neighbours > kKeptNeighboursMax) return;
-  kept_.push_front({std::move(key), plans, neighbours});
+  if (neighbors > kKeptNeighborsMax) return;
+  kept_.push_front({std::move(key), plans, neighbors});
   size_t sum = 0, count = 0;
   auto it = kept_.begin();
-  while (it != kept_.end() && ++count <= kKeptPlanSetsMax && (sum += it->neighbours) <= kKeptNeighboursMax) ++it;
+  while (it != kept_.end() && ++count <= kKeptPlanSetsMax && (sum += it->neighbors) <= kKeptNeighborsMax) ++it;
   kept_.erase(it, kept_.end());
 }
 

@@ -64,7 +64,7 @@ class ClusterTopologies {
 
 // These limit the cached plan sets, and the sum of neighbors (and steps) in all of them.
 inline constexpr size_t kKeptPlanSetsMax = 64;
-inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
+inline constexpr size_t kKeptNeighborsMax = size_t{1} << 22;
 
 // A ClusterPlanMaker caches plans until topology, rules, cores or draining nodes change, so that teams with the same
 // members in the same order are planned once. A node that is not in the topology is logged once. Thread-compatible:
@@ -123,7 +123,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   struct Kept {
     std::string key;  // collective class, options, members, and the node of each rank (KeyOf)
     std::vector<schedule::Plan> plans;
-    size_t neighbours = 0;
+    size_t neighbors = 0;
   };
 
   absl::StatusOr<std::vector<schedule::Plan>> MakeNewPlans(const schedule::TeamLayout& layout,

@@ -182,7 +182,7 @@ schedule::Plan PairPlan(Collective collective, uint64_t bytes_min, uint64_t byte
           .algorithm = "pair",
           .node_count = 2,
           .segment_bytes = schedule::kSegmentBytesUsual,
-          .neighbours = {{1}, {0}}};
+          .neighbors = {{1}, {0}}};
 }
 
 // Returns a team with one rank on each of two nodes.
@@ -223,7 +223,7 @@ std::vector<std::string> Seeds() {
           Registered(0, {Running(0, 1)}, 2) + Registered(1, {Running(1, 0)}, 2) + Encoded(kLoseStore, 0) +
               Registered(1, {Running(1, 0)}, 2) + Registered(0),
           Registered(0, {Running(1, 0)}, 2) + Registered(1, {Running(1, 0)}, 2) +
-              Encoded(0, schedule::NeighbourSilent{.neighbour = Incarnation(101), .teams = {TeamId(2'000'001)}}) +
+              Encoded(0, schedule::NeighborSilent{.neighbor = Incarnation(101), .teams = {TeamId(2'000'001)}}) +
               Encoded(1, schedule::TeamBroken{TeamId(2'000'001), {schedule::Failure::kMemberLost, "gone"}}) +
               Encoded(0, schedule::Stopping{.done = true}),
           Registered(0, {Running(1, 0, PairPlan(Collective::kReduce, uint64_t{1} << 32, schedule::kCallBytesMax))}, 2)};

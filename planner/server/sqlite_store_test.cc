@@ -47,7 +47,7 @@ TeamRecord Record(uint64_t id) {
   record.prepared = EpochId(4);
   record.first_call = CallSeq(1234567890123);
   record.machines = {"m1", ""};
-  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbours = {{1}, {0}}})};
+  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbors = {{1}, {0}}})};
   record.outgoing = {{{NodeIndex(1), 0xdeadbeef}}, {{NodeIndex(0), 1}}};
   return record;
 }

@@ -31,11 +31,11 @@ inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed)
             .algorithm = "random",
             .node_count = nodes,
             .segment_bytes = SegmentBytesMax(collective)};
-  plan.neighbours.resize(nodes);
+  plan.neighbors.resize(nodes);
   for (uint32_t v = 1; v < nodes; ++v) {
     const auto parent = static_cast<uint32_t>(prng.Below(v));
-    plan.neighbours[parent].push_back(v);
-    plan.neighbours[v].push_back(parent);
+    plan.neighbors[parent].push_back(v);
+    plan.neighbors[v].push_back(parent);
   }
   return plan;
 }
@@ -43,9 +43,9 @@ inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed)
 // A star of `leaves` around node 0.
 inline Plan StarPlan(Collective collective, uint32_t leaves) {
   Plan plan = RandomTreePlan(collective, leaves + 1, 1);
-  plan.neighbours.assign(leaves + 1, {0});
-  plan.neighbours[0].resize(leaves);
-  std::iota(plan.neighbours[0].begin(), plan.neighbours[0].end(), 1);
+  plan.neighbors.assign(leaves + 1, {0});
+  plan.neighbors[0].resize(leaves);
+  std::iota(plan.neighbors[0].begin(), plan.neighbors[0].end(), 1);
   return plan;
 }
 
@@ -106,7 +106,7 @@ inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uin
   std::vector<uint32_t> cycle(nodes);
   std::iota(cycle.begin(), cycle.end(), 0);
   for (uint32_t i = nodes; prng != nullptr && i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
-  plan.neighbours = {std::move(cycle), std::move(distances)};
+  plan.neighbors = {std::move(cycle), std::move(distances)};
   return plan;
 }
 

@@ -92,13 +92,13 @@ absl::StatusOr<Result> ParseResult(const std::string& line) {
 std::string DescribeTree(const v1::PlanRow& plan) {
   std::map<std::string, std::string> parent;
   std::map<std::string, uint32_t> children;
-  std::map<std::string, std::set<std::string>> neighbours;
+  std::map<std::string, std::set<std::string>> neighbors;
   bool tree = true;
   for (const v1::PlanEdge& edge : plan.edges()) {
     tree = parent.emplace(edge.to(), edge.from()).second && tree;
     ++children[edge.from()];
-    neighbours[edge.from()].insert(edge.to());
-    neighbours[edge.to()].insert(edge.from());
+    neighbors[edge.from()].insert(edge.to());
+    neighbors[edge.to()].insert(edge.from());
   }
   if (parent.empty()) return "one node";
   size_t depth = 0;
@@ -111,7 +111,7 @@ std::string DescribeTree(const v1::PlanRow& plan) {
   }
   size_t fanout = 0, most = 0;
   for (const auto& [node, count] : children) fanout = std::max<size_t>(fanout, count);
-  for (const auto& [node, others] : neighbours) most = std::max(most, others.size());
+  for (const auto& [node, others] : neighbors) most = std::max(most, others.size());
   return tree ? absl::StrCat("depth ", depth, ", fan-out ", fanout) : absl::StrCat("exchange, ", most, " partners");
 }
 

@@ -78,7 +78,7 @@ TEST(FabricFileTest, ErrorsNameFileLineValueAndLimit) {
               Names("f.yaml:9: fabric: links: n1: loss: ", "value=2", "limit=1"));
   EXPECT_THAT(ErrorOf("fabric: {defaults: {queue: 0}}\n"),
               Names("f.yaml:9: fabric: defaults: queue: ", "value=0", "limit=1GiB"));
-  EXPECT_THAT(ErrorOf("colour: red\n"), Names("f.yaml:9: topology: ", "colour")) << "the topology's own";
+  EXPECT_THAT(ErrorOf("color: red\n"), Names("f.yaml:9: topology: ", "color")) << "the topology's own";
 }
 
 TEST(WireTest, SwitchesComeFirstThenTheNodesInTheirOrder) {

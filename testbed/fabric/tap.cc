@@ -84,8 +84,8 @@ absl::Status Configure(uint32_t node, uint32_t mtu) {
   return Control(socket_fd.get(), SIOCSIFFLAGS, &request, "bring up");
 }
 
-// The request of `ip neighbour add ADDRESS lladdr MAC nud permanent`.
-struct NeighbourRequest {
+// The request of `ip neighbor add ADDRESS lladdr MAC nud permanent`.
+struct NeighborRequest {
   nlmsghdr header;
   ndmsg message;
   rtattr address_header;
@@ -95,14 +95,14 @@ struct NeighbourRequest {
   uint8_t padding[2];
 };
 
-static_assert(sizeof(NeighbourRequest) == 48, "as on the socket");
+static_assert(sizeof(NeighborRequest) == 48, "as on the socket");
 
-absl::Status AddNeighbours(uint32_t node, uint32_t node_count) {
+absl::Status AddNeighbors(uint32_t node, uint32_t node_count) {
   const auto device = static_cast<int>(if_nametoindex(kDevice));
-  std::vector<NeighbourRequest> requests;
+  std::vector<NeighborRequest> requests;
   for (uint32_t other = 0; other < node_count; ++other) {
     if (other == node) continue;
-    requests.push_back({.header = {.nlmsg_len = sizeof(NeighbourRequest),
+    requests.push_back({.header = {.nlmsg_len = sizeof(NeighborRequest),
                                    .nlmsg_type = RTM_NEWNEIGH,
                                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE,
                                    .nlmsg_seq = other,
@@ -124,7 +124,7 @@ absl::Status AddNeighbours(uint32_t node, uint32_t node_count) {
   // Errors are acknowledged, and so is the last request.
   requests.back().header.nlmsg_flags |= NLM_F_ACK;
   const UniqueFd netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  const size_t bytes = requests.size() * sizeof(NeighbourRequest);
+  const size_t bytes = requests.size() * sizeof(NeighborRequest);
   struct {
     nlmsghdr header;
     nlmsgerr error;
@@ -132,9 +132,9 @@ absl::Status AddNeighbours(uint32_t node, uint32_t node_count) {
   } answer;
   if (send(netlink.get(), requests.data(), bytes, 0) != static_cast<ssize_t>(bytes) ||
       recv(netlink.get(), &answer, sizeof(answer), 0) < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(int)))) {
-    return absl::ErrnoToStatus(errno, "neighbours");
+    return absl::ErrnoToStatus(errno, "neighbors");
   }
-  return answer.error.error == 0 ? absl::OkStatus() : absl::ErrnoToStatus(-answer.error.error, "neighbours");
+  return answer.error.error == 0 ? absl::OkStatus() : absl::ErrnoToStatus(-answer.error.error, "neighbors");
 }
 
 absl::StatusOr<UniqueFd> MakeHere(uint32_t node, uint32_t node_count, uint32_t mtu) {
@@ -143,7 +143,7 @@ absl::StatusOr<UniqueFd> MakeHere(uint32_t node, uint32_t node_count, uint32_t m
   request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL);
   RETURN_IF_ERROR(Control(tap.get(), TUNSETIFF, &request, "TUNSETIFF"));
   RETURN_IF_ERROR(Configure(node, mtu));
-  if (node_count <= kNeighboursMax) RETURN_IF_ERROR(AddNeighbours(node, node_count));
+  if (node_count <= kNeighborsMax) RETURN_IF_ERROR(AddNeighbors(node, node_count));
   return tap;
 }
 

@@ -17,7 +17,7 @@ inline constexpr char kDevice[] = "eth0";
 
 // Up to this many nodes get permanent entries for each other's MAC addresses. More would take long to set; then the
 // fabric answers their ARP requests, but a burst to a new neighbor may lose packets in the sender's kernel.
-inline constexpr uint32_t kNeighboursMax = 256;
+inline constexpr uint32_t kNeighborsMax = 256;
 
 // Creates kDevice in the namespace `netns` ("/proc/PID/ns/net") with node i's addresses, and brings it up. It lives as
 // long as the descriptor, which does not block and reads and writes frames after a virtio_net_hdr.

@@ -53,7 +53,7 @@ enum class TeamPhase : uint8_t {
 
 // Counters of a daemon that are constant in an idle cluster.
 inline constexpr const char* kIdleCounters[] = {
-    "calls.in_flight",      "daemon.connections",           "daemon.neighbours",       "engine.frames.waiting",
+    "calls.in_flight",      "daemon.connections",           "daemon.neighbors",        "engine.frames.waiting",
     "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"};
 
 // Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own

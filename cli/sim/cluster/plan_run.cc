@@ -120,7 +120,7 @@ absl::Status PlanRun::Open() {
 
 absl::Status PlanRun::Connect() {
   for (uint32_t v = 0; v < node_count(); ++v) {
-    for (const uint32_t w : nodes_[v]->neighbours())
+    for (const uint32_t w : nodes_[v]->neighbors())
       RETURN_IF_ERROR(nodes_[v]->SetRemoteLabel(w, nodes_[w]->LabelFor(v)));
   }
   for (const std::unique_ptr<SimNode>& node : nodes_) node->Settle();
@@ -206,7 +206,7 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
   for (uint32_t v = 0; v < node_count(); ++v) {
     const SimNode* const node = nodes_[v].get();
     const emu::EngineStats& stats = node->stats();
-    const DaemonUse use = {.connections = static_cast<uint32_t>(node->neighbours().size()),
+    const DaemonUse use = {.connections = static_cast<uint32_t>(node->neighbors().size()),
                            .staging_bytes = stats.memory_used_bytes_max,
                            .reserved_bytes = stats.memory_reserved_bytes,
                            .notes_bytes = node->notes_bytes(),

@@ -193,14 +193,14 @@ TEST(RunPlanTest, PartsOfAClusterExchangeWhatTheyHave) {
 }
 
 TEST(RunPlanTest, TheEngineTakesTheGreatestFanOutThatTheVerifierLetsPass) {
-  const Team team = MakeTeam(Racks(schedule::kNeighboursMax + 1, 1), 1);
+  const Team team = MakeTeam(Racks(schedule::kNeighborsMax + 1, 1), 1);
   const Plan plan = MakePlan(team, "flat", Collective::kBcast, 8);
-  EXPECT_EQ(RunOrDie(plan, team, Call(Collective::kBcast, 8)).packets, schedule::kNeighboursMax);
-  const Team larger = MakeTeam(Racks(schedule::kNeighboursMax + 2, 1), 1);
+  EXPECT_EQ(RunOrDie(plan, team, Call(Collective::kBcast, 8)).packets, schedule::kNeighborsMax);
+  const Team larger = MakeTeam(Racks(schedule::kNeighborsMax + 2, 1), 1);
   const Plan refused = MakePlan(larger, "flat", Collective::kBcast, 8);
   EXPECT_THAT(
       std::string(RunPlan(refused, larger.shape, *larger.costs, Call(Collective::kBcast, 8)).status().message()),
-      HasSubstr("fan-out of node 0 (neighbours=4097, limit=4096)"));
+      HasSubstr("fan-out of node 0 (neighbors=4097, limit=4096)"));
 }
 
 TEST(RunPlanTest, SharedCoresAreWaitedFor) {
@@ -277,7 +277,7 @@ TEST(RunPlanTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(error(plan, team, Call(Collective::kReduce, 64)), FailsWith(kInvalid, "plan 0", "reduce"));
   EXPECT_FALSE(error(plan, MakeTeam(Racks(7, 1), 1), Call(Collective::kBcast, 64)).ok());
   Plan orphan = plan;
-  orphan.neighbours[0].clear();
+  orphan.neighbors[0].clear();
   EXPECT_FALSE(error(orphan, team, Call(Collective::kBcast, 64)).ok());
   schedule::TeamShape shape = team.shape;
   shape.node_count = kSimulatedNodesMax + 1;

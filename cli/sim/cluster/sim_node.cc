@@ -63,8 +63,8 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
       ASSIGN_OR_RETURN(sequences_.emplace_back(), schedule::Expand(plan, *call_->index, view, call_->arguments));
     }
   }
-  for (const NodeIndex neighbour : schedule::NeighboursOf(plan, NodeIndex(node_))) {
-    neighbours_.push_back(neighbour.value());
+  for (const NodeIndex neighbor : schedule::NeighborsOf(plan, NodeIndex(node_))) {
+    neighbors_.push_back(neighbor.value());
   }
   ranks_.resize(local_ranks);
   emu::EngineOptions engine_options;
@@ -77,14 +77,14 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
   counters_per_slot_ = schedule::CountersPerSlot(plan, local_ranks);
   options.slots = window;
   options.sequences = sequences_max * window;
-  options.edges = static_cast<uint32_t>(neighbours_.size());
+  options.edges = static_cast<uint32_t>(neighbors_.size());
   options.regions = window * (local_ranks * 2 + (call_->blocks != nullptr ? 1 : 0));
   options.eq_entries = window * (local_ranks + 1);
   options.counters_per_slot = counters_per_slot_;
   options.cell_bytes = schedule::CellBytes(plan);
   ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
-  for (const uint32_t neighbour : neighbours_) {
-    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, IncarnationOf(neighbour)));
+  for (const uint32_t neighbor : neighbors_) {
+    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, IncarnationOf(neighbor)));
     edges_.push_back(edge.edge);
     labels_.push_back(edge.label);
   }
@@ -94,16 +94,16 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
   return absl::OkStatus();
 }
 
-size_t SimNode::PlaceOf(uint32_t neighbour) const {
-  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
-  CHECK(it != neighbours_.end() && *it == neighbour);
-  return static_cast<size_t>(it - neighbours_.begin());
+size_t SimNode::PlaceOf(uint32_t neighbor) const {
+  const auto it = std::lower_bound(neighbors_.begin(), neighbors_.end(), neighbor);
+  CHECK(it != neighbors_.end() && *it == neighbor);
+  return static_cast<size_t>(it - neighbors_.begin());
 }
 
-emu::Label SimNode::LabelFor(uint32_t neighbour) const { return labels_[PlaceOf(neighbour)]; }
+emu::Label SimNode::LabelFor(uint32_t neighbor) const { return labels_[PlaceOf(neighbor)]; }
 
-absl::Status SimNode::SetRemoteLabel(uint32_t neighbour, emu::Label label) {
-  return engine_->SetRemoteLabel(port_, edges_[PlaceOf(neighbour)], label);
+absl::Status SimNode::SetRemoteLabel(uint32_t neighbor, emu::Label label) {
+  return engine_->SetRemoteLabel(port_, edges_[PlaceOf(neighbor)], label);
 }
 
 void SimNode::Settle() {
@@ -203,7 +203,7 @@ schedule::PortMap SimNode::Map() const {
   schedule::PortMap map;
   map.scratch = engine_->ScratchRegion(port_, 0);
   map.rank_receive_base = static_cast<uint32_t>(ranks_.size());
-  map.neighbours = neighbours_;
+  map.neighbors = neighbors_;
   map.edges = edges_;
   map.cells = cells_;
   map.hash = HashArguments(call_->arguments);
@@ -297,7 +297,7 @@ schedule::PortMap SimNode::MapOf(uint64_t chunk) const {
   map.rank_send_base = slot * 2 * local_ranks;
   map.rank_receive_base = map.rank_send_base + local_ranks;
   map.notes = slots() * 2 * local_ranks + slot;
-  map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
+  map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbors_.size(), neighbors_.size());
   map.sequence = static_cast<uint16_t>(chunk);
   map.node_event = kNodeDone | chunk;
   return map;

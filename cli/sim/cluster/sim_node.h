@@ -66,9 +66,9 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   // Makes the engine and opens its port. `sequences_max` is the result of schedule::SequencesPerCall for the plan and
   // the number of this node's ranks. Errors: those of Expand, Engine::OpenPort and Engine::AddEdge.
   absl::Status Open(uint32_t sequences_max);
-  absl::Span<const uint32_t> neighbours() const { return neighbours_; }
-  emu::Label LabelFor(uint32_t neighbour) const;
-  absl::Status SetRemoteLabel(uint32_t neighbour, emu::Label label);
+  absl::Span<const uint32_t> neighbors() const { return neighbors_; }
+  emu::Label LabelFor(uint32_t neighbor) const;
+  absl::Status SetRemoteLabel(uint32_t neighbor, emu::Label label);
   // Runs the engine until it has no work. Before the call, this processes the labels, which must all be set.
   void Settle();
 
@@ -123,8 +123,8 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void OnPeerHeard(Incarnation) override {}
 
   uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
-  size_t PlaceOf(uint32_t neighbour) const;  // the index in neighbours_
-  void ChargeWork();                         // charges copies and reductions since the last call
+  size_t PlaceOf(uint32_t neighbor) const;  // the index in neighbors_
+  void ChargeWork();                        // charges copies and reductions since the last call
   absl::Status StartCall();
   absl::Status ArmRank(uint32_t local);
   absl::Status Post();
@@ -154,10 +154,10 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   std::unique_ptr<emu::Engine> engine_;
   emu::PortId port_;
   std::vector<schedule::NodeSequence> sequences_;  // by rotation; freed when all ranks have posted
-  std::vector<uint32_t> neighbours_;
-  std::vector<uint32_t> edges_;          // parallel to neighbours_
-  std::vector<emu::Label> labels_;       // parallel to neighbours_
-  std::vector<emu::RegionIndex> cells_;  // parallel to neighbours_
+  std::vector<uint32_t> neighbors_;
+  std::vector<uint32_t> edges_;          // parallel to neighbors_
+  std::vector<emu::Label> labels_;       // parallel to neighbors_
+  std::vector<emu::RegionIndex> cells_;  // parallel to neighbors_
   std::vector<RankMemory> ranks_;        // by local index
   std::vector<Item> items_;
   size_t next_item_ = 0;

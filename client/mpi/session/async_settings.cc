@@ -60,16 +60,16 @@ std::string MakeFolder(const std::string& path) {
 }
 
 FragmentOrder WantedOrder(bool has_profile, bool may_print) {
-  const FragmentOrder usual = has_profile ? FragmentOrder::kProfile : FragmentOrder::kLearnt;
+  const FragmentOrder usual = has_profile ? FragmentOrder::kProfile : FragmentOrder::kLearned;
   const char* text = Variable("COPSE_TNBC_ORDER");
   if (*text == '\0') return usual;
   if (strcmp(text, "off") == 0) return FragmentOrder::kOff;
-  if (strcmp(text, "learnt") == 0) return FragmentOrder::kLearnt;
+  if (strcmp(text, "learned") == 0) return FragmentOrder::kLearned;
   if (strcmp(text, "profile") == 0 && has_profile) return FragmentOrder::kProfile;
   if (may_print && strcmp(text, "profile") == 0) {
-    PrintLine("COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)");
+    PrintLine("COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learned (value=profile)");
   } else if (may_print) {
-    PrintLine("COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=%s)", text);
+    PrintLine("COPSE_TNBC_ORDER: none of off, learned and profile, so it is ignored (value=%s)", text);
   }
   return usual;
 }
@@ -123,7 +123,7 @@ void AsyncSettings::Apply(int rank, int size, Agreement* agreement) {
   const int first_without_trace = agreement->TakeFirstRank();
   launch = static_cast<uint64_t>(agreement->TakeLeast());
   if (order == FragmentOrder::kProfile && !have_one_profile) {
-    order = FragmentOrder::kLearnt;
+    order = FragmentOrder::kLearned;
     if (first_without_profile == rank) {
       PrintLine("%s; no rank has an order from a profile", profile_error.c_str());
     } else if (first_without_profile == size && rank == 0) {

@@ -33,12 +33,12 @@ struct AsyncMeans {
 
 // FragmentOrder is the value of COPSE_TNBC_ORDER. If ranks have different values, the one listed first here holds for
 // all.
-enum class FragmentOrder : uint8_t { kOff, kLearnt, kProfile };
+enum class FragmentOrder : uint8_t { kOff, kLearned, kProfile };
 
 // AsyncSettings holds one process's settings from its environment. All ranks need the same order, so they agree in
 // MPI_Init: each adds its settings to an Agreement and applies the answers.
 struct AsyncSettings {
-  FragmentOrder order = FragmentOrder::kLearnt;
+  FragmentOrder order = FragmentOrder::kLearned;
   std::optional<tnbc::OrderProfile> profile;
   std::string profile_file;
   std::string profile_error;  // empty: the profile was read, or is not used

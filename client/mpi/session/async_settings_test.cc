@@ -89,10 +89,10 @@ class AsyncSettingsTest : public ::testing::Test {
   }
 };
 
-TEST_F(AsyncSettingsTest, OrdersAreLearntUnlessThereIsAProfile) {
+TEST_F(AsyncSettingsTest, OrdersAreLearnedUnlessThereIsAProfile) {
   for (int rank = 0; rank < 3; ++rank) AddRank("", "");
   Settle();
-  ExpectOrder(FragmentOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearned);
   ranks_.clear();
   for (int rank = 0; rank < 3; ++rank) AddRank("", Profile("profile" + std::to_string(rank), "1,0"));
   Settle();
@@ -112,7 +112,7 @@ TEST_F(AsyncSettingsTest, ProfilesThatDifferAreIgnored) {
   AddRank("", Profile("one", "1,0"));
   AddRank("", Profile("other", "0,1"));
   Settle();
-  ExpectOrder(FragmentOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearned);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: ", "value=" + folder_ + "/one"));
 }
 
@@ -121,7 +121,7 @@ TEST_F(AsyncSettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
   AddRank("", folder_ + "/none");
   AddRank("", Profile("bad", "1,1"));
   Settle();
-  ExpectOrder(FragmentOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearned);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: " + folder_ + "/none: "));
 }
 
@@ -129,14 +129,14 @@ TEST_F(AsyncSettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
   AddRank("best", "");
   AddRank("best", "");
   Settle();
-  ExpectOrder(FragmentOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearned);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "value=best"));
   said_.clear();
   ranks_.clear();
   AddRank("profile", "");
   AddRank("profile", "");
   Settle();
-  ExpectOrder(FragmentOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearned);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "COPSE_TNBC_PROFILE", "value=profile"));
 }
 

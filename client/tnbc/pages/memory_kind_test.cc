@@ -55,7 +55,7 @@ TEST(MemoryKindTest, WhatMallocHasMappedHasItsPagesForItself) {
       const Spare spare = SpareAround(range);
       EXPECT_EQ(spare.before, range.begin % kPage);
       EXPECT_EQ((range.end + spare.behind) % kPage, 0u);
-      // Not of a part of it, whose neighbours are the program's data.
+      // Not of a part of it, whose neighbors are the program's data.
       EXPECT_EQ(SpareAround({range.begin, range.begin + bytes / 2}).behind, 0u);
       EXPECT_EQ(SpareAround({range.begin, range.end + spare.behind - kPage}).behind, 0u);
       EXPECT_EQ(SpareAround({range.begin + 64, range.end}).behind, 0u);

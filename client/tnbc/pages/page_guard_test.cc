@@ -321,7 +321,7 @@ const char* WhyMappingsCannotBeUsedUp() {
   return AllMappings::Limit() >= AllMappings::kMost ? "processes may have too many mappings" : nullptr;
 }
 
-TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
+TEST_F(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbors) {
   if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
   const Pages pages(3);
   const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};

@@ -103,7 +103,7 @@ schedule::PortMap EpochPort::MapFor(const CallRecord& call) const {
   map.rank_send_base = slot * 2 * local_ranks_;
   map.rank_receive_base = map.rank_send_base + local_ranks_;
   map.notes = window_ * 2 * local_ranks_ + slot;
-  map.neighbours = edges_.nodes();
+  map.neighbors = edges_.nodes();
   map.edges = edges_.edges();
   map.cells = edges_.CellsOf(slot);
   map.sequence = static_cast<uint16_t>(Relative(call.sequence));
@@ -267,9 +267,9 @@ void EpochPort::UnbindRanks(const CallRecord& call) {
 
 CallSeq EpochPort::FinishedBelow() const { return CallSeq(first_call_.value() + engine_->Finished(*port_).value()); }
 
-std::vector<NodeIndex> EpochPort::NeighboursOfCall(const CallRecord& call) const {
+std::vector<NodeIndex> EpochPort::NeighborsOfCall(const CallRecord& call) const {
   const schedule::Plan* plan = expansions_.PlanFor(call.arguments());
-  return plan == nullptr ? std::vector<NodeIndex>() : schedule::NeighboursOf(*plan, self_);
+  return plan == nullptr ? std::vector<NodeIndex>() : schedule::NeighborsOf(*plan, self_);
 }
 
 void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
@@ -290,14 +290,13 @@ void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
 }
 
 void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16_t) {
-  const std::optional<NodeIndex> neighbour = edges_.NodeOfEdge(edge);
-  if (!neighbour) return;
+  const std::optional<NodeIndex> neighbor = edges_.NodeOfEdge(edge);
+  if (!neighbor) return;
   // The packet names its call modulo 2^16; it lies in the window, which begins at the first call that is not over.
   const uint64_t base = engine_->Finished(*port_).value();
   const uint64_t relative = base + static_cast<uint16_t>(sequence - static_cast<uint16_t>(base));
-  events_.push_back({.kind = PortEvent::Kind::kMismatch,
-                     .sequence = CallSeq(first_call_.value() + relative),
-                     .neighbour = *neighbour});
+  events_.push_back(
+      {.kind = PortEvent::Kind::kMismatch, .sequence = CallSeq(first_call_.value() + relative), .neighbor = *neighbor});
   ready_->Mark();
 }
 

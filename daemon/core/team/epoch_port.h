@@ -35,9 +35,9 @@ using ReadyTeams = ReadyList<Team>;
 struct PortEvent {
   enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
   Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};     // number of the call in the team; kMismatch: as the packet names it
-  uint32_t local = 0;      // kRankDone: local index
-  NodeIndex neighbour{0};  // kMismatch: the sender of the packet
+  CallSeq sequence{0};    // number of the call in the team; kMismatch: as the packet names it
+  uint32_t local = 0;     // kRankDone: local index
+  NodeIndex neighbor{0};  // kMismatch: the sender of the packet
   bool failed = false;
 };
 
@@ -100,7 +100,7 @@ class EpochPort : public emu::PortSink {
   void LongCallBegun() { ++long_calls_; }
   void LongCallOver() { --long_calls_; }
   // Returns the neighbors in the call's plan; none if no plan fits.
-  std::vector<NodeIndex> NeighboursOfCall(const CallRecord& call) const;
+  std::vector<NodeIndex> NeighborsOfCall(const CallRecord& call) const;
 
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override;

@@ -64,7 +64,7 @@ absl::Status EpochSwitch::Commit(EpochId epoch, CallSeq first_call, CallSeq star
   EpochPort& port = *prepared_->port;
   parts_.edges->Acquire(port.edges().nodes());  // connected first: a label lets the engine send
   for (const schedule::EdgeLabel& edge : outgoing) {
-    const absl::Status set = port.SetRemoteLabel(edge.neighbour, edge.label);
+    const absl::Status set = port.SetRemoteLabel(edge.neighbor, edge.label);
     if (set.ok()) continue;
     parts_.edges->Release(port.edges().nodes());
     return set;

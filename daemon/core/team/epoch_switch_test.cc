@@ -23,11 +23,11 @@ using copse::testing::Names;
 class CountingLink : public PeerLink {
  public:
   void SendToPeer(Incarnation, const PeerMessage&) override {}
-  absl::Status AcquireNeighbour(const schedule::TeamNode&) override {
+  absl::Status AcquireNeighbor(const schedule::TeamNode&) override {
     ++users;
     return absl::OkStatus();
   }
-  void ReleaseNeighbour(Incarnation) override { --users; }
+  void ReleaseNeighbor(Incarnation) override { --users; }
 
   int users = 0;
 };
@@ -85,7 +85,7 @@ TEST_F(EpochSwitchTest, AnEpochIsReadyOnceItIsCommitted) {
   const schedule::PrepareReply reply = Prepare(1);
   EXPECT_TRUE(reply.accepted);
   ASSERT_EQ(reply.incoming.size(), 1u);
-  EXPECT_EQ(reply.incoming[0].neighbour, NodeIndex(1));
+  EXPECT_EQ(reply.incoming[0].neighbor, NodeIndex(1));
   EXPECT_EQ(epochs_.prepared_epoch(), EpochId(1));
   EXPECT_EQ(Prepare(1).incoming.at(0).label, reply.incoming[0].label);  // repeated
   EXPECT_TRUE(Commit(1, 0).ok());

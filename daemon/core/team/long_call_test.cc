@@ -40,10 +40,10 @@ schedule::TeamShape Shape() {
 std::vector<Plan> PlansOf(Collective collective, uint32_t segment_bytes) {
   Plan plan{.id = PlanId(1), .collective = collective, .bytes_max = schedule::kMessageBytesMax, .algorithm = "flat"};
   plan.node_count = kNodes;
-  plan.neighbours.resize(kNodes);
+  plan.neighbors.resize(kNodes);
   for (uint32_t v = 1; v < kNodes; ++v) {
-    plan.neighbours[0].push_back(v);
-    plan.neighbours[v].push_back(0);
+    plan.neighbors[0].push_back(v);
+    plan.neighbors[v].push_back(0);
   }
   Plan brief = plan;
   brief.bytes_max = brief.segment_bytes = kShortBytes;
@@ -102,7 +102,7 @@ class BoundedPairsTest : public ::testing::Test {
     plan.algorithm = "pairwise";
     plan.node_count = 2;
     plan.segment_bytes = 4096;
-    plan.neighbours = {{0, 1}, {1}};
+    plan.neighbors = {{0, 1}, {1}};
     return plan;
   }
   CallArguments Arguments(uint8_t options) const {

@@ -10,7 +10,7 @@ namespace copse::daemon {
 
 PortEdges::PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self) : engine_(engine) {
   for (const schedule::Plan& plan : plans) {
-    for (const NodeIndex node : schedule::NeighboursOf(plan, self)) nodes_.push_back(node.value());
+    for (const NodeIndex node : schedule::NeighborsOf(plan, self)) nodes_.push_back(node.value());
   }
   std::sort(nodes_.begin(), nodes_.end());
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
@@ -57,7 +57,7 @@ uint32_t PortEdges::LabelFor(NodeIndex node) const {
 absl::Status PortEdges::SetRemoteLabel(emu::PortId port, NodeIndex node, uint32_t label) {
   const std::optional<size_t> place = PlaceOf(node);
   if (!place) {
-    return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbour (node=", node.value(), ")"));
+    return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbor (node=", node.value(), ")"));
   }
   RETURN_IF_ERROR(engine_->SetRemoteLabel(port, edges_[*place], static_cast<emu::Label>(label)));
   labels_[*place].remote_known = true;

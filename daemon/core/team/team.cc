@@ -56,9 +56,9 @@ bool Team::AskForDecision(absl::Duration age) {
   // The nodes may not be neighbors in a committed epoch, so this connects to them if necessary.
   for (const uint32_t index : *nodes) {
     const schedule::TeamNode& node = members_.node(index);
-    if (!host_->AcquireNeighbour(node).ok()) continue;
+    if (!host_->AcquireNeighbor(node).ok()) continue;
     host_->SendToPeer(node.incarnation, EpochAskMessage{.team = id(), .epoch = epochs_.prepared_epoch()});
-    host_->ReleaseNeighbour(node.incarnation);
+    host_->ReleaseNeighbor(node.incarnation);
   }
   return ready();
 }
@@ -113,8 +113,8 @@ bool Team::Pump() {
 void Team::OnMismatch(const PortEvent& event) {
   const CallRecord* const ours = epochs_.Find(event.sequence);
   if (ours == nullptr) return;
-  SendArguments(event.neighbour, *ours);
-  leavers_.OnMismatch(event.neighbour, event.sequence);
+  SendArguments(event.neighbor, *ours);
+  leavers_.OnMismatch(event.neighbor, event.sequence);
   CheckLeavers();
 }
 
@@ -131,7 +131,7 @@ bool Team::ProbeStalled(absl::Duration age) {
       if (now - call->probed < age) continue;
       any = true;
       call->probed = now;
-      for (const NodeIndex node : port->NeighboursOfCall(*call)) SendArguments(node, *call);
+      for (const NodeIndex node : port->NeighborsOfCall(*call)) SendArguments(node, *call);
     }
   }
   return any;
@@ -210,13 +210,13 @@ void Team::On(NodeIndex from, const EpochAnswerMessage& message) {
     return Break(ReportOf(committed, absl::StrCat("as ", members_.DescribeNode(from), " says")));
   }
   COPSE_LOG(kInfo, "team ", id().value(), ": epoch ", message.epoch.value(), " begins at call ", first_call->value(),
-            ", as a neighbour says");
+            ", as a neighbor says");
 }
 
 void Team::CheckInvariants() const {
   epochs_.CheckInvariants();
   calls_.CheckInvariants();
-  if (broken()) CHECK(!ready() && epochs_.prepared_epoch() == EpochId(0) && edges_.Neighbours().empty());
+  if (broken()) CHECK(!ready() && epochs_.prepared_epoch() == EpochId(0) && edges_.Neighbors().empty());
 }
 
 }  // namespace copse::daemon

@@ -91,7 +91,7 @@ class Team : private TeamBreaker {
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
   // Returns whether the node is a neighbor in a committed epoch. Heartbeats are sent to neighbors only.
   bool HasEdgeTo(Incarnation incarnation) const;
-  std::vector<Incarnation> Neighbours() const { return edges_.Neighbours(); }
+  std::vector<Incarnation> Neighbors() const { return edges_.Neighbors(); }
 
   void AppendStatus(schedule::DaemonStatus* status) const { calls_.AppendStatus(status); }
   // Dies if an invariant does not hold.

@@ -14,7 +14,7 @@ void TeamEdges::Acquire(absl::Span<const uint32_t> nodes) {
   for (const uint32_t index : nodes) {
     if (members_->HasLeft(index)) continue;
     const schedule::TeamNode& node = members_->node(index);
-    const absl::Status acquired = link_->AcquireNeighbour(node);
+    const absl::Status acquired = link_->AcquireNeighbor(node);
     if (!acquired.ok()) {
       COPSE_LOG(kWarning, "team ", members_->id().value(), ": no connection to node ", node.name, ": ",
                 acquired.message());
@@ -29,7 +29,7 @@ void TeamEdges::Release(absl::Span<const uint32_t> nodes) {
   for (const uint32_t index : nodes) {
     const auto it = users_.find(index);
     if (it == users_.end()) continue;
-    link_->ReleaseNeighbour(members_->node(index).incarnation);
+    link_->ReleaseNeighbor(members_->node(index).incarnation);
     if (--it->second == 0) users_.erase(it);
   }
 }
@@ -37,14 +37,14 @@ void TeamEdges::Release(absl::Span<const uint32_t> nodes) {
 void TeamEdges::Drop(NodeIndex node) {
   const auto it = users_.find(node.value());
   if (it == users_.end()) return;
-  for (uint32_t i = 0; i < it->second; ++i) link_->ReleaseNeighbour(members_->node(node.value()).incarnation);
+  for (uint32_t i = 0; i < it->second; ++i) link_->ReleaseNeighbor(members_->node(node.value()).incarnation);
   users_.erase(it);
 }
 
-std::vector<Incarnation> TeamEdges::Neighbours() const {
-  std::vector<Incarnation> neighbours;
-  for (const auto& [node, users] : users_) neighbours.push_back(members_->node(node).incarnation);
-  return neighbours;
+std::vector<Incarnation> TeamEdges::Neighbors() const {
+  std::vector<Incarnation> neighbors;
+  for (const auto& [node, users] : users_) neighbors.push_back(members_->node(node).incarnation);
+  return neighbors;
 }
 
 void TeamEdges::SendToAll(const PeerMessage& message, std::optional<Incarnation> except) const {

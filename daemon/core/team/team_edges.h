@@ -35,7 +35,7 @@ class TeamEdges {
   void Drop(NodeIndex node);
 
   bool Has(NodeIndex node) const { return users_.contains(node.value()); }
-  std::vector<Incarnation> Neighbours() const;
+  std::vector<Incarnation> Neighbors() const;
   void SendToAll(const PeerMessage& message, std::optional<Incarnation> except = std::nullopt) const;
 
  private:

@@ -20,9 +20,9 @@ class PeerLink {
   virtual ~PeerLink() = default;
   // Drops the message if it cannot be sent.
   virtual void SendToPeer(Incarnation peer, const PeerMessage& message) = 0;
-  // Each AcquireNeighbour that succeeds must be matched by one ReleaseNeighbour. Errors are the transport's.
-  virtual absl::Status AcquireNeighbour(const schedule::TeamNode& node) = 0;
-  virtual void ReleaseNeighbour(Incarnation peer) = 0;
+  // Each AcquireNeighbor that succeeds must be matched by one ReleaseNeighbor. Errors are the transport's.
+  virtual absl::Status AcquireNeighbor(const schedule::TeamNode& node) = 0;
+  virtual void ReleaseNeighbor(Incarnation peer) = 0;
 };
 
 // A CallHost gives access to time, clients and instruments.

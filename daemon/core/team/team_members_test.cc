@@ -82,12 +82,12 @@ TEST_F(TeamMembersTest, AnotherMemberIsAnotherNodeThatHasNotLeft) {
 class FakeLink : public PeerLink {
  public:
   void SendToPeer(Incarnation peer, const PeerMessage& message) override { sent.emplace_back(peer, message); }
-  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override {
+  absl::Status AcquireNeighbor(const schedule::TeamNode& node) override {
     if (unreachable.contains(node.incarnation)) return absl::UnavailableError("no way");
     ++users[node.incarnation];
     return absl::OkStatus();
   }
-  void ReleaseNeighbour(Incarnation peer) override {
+  void ReleaseNeighbor(Incarnation peer) override {
     ASSERT_GT(users[peer], 0);
     --users[peer];
   }
@@ -112,7 +112,7 @@ TEST_F(TeamEdgesTest, AConnectionIsHeldForEachEpochThatUsesIt) {
     edges.Release({1, 2});
     EXPECT_TRUE(edges.Has(NodeIndex(1)));
     EXPECT_FALSE(edges.Has(NodeIndex(2)));
-    EXPECT_EQ(edges.Neighbours(), std::vector<Incarnation>{Incarnation(101)});
+    EXPECT_EQ(edges.Neighbors(), std::vector<Incarnation>{Incarnation(101)});
     edges.Release({2});  // not in use
     EXPECT_EQ(link_.users[Incarnation(102)], 0);
     edges.Acquire({1});
@@ -129,7 +129,7 @@ TEST_F(TeamEdgesTest, NodesThatHaveLeftOrCannotBeReachedAreLeftOut) {
   members_.OnLeft(NodeIndex(2), {.team = TeamId(7), .all = true});
   TeamEdges edges(&link_, &members_);
   edges.Acquire({1, 2});
-  EXPECT_TRUE(edges.Neighbours().empty());
+  EXPECT_TRUE(edges.Neighbors().empty());
 }
 
 TEST_F(TeamEdgesTest, ANewNeighborHearsOnceWhichRanksHaveLeft) {

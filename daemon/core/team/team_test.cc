@@ -126,7 +126,7 @@ TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
   EXPECT_EQ(reply.why.node, "n0");
 }
 
-TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
+TEST_F(TeamTest, NeighborsHearOfTheFirstRankThatLeavesAndOfTheLast) {
   FormTeam();
   LeaveAll();
   const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A daemon's core and two processes of its node that are ranks of a team; the test plays planner and neighbour.
+// A daemon's core and two processes of its node that are ranks of a team; the test plays planner and neighbor.
 #ifndef COPSE_DAEMON_CORE_TESTING_TEAM_FIXTURE_H_
 #define COPSE_DAEMON_CORE_TESTING_TEAM_FIXTURE_H_
 
@@ -147,7 +147,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   }
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
 
-  // --- What the neighbour is told ---
+  // --- What the neighbor is told ---
   // All messages of that kind, in order; forgets them, and all else that was sent.
   template <typename T>
   std::vector<T> TakeFromWire() {

@@ -14,15 +14,15 @@
 
 namespace copse::daemon {
 
-// A plan of as many nodes as there are lists of neighbours, whose number is the collective's.
-inline schedule::Plan TestPlan(Collective collective, std::vector<std::vector<uint32_t>> neighbours) {
+// A plan of as many nodes as there are lists of neighbors, whose number is the collective's.
+inline schedule::Plan TestPlan(Collective collective, std::vector<std::vector<uint32_t>> neighbors) {
   return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
           .collective = collective,
           .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
           .algorithm = "test",
-          .node_count = static_cast<uint32_t>(neighbours.size()),
+          .node_count = static_cast<uint32_t>(neighbors.size()),
           .segment_bytes = schedule::kSegmentBytesUsual,
-          .neighbours = std::move(neighbours)};
+          .neighbors = std::move(neighbors)};
 }
 
 }  // namespace copse::daemon

@@ -25,10 +25,10 @@ std::string EncodedPlan(Collective collective) {
   plan.algorithm = "flat";
   plan.node_count = 1;
   plan.segment_bytes = 4096;
-  plan.neighbours = {{}};
+  plan.neighbors = {{}};
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
-    plan.neighbours = {{0}, {}};
+    plan.neighbors = {{0}, {}};
   }
   return schedule::EncodePlan(plan);
 }

@@ -349,14 +349,14 @@ static void persistent(void) {
 #endif
 }
 
-static void sent_to_neighbours(struct exchange* e) {
+static void sent_to_neighbors(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
   MPI_Comm ring;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring);
   SCOPED char *found = malloc(2 * e->receive_bytes), *expected = malloc(2 * e->receive_bytes);
   MPI_Neighbor_allgather(e->wanted, bytes, MPI_BYTE, expected, bytes, MPI_BYTE, ring);
   MPI_Neighbor_allgather(e->receive, bytes, MPI_BYTE, found, bytes, MPI_BYTE, ring);
-  expect_same("neighbours' data", found, expected, 2 * e->receive_bytes);
+  expect_same("neighbors' data", found, expected, 2 * e->receive_bytes);
   MPI_Comm_free(&ring);
 }
 
@@ -398,4 +398,4 @@ EARLY_GROUP(mpi_calls, MPI_THREAD_SINGLE, RUN(sent), PENDING(sent_with_gaps), PE
             {.name = "short_received", .pending = received, .bytes = SHORT_BYTES}, PENDING(received_as_probed),
             RUN(started_later), PENDING(put_and_got), PENDING(got_over), RUN(looked_at_by_others), PENDING(written),
             PENDING(packed), PENDING(unpacked), PENDING(reduced_here), PENDING(started), PENDING(received_by_started),
-            RUN(persistent), PENDING(sent_to_neighbours), RUN(arguments), PENDING(results));
+            RUN(persistent), PENDING(sent_to_neighbors), RUN(arguments), PENDING(results));

@@ -49,7 +49,7 @@ static void in_place(void) {
 }
 
 /* Several calls that may be under way at once, next to each other in one piece of memory, without a gap. */
-static void neighbours(void) {
+static void neighbors(void) {
   enum { COUNT = 12 };
   static const enum kind kKinds[COUNT] = {BCAST,   ALLREDUCE,  ALLTOALLV, ALLGATHER, ALLTOALL, REDUCE_SCATTER_BLOCK,
                                           SCATTER, ALLGATHERV, SCAN,      GATHERV,   SCATTERV, REDUCE_SCATTER};
@@ -116,5 +116,5 @@ static void elements_with_gaps(void) {
 #define SIZES_CASE(kind, title, ...) {.name = title, .run = sizes_of_##kind},
 COLLECTIVES(SIZES_OF)
 
-EARLY_GROUP(sizes, MPI_THREAD_SINGLE, COLLECTIVES(SIZES_CASE) RUN(in_place), RUN(kinds), RUN(neighbours),
+EARLY_GROUP(sizes, MPI_THREAD_SINGLE, COLLECTIVES(SIZES_CASE) RUN(in_place), RUN(kinds), RUN(neighbors),
             RUN(elements_with_gaps));

@@ -52,9 +52,9 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
   const uint32_t n = costs.node_count();
   std::vector<BroadcastTree> trees;
   const auto add = [&](const BroadcastTree& tree) { trees.push_back(WithFallingTails(costs, tree)); };
-  const auto add_by_number = [&](const absl::StatusOr<Neighbours>& neighbours) {
-    CHECK(neighbours.ok());  // the order is a permutation, and all k are in range
-    add(TreeOfNeighbours(costs, root, *neighbours));
+  const auto add_by_number = [&](const absl::StatusOr<Neighbors>& neighbors) {
+    CHECK(neighbors.ok());  // the order is a permutation, and all k are in range
+    add(TreeOfNeighbors(costs, root, *neighbors));
   };
   add(BuildMgo(costs, root));
   add(BuildEarliestCompletionOnTree(costs, root));

@@ -47,9 +47,9 @@ struct TreeBounds {
 
 // Checks that each node has one parent, which is first in its list and is reached from the root without a cycle; that
 // links are mutual; that bounds hold; and that every subtree is a contiguous range of the order.
-inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, const TreeBounds& bounds) {
+inline void ExpectTree(const Neighbors& neighbors, const NodeOrder& order, const TreeBounds& bounds) {
   const uint32_t n = static_cast<uint32_t>(order.size());
-  ASSERT_EQ(neighbours.size(), n);
+  ASSERT_EQ(neighbors.size(), n);
   std::vector<uint32_t> position(n);
   for (uint32_t p = 0; p < n; ++p) position[order[p]] = p;
   std::vector<uint32_t> depth(n, 0), size(n, 1), last(n);
@@ -57,32 +57,32 @@ inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, con
   for (uint32_t p = 0; p < n; ++p) {
     const uint32_t v = order[p];
     last[v] = p;
-    links += neighbours[v].size();
-    const uint32_t children = static_cast<uint32_t>(neighbours[v].size()) - (p == 0 ? 0 : 1);
+    links += neighbors[v].size();
+    const uint32_t children = static_cast<uint32_t>(neighbors[v].size()) - (p == 0 ? 0 : 1);
     ASSERT_LE(children, bounds.fanout);
     if (p == 0) continue;
-    ASSERT_FALSE(neighbours[v].empty());
-    const uint32_t parent = neighbours[v][0];
+    ASSERT_FALSE(neighbors[v].empty());
+    const uint32_t parent = neighbors[v][0];
     ASSERT_LT(position[parent], p) << "a parent stands before its child, so there is no cycle";
-    ASSERT_EQ(std::count(neighbours[parent].begin(), neighbours[parent].end(), v), 1);
+    ASSERT_EQ(std::count(neighbors[parent].begin(), neighbors[parent].end(), v), 1);
     depth[v] = depth[parent] + 1;
     ASSERT_LE(depth[v], bounds.depth);
   }
   ASSERT_EQ(links, 2 * size_t{n - 1}) << "no links but those of the tree";
   for (uint32_t p = n; p-- > 1;) {
-    const uint32_t v = order[p], parent = neighbours[v][0];
+    const uint32_t v = order[p], parent = neighbors[v][0];
     size[parent] += size[v];
     last[parent] = std::max(last[parent], last[v]);
   }
   for (uint32_t p = 0; p < n; ++p) {
     const uint32_t v = order[p];
     ASSERT_EQ(last[v], p + size[v] - 1) << "contiguous";
-    for (size_t i = p == 0 ? 1 : 2; bounds.largest_first && i < neighbours[v].size(); ++i) {
-      ASSERT_GE(size[neighbours[v][i - 1]], size[neighbours[v][i]]) << "largest first";
+    for (size_t i = p == 0 ? 1 : 2; bounds.largest_first && i < neighbors[v].size(); ++i) {
+      ASSERT_GE(size[neighbors[v][i - 1]], size[neighbors[v][i]]) << "largest first";
     }
   }
-  const std::vector<uint32_t> directed = DirectFrom(neighbours, order[0]);
-  for (uint32_t p = 0; p < n; ++p) ASSERT_EQ(directed[order[p]], p == 0 ? kNoTreeParent : neighbours[order[p]][0]);
+  const std::vector<uint32_t> directed = DirectFrom(neighbors, order[0]);
+  for (uint32_t p = 0; p < n; ++p) ASSERT_EQ(directed[order[p]], p == 0 ? kNoTreeParent : neighbors[order[p]][0]);
 }
 
 // Checks the trees of all sizes up to 64 and all roots. `bounds` gives those of n nodes.

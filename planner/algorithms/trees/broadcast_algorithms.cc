@@ -47,23 +47,23 @@ absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const B
   if (name == "best") return BuildBest(costs, root);
   if (name == "mgo") return BuildMgo(costs, root);
   if (name == "mgo_jackson") return WithFallingTails(costs, BuildMgo(costs, root));
-  Neighbours neighbours;
+  Neighbors neighbors;
   absl::string_view digits = name;
   uint32_t k = 0;
   if (name == "ft") {
-    ASSIGN_OR_RETURN(neighbours, BuildFlatTree(RankOrder(n, root)));
+    ASSIGN_OR_RETURN(neighbors, BuildFlatTree(RankOrder(n, root)));
   } else if (name == "bt") {
-    ASSIGN_OR_RETURN(neighbours, BuildBinomialTree(RankOrder(n, root)));
+    ASSIGN_OR_RETURN(neighbors, BuildBinomialTree(RankOrder(n, root)));
   } else if (absl::ConsumePrefix(&digits, "knomial_") && absl::SimpleAtoi(digits, &k)) {
-    ASSIGN_OR_RETURN(neighbours, BuildKnomialTree(RankOrder(n, root), k));
+    ASSIGN_OR_RETURN(neighbors, BuildKnomialTree(RankOrder(n, root), k));
   } else if (absl::ConsumePrefix(&digits, "kary_") && absl::SimpleAtoi(digits, &k)) {
-    ASSIGN_OR_RETURN(neighbours, BuildKaryTree(RankOrder(n, root), k));
+    ASSIGN_OR_RETURN(neighbors, BuildKaryTree(RankOrder(n, root), k));
   } else {
     return absl::InvalidArgumentError(absl::StrCat("algorithm: unknown (name=", AbslView(algorithm),
                                                    ", known=FT BT knomial-K kary-K FNF FEF_latency ",
                                                    "FEF_cost FCEF FCEF_bhat LA LA_bhat MGO MGO_jackson OPTIMAL best)"));
   }
-  return TreeOfNeighbours(costs, root, neighbours);
+  return TreeOfNeighbors(costs, root, neighbors);
 }
 
 std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts) {

@@ -21,16 +21,16 @@ namespace copse::planner {
 // Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
 // Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 4 (2-ary and 4-ary, 16 nodes). Differs:
 //          numbered depth first, not level by level, and the levels below the last full one are spread evenly.
-absl::StatusOr<Neighbours> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k);
+absl::StatusOr<Neighbors> BuildKaryTree(absl::Span<const uint32_t> order, uint32_t k);
 
 // Builds the chain, the k-ary tree of k = 1: every node has one child, the next in the order. It is slow for a short
 // message, but every node sends the segments of a long one only once. Errors: INVALID_ARGUMENT from CheckOrder.
-absl::StatusOr<Neighbours> BuildChainTree(absl::Span<const uint32_t> order);
+absl::StatusOr<Neighbors> BuildChainTree(absl::Span<const uint32_t> order);
 
 // Builds the flat tree, the k-ary tree of k = n: the root is the parent of every other node, and serves them in the
 // order of positions. Errors: INVALID_ARGUMENT from CheckOrder.
 // Source:  Li Chunhua, MGO, section 3.4 ("FT", the flat tree).
-absl::StatusOr<Neighbours> BuildFlatTree(absl::Span<const uint32_t> order);
+absl::StatusOr<Neighbors> BuildFlatTree(absl::Span<const uint32_t> order);
 
 }  // namespace copse::planner
 

@@ -45,8 +45,8 @@ TEST(BuildKaryTreeTest, CutsIntoEvenRanges) {
 }
 
 TEST(BuildKaryTreeTest, ChainAndFlatTreeFollowTheOrder) {
-  EXPECT_EQ(*BuildChainTree({2, 3, 0, 1}), (Neighbours{{3, 1}, {0}, {3}, {2, 0}}));
-  EXPECT_EQ(*BuildFlatTree({2, 3, 0, 1}), (Neighbours{{2}, {2}, {3, 0, 1}, {2}}));
+  EXPECT_EQ(*BuildChainTree({2, 3, 0, 1}), (Neighbors{{3, 1}, {0}, {3}, {2, 0}}));
+  EXPECT_EQ(*BuildFlatTree({2, 3, 0, 1}), (Neighbors{{2}, {2}, {3, 0, 1}, {2}}));
 }
 
 TEST(BuildKaryTreeTest, ReachesTheLargestTeams) {

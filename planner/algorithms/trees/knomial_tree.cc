@@ -6,9 +6,9 @@
 namespace copse::planner {
 namespace {
 
-Neighbours ClearLowestDigits(absl::Span<const uint32_t> order, uint32_t k) {
+Neighbors ClearLowestDigits(absl::Span<const uint32_t> order, uint32_t k) {
   const uint64_t n = order.size();
-  Neighbours neighbours(n);
+  Neighbors neighbors(n);
   uint64_t span_of_root = 1;  // the least power of k that is at least n
   while (span_of_root < n) span_of_root *= k;
   for (uint64_t p = 0; p < n; ++p) {
@@ -20,22 +20,22 @@ Neighbours ClearLowestDigits(absl::Span<const uint32_t> order, uint32_t k) {
     }
     for (uint64_t step = span / k; step > 0; step /= k) {
       for (uint64_t digit = 1; digit < k && p + digit * step < n; ++digit) {
-        Connect(order[p], order[p + digit * step], &neighbours);
+        Connect(order[p], order[p + digit * step], &neighbors);
       }
     }
   }
-  return neighbours;
+  return neighbors;
 }
 
 }  // namespace
 
-absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k) {
+absl::StatusOr<Neighbors> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k) {
   RETURN_IF_ERROR(CheckOrder("knomial", order));
   RETURN_IF_ERROR(CheckFanout("knomial", k));
   return ClearLowestDigits(order, k);
 }
 
-absl::StatusOr<Neighbours> BuildBinomialTree(absl::Span<const uint32_t> order) {
+absl::StatusOr<Neighbors> BuildBinomialTree(absl::Span<const uint32_t> order) {
   RETURN_IF_ERROR(CheckOrder("binomial", order));
   return ClearLowestDigits(order, 2);
 }

@@ -44,7 +44,7 @@ TEST(BuildKnomialTreeTest, FourNomialOfSixteenIsThePapers) {
 
 // The expected edges are the golden vector's of 5 nodes with root 2: BT: [2,1], [2,4], [2,3], [4,0].
 TEST(BuildKnomialTreeTest, BinomialServesAsThePapersPeer) {
-  EXPECT_EQ(*BuildBinomialTree({2, 3, 4, 0, 1}), (Neighbours{{4}, {2}, {1, 4, 3}, {2}, {2, 0}}));
+  EXPECT_EQ(*BuildBinomialTree({2, 3, 4, 0, 1}), (Neighbors{{4}, {2}, {1, 4, 3}, {2}, {2, 0}}));
 }
 
 TEST(BuildKnomialTreeTest, ReachesTheLargestTeams) {

@@ -25,10 +25,10 @@ class FakePlanMaker : public PlanMaker {
       plan.bytes_max = 1024;
       plan.algorithm = options.algorithm.empty() ? "flat" : options.algorithm;
       plan.node_count = layout.shape.node_count;
-      plan.neighbours.resize(plan.node_count);
+      plan.neighbors.resize(plan.node_count);
       for (uint32_t v = 1; v < plan.node_count; ++v) {
-        plan.neighbours[0].push_back(v);
-        plan.neighbours[v].push_back(0);
+        plan.neighbors[0].push_back(v);
+        plan.neighbors[v].push_back(0);
       }
       plans.push_back(plan);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tracks the daemons that share an edge with this one: their connections, heartbeats and silence.
-#ifndef COPSE_DAEMON_CORE_PEERS_NEIGHBOURS_H_
-#define COPSE_DAEMON_CORE_PEERS_NEIGHBOURS_H_
+#ifndef COPSE_DAEMON_CORE_PEERS_NEIGHBORS_H_
+#define COPSE_DAEMON_CORE_PEERS_NEIGHBORS_H_
 
 #include <cstdint>
 #include <map>
@@ -17,11 +17,11 @@
 
 namespace copse::daemon {
 
-// A NeighbourTable connects to a neighbor on its first Acquire, and gives up the connection a while after the last
+// A NeighborTable connects to a neighbor on its first Acquire, and gives up the connection a while after the last
 // Release, so that the last messages still leave. Thread-compatible; the core owns it. `*connections` must outlive it.
-class NeighbourTable {
+class NeighborTable {
  public:
-  explicit NeighbourTable(Connections* connections) : connections_(connections) {}
+  explicit NeighborTable(Connections* connections) : connections_(connections) {}
 
   // Each Acquire that succeeds must be matched by one Release. Errors are the transport's.
   absl::Status Acquire(const schedule::TeamNode& node, absl::Time now);
@@ -50,10 +50,10 @@ class NeighbourTable {
   // Gives up connections that have been unused for a while.
   void DropUnused(absl::Time now);
 
-  size_t size() const { return neighbours_.size(); }
+  size_t size() const { return neighbors_.size(); }
 
  private:
-  struct Neighbour {
+  struct Neighbor {
     schedule::TeamNode node;
     uint32_t users = 0;
     uint32_t guests = 0;
@@ -62,9 +62,9 @@ class NeighbourTable {
     absl::Time released;  // time of the last Release or ReleaseGuest
   };
   Connections* connections_;
-  std::map<Incarnation, Neighbour> neighbours_;
+  std::map<Incarnation, Neighbor> neighbors_;
 };
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_CORE_PEERS_NEIGHBOURS_H_
+#endif  // COPSE_DAEMON_CORE_PEERS_NEIGHBORS_H_

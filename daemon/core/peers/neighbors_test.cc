@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/core/peers/neighbours.h"
+#include "daemon/core/peers/neighbors.h"
 
 #include "gtest/gtest.h"
 #include "sim/simulator.h"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-class NeighbourTableTest : public testing::Test {
+class NeighborTableTest : public testing::Test {
  protected:
-  NeighbourTableTest() {
+  NeighborTableTest() {
     const sim::NodeNumber self = network_.AddNode("self", Incarnation(1), [] {});
     const sim::NodeNumber peer = network_.AddNode("peer", Incarnation(2), [] {});
     node_ = {"peer", Incarnation(2), network_.transport(peer)->LocalAddress()};
     connections_ = std::make_unique<Connections>(simulator_.clock(), network_.transport(self), Incarnation(1));
-    table_ = std::make_unique<NeighbourTable>(connections_.get());
+    table_ = std::make_unique<NeighborTable>(connections_.get());
     transport_ = network_.transport(self);
   }
   bool Connected() { return transport_->Send(Incarnation(2), {}, {}).ok(); }
@@ -27,11 +27,11 @@ class NeighbourTableTest : public testing::Test {
   schedule::TeamNode node_;
   emu::Transport* transport_ = nullptr;
   std::unique_ptr<Connections> connections_;
-  std::unique_ptr<NeighbourTable> table_;
+  std::unique_ptr<NeighborTable> table_;
   const absl::Time start_ = absl::UnixEpoch();
 };
 
-TEST_F(NeighbourTableTest, ConnectsOnFirstUseAndLetsGoAWhileAfterTheLast) {
+TEST_F(NeighborTableTest, ConnectsOnFirstUseAndLetsGoAWhileAfterTheLast) {
   EXPECT_FALSE(Connected());
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
@@ -48,7 +48,7 @@ TEST_F(NeighbourTableTest, ConnectsOnFirstUseAndLetsGoAWhileAfterTheLast) {
   EXPECT_TRUE(connections_->waiting()) << "the peer is asked";
 }
 
-TEST_F(NeighbourTableTest, HeartbeatsAreDueOnceAnInterval) {
+TEST_F(NeighborTableTest, HeartbeatsAreDueOnceAnInterval) {
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   EXPECT_EQ(table_->DueHeartbeats(start_, kSecond).size(), 1u);
   EXPECT_EQ(table_->DueHeartbeats(start_ + kSecond / 2, kSecond).size(), 0u);
@@ -57,19 +57,19 @@ TEST_F(NeighbourTableTest, HeartbeatsAreDueOnceAnInterval) {
   EXPECT_EQ(table_->DueHeartbeats(start_ + 9 * kSecond, kSecond).size(), 0u) << "not in use";
 }
 
-TEST_F(NeighbourTableTest, SilenceCountsFromWhatWasHeardLast) {
+TEST_F(NeighborTableTest, SilenceCountsFromWhatWasHeardLast) {
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   EXPECT_TRUE(table_->Silent(start_ + 9 * kSecond, 10 * kSecond).empty());
   EXPECT_EQ(table_->Silent(start_ + 10 * kSecond, 10 * kSecond).size(), 1u);
   table_->OnReceived(Incarnation(2), start_ + 5 * kSecond);
   EXPECT_TRUE(table_->Silent(start_ + 14 * kSecond, 10 * kSecond).empty());
-  // This daemon itself stood still for a minute: that is not the neighbour's silence.
+  // This daemon itself stood still for a minute: that is not the neighbor's silence.
   table_->AllowFor(absl::Minutes(1));
   EXPECT_TRUE(table_->Silent(start_ + 70 * kSecond, 10 * kSecond).empty());
   EXPECT_EQ(table_->Silent(start_ + 75 * kSecond, 10 * kSecond).size(), 1u);
 }
 
-TEST_F(NeighbourTableTest, LostIsForgottenThoughItsUsersReleaseItLater) {
+TEST_F(NeighborTableTest, LostIsForgottenThoughItsUsersReleaseItLater) {
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   table_->Lost(Incarnation(2));
   EXPECT_FALSE(Connected());
