@@ -12,6 +12,7 @@
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/monotonic_clock.h"
 #include "client/tnbc/pages/page_rights.h"
+#include "client/tnbc/pages/page_state.h"
 #include "client/tnbc/pages/signal_bits.h"
 
 namespace copse::tnbc {
@@ -50,7 +51,7 @@ bool PageGuard::HasOnlyLost() const {
   for (uintptr_t begin = 0;;) {
     const auto found = ranges_.Find(begin, UINTPTR_MAX - begin);
     if (!found.has_value()) return true;
-    if (!found->failed && !found->is_open) return false;
+    if (found->state != PageState::kFailed && found->state != PageState::kOpen) return false;
     begin = found->range.end;
   }
 }
@@ -136,8 +137,8 @@ void PageGuard::Release(const Range& range) {
 // the range is open, and may have been taken out. The thread that is opening it may be the one that this handler has
 // interrupted, so after a short wait this thread opens it, too.
 bool PageGuard::TryOpen(const PendingRanges::Found& found) {
-  if (found.is_open) return true;
-  if (found.is_opening) {
+  if (found.state == PageState::kOpen) return true;
+  if (found.state == PageState::kOpening) {
     if (PendingRanges::Wait(found, kTurnEveryNs)) return false;
     SetRights(found.range, PROT_READ | PROT_WRITE);
     return true;
@@ -158,7 +159,7 @@ void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstAcce
   while (begin < end) {
     const auto found = ranges_.Find(begin, end - begin);
     if (!found.has_value()) return;
-    const bool is_meant = found->there && (access == nullptr || found->access == access);
+    const bool is_meant = HasArrived(found->state) && (access == nullptr || found->access == access);
     if (is_meant && !TryOpen(*found)) continue;
     if (is_meant) ranges_.Remove(*found);
     begin = found->range.end;
@@ -183,12 +184,12 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
       found.access->ns.compare_exchange_strong(never, since)) {
     found.access->by_call = accessor == Accessor::kCall;
   }
-  if (found.there) {
+  if (HasArrived(found.state)) {
     TryOpen(found);
     return;
   }
   accesses_.Add(address, since);
-  if (found.failed) callbacks_.TellLost(address);
+  if (found.state == PageState::kFailed) callbacks_.TellLost(address);
   while (!PendingRanges::Wait(found, kTurnEveryNs)) GiveTurn(on_wait);
   const uint64_t waited = NowNs() - since;
   accesses_.AddWait(waited);
@@ -203,9 +204,9 @@ bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait,
   while (begin < end) {
     const auto found = ranges_.Find(begin, end - begin);
     if (!found.has_value()) break;
-    const bool is_lost = found->failed && tells;
+    const bool is_lost = found->state == PageState::kFailed && tells;
     if (is_lost) is_there = false;
-    if (is_lost || found->is_open) {
+    if (is_lost || found->state == PageState::kOpen) {
       begin = found->range.end;
     } else {
       AwaitFound(*found, found->range.begin, on_wait, accessor);
@@ -233,7 +234,8 @@ bool PageGuard::Handle(uintptr_t address, const void* frame) {
     return true;
   }
   // If an open range faults, the program has protected it.
-  if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, frame, ranges_.version());
+  if (!found.has_value() || found->state == PageState::kOpen)
+    return !misses_.IsSecond(address, frame, ranges_.version());
   AwaitFound(*found, address, nullptr, Accessor::kAccess);
   return true;
 }

@@ -57,7 +57,7 @@ class PageGuard {
   void Release(const Range& range);
   // Takes the place of Release for a range whose first access is still to be recorded: it stays closed until then, and
   // a thread that accesses it continues at once.
-  void ReleaseAtAccess(const Range& range) { ranges_.MarkThere(range.begin); }
+  void ReleaseAtAccess(const Range& range) { ranges_.MarkArrived(range.begin); }
   // Opens such ranges in this memory (`access`: only the range with this record) without waiting for an access, which
   // is then not recorded.
   void StopLooking(const void* address, uint64_t bytes, const FirstAccess* access = nullptr);

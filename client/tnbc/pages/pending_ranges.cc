@@ -13,16 +13,6 @@
 namespace copse::tnbc {
 namespace {
 
-// The lowest bits of a word are the state of its range. The others count the ranges that had the word.
-constexpr uint32_t kFailed = 1;  // this to kOpen: states of a pending range
-constexpr uint32_t kThere = 2;
-constexpr uint32_t kOpening = 4;
-constexpr uint32_t kOpen = 8;
-constexpr uint32_t kCopying = 16;  // this and kSettled: states of a snapshot
-constexpr uint32_t kSettled = 32;
-constexpr uint32_t kNextRange = 64;
-constexpr uint32_t kState = kNextRange - 1;
-
 void Wake(std::atomic<uint32_t>* word) { Free(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX); }
 
 uint8_t* CopyOf(const Range&) { return nullptr; }
@@ -103,7 +93,7 @@ void PendingRanges::TakeOutSettled() {
   for (size_t i = items_.size(); i-- > 0;) {
     // Acquire: pairs with the release in Settle.
     const uint32_t value = words_[items_[i].word].load(std::memory_order_acquire);
-    if ((value & kSettled) != 0) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (StateOf(value) == PageState::kSettled) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -120,8 +110,7 @@ void PendingRanges::Remove(uintptr_t begin) {
 
 void PendingRanges::Remove(const Found& found) {
   const std::lock_guard lock(mutex_);
-  if (found.word->load(std::memory_order_relaxed) / kNextRange != found.value / kNextRange) return;
-  TakeOut(ItemAt(found.range.begin));
+  if (IsOfSameRange(found.word->load(std::memory_order_relaxed), found.value)) TakeOut(ItemAt(found.range.begin));
 }
 
 void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
@@ -130,50 +119,53 @@ void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
   items_.erase(item);
   Publish();
   // Release: pairs with the acquire in Wait, so a thread that has waited sees the range open.
-  word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
+  word.store(NextRange(word.load(std::memory_order_relaxed)), std::memory_order_release);
   Wake(&word);
 }
 
 bool PendingRanges::Claim(const Found& snapshot) {
-  uint32_t untouched = snapshot.value & ~kState;
+  uint32_t pending = WithState(snapshot.value, PageState::kPending);
   // acq_rel: the exchange lets one thread claim the snapshot. Its acquire pairs with the release in TakeOut, which
   // ended the word's former range.
-  return snapshot.word->compare_exchange_strong(untouched, untouched | kCopying, std::memory_order_acq_rel);
+  return snapshot.word->compare_exchange_strong(pending, WithState(pending, PageState::kCopying),
+                                                std::memory_order_acq_rel);
 }
 
 void PendingRanges::Settle(const Found& snapshot) {
   // Release: pairs with the acquires in Wait and TakeOutSettled, which see the copy complete.
-  snapshot.word->store((snapshot.value & ~kState) | kSettled, std::memory_order_release);
+  snapshot.word->store(WithState(snapshot.value, PageState::kSettled), std::memory_order_release);
   Wake(snapshot.word);
 }
 
 bool PendingRanges::AwaitSettled(const Found& snapshot, uint64_t nanoseconds) {
   Found claimed = snapshot;
-  claimed.value = (snapshot.value & ~kState) | kCopying;
+  claimed.value = WithState(snapshot.value, PageState::kCopying);
   return Wait(claimed, nanoseconds);
 }
 
-void PendingRanges::Mark(uintptr_t begin, uint32_t flag) {
+void PendingRanges::Mark(uintptr_t begin, PageState state) {
   const std::lock_guard lock(mutex_);
   const auto item = ItemAt(begin);
   if (item == items_.end()) return;
   std::atomic<uint32_t>& word = words_[item->word];
-  word.fetch_or(flag, std::memory_order_release);  // pairs with the acquires in Search and Wait
+  uint32_t pending = WithState(word.load(std::memory_order_relaxed), PageState::kPending);
+  // Release: pairs with the acquires in Search and Wait.
+  if (!word.compare_exchange_strong(pending, WithState(pending, state), std::memory_order_release)) return;
   Publish();
   Wake(&word);
 }
 
-void PendingRanges::MarkFailed(uintptr_t begin) { Mark(begin, kFailed); }
-void PendingRanges::MarkThere(uintptr_t begin) { Mark(begin, kThere); }
-
 bool PendingRanges::BeginOpening(const Found& found) {
   uint32_t value = found.value;
   // seq_cst: lets one thread open the range; pairs with the acquire in Search.
-  return found.there && !found.is_opening && found.word->compare_exchange_strong(value, value | kOpening);
+  return found.state == PageState::kArrived &&
+         found.word->compare_exchange_strong(value, WithState(value, PageState::kOpening));
 }
 
 void PendingRanges::EndOpening(const Found& found) {
-  found.word->fetch_or(kOpen, std::memory_order_release);  // pairs with the acquires in Search and Wait
+  uint32_t opening = WithState(found.value, PageState::kOpening);
+  // Release: pairs with the acquires in Search and Wait. Another thread may have taken the range out.
+  found.word->compare_exchange_strong(opening, WithState(opening, PageState::kOpen), std::memory_order_release);
   Wake(found.word);
 }
 
@@ -198,11 +190,8 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const IndexCopy& copy,
     found.value = found.word->load(std::memory_order_acquire);  // pairs with the releases in Mark and EndOpening
     found.copy = entry.copy.load(std::memory_order_relaxed);
     found.access = entry.access.load(std::memory_order_relaxed);
-    found.failed = (found.value & kFailed) != 0;
-    found.there = (found.value & kThere) != 0;
-    found.is_opening = (found.value & kOpening) != 0;
-    found.is_open = (found.value & kOpen) != 0;
-    if ((found.value & kSettled) == 0) return found;
+    found.state = StateOf(found.value);
+    if (found.state != PageState::kSettled) return found;
   }
   return std::nullopt;
 }
@@ -220,7 +209,9 @@ bool PendingRanges::Wait(const Found& found, uint64_t nanoseconds) {
   const timespec patience{static_cast<time_t>(nanoseconds / 1'000'000'000),
                           static_cast<long>(nanoseconds % 1'000'000'000)};
   // Acquire: pairs with the releases of TakeOut, Settle, Mark and EndOpening.
-  const auto is_over = [&found] { return found.failed || found.word->load(std::memory_order_acquire) != found.value; };
+  const auto is_over = [&found] {
+    return found.state == PageState::kFailed || found.word->load(std::memory_order_acquire) != found.value;
+  };
   if (!is_over()) Free(SYS_futex, found.word, FUTEX_WAIT_PRIVATE, found.value, &patience);
   return is_over();
 }

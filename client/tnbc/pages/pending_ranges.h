@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "client/tnbc/pages/page_state.h"
+
 namespace copse::tnbc {
 
 // A Range holds the addresses [begin, end).
@@ -50,9 +52,7 @@ class PendingRanges {
     std::atomic<uint32_t>* word = nullptr;
     FirstAccess* access = nullptr;  // null: the first access is not recorded
     uint32_t value = 0;
-    bool failed = false;
-    // there: its data has arrived, and it is closed only to record its first access; is_opening: a thread opens it.
-    bool there = false, is_opening = false, is_open = false;
+    PageState state = PageState::kPending;
     uint8_t* copy = nullptr;  // where a snapshot is copied; null: a pending range
   };
 
@@ -70,10 +70,10 @@ class PendingRanges {
   void Remove(uintptr_t begin);
   // Takes out this range, if it is still in the index.
   void Remove(const Found& found);
-  // Marks a range whose data will never arrive: it stays in the index, and threads that wait for it are woken.
-  void MarkFailed(uintptr_t begin);
-  // Marks a range whose data has arrived: it stays in the index, and threads that wait for it are woken.
-  void MarkThere(uintptr_t begin);
+  // Mark a pending range whose data will never arrive, or has arrived: it stays in the index, and threads that wait for
+  // it are woken.
+  void MarkFailed(uintptr_t begin) { Mark(begin, PageState::kFailed); }
+  void MarkArrived(uintptr_t begin) { Mark(begin, PageState::kArrived); }
 
   // Returns true if the caller is the thread to open a range whose data has arrived; it calls EndOpening once the range
   // is open. Async-signal-safe.
@@ -127,7 +127,7 @@ class PendingRanges {
   void TakeOut(std::vector<Item>::iterator item);
   void TakeOutSettled();
   void Publish();
-  void Mark(uintptr_t begin, uint32_t flag);
+  void Mark(uintptr_t begin, PageState state);
   std::vector<Item>::iterator ItemAt(uintptr_t begin);
   std::optional<Found> Search(const IndexCopy& copy, uintptr_t address, uint64_t bytes) const;
 

@@ -63,11 +63,41 @@ TEST(PendingRangesTest, ALostRangeStaysAndNobodyWaitsForIt) {
   other.join();
   const auto after = ranges.Find(4096, 1);
   ASSERT_TRUE(after.has_value());
-  EXPECT_TRUE(after->failed);
+  EXPECT_EQ(after->state, PageState::kFailed);
   EXPECT_TRUE(PendingRanges::Wait(*after, kLong));
   ranges.Remove(range.begin);
   ASSERT_TRUE(ranges.Add({&range, 1}));
-  EXPECT_FALSE(ranges.Find(4096, 1)->failed);
+  EXPECT_EQ(ranges.Find(4096, 1)->state, PageState::kPending);
+}
+
+// The thread that opens a range may be held up until another one has taken the range out, and its word has another use.
+TEST(PendingRangesTest, OpeningEndsForItsOwnRangeOnly) {
+  PendingRanges ranges;
+  const Range first = {4096, 8192}, second = {16384, 20480};
+  ASSERT_TRUE(ranges.Add({&first, 1}));
+  ranges.MarkArrived(first.begin);
+  const auto found = ranges.Find(first.begin, 1);
+  ASSERT_TRUE(PendingRanges::BeginOpening(*found));
+  ranges.Remove(first.begin);
+  ASSERT_TRUE(ranges.Add({&second, 1}));
+  PendingRanges::EndOpening(*found);
+  EXPECT_EQ(ranges.Find(second.begin, 1)->state, PageState::kPending);
+}
+
+TEST(PendingRangesTest, OneOpensWhatHasArrived) {
+  PendingRanges ranges;
+  const Range range = {4096, 8192};
+  ASSERT_TRUE(ranges.Add({&range, 1}));
+  EXPECT_FALSE(PendingRanges::BeginOpening(*ranges.Find(4096, 1)));
+  ranges.MarkArrived(range.begin);
+  ranges.MarkFailed(range.begin);  // too late
+  const auto arrived = ranges.Find(4096, 1);
+  EXPECT_EQ(arrived->state, PageState::kArrived);
+  EXPECT_TRUE(PendingRanges::BeginOpening(*arrived));
+  EXPECT_FALSE(PendingRanges::BeginOpening(*arrived));
+  EXPECT_EQ(ranges.Find(4096, 1)->state, PageState::kOpening);
+  PendingRanges::EndOpening(*arrived);
+  EXPECT_EQ(ranges.Find(4096, 1)->state, PageState::kOpen);
 }
 
 TEST(PendingRangesTest, RefusesMoreThanThereIsRoomFor) {
