@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes the results that operations on elements must give, one element at a time and in the simplest way. Tests and
-// copse-perftest check results against it; the daemon's arithmetic shares no code with it. offload_emu/alu.h has the
-// rules.
+// copse-perftest check results against it; the daemon's arithmetic shares no code with it. offload_emu/alu/alu.h has
+// the rules.
 #ifndef COPSE_BASE_ELEMENT_REFERENCE_H_
 #define COPSE_BASE_ELEMENT_REFERENCE_H_
 

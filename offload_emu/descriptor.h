@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "offload_emu/packet.h"
 
 namespace copse::emu {

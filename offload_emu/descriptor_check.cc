@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 namespace copse::emu {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/lost_memory.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "offload_emu/descriptor_check.h"
 
 namespace copse::emu {

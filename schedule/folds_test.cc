@@ -13,7 +13,7 @@
 
 #include "base/ids.h"
 #include "base/prng.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "schedule/testing/plain_cluster.h"
 #include "schedule/testing/sample_plans.h"
 

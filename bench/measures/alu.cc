@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/element_reference.h"
 #include "base/string_view.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 namespace copse::bench {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/prng.h"
 #include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "schedule/blocks.h"
 #include "schedule/expand.h"
 #include "schedule/plan.h"

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "collectives/call_arguments.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "schedule/reference.h"
 
 namespace copse::schedule {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 namespace copse::schedule {
 namespace {

@@ -22,7 +22,7 @@
 #include "absl/time/clock.h"
 #include "client/copse.h"
 #include "collectives/call_arguments.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "schedule/testing/rank_data.h"
 #include "testbed/script/script.h"
 

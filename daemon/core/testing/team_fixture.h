@@ -23,7 +23,7 @@
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/testing/test_plan.h"
 #include "gtest/gtest.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/testing/fake_transport.h"
 #include "protocol/control.h"

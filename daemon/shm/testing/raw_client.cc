@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/version.h"
 #include "collectives/call_arguments.h"
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 namespace copse::daemon {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/alu_loops.h"
+#include "offload_emu/alu/alu_loops.h"
 
 #if defined(__AVX2__) && defined(__F16C__)
 
-#include "offload_emu/alu_loops_inc.h"
+#include "offload_emu/alu/alu_loops_inc.h"
 
 namespace copse::emu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "base/element_types.h"
 #include "base/prng.h"
 #include "gtest/gtest.h"
-#include "offload_emu/alu_loops.h"
+#include "offload_emu/alu/alu_loops.h"
 
 namespace copse::emu {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/alu_loops.h"
-#include "offload_emu/alu_loops_inc.h"
+#include "offload_emu/alu/alu_loops.h"
+#include "offload_emu/alu/alu_loops_inc.h"
 
 namespace copse::emu {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine's arithmetic unit reduces up to seven operands at once, element by element.
-#ifndef COPSE_OFFLOAD_EMU_ALU_H_
-#define COPSE_OFFLOAD_EMU_ALU_H_
+#ifndef COPSE_OFFLOAD_EMU_ALU_ALU_H_
+#define COPSE_OFFLOAD_EMU_ALU_ALU_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -37,4 +37,4 @@ absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t*
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_ALU_H_
+#endif  // COPSE_OFFLOAD_EMU_ALU_ALU_H_

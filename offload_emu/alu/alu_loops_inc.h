@@ -3,8 +3,8 @@
 // Defines the loops of alu_loops.h; one source file for each instruction set includes it. All code here is in an
 // unnamed namespace and calls no inline function from elsewhere: the linker might otherwise keep a copy compiled for a
 // newer processor as the one that all callers share.
-#ifndef COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
-#define COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
+#ifndef COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_INC_H_
+#define COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_INC_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #endif
 
 #include "base/element_types.h"
-#include "offload_emu/alu_loops.h"
+#include "offload_emu/alu/alu_loops.h"
 
 // The target may be one of the operands, element for element; this dependence does not prevent vectorization.
 #if defined(__clang__)
@@ -347,4 +347,4 @@ constexpr AluLoops MakeLoops() { return MakeLoops(std::make_integer_sequence<int
 
 #undef COPSE_ALU_INDEPENDENT
 
-#endif  // COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
+#endif  // COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_INC_H_

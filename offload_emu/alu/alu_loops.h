@@ -2,8 +2,8 @@
 //
 // Declares the arithmetic unit's inner loops, which are compiled twice: for every processor, and for those with AVX2
 // and F16C. Only the ALU and its tests include this file.
-#ifndef COPSE_OFFLOAD_EMU_ALU_LOOPS_H_
-#define COPSE_OFFLOAD_EMU_ALU_LOOPS_H_
+#ifndef COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_H_
+#define COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,4 +32,4 @@ const AluLoops* FastAluLoops();
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_ALU_LOOPS_H_
+#endif  // COPSE_OFFLOAD_EMU_ALU_ALU_LOOPS_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/alu.h"
+#include "offload_emu/alu/alu.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
-#include "offload_emu/alu_loops.h"
+#include "offload_emu/alu/alu_loops.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
