@@ -321,7 +321,7 @@ typedef enum copse_datatype COPSE_ENUM_INT {
   COPSE_DT_COMPLEX_FLOAT = 12,
   COPSE_DT_COMPLEX_DOUBLE = 13,
   COPSE_DT_BYTE = 14,
-  /* Pairs of a value and an index, for minloc and maxloc: struct { VALUE value; int32_t index; }, with C's padding. */
+  /* The types below are pairs for minloc and maxloc: struct { VALUE value; int32_t index; }, with C's padding. */
   COPSE_DT_FLOAT_INT = 15,
   COPSE_DT_DOUBLE_INT = 16,
   COPSE_DT_LONG_INT = 17, /* value: int64_t */

@@ -26,7 +26,8 @@ namespace copse::emu {
 // valid are dropped and counted. Everything passed by pointer must outlive it. Thread-compatible.
 class RecordReceiver final : public TransportSink {
  public:
-  // Records lead to the edges of labels and to ports; sender, runner and control act on them there.
+  // `labels` has the edge of each record; sender, runner and control then act on the record. `ports` finds ports that a
+  // callback may have closed.
   struct Parts {
     LabelTable* labels;
     PortTable* ports;
@@ -74,7 +75,7 @@ class RecordReceiver final : public TransportSink {
   const Parts parts_;
   EngineStats* const stats_;
   std::vector<Mismatch> mismatches_;  // found in TakeFrame, not yet reported
-  bool is_in_network_ = false;        // in TakeFrame
+  bool is_in_network_ = false;        // true during TakeFrame
 };
 
 }  // namespace copse::emu

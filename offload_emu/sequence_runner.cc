@@ -21,7 +21,7 @@ constexpr uint64_t kDescriptorCostBytes = 64;
 // again.
 constexpr uint32_t kStampBytes = 1024;
 
-// The memory of a copy; both null if either range is out of bounds.
+// CopyEnds is the memory of a copy; both are null if either range is out of bounds.
 struct CopyEnds {
   const uint8_t* source = nullptr;
   uint8_t* target = nullptr;

@@ -41,8 +41,8 @@ bool GoesBothWays(Collective collective) {
 // These cycles are built by position.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
-// Returns false for "bruck" if it must not carry an alltoall of the class: for blocks that are too long and nodes too
-// many to forward blocks, and for up to three nodes, where it equals "pairwise".
+// Returns false for "bruck" if it must not carry an alltoall of the class: if blocks are too long, or nodes too many,
+// to forward blocks, and for up to three nodes, where it equals "pairwise".
 bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
   const uint32_t n = structure.node_count;
   if (structure.algorithm != "bruck") return true;

@@ -276,8 +276,8 @@ struct StatusReply {
 // TraceReply answers TraceQuery with consecutive records of the daemon's trace.
 struct TraceReply {
   uint64_t query = 0;
-  // An opaque name of the clock. Daemons with the same name read the same clock (one kernel), so their times need no
-  // correction.
+  // It is an opaque name of the clock. Daemons with the same name read the same clock (one kernel), so their times need
+  // no correction.
   std::string clock;
   int64_t now_ns = 0;   // reading of that clock when the records were copied; their times are readings of it, too
   int64_t wall_ns = 0;  // the wall clock at the same moment, since 1970

@@ -97,7 +97,7 @@ struct EqEntry {
   uint64_t sequence;  // number of the call in its team
   int32_t status;     // 0 or a negative copse_status_t
   uint32_t text;      // index of the failure's text and facts, or kNoText
-  // Facts of a failure, as in FailureFacts. Unlike those in FailureSlot they always belong to this event.
+  // These are facts of a failure, as in FailureFacts. Unlike those in FailureSlot they always belong to this event.
   uint8_t cause;
   uint8_t has_rank;
   uint16_t reserved;

@@ -25,8 +25,8 @@ class PrefixExpansion : BlockExpansion {
   }
 
  private:
-  // Offsets of the second and of the last third of scratch (kScanScratchBytes). Sums and prefixes lie there, while the
-  // first third has the chunk's segments.
+  // These are offsets of the second and of the last third of scratch (kScanScratchBytes). Sums and prefixes lie there,
+  // while the first third has the chunk's segments.
   static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
   static constexpr uint64_t kThird = 2 * kOtherHalf;
 

@@ -13,7 +13,7 @@
 
 namespace copse::schedule {
 
-// Phases of messages along a tree.
+// Messages along a tree have these phases.
 inline constexpr uint16_t kUp = 0;
 inline constexpr uint16_t kDown = 1;
 

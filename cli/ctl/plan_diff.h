@@ -27,7 +27,7 @@ struct PlanDifference {
   struct Field {
     std::string key, before, after;
   };
-  std::vector<Field> fields;  // that differ; id, team, epoch and predicted time are not compared
+  std::vector<Field> fields;  // fields that differ; id, team, epoch and predicted time are not compared
   double predicted_us_before = 0, predicted_us_after = 0;
   std::vector<Edge> removed, added;    // in the order of edges in their plan
   std::vector<std::string> reordered;  // nodes that serve the same children in another order

@@ -132,7 +132,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
   }
   // The walk begins at the first node's clock and follows clocks that packets connect.
   std::map<std::string, int64_t> moved;
-  std::map<std::string, int64_t> by_packets;  // errors against the first node's clock, where packets tell them
+  std::map<std::string, int64_t> by_packets;  // errors against the first node's clock, if packets show them
   std::deque<std::string> reached;
   if (!nodes.empty()) {
     moved[nodes[0].clock] = by_packets[nodes[0].clock] = 0;
@@ -167,7 +167,7 @@ Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& 
     const auto it = moved.find(node.clock);
     alignment.offset_ns.push_back(offset[node.clock] + (it == moved.end() ? 0 : it->second));
   }
-  // Each clock's errors: against the planner's clock, and against the first node's.
+  // Each pair has a clock's errors against the planner's clock and against the first node's.
   std::vector<std::pair<int64_t, int64_t>> errors;
   const int64_t first_ns = nodes.empty() ? 0 : doubt[nodes[0].clock];
   for (const auto& [clock, ns] : doubt) {

@@ -269,7 +269,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
     outcome.predicted_ns = prediction.total_ns;
     outcome.plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
   }
-  // The paper's section covers one segment only.
+  // Section 3.1 of the MGO paper, which ReplayNs follows, covers one segment only.
   if (outcome.charging == sim::Charging::kMgo && collective == Collective::kBcast &&
       outcome.plan.kind == schedule::PlanKind::kTree && schedule::SegmentCount(outcome.plan, bytes) == 1) {
     ASSIGN_OR_RETURN(outcome.predicted_ns,
@@ -285,7 +285,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
 }
 
 absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  // The paper has one message for all blocks of a subtree. The model's events send these; engines would split them.
+  // The MGO paper sends all blocks of a subtree in one message. RunBlockVerb simulates these; engines would split them.
   const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
   if (blocks.has_value() && arguments.Text("charge") == "mgo") return RunBlockVerb(arguments, *blocks, out);
   ASSIGN_OR_RETURN(const RunOutcome outcome, Execute(arguments, err));

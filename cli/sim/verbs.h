@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declares copse-sim's verbs. Each has a file that is named for it, as have the two of sweep_verbs.cc together.
+// Declares copse-sim's verbs. Each is implemented in a file named for it; sweep_verbs.cc has `table` and `sweep`.
 // docs/reference/copse-sim.md has their options, formats and JSON.
 
 #ifndef COPSE_CLI_SIM_VERBS_H_

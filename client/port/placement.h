@@ -50,7 +50,7 @@ class Placement {
   BufferPath receive_ = BufferPath::kNothing;
   UserMemory::UserRange* send_range_ = nullptr;     // set for kDirect
   UserMemory::UserRange* receive_range_ = nullptr;  // set for kDirect
-  // Offsets in the staging buffer.
+  // These are offsets in the staging buffer.
   uint64_t send_at_ = 0;
   uint64_t receive_at_ = 0;
   uint64_t send_list_at_ = 0;

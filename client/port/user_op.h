@@ -21,7 +21,7 @@ struct UserOp {
 
 // Adds an operation and returns its number, which no other operation of the process gets. Thread-safe.
 copse_op_t AddUserOp(const UserOp& op);
-// Removes an operation. Returns false if there is no such one. Calls that were planned with it may still run it.
+// Removes an operation. Returns false if there is no such operation. Calls that were planned with it may still run it.
 // Thread-safe.
 bool RemoveUserOp(copse_op_t op);
 // Returns null if there is no such operation. Thread-safe.

@@ -27,7 +27,7 @@ uint64_t BitOf(int signal) { return signal >= 1 && signal <= kSignalMax ? uint64
 // These are the guarded signals that this thread has blocked, as the program sees it. The variable is initial-exec,
 // since signal handlers read it and must not allocate it.
 constinit thread_local uint64_t believes_blocked __attribute__((tls_model("initial-exec"))) = 0;
-// Signals, by bit, whose handlers block SIGSEGV, or SIGSYS, as the program sees it.
+// These are the signals, by bit, with handlers that block SIGSEGV, or SIGSYS, as the program sees it.
 constinit std::atomic<uint64_t> handlers_block_fault = 0;
 constinit std::atomic<uint64_t> handlers_block_syscall = 0;
 

@@ -31,7 +31,7 @@ __attribute__((visibility("hidden"))) void copse_preload_restore_signal();
 namespace copse::preload {
 namespace {
 
-// Constants of linux/prctl.h and asm-generic/siginfo.h that older headers lack.
+// Older headers lack these constants of linux/prctl.h and asm-generic/siginfo.h.
 constexpr long kSetDispatch = 59, kDispatchOff = 0, kDispatchOn = 1;
 constexpr int kUserDispatch = 2;
 constexpr int kSeccomp = 1;

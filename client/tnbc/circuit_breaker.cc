@@ -5,7 +5,7 @@ namespace copse::tnbc {
 namespace {
 
 // These numbers of calls are measured each way. Calls that return early come first, so that a program with few calls
-// gets the early returns that it asked for.
+// gets the asynchronous completion that it asked for.
 constexpr uint64_t kEarlyCalls = 6;
 constexpr uint64_t kBlockingCalls = 3;
 

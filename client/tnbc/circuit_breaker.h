@@ -29,7 +29,7 @@ class CircuitBreaker {
   void CountEarly(uint64_t nanoseconds) { early_.Count(nanoseconds); }
 
   bool is_tripped() const { return verdict_.is_plain(); }
-  // Returns how often the verdict has changed from early return to blocking.
+  // Returns how often the verdict has changed from asynchronous completion to blocking.
   uint64_t trips() const { return trips_; }
 
  private:

@@ -79,7 +79,7 @@ struct Fragmentation {
   std::vector<Move> send_pack;
   // This rank is a broadcast's root: the calls send from its receive buffer.
   bool is_source = false;
-  // This rank's own block, from the send buffer to the receive buffer: the rank copies it itself.
+  // The rank copies its own block from the send buffer to the receive buffer itself.
   Move own;
   // A barrier is posted with the edges. Once it is complete, all members have begun the call, and the call needs no MPI
   // progress by them any more.

@@ -28,7 +28,7 @@ class FragmentationTrial {
   // Returns whether the ranks have to agree before the next call: they add up their figures and call Adopt.
   bool AgreesBeforeNext() const;
   // Returns this rank's figures: mean ns of a fragmented call, mean ns of a whole one (both 0 if one is not known), and
-  // the number of early returns.
+  // the number of calls that returned early.
   Figures Mine() const;
   // Takes the sums of all ranks' figures; the same on all ranks.
   void Adopt(const Figures& sums);

@@ -139,7 +139,7 @@ class ReadOnlySender final : public Sender {
     if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
     return buffer_->At(sent_.begin);
   }
-  // Copies the bytes outside whole pages to the block, whose pages are not mapped for the program there.
+  // Copies the bytes outside whole pages to the buffer, since only whole pages are remapped.
   void Fill() override {
     if (buffer_ == nullptr) return;
     const Range pages = RemappedMemory::WholePagesOf(sent_);

@@ -118,7 +118,7 @@ class Formations {
   const TeamTable* const teams_;
   std::map<uint64_t, Join> joins_;                                    // by request number
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins by the prepared team that answers them
-  // Joins that failed for lack of a planner. The planner is informed when it is back, for the members on other nodes.
+  // These joins failed for lack of a planner. It is informed when it is back, for the members on other nodes.
   std::vector<Join> given_up_;
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;

@@ -11,7 +11,7 @@
 
 namespace copse::planner {
 
-// A CostProgram is one node's sequence in this form.
+// A CostProgram is one node's sequence, reduced to what the steps cost.
 struct CostProgram {
   static constexpr uint64_t kWholeSegment = ~uint64_t{0};
   static constexpr uint32_t kNoWait = 0xffffffff;

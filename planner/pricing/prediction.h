@@ -38,8 +38,8 @@ struct PathStep {
 struct Prediction {
   std::vector<int64_t> completion_ns;  // by rank: the time at which it has its result, or may continue
   int64_t total_ns = 0;                // completion time of the slowest rank
-  // Steps from a rank's post, or from credit that a node receives, to the slowest rank's completion (the lowest of
-  // these ranks), in order; empty if not requested. A gap between two steps is a wait for a core.
+  // It has the steps from a rank's post, or from credit that a node receives, to the slowest rank's completion (the
+  // lowest of these ranks), in order; empty if not requested. A gap between two steps is a wait for a core.
   std::vector<PathStep> critical_path;
   std::vector<PathStep> timeline;  // all actors' steps, by start, if requested
 };

@@ -88,8 +88,8 @@ class TopologyProbe {
   void Stop();
 
  private:
-  // kLatencies: between all nodes, or those that represent the rest; kRest: between the rest and these; kLinks: pairs
-  // that cover the tree; kTwice: pairs in doubt.
+  // kLatencies measures between all nodes, or those that represent the rest; kRest between the rest and these; kLinks
+  // measures pairs that cover the tree; kTwice, pairs in doubt.
   enum class Phase { kLatencies, kRest, kLinks, kTwice };
   struct Result {
     std::optional<schedule::MeasureReply> latency;  // the reply with the most pings

@@ -34,8 +34,8 @@ struct SlurmFigures {
   int64_t link_speed_bytes_per_s = 125'000'000;
   // Nodes' links have this bandwidth. 0: the LinkSpeed of their switch.
   int64_t node_bandwidth_bytes_per_s = 0;
-  // Latencies of nodes' links, then of the uplinks of switches of level 0, 1 and so on; the last applies to higher
-  // levels. A switch with only nodes has level 0, others are one above the highest switch below them.
+  // It has the latency of nodes' links, then of the uplinks of switches of level 0, 1 and so on; the last applies to
+  // higher levels. A switch with only nodes has level 0, others are one above the highest switch below them.
   std::vector<int64_t> latency_ns = {500, 1'000};
   int64_t overhead_ns = FlatCosts().overhead_ns;
   // It names a new root above the switches without a parent, if there are several. Empty: that is an error.

@@ -28,7 +28,7 @@ namespace copse::sim {
 
 // A Charging is the rule by which work takes time.
 enum class Charging : uint8_t {
-  // The rules of the cost model (docs/reference/cost-model.md).
+  // The rules of the cost model (docs/reference/cost-model.md) apply.
   kCostModel,
   // Section 3.1 of the MGO paper: a send keeps its node busy for o + (m-1)/b, the message's head arrives after the
   // latency L, and the receiver is busy for its o. Nothing else has a cost, and links have no contention.

@@ -54,8 +54,8 @@ class Offload {
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  // The caller sets collective, root and count (in bytes; of a reduction by daemons in elements), and of a reduction by
-  // daemons also type and operation. The functions below set the buffers and the lists of blocks.
+  // The caller sets collective, root and count (in bytes). For a reduction by daemons, count is in elements, and the
+  // caller also sets type and operation. The functions below set the buffers and the lists of blocks.
   copse_coll_args_t args{};
   // It is the length of the call's longest buffer if all ranks know it, else 0.
   uint64_t known_bytes = 0;

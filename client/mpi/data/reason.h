@@ -22,7 +22,7 @@ enum class Reason : uint8_t {
   kUserOperation,  // an operation of the program, and the call is too long or not blocking
   kType,           // Copse does not have the operation on the type
   kTooLong,
-  kFailedBefore,  // the call fails, as an earlier one has failed after it had returned, or on this rank alone
+  kFailedBefore,  // an earlier call has failed after its return, or on this rank alone
   kBadArguments,  // MPI reports the error
   kCount
 };

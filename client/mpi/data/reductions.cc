@@ -29,7 +29,7 @@ struct Reduction {
   MPI_Datatype type;
   MPI_Op op;
   bool has_result = true;  // the receive buffer of this rank is used
-  // Elements by rank; set for reduce_scatter.
+  // It has the number of elements by rank, and is set for reduce_scatter.
   Integers recv_counts = static_cast<const int*>(nullptr);
 };
 

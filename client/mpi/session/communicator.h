@@ -93,7 +93,7 @@ class Communicator {
   // Records that a call has failed on this rank alone before it was posted. The ranks' calls no longer match, so all
   // later calls of this rank fail. Thread-safe.
   void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
-  // Does so if a call that failed with `status` before it was posted may have been posted by other ranks.
+  // Calls SetOutOfStep if other ranks may have posted the call that failed with `status` here before it was posted.
   void NoteNotPosted(copse_status_t status) {
     if (status == COPSE_ERR_NO_RESOURCE || status == COPSE_ERR_NO_MEMORY || status == COPSE_ERR_TIMED_OUT)
       SetOutOfStep();

@@ -15,7 +15,8 @@ constexpr double kShortTrialCallsMax = 10;
 constexpr double kTrialCallsMax = 32;
 // The slowest call of a part does not count; from this many calls on, the slowest two do not.
 constexpr uint64_t kManyCalls = 16;
-// Ratios of the two paths' times from which on a glance or recheck, and a short trial, decide without more calls.
+// If the two paths' times differ at least by these factors, a glance or recheck, and a short trial, decide without more
+// calls.
 constexpr double kPlain = 2.5;
 constexpr double kPlainInTrial = 1.6;
 // Copse is chosen if its calls take at most this many times as long as MPI's, since they block and leave the core to

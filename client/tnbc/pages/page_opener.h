@@ -29,8 +29,7 @@ class PageOpener {
   bool has_left() const { return left_count_ != 0; }
   // Opens the ranges that are left, as far as the kernel allows.
   void OpenLeft();
-  // Does the same before more pages are closed, since a range that is left may overlap them. Returns whether none is
-  // left.
+  // Opens the ranges that are left before more pages are closed, which they may overlap. Returns whether none is left.
   bool HasOpenedAll();
   // Returns whether a range that is left contains the address, or may contain it as the lock is taken.
   bool IsLeft(uintptr_t address);

@@ -20,8 +20,8 @@ inline bool SetRights(const Range& range, int rights) {
   return Free(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
 }
 
-// Does the same for the ranges `range_of(item)` of `items`, which are in ascending order; adjacent ones take one system
-// call. Returns false at the first failure.
+// Sets the protection of the ranges `range_of(item)` of `items`, which are in ascending order; adjacent ones take one
+// system call. Returns false at the first failure.
 template <typename Items, typename RangeOf>
 bool SetRightsOfAll(const Items& items, int rights, RangeOf range_of) {
   for (size_t i = 0; i < items.size();) {

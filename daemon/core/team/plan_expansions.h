@@ -47,7 +47,7 @@ class PlanExpansions {
   struct Prepared {
     explicit Prepared(const schedule::Plan& plan) : index(plan) {}
     schedule::TreeIndex index;
-    // Expansions by root, or by rotation for collectives without a root.
+    // It holds expansions by root, or by rotation for collectives without a root.
     std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
     std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
   };
