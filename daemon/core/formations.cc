@@ -148,9 +148,15 @@ void Formations::FailWithoutPlanner() {
 
 absl::Status Formations::Check(const schedule::Prepare& prepare, NodeIndex self) const {
   const schedule::TeamShape& shape = prepare.layout.shape;
+  std::set<Rank> ranks;
   for (const auto& [request, rank] : prepare.requests) {
-    if (!joins_.contains(request)) {
+    const auto join = joins_.find(request);
+    if (join == joins_.end()) {
       return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
+    }
+    if (join->second.request.rank != rank || !ranks.insert(rank).second) {
+      return absl::InvalidArgumentError(absl::StrCat("a join is answered twice, or for another rank (request=", request,
+                                                     ", rank=", rank.value(), ")"));
     }
     if (rank.value() >= shape.size() || shape.node_of_rank[rank.value()] != self) {
       return absl::InvalidArgumentError(absl::StrCat("team layout: rank ", rank.value(), " is not on this node"));

@@ -178,6 +178,12 @@ std::vector<std::string> Seeds() {
     renumbered.layout.id = kTeam;
     seeds.push_back(up + Encoded(kCreate, 0) + Encoded(kCreate, 1) + Encoded(PrepareOf(Family::kCommon, nodes)) +
                     Encoded(renumbered));
+    if (nodes == 1) {  // one join is answered twice
+      schedule::Prepare twice = PrepareOf(Family::kCommon, nodes);
+      twice.requests = {{1, Rank(0)}, {1, Rank(0)}};
+      seeds.push_back(up + Encoded(kCreate, 0) + Encoded(twice) +
+                      Encoded(schedule::Commit{.team = kTeam, .epoch = EpochId(1)}) + Encoded(kCall, 1));
+    }
     const schedule::Abort abort{.team = kTeam, .epoch = EpochId(2), .why = {schedule::Failure::kCanceled, "no"}};
     seeds.push_back(team + Encoded(next) + Encoded(kCall, 3) + Encoded(kTime, 5) + Encoded(abort));
     seeds.push_back(team + Encoded(next) +

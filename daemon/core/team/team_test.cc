@@ -33,6 +33,26 @@ TEST_F(TeamTest, EndsIfAllRanksOfTheNodeDieBeforeItsCommit) {
   EXPECT_EQ(core_.Status().teams, 0u);
 }
 
+TEST_F(TeamTest, APrepareThatAnswersAJoinTwiceOrForAnotherRankIsRefused) {
+  schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
+  for (uint32_t r = 0; r < 2; ++r) {
+    processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+    core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+    prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+  }
+  const auto requests = prepare.requests;
+  for (const auto& wrong : {std::pair(requests[0].first, Rank(0)), std::pair(requests[0].first, Rank(1))}) {
+    prepare.requests = {requests[0], wrong};
+    core_.OnPlannerMessage(prepare);
+    const auto reply = Take<schedule::PrepareReply>();
+    EXPECT_FALSE(reply.accepted);
+    EXPECT_THAT(reply.why.text, Names("node n0: ", absl::StrCat("rank=", wrong.second.value())));
+  }
+  prepare.requests = requests;
+  core_.OnPlannerMessage(prepare);
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+}
+
 TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
   PrepareTeam();
   core_.CancelCreateTeam(processes_[0].id, 1, "gave up");
