@@ -447,10 +447,14 @@ bool IsSlurmYaml(std::string_view text) {
 std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_bytes_per_s) {
   const std::vector<Switch>& switches = topology.switches();
   std::vector<std::vector<std::string>> children(switches.size()), nodes(switches.size());
+  std::vector<std::ptrdiff_t> children_before(switches.size(), 0);  // number of children whose lines are above
   absl::flat_hash_set<std::string> names;
-  for (const Switch& item : switches) {
+  for (uint32_t s = 0; s < switches.size(); ++s) {
+    const Switch& item = switches[s];
     names.insert(item.name);
-    if (item.parent != kNoParent) children[item.parent].push_back(item.name);
+    if (item.parent == kNoParent) continue;
+    children[item.parent].push_back(item.name);
+    if (s < item.parent) ++children_before[item.parent];
   }
   std::vector<int64_t> node_bandwidth(switches.size(), 0);
   for (const Node& node : topology.nodes()) {
@@ -480,7 +484,8 @@ std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_byt
       std::string leaf = absl::StrCat(switches[s].name, "-nodes");
       while (!names.insert(leaf).second) leaf += "-nodes";
       add_line(leaf, node_bandwidth[s], "Nodes", nodes[s]);
-      children[s].push_back(leaf);
+      // Switches are listed in the order of their lines, so that the text stays as it is when it is read and written.
+      children[s].insert(children[s].begin() + children_before[s], leaf);
     }
     add_line(switches[s].name, bandwidth, "Switches", children[s]);
   }

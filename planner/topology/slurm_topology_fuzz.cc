@@ -15,6 +15,7 @@ std::vector<std::string> Seeds() {
       "# racks\nSwitchName=r1 LinkSpeed=10 Nodes=n[1-2]\nSwitchName=r2 Nodes=\"n[3-4],x\" \\\n LinkSpeed=4\n"
       "SwitchName=core Switches=r[1-2]\n",
       "SwitchName=r1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=c Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=r1\n",
+      "SwitchName=c LinkSpeed=1 Nodes=n[1-3] Switches=r1\nSwitchName=r1 Nodes=n2\n",
       "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nAggregatedBlock=b1 Nodes=n[1-2]\nBlockSizes=2\n",
       "SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n[1-10000000]\n"};
 }

@@ -258,9 +258,10 @@ TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
   // A rate far below the unit is not written as 0.
   const std::string text = FormatSlurmTopology(topology, 125'000'000);
   EXPECT_EQ(text,
-            "SwitchName=core-nodes LinkSpeed=16 Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
+            "SwitchName=core-nodes LinkSpeed=16 Nodes=n1\nSwitchName=core Switches=core-nodes,r1\n"
             "SwitchName=r1 LinkSpeed=1 Nodes=n2\n");
   EXPECT_EQ(Parents(Parsed(text)).at("n1"), "core-nodes");
+  EXPECT_EQ(FormatSlurmTopology(Parsed(text), 125'000'000), text);
 }
 
 }  // namespace
