@@ -22,6 +22,14 @@ constexpr absl::Duration kForgiven = absl::Seconds(1);
 
 }  // namespace
 
+void SessionSink::SendPrepare(absl::Span<const PrepareMember> members, schedule::Prepare prepare) {
+  schedule::ToDaemon message = std::move(prepare);
+  for (const PrepareMember& member : members) {
+    std::get<schedule::Prepare>(message).requests = member.requests;
+    Send(member.session, message);
+  }
+}
+
 Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
                          CoordinatorOptions options)
     : clock_(clock),

@@ -35,6 +35,12 @@ namespace copse::coordinator {
 // A SessionId identifies a daemon's connection. The caller chooses the numbers, which are not 0, and never reuses one.
 using SessionId = uint64_t;
 
+// A PrepareMember is a daemon that is sent a Prepare, and its joins that the team answers.
+struct PrepareMember {
+  SessionId session = 0;
+  std::vector<std::pair<uint64_t, Rank>> requests;
+};
+
 // A SessionSink sends to the daemons. The coordinator calls it from its member functions; implementations must not call
 // the coordinator.
 class SessionSink {
@@ -42,6 +48,9 @@ class SessionSink {
   virtual ~SessionSink() = default;
   // Sends a message. Messages are delivered in order, or the session ends with OnDisconnected.
   virtual void Send(SessionId session, const schedule::ToDaemon& message) = 0;
+  // Sends `prepare`, which has no joins, with those of each member. All that the members share may be large: a sink
+  // that encodes messages does so once.
+  virtual void SendPrepare(absl::Span<const PrepareMember> members, schedule::Prepare prepare);
   // Ends a session after the messages that were sent before. The coordinator ignores a later OnDisconnected.
   virtual void Close(SessionId session, const std::string& why) = 0;
 };

@@ -215,9 +215,7 @@ void Coordinator::StartChange(Team& team, Change change) {
   });
   team.change = std::move(change);
 
-  // One message serves all members: a copy for each would take the square of their number.
-  schedule::ToDaemon message = schedule::Prepare();
-  schedule::Prepare& prepare = std::get<schedule::Prepare>(message);
+  schedule::Prepare prepare;
   prepare.layout = team.record.layout;
   prepare.epoch = team.change->epoch;
   prepare.plans = team.change->plans;
@@ -225,11 +223,14 @@ void Coordinator::StartChange(Team& team, Change change) {
   const auto derived = derived_teams_.find({prepare.layout.parent, prepare.layout.identity.family});
   if (derived != derived_teams_.end()) prepare.last_failure = derived->second.why;
   const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, team.change->joins);
+  std::vector<PrepareMember> members;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
-    prepare.requests.clear();
-    for (const Join* join : joins[i]) prepare.requests.emplace_back(join->message.request, join->message.rank);
-    SendTo(team.record.layout.nodes[i], message);
+    const Node* node = LiveNode(team.record.layout.nodes[i]);
+    if (node == nullptr) continue;
+    PrepareMember& member = members.emplace_back(PrepareMember{.session = node->session, .requests = {}});
+    for (const Join* join : joins[i]) member.requests.emplace_back(join->message.request, join->message.rank);
   }
+  sink_->SendPrepare(members, std::move(prepare));
 }
 
 void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) {

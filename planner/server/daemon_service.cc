@@ -11,13 +11,14 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "rpc/control_conversion.h"
+#include "rpc/message_bytes.h"
 #include "rpc/status.h"
 
 namespace copse::planner {
 
 // A Stream is one daemon's stream. Its reactions run on gRPC's threads. `self_` keeps it until OnDone, and the service
 // until it is closed.
-class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
+class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Stream(TaskQueue* queue, DaemonService* service) : queue_(queue), service_(service) {}
 
@@ -32,12 +33,10 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
     StartRead(&incoming_);
   }
 
-  void Write(const schedule::ToDaemon& message) {
-    v1::ToDaemon proto;
-    rpc::ToProto(message, &proto);
+  void Write(grpc::ByteBuffer message) {
     MutexLock lock(&mutex_);
     if (closing_) return;
-    outgoing_.push_back(std::move(proto));
+    outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
 
@@ -55,17 +54,15 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
       End(grpc::Status::OK);
       return;
     }
+    v1::FromDaemon incoming;
+    if (!rpc::Decode(incoming_, &incoming)) return EndInvalid(absl::InvalidArgumentError("not a message"));
     // An unknown message is a newer daemon's, which does not depend on it, since it knows this planner's version.
-    if (incoming_.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
+    if (incoming.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
       queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
       return StartRead(&incoming_);
     }
-    absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming_);
-    if (!message.ok()) {
-      COPSE_LOG(kWarning, "a daemon's message cannot be read: ", message.status().message());
-      End(rpc::ToGrpc(message.status()));
-      return;
-    }
+    absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming);
+    if (!message.ok()) return EndInvalid(message.status());
     queue_->Post([this, keep = self_, message = *std::move(message)] {
       if (service_->streams_.contains(session_)) service_->events_->OnMessage(session_, message);
     });
@@ -91,6 +88,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
   }
 
  private:
+  void EndInvalid(const absl::Status& why) {
+    COPSE_LOG(kWarning, "a daemon's message cannot be read: ", why.message());
+    End(rpc::ToGrpc(why));
+  }
+
   // Ends the session and the stream after the daemon was lost or has sent an invalid message.
   void End(const grpc::Status& status) {
     queue_->Post([this, keep = self_] {
@@ -102,11 +104,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
   TaskQueue* const queue_;
   DaemonService* const service_;
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
-  v1::FromDaemon incoming_;
+  grpc::ByteBuffer incoming_;
   std::shared_ptr<Stream> self_;
 
   Mutex mutex_;
-  std::deque<v1::ToDaemon> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  std::deque<grpc::ByteBuffer> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
@@ -114,7 +116,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
 namespace {
 
 // A RefusedStream is refused before it begins.
-class RefusedStream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
+class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
   void OnDone() override { delete this; }
@@ -122,7 +124,8 @@ class RefusedStream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::T
 
 }  // namespace
 
-grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* DaemonService::Attach(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Attach(
+    grpc::CallbackServerContext* context) {
   const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.DaemonService/Attach");
   if (!allowed.ok()) return new RefusedStream(allowed);
   auto stream = std::make_shared<Stream>(queue_, this);
@@ -132,7 +135,26 @@ grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* DaemonService::Attach(grp
 
 void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemon& message) {
   const auto it = streams_.find(session);
-  if (it != streams_.end()) it->second->Write(message);
+  if (it == streams_.end()) return;
+  v1::ToDaemon proto;
+  rpc::ToProto(message, &proto);
+  const grpc::Slice bytes = rpc::Encoded(proto);
+  it->second->Write(grpc::ByteBuffer(&bytes, 1));
+}
+
+void DaemonService::SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) {
+  v1::ToDaemon proto;
+  rpc::ToProto(std::move(prepare), &proto);
+  const grpc::Slice shared = rpc::Encoded(proto.prepare());
+  for (const coordinator::PrepareMember& member : members) {
+    const auto it = streams_.find(member.session);
+    if (it == streams_.end()) continue;
+    rpc::ToProto(schedule::Prepare{.requests = member.requests}, &proto);
+    v1::Prepare own;
+    own.mutable_requests()->Swap(proto.mutable_prepare()->mutable_requests());
+    const grpc::Slice parts[] = {rpc::Encoded(own), shared};
+    it->second->Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
+  }
 }
 
 void DaemonService::Close(coordinator::SessionId session, const std::string& why) {

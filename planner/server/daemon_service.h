@@ -29,14 +29,16 @@ class StreamEvents {
 
 // The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
 // the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
-class DaemonService final : public v1::DaemonService::CallbackService, public coordinator::SessionSink {
+class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Attach<v1::DaemonService::Service>,
+                            public coordinator::SessionSink {
  public:
   DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
       : queue_(queue), events_(events), authorizer_(authorizer) {}
 
-  grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* Attach(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(grpc::CallbackServerContext* context) override;
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
+  void SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) override;
   void Close(coordinator::SessionId session, const std::string& why) override;
   // Ends all streams with `why`, and those that begin from now on; daemons reconnect later. `*events` is not called any
   // more.
