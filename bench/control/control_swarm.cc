@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The control streams of many daemons in one process, over gRPC. Each daemon has a connection of its own.
+//
+//     control_swarm PLANNER NODES
+//
+// Reads commands from standard input, one a line, and answers each with one line of key=value pairs:
+//     connect SECONDS      connects all daemons that are not, and waits until the planner has accepted all
+//     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
+//     world SECONDS        forms a team of one rank on every node; it stays
+//     lose                 all daemons will lose their streams: those that are registered do not count any more
+//     back SECONDS         waits until all daemons are registered again
+// A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
+// without a look at them, and answer with labels for their neighbors.
+#include <google/protobuf/io/coded_stream.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/check.h"
+#include "base/mutex.h"
+#include "base/version.h"
+#include "proto/copse/v1/control.pb.h"
+#include "rpc/control_conversion.h"
+#include "schedule/plan.h"
+
+namespace copse::bench {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+
+constexpr uint32_t kTeamNodes = 8;
+constexpr uint32_t kNodesMax = 1u << 17;
+constexpr char kWorld[] = "world";
+
+std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
+
+grpc::ByteBuffer Buffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+grpc::ByteBuffer Encoded(const schedule::FromDaemon& message) {
+  v1::FromDaemon proto;
+  rpc::ToProto(message, &proto);
+  return Buffer(proto.SerializeAsString());
+}
+
+void AppendVarint(uint64_t value, std::string* out) {
+  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
+  out->push_back(static_cast<char>(value));
+}
+
+// Appends the head of a field of `bytes` bytes, which follow.
+void AppendHead(int field, uint64_t bytes, std::string* out) {
+  AppendVarint(static_cast<uint64_t>(field) << 3 | 2, out);
+  AppendVarint(bytes, out);
+}
+
+// A Team is formed by the daemons of `members`, in their order.
+struct Team {
+  std::vector<uint32_t> members;
+  absl::Time started;
+  bool known = false;                            // a Prepare for it has been decoded
+  std::vector<std::vector<uint32_t>> neighbors;  // by node index
+  std::map<uint32_t, uint32_t> index_of;         // daemon -> node index
+  uint32_t committed = 0;
+};
+
+class Swarm;
+
+// A Stream is one daemon's stream. It deletes itself at its end.
+class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  Stream(Swarm* swarm, uint32_t node, grpc::GenericStub* stub) : swarm_(swarm), node_(node) {
+    stub->PrepareBidiStreamingCall(&context_, "/copse.v1.DaemonService/Attach", {}, this);
+    AddHold();  // until reading ends: messages are written by other threads, too
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Write(grpc::ByteBuffer message) {
+    const MutexLock lock(&mutex_);
+    if (ended_) return;
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override {
+    const MutexLock lock(&mutex_);
+    outgoing_.pop_front();
+    if (!ok || ended_) outgoing_.clear();
+    if (!outgoing_.empty()) StartWrite(&outgoing_.front());
+  }
+  void OnDone(const grpc::Status& status) override;
+
+ private:
+  Swarm* const swarm_;
+  const uint32_t node_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer incoming_;
+  Mutex mutex_;
+  std::deque<grpc::ByteBuffer> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// All daemons. gRPC's threads call OnMessage and OnEnd; the program's thread calls the others.
+class Swarm {
+ public:
+  Swarm(std::string planner, uint32_t nodes) : planner_(std::move(planner)), daemons_(nodes) {
+    for (uint32_t node = 0; node < nodes; ++node) {
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+      arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+      daemons_[node].stub = std::make_unique<grpc::GenericStub>(
+          grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments));
+    }
+  }
+
+  std::string Connect(absl::Duration timeout) {
+    const absl::Time start = absl::Now();
+    for (uint32_t node = 0; node < daemons_.size(); ++node) Open(node);
+    return Back(start, timeout);
+  }
+
+  std::string Back(absl::Time start, absl::Duration timeout) {
+    const MutexLock lock(&mutex_);
+    const absl::Time deadline = start + timeout;
+    while (registered_ < daemons_.size() && absl::Now() < deadline) changed_.WaitFor(&mutex_, deadline - absl::Now());
+    return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start), " registered=", registered_,
+                        " refused=", refused_, " broken=", broken_);
+  }
+
+  std::string Lose() {
+    const MutexLock lock(&mutex_);
+    for (Daemon& daemon : daemons_) daemon.registered = false;
+    return absl::StrCat("lost=", std::exchange(registered_, 0));
+  }
+
+  std::string World(absl::Duration timeout) {
+    std::vector<uint32_t> all(daemons_.size());
+    for (uint32_t node = 0; node < all.size(); ++node) all[node] = node;
+    const absl::Time start = absl::Now();
+    const uint64_t nonce = Form(std::move(all), kWorld);
+    const MutexLock lock(&mutex_);
+    while (forming_.contains(nonce) && absl::Now() < start + timeout) {
+      changed_.WaitFor(&mutex_, start + timeout - absl::Now());
+    }
+    return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start),
+                        " formed=", forming_.contains(nonce) ? 0 : 1, " aborted=", aborted_,
+                        " prepare_bytes=", prepare_bytes_);
+  }
+
+  std::string Teams(uint32_t rate, absl::Duration duration) {
+    {
+      const MutexLock lock(&mutex_);
+      latencies_ms_.clear();
+    }
+    const absl::Time start = absl::Now();
+    uint64_t begun = 0;
+    while (absl::Now() < start + duration) {
+      const auto due = static_cast<uint64_t>(absl::ToDoubleSeconds(absl::Now() - start) * rate);
+      for (; begun < due; ++begun) {
+        std::vector<uint32_t> members(kTeamNodes);
+        for (uint32_t i = 0; i < kTeamNodes; ++i) {
+          members[i] = static_cast<uint32_t>((begun * kTeamNodes + i) % daemons_.size());
+        }
+        std::sort(members.begin(), members.end());
+        Form(std::move(members), "team");
+      }
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    const MutexLock lock(&mutex_);
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (latencies_ms_.size() < begun && absl::Now() < deadline) {
+      changed_.WaitFor(&mutex_, deadline - absl::Now());
+    }
+    std::sort(latencies_ms_.begin(), latencies_ms_.end());
+    const size_t formed = latencies_ms_.size();
+    const auto at = [&](double part) {
+      return formed == 0 ? 0 : latencies_ms_[static_cast<size_t>(part * static_cast<double>(formed - 1))];
+    };
+    return absl::StrCat("begun=", begun, " formed=", formed, " aborted=", aborted_, " p50_ms=", at(0.5),
+                        " p99_ms=", at(0.99));
+  }
+
+  void OnMessage(Stream* stream, uint32_t node, grpc::ByteBuffer* message) {
+    grpc::ProtoBufferReader reader(message);
+    CodedInputStream in(&reader);
+    const uint32_t field = in.ReadTag() >> 3;
+    if (field == v1::ToDaemon::kPrepareFieldNumber) return OnPrepare(stream, node, message, &in);
+    grpc::ProtoBufferReader whole(message);
+    v1::ToDaemon proto;
+    CHECK(proto.ParseFromZeroCopyStream(&whole));
+    const MutexLock lock(&mutex_);
+    switch (proto.message_case()) {
+      case v1::ToDaemon::kRegistered:
+        ++(proto.registered().accepted() ? registered_ : refused_);
+        daemons_[node].registered = proto.registered().accepted();
+        break;
+      case v1::ToDaemon::kCommit:
+        stream->Write(Encoded(schedule::CommitReply{TeamId(proto.commit().team()), EpochId(proto.commit().epoch())}));
+        OnCommitted(proto.commit().team());
+        return;
+      case v1::ToDaemon::kAbort:
+        ++aborted_;
+        break;
+      case v1::ToDaemon::kBreakTeam:
+        ++broken_;
+        break;
+      default:
+        return;
+    }
+    changed_.NotifyAll();
+  }
+
+  // The stream is at its end: the daemon connects again, after a pause like that of real daemons.
+  void OnEnd(uint32_t node) {
+    {
+      const MutexLock lock(&mutex_);
+      daemons_[node].stream = nullptr;
+      if (std::exchange(daemons_[node].registered, false)) --registered_;
+      changed_.NotifyAll();
+    }
+    pauses_.Post(absl::Now() + absl::Milliseconds(100 + node % 400), [this, node] { Open(node); });
+  }
+
+ private:
+  struct Daemon {
+    std::unique_ptr<grpc::GenericStub> stub;
+    Stream* stream = nullptr;
+    bool registered = false;
+    uint64_t requests = 0;
+  };
+
+  // Runs functions at their times, on a thread of its own.
+  class Timer {
+   public:
+    void Post(absl::Time time, std::function<void()> run) {
+      const MutexLock lock(&mutex_);
+      due_.emplace(time, std::move(run));
+      changed_.NotifyAll();
+    }
+
+   private:
+    void Run() {
+      for (;;) {
+        std::function<void()> run;
+        {
+          const MutexLock lock(&mutex_);
+          while (due_.empty() || absl::Now() < due_.begin()->first) {
+            changed_.WaitFor(&mutex_, due_.empty() ? absl::Seconds(1) : due_.begin()->first - absl::Now());
+          }
+          run = std::move(due_.extract(due_.begin()).mapped());
+        }
+        run();
+      }
+    }
+    Mutex mutex_;
+    CondVar changed_;
+    std::multimap<absl::Time, std::function<void()>> due_ ABSL_GUARDED_BY(mutex_);
+    std::thread thread_{[this] { Run(); }};
+  };
+
+  void Open(uint32_t node) {
+    const MutexLock lock(&mutex_);
+    if (daemons_[node].stream != nullptr) return;
+    daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get());
+    daemons_[node].stream->Write(Registration(node));
+  }
+
+  // All daemons send the same bytes for the team of all nodes, which are kept once.
+  grpc::ByteBuffer Registration(uint32_t node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    schedule::NodeAnnouncement announcement;
+    announcement.name = NameOf(node);
+    announcement.incarnation = Incarnation(node + 1);
+    announcement.worker_address = std::string(100, 'a');
+    announcement.version = kVersion;
+    announcement.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+    announcement.features = {schedule::Feature::kDerivedTeams};
+    announcement.machine = absl::StrCat("machine of ", NameOf(node));
+    v1::FromDaemon proto;
+    rpc::ToProto(schedule::Register{.node = announcement, .term = 0}, &proto);
+    const std::string own = proto.register_().SerializeAsString();
+    std::string team_head;
+    if (world_bytes_ > 0) AppendHead(v1::Register::kTeamsFieldNumber, world_bytes_, &team_head);
+    std::string head;
+    AppendHead(v1::FromDaemon::kRegisterFieldNumber, own.size() + team_head.size() + world_bytes_, &head);
+    std::vector<grpc::Slice> slices = {grpc::Slice(head + own + team_head)};
+    if (world_bytes_ > 0) slices.push_back(world_);
+    return grpc::ByteBuffer(slices.data(), slices.size());
+  }
+
+  uint64_t Form(std::vector<uint32_t> members, const std::string& name) {
+    const MutexLock lock(&mutex_);
+    const uint64_t nonce = ++nonces_;
+    schedule::JoinTeam join;
+    join.identity = {1000, "job", nonce, name};
+    join.size = static_cast<uint32_t>(members.size());
+    for (uint32_t rank = 0; rank < members.size(); ++rank) {
+      Daemon& daemon = daemons_[members[rank]];
+      join.request = ++daemon.requests;
+      join.rank = Rank(rank);
+      if (daemon.stream != nullptr) daemon.stream->Write(Encoded(join));
+    }
+    forming_[nonce] = {.members = std::move(members), .started = absl::Now()};
+    return nonce;
+  }
+
+  // Reads the team's number and epoch; the rest is decoded for the first member only.
+  void OnPrepare(Stream* stream, uint32_t node, grpc::ByteBuffer* message, CodedInputStream* in) {
+    uint32_t bytes = 0, epoch = 0;
+    uint64_t team = 0;
+    CHECK(in->ReadVarint32(&bytes));
+    while (team == 0 || epoch == 0) {
+      const uint32_t tag = in->ReadTag();
+      uint32_t length = 0;
+      if (tag >> 3 == v1::Prepare::kEpochFieldNumber) {
+        CHECK(in->ReadVarint32(&epoch));
+        continue;
+      }
+      CHECK(tag != 0 && (tag & 7) == 2 && in->ReadVarint32(&length));
+      const int end = in->CurrentPosition() + static_cast<int>(length);
+      if (tag >> 3 == v1::Prepare::kLayoutFieldNumber) {
+        CHECK(in->ReadTag() >> 3 == v1::TeamLayout::kIdFieldNumber && in->ReadVarint64(&team));
+      }
+      CHECK(in->Skip(end - in->CurrentPosition()));
+    }
+    const MutexLock lock(&mutex_);
+    Team* formed = Know(team, message);
+    if (formed == nullptr) return;
+    schedule::PrepareReply reply{.team = TeamId(team), .epoch = EpochId(epoch), .accepted = true, .why = {}};
+    const uint32_t self = formed->index_of.at(node);
+    for (const uint32_t neighbor : formed->neighbors[self]) {
+      reply.incoming.push_back({NodeIndex(neighbor), neighbor + self * 64 + 1});
+    }
+    stream->Write(Encoded(reply));
+  }
+
+  Team* Know(uint64_t id, grpc::ByteBuffer* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (const auto known = nonce_of_.find(id); known != nonce_of_.end()) {
+      const auto team = forming_.find(known->second);
+      return team == forming_.end() ? nullptr : &team->second;
+    }
+    grpc::ProtoBufferReader reader(message);
+    v1::ToDaemon proto;
+    CHECK(proto.ParseFromZeroCopyStream(&reader));
+    const auto decoded = rpc::FromProto(proto);
+    CHECK(decoded.ok());
+    const auto& prepare = std::get<schedule::Prepare>(*decoded);
+    nonce_of_[id] = prepare.layout.identity.nonce;
+    Team& team = forming_.at(prepare.layout.identity.nonce);
+    std::map<std::string, uint32_t> by_name;
+    for (uint32_t i = 0; i < prepare.layout.nodes.size(); ++i) by_name[prepare.layout.nodes[i].name] = i;
+    for (const uint32_t member : team.members) team.index_of[member] = by_name.at(NameOf(member));
+    std::vector<std::set<uint32_t>> neighbors(prepare.layout.nodes.size());
+    for (const std::string& bytes : prepare.plans) {
+      const auto plan = schedule::DecodePlan(bytes);
+      CHECK(plan.ok());
+      for (uint32_t i = 0; i < neighbors.size(); ++i) {
+        for (const NodeIndex w : schedule::NeighborsOf(*plan, NodeIndex(i))) neighbors[i].insert(w.value());
+      }
+    }
+    for (const auto& set : neighbors) team.neighbors.emplace_back(set.begin(), set.end());
+    if (prepare.layout.identity.name == kWorld) {
+      prepare_bytes_ = message->Length();
+      schedule::Register registers;
+      registers.teams = {{.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans, .why = {}}};
+      v1::FromDaemon from;
+      rpc::ToProto(registers, &from);
+      const std::string running = from.register_().teams(0).SerializeAsString();
+      world_ = grpc::Slice(running);
+      world_bytes_ = running.size();
+    }
+    return &team;
+  }
+
+  void OnCommitted(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto known = nonce_of_.find(id);
+    if (known == nonce_of_.end()) return;
+    const auto it = forming_.find(known->second);
+    if (it == forming_.end() || ++it->second.committed < it->second.members.size()) return;
+    const Team team = std::move(forming_.extract(it).mapped());
+    if (team.members.size() == kTeamNodes) {
+      latencies_ms_.push_back(absl::ToDoubleMilliseconds(absl::Now() - team.started));
+      for (const uint32_t member : team.members) {
+        if (Stream* stream = daemons_[member].stream) stream->Write(Encoded(schedule::LeaveTeam{TeamId(id)}));
+      }
+    }
+    changed_.NotifyAll();
+  }
+
+  const std::string planner_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Daemon> daemons_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Team> forming_ ABSL_GUARDED_BY(mutex_);       // by nonce
+  std::map<uint64_t, uint64_t> nonce_of_ ABSL_GUARDED_BY(mutex_);  // by the team's number
+  std::vector<double> latencies_ms_ ABSL_GUARDED_BY(mutex_);       // of teams of kTeamNodes
+  grpc::Slice world_ ABSL_GUARDED_BY(mutex_);                      // RunningTeam
+  uint64_t world_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the team of all nodes
+  uint64_t nonces_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t registered_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t aborted_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t broken_ ABSL_GUARDED_BY(mutex_) = 0;
+  Timer pauses_;
+};
+
+void Stream::OnReadDone(bool ok) {
+  if (ok) {
+    swarm_->OnMessage(this, node_, &incoming_);
+    return StartRead(&incoming_);
+  }
+  {
+    const MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  RemoveHold();
+}
+
+void Stream::OnDone(const grpc::Status&) {
+  swarm_->OnEnd(node_);
+  delete this;
+}
+
+// Returns the answer to a command; empty if it is none.
+std::string Answer(Swarm* swarm, const std::string& line) {
+  std::istringstream words(line);
+  std::string verb;
+  double first = 0, second = 0;
+  words >> verb >> first >> second;
+  const absl::Duration timeout = absl::Seconds(first);
+  if (verb == "connect") return swarm->Connect(timeout);
+  if (verb == "back") return swarm->Back(absl::Now(), timeout);
+  if (verb == "lose") return swarm->Lose();
+  if (verb == "world") return swarm->World(timeout);
+  if (verb == "teams") return swarm->Teams(static_cast<uint32_t>(first), absl::Seconds(second));
+  return "";
+}
+
+int Run(const std::string& planner, uint32_t nodes) {
+  // It is never destroyed: gRPC's threads use it until the process ends.
+  auto* const swarm = new Swarm(planner, nodes);
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string answer = Answer(swarm, line);
+    if (answer.empty()) {
+      std::fprintf(stderr, "control_swarm: no such command (command=%s)\n", line.c_str());
+      return 2;
+    }
+    std::printf("%s\n", answer.c_str());
+    std::fflush(stdout);
+  }
+  _exit(0);
+}
+
+}  // namespace
+}  // namespace copse::bench
+
+int main(int argc, char** argv) {
+  uint32_t nodes = 0;
+  if (argc != 3 || !absl::SimpleAtoi(argv[2], &nodes) || nodes < copse::bench::kTeamNodes ||
+      nodes > copse::bench::kNodesMax) {
+    std::fprintf(stderr, "usage: control_swarm PLANNER NODES (limit %u to %u)\n", copse::bench::kTeamNodes,
+                 copse::bench::kNodesMax);
+    return 2;
+  }
+  return copse::bench::Run(argv[1], nodes);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests that the swarm's daemons form teams at a real planner, beside a real daemon.
+#include <memory>
+#include <string>
+
+#include "base/testing/status_matchers.h"
+#include "gtest/gtest.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/process_cluster.h"
+#include "testbed/processes/programs.h"
+
+namespace copse::bench {
+namespace {
+
+using copse::testing::Names;
+
+constexpr absl::Duration kSettle = absl::Seconds(60);
+
+TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
+  procs::ProcessCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
+  const std::string program = procs::FindProgram("bench/control/control_swarm").value();
+  const auto swarm =
+      procs::ChildProcess::Start(
+          {.arguments = {program, cluster.planner_address(), "16"}, .stdin_pipe = true, .stdout_pipe = true})
+          .value();
+  const auto answer = [&](const std::string& command) {
+    EXPECT_TRUE(swarm->Write(command + "\n").ok());
+    return swarm->ReadLine(kSettle).value_or("no answer");
+  };
+  EXPECT_THAT(answer("connect 60"), Names("registered=16", "refused=0"));
+  EXPECT_THAT(answer("teams 20 1"), Names("aborted=0", "p99_ms="));
+  EXPECT_THAT(answer("world 60"), Names("formed=1", "aborted=0"));
+  EXPECT_THAT(answer("lose"), Names("lost=16"));
+  cluster.KillPlanner();
+  ASSERT_TRUE(cluster.RestartPlanner().ok());
+  EXPECT_THAT(answer("back 60"), Names("registered=16", "broken=0"));
+  EXPECT_TRUE(cluster.CheckAlive().ok());
+}
+
+}  // namespace
+}  // namespace copse::bench
