@@ -130,7 +130,7 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
 // All daemons. gRPC's threads call OnMessage and OnEnd; the program's thread calls the others.
 class Swarm {
  public:
-  Swarm(std::string planner, uint32_t nodes) : planner_(std::move(planner)), daemons_(nodes) {
+  Swarm(std::string planner, uint32_t nodes) : planner_(std::move(planner)), nodes_(nodes), daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -144,7 +144,7 @@ class Swarm {
 
   std::string Connect(absl::Duration timeout) {
     const absl::Time start = absl::Now();
-    for (uint32_t node = 0; node < daemons_.size(); ++node) Open(node);
+    for (uint32_t node = 0; node < nodes_; ++node) Open(node);
     return Back(start, timeout);
   }
 
@@ -163,7 +163,7 @@ class Swarm {
   }
 
   std::string World(absl::Duration timeout) {
-    std::vector<uint32_t> all(daemons_.size());
+    std::vector<uint32_t> all(nodes_);
     for (uint32_t node = 0; node < all.size(); ++node) all[node] = node;
     const absl::Time start = absl::Now();
     const uint64_t nonce = Form(std::move(all), kWorld);
@@ -188,7 +188,7 @@ class Swarm {
       for (; begun < due; ++begun) {
         std::vector<uint32_t> members(kTeamNodes);
         for (uint32_t i = 0; i < kTeamNodes; ++i) {
-          members[i] = static_cast<uint32_t>((begun * kTeamNodes + i) % daemons_.size());
+          members[i] = static_cast<uint32_t>((begun * kTeamNodes + i) % nodes_);
         }
         std::sort(members.begin(), members.end());
         Form(std::move(members), "team");
@@ -200,10 +200,11 @@ class Swarm {
     while (latencies_ms_.size() < begun && absl::Now() < deadline) {
       changed_.WaitFor(&mutex_, deadline - absl::Now());
     }
-    std::sort(latencies_ms_.begin(), latencies_ms_.end());
-    const size_t formed = latencies_ms_.size();
-    const auto at = [&](double part) {
-      return formed == 0 ? 0 : latencies_ms_[static_cast<size_t>(part * static_cast<double>(formed - 1))];
+    std::vector<double> sorted = latencies_ms_;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t formed = sorted.size();
+    const auto at = [&sorted](double part) {
+      return sorted.empty() ? 0 : sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
     };
     return absl::StrCat("begun=", begun, " formed=", formed, " aborted=", aborted_, " p50_ms=", at(0.5),
                         " p99_ms=", at(0.99));
@@ -416,6 +417,7 @@ class Swarm {
   }
 
   const std::string planner_;
+  const uint32_t nodes_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<Daemon> daemons_ ABSL_GUARDED_BY(mutex_);
