@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/mutex.h"
@@ -55,7 +56,9 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       return;
     }
     v1::FromDaemon incoming;
-    if (!rpc::Decode(incoming_, &incoming)) return EndInvalid(absl::InvalidArgumentError("not a message"));
+    if (!rpc::Decode(incoming_, &incoming)) {
+      return EndInvalid(absl::InvalidArgumentError(absl::StrCat("no FromDaemon (bytes=", incoming_.Length(), ")")));
+    }
     // An unknown message is a newer daemon's, which does not depend on it, since it knows this planner's version.
     if (incoming.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
       queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
@@ -149,9 +152,10 @@ void DaemonService::SendPrepare(absl::Span<const coordinator::PrepareMember> mem
   for (const coordinator::PrepareMember& member : members) {
     const auto it = streams_.find(member.session);
     if (it == streams_.end()) continue;
-    rpc::ToProto(schedule::Prepare{.requests = member.requests}, &proto);
-    v1::Prepare own;
-    own.mutable_requests()->Swap(proto.mutable_prepare()->mutable_requests());
+    v1::ToDaemon requests;
+    rpc::ToProto(schedule::Prepare{.requests = member.requests}, &requests);
+    v1::Prepare own;  // without the rest of a Prepare, which is shared
+    own.mutable_requests()->Swap(requests.mutable_prepare()->mutable_requests());
     const grpc::Slice parts[] = {rpc::Encoded(own), shared};
     it->second->Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
   }
