@@ -13,6 +13,7 @@
 // A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
 // without a look at them, and answer with labels for their neighbors.
 #include <google/protobuf/io/coded_stream.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
@@ -20,7 +21,7 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <iostream>
@@ -29,7 +30,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -44,6 +44,7 @@
 #include "base/version.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
+#include "rpc/message_bytes.h"
 #include "schedule/plan.h"
 
 namespace copse::bench {
@@ -57,26 +58,11 @@ constexpr char kWorld[] = "world";
 
 std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
 
-grpc::ByteBuffer Buffer(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
-}
-
 grpc::ByteBuffer Encoded(const schedule::FromDaemon& message) {
   v1::FromDaemon proto;
   rpc::ToProto(message, &proto);
-  return Buffer(proto.SerializeAsString());
-}
-
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-// Appends the head of a field of `bytes` bytes, which follow.
-void AppendHead(int field, uint64_t bytes, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field) << 3 | 2, out);
-  AppendVarint(bytes, out);
+  const grpc::Slice bytes = rpc::Encoded(proto);
+  return grpc::ByteBuffer(&bytes, 1);
 }
 
 // A Team is formed by the daemons of `members`, in their order.
@@ -215,9 +201,8 @@ class Swarm {
     CodedInputStream in(&reader);
     const uint32_t field = in.ReadTag() >> 3;
     if (field == v1::ToDaemon::kPrepareFieldNumber) return OnPrepare(stream, node, message, &in);
-    grpc::ProtoBufferReader whole(message);
     v1::ToDaemon proto;
-    CHECK(proto.ParseFromZeroCopyStream(&whole));
+    CHECK(rpc::Decode(*message, &proto));
     const MutexLock lock(&mutex_);
     switch (proto.message_case()) {
       case v1::ToDaemon::kRegistered:
@@ -242,50 +227,22 @@ class Swarm {
 
   // The stream is at its end: the daemon connects again, after a pause like that of real daemons.
   void OnEnd(uint32_t node) {
-    {
-      const MutexLock lock(&mutex_);
-      daemons_[node].stream = nullptr;
-      if (std::exchange(daemons_[node].registered, false)) --registered_;
-      changed_.NotifyAll();
-    }
-    pauses_.Post(absl::Now() + absl::Milliseconds(100 + node % 400), [this, node] { Open(node); });
+    const MutexLock lock(&mutex_);
+    Daemon& daemon = daemons_[node];
+    daemon.stream = nullptr;
+    if (std::exchange(daemon.registered, false)) --registered_;
+    changed_.NotifyAll();
+    daemon.pause.Set(std::chrono::system_clock::now() + std::chrono::milliseconds(100 + node % 400),
+                     [this, node](bool) { Open(node); });
   }
 
  private:
   struct Daemon {
     std::unique_ptr<grpc::GenericStub> stub;
     Stream* stream = nullptr;
+    grpc::Alarm pause;  // before it connects again
     bool registered = false;
     uint64_t requests = 0;
-  };
-
-  // Runs functions at their times, on a thread of its own.
-  class Timer {
-   public:
-    void Post(absl::Time time, std::function<void()> run) {
-      const MutexLock lock(&mutex_);
-      due_.emplace(time, std::move(run));
-      changed_.NotifyAll();
-    }
-
-   private:
-    void Run() {
-      for (;;) {
-        std::function<void()> run;
-        {
-          const MutexLock lock(&mutex_);
-          while (due_.empty() || absl::Now() < due_.begin()->first) {
-            changed_.WaitFor(&mutex_, due_.empty() ? absl::Seconds(1) : due_.begin()->first - absl::Now());
-          }
-          run = std::move(due_.extract(due_.begin()).mapped());
-        }
-        run();
-      }
-    }
-    Mutex mutex_;
-    CondVar changed_;
-    std::multimap<absl::Time, std::function<void()>> due_ ABSL_GUARDED_BY(mutex_);
-    std::thread thread_{[this] { Run(); }};
   };
 
   void Open(uint32_t node) {
@@ -307,14 +264,8 @@ class Swarm {
     announcement.machine = absl::StrCat("machine of ", NameOf(node));
     v1::FromDaemon proto;
     rpc::ToProto(schedule::Register{.node = announcement, .term = 0}, &proto);
-    const std::string own = proto.register_().SerializeAsString();
-    std::string team_head;
-    if (world_bytes_ > 0) AppendHead(v1::Register::kTeamsFieldNumber, world_bytes_, &team_head);
-    std::string head;
-    AppendHead(v1::FromDaemon::kRegisterFieldNumber, own.size() + team_head.size() + world_bytes_, &head);
-    std::vector<grpc::Slice> slices = {grpc::Slice(head + own + team_head)};
-    if (world_bytes_ > 0) slices.push_back(world_);
-    return grpc::ByteBuffer(slices.data(), slices.size());
+    const grpc::Slice parts[] = {rpc::Encoded(proto.register_()), world_};
+    return rpc::WithField(v1::FromDaemon::kRegisterFieldNumber, parts);
   }
 
   uint64_t Form(std::vector<uint32_t> members, const std::string& name) {
@@ -368,9 +319,8 @@ class Swarm {
       const auto team = forming_.find(known->second);
       return team == forming_.end() ? nullptr : &team->second;
     }
-    grpc::ProtoBufferReader reader(message);
     v1::ToDaemon proto;
-    CHECK(proto.ParseFromZeroCopyStream(&reader));
+    CHECK(rpc::Decode(*message, &proto));
     const auto decoded = rpc::FromProto(proto);
     CHECK(decoded.ok());
     const auto& prepare = std::get<schedule::Prepare>(*decoded);
@@ -394,9 +344,8 @@ class Swarm {
       registers.teams = {{.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans, .why = {}}};
       v1::FromDaemon from;
       rpc::ToProto(registers, &from);
-      const std::string running = from.register_().teams(0).SerializeAsString();
-      world_ = grpc::Slice(running);
-      world_bytes_ = running.size();
+      from.mutable_register_()->clear_node();
+      world_ = rpc::Encoded(from.register_());
     }
     return &team;
   }
@@ -424,15 +373,13 @@ class Swarm {
   std::map<uint64_t, Team> forming_ ABSL_GUARDED_BY(mutex_);       // by nonce
   std::map<uint64_t, uint64_t> nonce_of_ ABSL_GUARDED_BY(mutex_);  // by the team's number
   std::vector<double> latencies_ms_ ABSL_GUARDED_BY(mutex_);       // of teams of kTeamNodes
-  grpc::Slice world_ ABSL_GUARDED_BY(mutex_);                      // RunningTeam
-  uint64_t world_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the team of all nodes
+  grpc::Slice world_ ABSL_GUARDED_BY(mutex_);                      // Register, with only that team; empty before it
+  uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the team of all nodes
   uint64_t nonces_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t registered_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t broken_ ABSL_GUARDED_BY(mutex_) = 0;
-  Timer pauses_;
 };
 
 void Stream::OnReadDone(bool ok) {
