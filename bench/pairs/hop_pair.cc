@@ -152,7 +152,7 @@ class EngineSide final : public HopSide, public daemon::LoopWork {
   absl::Time NextDeadline() override { return absl::InfiniteFuture(); }
 
  private:
-  const MonotonicClock clock_;
+  const MonotonicClock clock_{};
   Incarnation peer_;
   std::unique_ptr<emu::UcxTransport> transport_;
   EngineEnd end_;
