@@ -82,6 +82,7 @@ enum class Feature : uint32_t {
   kSilence = 1,       // planner: handles NeighborSilent
   kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
   kStopping = 3,      // planner: handles Stopping
+  kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
 };
 using Features = std::set<Feature>;
 
@@ -107,7 +108,7 @@ struct NodeAnnouncement {
 struct TeamNode {
   std::string name;
   Incarnation incarnation{0};
-  std::string worker_address;
+  std::string worker_address;  // empty: not known here; a daemon knows those of its neighbors
   friend bool operator==(const TeamNode&, const TeamNode&) = default;
 };
 struct TeamLayout {
@@ -119,6 +120,8 @@ struct TeamLayout {
   uint32_t window = 8;          // W: calls per edge; power of two
   friend bool operator==(const TeamLayout&, const TeamLayout&) = default;
 };
+// Returns whether the layouts are equal, apart from addresses.
+bool IsSameTeam(const TeamLayout& a, const TeamLayout& b);
 // Returns whether the team's members derived it from another team; false for a class's derived team.
 inline bool IsSubTeam(const TeamLayout& layout) {
   return layout.parent != TeamId{0} && !IsDerivedTeam(layout.identity);

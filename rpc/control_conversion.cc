@@ -713,6 +713,7 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return Take(proto.measure_query());
     case v1::ToDaemon::kDrain:
       return schedule::Drain{proto.drain().on()};
+    case v1::ToDaemon::kContent:  // the stream keeps it
     case v1::ToDaemon::MESSAGE_NOT_SET:
       break;
   }

@@ -105,6 +105,31 @@ std::vector<NodeIndex> NeighborsOf(const Plan& plan, NodeIndex node) {
   return result;
 }
 
+std::vector<std::vector<uint32_t>> NeighborsByNode(absl::Span<const Plan> plans, uint32_t node_count) {
+  std::vector<std::vector<uint32_t>> all(node_count);
+  const auto link = [&all](uint32_t a, uint32_t b) {
+    all[a].push_back(b);
+    all[b].push_back(a);
+  };
+  for (const Plan& plan : plans) {
+    if (plan.kind == PlanKind::kCirculant) {
+      const absl::Span<const uint32_t> cycle = CycleOf(plan);
+      for (size_t at = 0; at < cycle.size(); ++at) {
+        for (const uint32_t d : DistancesOf(plan)) link(cycle[at], cycle[(at + d) % cycle.size()]);
+      }
+      continue;
+    }
+    for (uint32_t node = 0; node < node_count; ++node) {
+      for (const NodeIndex neighbor : NeighborsOf(plan, NodeIndex(node))) all[node].push_back(neighbor.value());
+    }
+  }
+  for (std::vector<uint32_t>& of_node : all) {
+    std::sort(of_node.begin(), of_node.end());
+    of_node.erase(std::unique(of_node.begin(), of_node.end()), of_node.end());
+  }
+  return all;
+}
+
 const Plan* SelectPlan(absl::Span<const Plan> plans, Collective collective, uint64_t bytes) {
   for (const Plan& plan : plans) {
     if (plan.collective == collective && plan.bytes_min <= bytes && bytes <= plan.bytes_max) return &plan;

@@ -164,12 +164,20 @@ uint32_t RotationsOf(const Plan& plan);
 uint32_t PhaseCount(const Plan& plan);
 // Returns every node that `node` sends packets to or receives packets from, ascending. Each is an edge of `node`.
 std::vector<NodeIndex> NeighborsOf(const Plan& plan, NodeIndex node);
+// Returns the neighbors of every node in any of the plans, by node, in linear time. Requires verified plans of as many
+// nodes.
+std::vector<std::vector<uint32_t>> NeighborsByNode(absl::Span<const Plan> plans, uint32_t node_count);
 
 // EncodePlan and DecodePlan convert a plan to and from the plan format. DecodePlan accepts any bytes; it checks lengths
 // and enumerators, but not meaning (verify.h does).
 // Errors: FAILED_PRECONDITION if the format version is incompatible, INVALID_ARGUMENT if the bytes are malformed.
 std::string EncodePlan(const Plan& plan);
 absl::StatusOr<Plan> DecodePlan(std::string_view bytes);
+// Return, or replace, the id of an encoded plan. Requires bytes that EncodePlan returned; of others only that there are
+// kEncodedIdEnd of them.
+PlanId PlanIdIn(std::string_view encoded);
+void SetPlanIdIn(PlanId id, std::string* encoded);
+inline constexpr size_t kEncodedIdEnd = 16;
 // Returns a hash of encoded plans, which planner and daemon compare. It is not cryptographic.
 uint64_t PlanHash(std::string_view encoded);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/version.h"
 #include "schedule/plan.h"
 
@@ -13,6 +14,7 @@ namespace copse::schedule {
 namespace {
 
 constexpr uint32_t kPlanMagic = 0x4c505043;  // "CPPL"
+constexpr size_t kEncodedIdBegin = 8;        // after magic and version
 constexpr uint32_t kAlgorithmBytesMax = 64;
 
 absl::Status Malformed(std::string_view what) {
@@ -53,6 +55,18 @@ std::string EncodePlan(const Plan& plan) {
     }
   }
   return out.Take();
+}
+
+PlanId PlanIdIn(std::string_view encoded) {
+  CHECK_GE(encoded.size(), kEncodedIdEnd);
+  return PlanId(ByteReader(encoded.substr(kEncodedIdBegin)).Get<uint64_t>());
+}
+
+void SetPlanIdIn(PlanId id, std::string* encoded) {
+  CHECK_GE(encoded->size(), kEncodedIdEnd);
+  ByteWriter out;
+  out.Put(id.value());
+  encoded->replace(kEncodedIdBegin, kEncodedIdEnd - kEncodedIdBegin, out.Take());
 }
 
 absl::StatusOr<Plan> DecodePlan(std::string_view bytes) {

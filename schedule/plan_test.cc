@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/plan.h"
 
+#include <set>
+#include <vector>
+
+#include "absl/types/span.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
@@ -72,6 +76,32 @@ TEST(PlanTest, NeighborsOfBothKinds) {
   for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(NeighborsOf(tree, NodeIndex(v)).size(), tree.neighbors[v].size());
   const std::vector<NodeIndex> partners = NeighborsOf(DisseminationPlan(5), NodeIndex(0));
   EXPECT_EQ(partners, (std::vector<NodeIndex>{NodeIndex(1), NodeIndex(2), NodeIndex(3), NodeIndex(4)}));
+}
+
+TEST(PlanTest, NeighborsByNodeAreThoseOfAllPlans) {
+  constexpr uint32_t kNodes = 9;
+  const std::vector<Plan> plans = {RandomTreePlan(Collective::kBcast, kNodes, 3), DisseminationPlan(kNodes),
+                                   CirculantPlan(Collective::kAllreduce, kNodes, Distances("doubling", kNodes)),
+                                   CirculantPlan(Collective::kAllgather, kNodes, Distances("ring", kNodes))};
+  for (size_t count = 0; count <= plans.size(); ++count) {
+    const auto by_node = NeighborsByNode(absl::MakeSpan(plans).first(count), kNodes);
+    for (uint32_t v = 0; v < kNodes; ++v) {
+      std::set<uint32_t> neighbors;
+      for (size_t i = 0; i < count; ++i) {
+        for (const NodeIndex neighbor : NeighborsOf(plans[i], NodeIndex(v))) neighbors.insert(neighbor.value());
+      }
+      EXPECT_EQ(by_node[v], std::vector<uint32_t>(neighbors.begin(), neighbors.end()));
+    }
+  }
+}
+
+TEST(PlanCodecTest, AnIdIsReplacedInPlace) {
+  Plan plan = RandomTreePlan(Collective::kBcast, 5, 1);
+  std::string encoded = EncodePlan(plan);
+  SetPlanIdIn(PlanId(0x123456789a), &encoded);
+  EXPECT_EQ(PlanIdIn(encoded), PlanId(0x123456789a));
+  plan.id = PlanId(0x123456789a);
+  EXPECT_EQ(encoded, EncodePlan(plan));
 }
 
 TEST(PlanCodecTest, RoundTrip) {

@@ -2,7 +2,7 @@
 //
 // The control streams of many daemons in one process, over gRPC. Each daemon has a connection of its own.
 //
-//     control_swarm PLANNER NODES
+//     control_swarm PLANNER NODES [earlier]
 //
 // Reads commands from standard input, one a line, and answers each with one line of key=value pairs:
 //     connect SECONDS      connects all daemons that are not, and waits until the planner has accepted all
@@ -11,7 +11,8 @@
 //     lose                 all daemons will lose their streams: those that are registered do not count any more
 //     back SECONDS         waits until all daemons are registered again
 // A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
-// without a look at them, and answer with labels for their neighbors.
+// without a look at them, and answer with labels for their neighbors. With `earlier` they are daemons of 0.2.0, which
+// take no contents by name.
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
@@ -27,7 +28,6 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -40,11 +40,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/mutex.h"
 #include "base/version.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/message_bytes.h"
+#include "rpc/team_content.h"
 #include "schedule/plan.h"
 
 namespace copse::bench {
@@ -116,7 +118,8 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
 // All daemons. gRPC's threads call OnMessage and OnEnd; the program's thread calls the others.
 class Swarm {
  public:
-  Swarm(std::string planner, uint32_t nodes) : planner_(std::move(planner)), nodes_(nodes), daemons_(nodes) {
+  Swarm(std::string planner, uint32_t nodes, bool earlier)
+      : planner_(std::move(planner)), nodes_(nodes), earlier_(earlier), daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -159,7 +162,7 @@ class Swarm {
     }
     return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start),
                         " formed=", forming_.contains(nonce) ? 0 : 1, " aborted=", aborted_,
-                        " prepare_bytes=", prepare_bytes_);
+                        " prepare_bytes=", prepare_bytes_, " content_bytes=", content_bytes_);
   }
 
   std::string Teams(uint32_t rate, absl::Duration duration) {
@@ -209,6 +212,10 @@ class Swarm {
         ++(proto.registered().accepted() ? registered_ : refused_);
         daemons_[node].registered = proto.registered().accepted();
         break;
+      case v1::ToDaemon::kContent:
+        content_bytes_ = message->Length();
+        contents_.try_emplace(proto.content().sha256(), std::move(*proto.mutable_content()->mutable_zstd()));
+        return;
       case v1::ToDaemon::kCommit:
         stream->Write(Encoded(schedule::CommitReply{TeamId(proto.commit().team()), EpochId(proto.commit().epoch())}));
         OnCommitted(proto.commit().team());
@@ -256,11 +263,12 @@ class Swarm {
   grpc::ByteBuffer Registration(uint32_t node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     schedule::NodeAnnouncement announcement;
     announcement.name = NameOf(node);
-    announcement.incarnation = Incarnation(node + 1);
+    announcement.incarnation = Incarnation(Mix64(node + 1));  // as random as real ones
     announcement.worker_address = std::string(100, 'a');
     announcement.version = kVersion;
     announcement.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     announcement.features = {schedule::Feature::kDerivedTeams};
+    if (!earlier_) announcement.features.insert(schedule::Feature::kContent);
     announcement.machine = absl::StrCat("machine of ", NameOf(node));
     v1::FromDaemon proto;
     rpc::ToProto(schedule::Register{.node = announcement, .term = 0}, &proto);
@@ -321,6 +329,11 @@ class Swarm {
     }
     v1::ToDaemon proto;
     CHECK(rpc::Decode(*message, &proto));
+    if (const std::string name = proto.prepare().content(); !name.empty()) {
+      rpc::ContentWindow window;
+      window.Add(name, contents_.at(name), 0);
+      CHECK(rpc::Join(&window, proto.mutable_prepare()).ok());
+    }
     const auto decoded = rpc::FromProto(proto);
     CHECK(decoded.ok());
     const auto& prepare = std::get<schedule::Prepare>(*decoded);
@@ -329,15 +342,9 @@ class Swarm {
     std::map<std::string, uint32_t> by_name;
     for (uint32_t i = 0; i < prepare.layout.nodes.size(); ++i) by_name[prepare.layout.nodes[i].name] = i;
     for (const uint32_t member : team.members) team.index_of[member] = by_name.at(NameOf(member));
-    std::vector<std::set<uint32_t>> neighbors(prepare.layout.nodes.size());
-    for (const std::string& bytes : prepare.plans) {
-      const auto plan = schedule::DecodePlan(bytes);
-      CHECK(plan.ok());
-      for (uint32_t i = 0; i < neighbors.size(); ++i) {
-        for (const NodeIndex w : schedule::NeighborsOf(*plan, NodeIndex(i))) neighbors[i].insert(w.value());
-      }
-    }
-    for (const auto& set : neighbors) team.neighbors.emplace_back(set.begin(), set.end());
+    std::vector<schedule::Plan> plans;
+    for (const std::string& bytes : prepare.plans) plans.push_back(schedule::DecodePlan(bytes).value());
+    team.neighbors = schedule::NeighborsByNode(plans, prepare.layout.shape.node_count);
     if (prepare.layout.identity.name == kWorld) {
       prepare_bytes_ = message->Length();
       schedule::Register registers;
@@ -367,6 +374,7 @@ class Swarm {
 
   const std::string planner_;
   const uint32_t nodes_;
+  const bool earlier_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<Daemon> daemons_ ABSL_GUARDED_BY(mutex_);
@@ -374,7 +382,9 @@ class Swarm {
   std::map<uint64_t, uint64_t> nonce_of_ ABSL_GUARDED_BY(mutex_);  // by the team's number
   std::vector<double> latencies_ms_ ABSL_GUARDED_BY(mutex_);       // of teams of kTeamNodes
   grpc::Slice world_ ABSL_GUARDED_BY(mutex_);                      // Register, with only that team; empty before it
-  uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the team of all nodes
+  uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the team of all nodes, one member's
+  uint64_t content_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the last team
+  std::map<std::string, std::string> contents_ ABSL_GUARDED_BY(mutex_);  // compressed, by SHA-256
   uint64_t nonces_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t registered_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -414,9 +424,9 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   return "";
 }
 
-int Run(const std::string& planner, uint32_t nodes) {
+int Run(const std::string& planner, uint32_t nodes, bool earlier) {
   // It is never destroyed: gRPC's threads use it until the process ends.
-  auto* const swarm = new Swarm(planner, nodes);
+  auto* const swarm = new Swarm(planner, nodes, earlier);
   for (std::string line; std::getline(std::cin, line);) {
     const std::string answer = Answer(swarm, line);
     if (answer.empty()) {
@@ -434,11 +444,12 @@ int Run(const std::string& planner, uint32_t nodes) {
 
 int main(int argc, char** argv) {
   uint32_t nodes = 0;
-  if (argc != 3 || !absl::SimpleAtoi(argv[2], &nodes) || nodes < copse::bench::kTeamNodes ||
+  const bool earlier = argc == 4 && std::string(argv[3]) == "earlier";
+  if (argc != (earlier ? 4 : 3) || !absl::SimpleAtoi(argv[2], &nodes) || nodes < copse::bench::kTeamNodes ||
       nodes > copse::bench::kNodesMax) {
-    std::fprintf(stderr, "usage: control_swarm PLANNER NODES (limit %u to %u)\n", copse::bench::kTeamNodes,
+    std::fprintf(stderr, "usage: control_swarm PLANNER NODES [earlier] (limit %u to %u)\n", copse::bench::kTeamNodes,
                  copse::bench::kNodesMax);
     return 2;
   }
-  return copse::bench::Run(argv[1], nodes);
+  return copse::bench::Run(argv[1], nodes, earlier);
 }

@@ -186,7 +186,7 @@ void TeamRegistry::On(const schedule::Prepare& m) {
   if (team == nullptr && m.epoch != EpochId{1}) {  // an epoch switch that was sent before LeaveTeam arrived
     why = {Failure::kMemberLost, absl::StrCat("node ", node_name(), ": has left the team"), FailureCause::kMemberLeft,
            node_name()};
-  } else if (team != nullptr && team->layout() != m.layout) {
+  } else if (team != nullptr && !schedule::IsSameTeam(team->layout(), m.layout)) {
     why = {Failure::kInvalidArgument,
            absl::StrCat("node ", node_name(), ": another layout than before for ",
                         schedule::DescribeTeam(m.layout.identity), " (team=", m.layout.id.value(), ")")};
@@ -194,8 +194,12 @@ void TeamRegistry::On(const schedule::Prepare& m) {
   if (why.failure != Failure::kNone) {
     return parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .why = std::move(why)});
   }
-  if (team == nullptr) team = Add(m);
-  if (team == nullptr) return;
+  if (team == nullptr) {
+    team = Add(m);
+    if (team == nullptr) return;
+  } else {
+    team->LearnAddresses(m.layout);
+  }
   schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
   const bool is_new = !team->ready() && !team->broken();
   if (!reply.accepted && is_new) {

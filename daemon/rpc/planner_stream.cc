@@ -22,6 +22,7 @@
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
+#include "rpc/team_content.h"
 
 namespace copse::daemon {
 namespace {
@@ -84,10 +85,11 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
-    absl::StatusOr<schedule::ToDaemon> message = rpc::FromProto(incoming_);
-    mailbox_->Post([owner = owner_, message = std::move(message)] {
-      if (*owner != nullptr) (*owner)->OnMessage(message);
-    });
+    if (incoming_.has_content()) {
+      if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) Deliver(status);
+    } else {
+      Deliver(Converted(&incoming_));
+    }
     StartRead(&incoming_);
   }
 
@@ -111,6 +113,28 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
+  // Keeps a content for the messages that name it.
+  absl::Status TakeContent(const v1::TeamContent& content) {
+    RETURN_IF_ERROR(rpc::CheckContent(content));
+    if (contents_.Use(content.sha256()) == nullptr) {
+      contents_.Add(content.sha256(), content.zstd(), content.zstd().size());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<schedule::ToDaemon> Converted(v1::ToDaemon* message) {
+    if (message->has_prepare() && !message->prepare().content().empty()) {
+      RETURN_IF_ERROR(rpc::Join(&contents_, message->mutable_prepare()));
+    }
+    return rpc::FromProto(*message);
+  }
+
+  void Deliver(absl::StatusOr<schedule::ToDaemon> message) {
+    mailbox_->Post([owner = owner_, message = std::move(message)] {
+      if (*owner != nullptr) (*owner)->OnMessage(message);
+    });
+  }
+
   // It is called when no more messages will be received: no more are written either, so gRPC may finish the call.
   void End() {
     {
@@ -125,6 +149,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   grpc::ClientContext context_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
   v1::ToDaemon incoming_;
+  rpc::ContentWindow contents_;
 
   Mutex mutex_;
   CondVar done_changed_;

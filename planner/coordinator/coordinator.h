@@ -38,6 +38,7 @@ using SessionId = uint64_t;
 // A PrepareMember is a daemon that is sent a Prepare, and its joins that the team answers.
 struct PrepareMember {
   SessionId session = 0;
+  NodeIndex node{0};
   std::vector<std::pair<uint64_t, Rank>> requests;
 };
 

@@ -209,10 +209,7 @@ Coordinator::Standing Coordinator::StandingOf(const schedule::RunningTeam& runni
   const schedule::TeamLayout& layout = running.layout;
   const auto it = teams_.find(layout.id);
   if (it != teams_.end()) {
-    const schedule::TeamLayout& ours = it->second.record.layout;
-    const bool same = ours.identity == layout.identity && ours.parent == layout.parent && ours.nodes == layout.nodes &&
-                      ours.shape == layout.shape;
-    if (!same) return Standing::kUnfit;
+    if (!schedule::IsSameTeam(it->second.record.layout, layout)) return Standing::kUnfit;
     const std::optional<uint32_t> member = MemberIndex(it->second, node);
     if (!member.has_value()) return Standing::kUnfit;
     const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // TakeUp aborts epoch 0

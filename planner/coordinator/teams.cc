@@ -227,7 +227,10 @@ void Coordinator::StartChange(Team& team, Change change) {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Node* node = LiveNode(team.record.layout.nodes[i]);
     if (node == nullptr) continue;
-    PrepareMember& member = members.emplace_back(PrepareMember{.session = node->session, .requests = {}});
+    // A daemon that reported the team knew only its neighbors' addresses.
+    prepare.layout.nodes[i].worker_address = node->announcement.worker_address;
+    PrepareMember& member =
+        members.emplace_back(PrepareMember{.session = node->session, .node = NodeIndex(i), .requests = {}});
     for (const Join* join : joins[i]) member.requests.emplace_back(join->message.request, join->message.rank);
   }
   sink_->SendPrepare(members, std::move(prepare));
@@ -298,10 +301,11 @@ void Coordinator::Decide(Team& team) {
   for (const std::string& encoded : change.plans) {
     const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
     if (!plan.ok()) return AbortChange(team, schedule::ReportOf(plan.status()));
+    const auto neighbors = schedule::NeighborsByNode({&*plan, 1}, team.node_count());
     for (uint32_t from = 0; from < team.node_count(); ++from) {
-      for (const NodeIndex to : schedule::NeighborsOf(*plan, NodeIndex{from})) {
-        if (may_send[from].count(to.value()) != 0 || !Sends(*plan, from, to.value())) continue;
-        const std::string& silent = team.record.layout.nodes[to.value()].name;
+      for (const uint32_t to : neighbors[from]) {
+        if (may_send[from].count(to) != 0 || !Sends(*plan, from, to)) continue;
+        const std::string& silent = team.record.layout.nodes[to].name;
         return AbortChange(
             team, {Failure::kInternal,
                    absl::StrCat("node ", silent, " issued no label for node ", team.record.layout.nodes[from].name),

@@ -3,19 +3,28 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "rpc/control_conversion.h"
 #include "rpc/message_bytes.h"
 #include "rpc/status.h"
+#include "rpc/team_content.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
+
+using coordinator::PrepareMember;
 
 // A Stream is one daemon's stream. Its reactions run on gRPC's threads. `self_` keeps it until OnDone, and the service
 // until it is closed.
@@ -50,6 +59,14 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     if (outgoing_.empty()) Finish(status_);
   }
 
+  // Returns whether a content needs only its name, since it was sent; if not, it is to be sent now.
+  bool HasContent(const v1::TeamContent& content) {
+    if (contents_.Use(content.sha256()) != nullptr) return true;
+    contents_.Add(content.sha256(), "", content.zstd().size());
+    return false;
+  }
+  bool takes_content() const { return takes_content_; }
+
   void OnReadDone(bool ok) override {
     if (!ok) {
       End(grpc::Status::OK);
@@ -67,7 +84,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming);
     if (!message.ok()) return EndInvalid(message.status());
     queue_->Post([this, keep = self_, message = *std::move(message)] {
-      if (service_->streams_.contains(session_)) service_->events_->OnMessage(session_, message);
+      if (!service_->streams_.contains(session_)) return;
+      if (const auto* registers = std::get_if<schedule::Register>(&message)) {
+        takes_content_ = registers->node.features.contains(schedule::Feature::kContent);
+      }
+      service_->events_->OnMessage(session_, message);
     });
     StartRead(&incoming_);
   }
@@ -107,6 +128,8 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   TaskQueue* const queue_;
   DaemonService* const service_;
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
+  bool takes_content_ = false;          // likewise
+  rpc::ContentWindow contents_;         // likewise
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Stream> self_;
 
@@ -124,6 +147,24 @@ class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   explicit RefusedStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
   void OnDone() override { delete this; }
 };
+
+struct NeighborTable {
+  std::vector<std::vector<uint32_t>> of_node;
+  uint64_t entries = 0;
+};
+
+// The plans are the planner's own.
+NeighborTable NeighborsIn(const schedule::Prepare& prepare) {
+  std::vector<schedule::Plan> plans;
+  for (const std::string& encoded : prepare.plans) {
+    absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+    CHECK(plan.ok());
+    plans.push_back(*std::move(plan));
+  }
+  NeighborTable table{.of_node = schedule::NeighborsByNode(plans, prepare.layout.shape.node_count)};
+  for (const auto& neighbors : table.of_node) table.entries += neighbors.size();
+  return table;
+}
 
 }  // namespace
 
@@ -146,18 +187,45 @@ void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemo
 }
 
 void DaemonService::SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) {
+  const NeighborTable neighbors = NeighborsIn(prepare);
   v1::ToDaemon proto;
   rpc::ToProto(std::move(prepare), &proto);
-  const grpc::Slice shared = rpc::Encoded(proto.prepare());
-  for (const coordinator::PrepareMember& member : members) {
+  std::optional<grpc::Slice> whole;  // for daemons of earlier versions
+  const bool has_earlier = std::any_of(members.begin(), members.end(), [this](const PrepareMember& member) {
+    const auto it = streams_.find(member.session);
+    return it != streams_.end() && !it->second->takes_content();
+  });
+  if (has_earlier) whole = rpc::Encoded(proto.prepare());
+  const rpc::SplitPrepare split = rpc::Split(std::move(*proto.mutable_prepare()), neighbors.entries);
+  const grpc::Slice head = rpc::Encoded(split.head);
+  const grpc::Slice content = rpc::Encoded(split.content);
+  for (const PrepareMember& member : members) {
     const auto it = streams_.find(member.session);
     if (it == streams_.end()) continue;
-    v1::ToDaemon requests;
-    rpc::ToProto(schedule::Prepare{.requests = member.requests}, &requests);
+    Stream& stream = *it->second;
     v1::Prepare own;  // without the rest of a Prepare, which is shared
-    own.mutable_requests()->Swap(requests.mutable_prepare()->mutable_requests());
-    const grpc::Slice parts[] = {rpc::Encoded(own), shared};
-    it->second->Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
+    for (const auto& [request, rank] : member.requests) {
+      v1::RequestOfRank* const out = own.add_requests();
+      out->set_request(request);
+      out->set_rank(rank.value());
+    }
+    if (!stream.takes_content()) {
+      const grpc::Slice parts[] = {rpc::Encoded(own), *whole};
+      stream.Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
+      continue;
+    }
+    if (!split.addresses.empty()) {
+      for (const uint32_t neighbor : neighbors.of_node[member.node.value()]) {
+        v1::NodeContact* const contact = own.add_contacts();
+        contact->set_node(neighbor);
+        contact->set_worker_address(split.addresses[neighbor]);
+      }
+    }
+    if (!stream.HasContent(split.content)) {
+      stream.Write(rpc::WithField(v1::ToDaemon::kContentFieldNumber, {&content, 1}));
+    }
+    const grpc::Slice parts[] = {rpc::Encoded(own), head};
+    stream.Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
   }
 }
 

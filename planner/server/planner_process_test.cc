@@ -20,9 +20,14 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <memory>
+#include <set>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
@@ -33,6 +38,7 @@
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
+#include "rpc/team_content.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -114,8 +120,11 @@ class PlayedDaemon {
     SendProto(proto);
   }
   void SendProto(const v1::FromDaemon& proto) { EXPECT_TRUE(stream_->Write(proto)); }
-  schedule::Registered Register(const std::string& name = "n0", std::vector<schedule::RunningTeam> teams = {}) {
-    Send(schedule::Register{.node = Announcement(name), .teams = std::move(teams)});
+  schedule::Registered Register(const std::string& name = "n0", std::vector<schedule::RunningTeam> teams = {},
+                                const schedule::Features& features = {}) {
+    schedule::NodeAnnouncement announcement = Announcement(name);
+    announcement.features = features;
+    Send(schedule::Register{.node = announcement, .teams = std::move(teams)});
     const auto registered = Await<schedule::Registered>();
     EXPECT_TRUE(registered.accepted);
     return registered;
@@ -133,6 +142,15 @@ class PlayedDaemon {
   T Await() {
     v1::ToDaemon proto;
     EXPECT_TRUE(stream_->Read(&proto));
+    while (proto.has_content()) {
+      ++contents;
+      EXPECT_TRUE(rpc::CheckContent(proto.content()).ok());
+      contents_.Add(proto.content().sha256(), proto.content().zstd(), proto.content().zstd().size());
+      EXPECT_TRUE(stream_->Read(&proto));
+    }
+    if (proto.has_prepare() && !proto.prepare().content().empty()) {
+      EXPECT_EQ(rpc::Join(&contents_, proto.mutable_prepare()), absl::OkStatus());
+    }
     auto message = rpc::FromProto(proto);
     // Listing teams makes the planner query the daemons for calls; it continues without an answer.
     while (message.ok() && std::holds_alternative<schedule::StatusQuery>(*message) &&
@@ -145,7 +163,10 @@ class PlayedDaemon {
     return message.ok() && std::holds_alternative<T>(*message) ? std::get<T>(*message) : T();
   }
 
+  int contents = 0;  // contents that were sent to this daemon
+
  private:
+  rpc::ContentWindow contents_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::FromDaemon, v1::ToDaemon>> stream_;
@@ -187,6 +208,44 @@ TEST(PlannerProcessTest, EndsThoughSomebodyWaitsForADaemonThatDoesNotAnswer) {
   EXPECT_LT(life.End(), absl::Seconds(10));
   asking.join();
   EXPECT_EQ(asked.error_code(), grpc::StatusCode::UNAVAILABLE) << asked.error_message();
+}
+
+// One of three daemons is of an earlier version.
+TEST(PlannerProcessTest, AContentIsSentOnceWithTheAddressesOfNeighbors) {
+  constexpr uint32_t kNodes = 3;
+  Life life("");
+  std::vector<std::unique_ptr<PlayedDaemon>> daemons;
+  for (uint32_t n = 0; n < kNodes; ++n) {
+    daemons.push_back(std::make_unique<PlayedDaemon>(life));
+    const bool earlier = n == 2;
+    daemons[n]->Register(absl::StrCat("n", n), {},
+                         earlier ? schedule::Features{} : schedule::Features{schedule::Feature::kContent});
+  }
+  std::set<TeamId> teams;
+  for (uint64_t round = 1; round <= 2; ++round) {
+    for (uint32_t n = 0; n < kNodes; ++n) {
+      daemons[n]->Send(schedule::JoinTeam{
+          .request = round, .identity = {.uid = 1, .nonce = round, .name = "three"}, .rank = Rank(n), .size = kNodes});
+    }
+    for (uint32_t n = 0; n < kNodes; ++n) {
+      const auto prepare = daemons[n]->Await<schedule::Prepare>();
+      EXPECT_EQ(prepare.requests, (std::vector<std::pair<uint64_t, Rank>>{{round, Rank(n)}}));
+      ASSERT_EQ(prepare.layout.nodes.size(), kNodes);
+      teams.insert(prepare.layout.id);
+      std::vector<schedule::Plan> plans;
+      for (const std::string& plan : prepare.plans) plans.push_back(schedule::DecodePlan(plan).value());
+      EXPECT_EQ(prepare.hash, schedule::PlanHash(absl::StrJoin(prepare.plans, "")));
+      const auto neighbors = schedule::NeighborsByNode(plans, kNodes);
+      EXPECT_FALSE(neighbors[n].empty());
+      for (const uint32_t neighbor : neighbors[n]) {
+        EXPECT_EQ(prepare.layout.nodes[neighbor].worker_address, "address");
+      }
+    }
+  }
+  EXPECT_EQ(teams.size(), 2u);
+  EXPECT_EQ(daemons[0]->contents, 1);
+  EXPECT_EQ(daemons[1]->contents, 1);
+  EXPECT_EQ(daemons[2]->contents, 0);
 }
 
 TEST(PlannerProcessTest, ATeamOutlivesThePlanner) {

@@ -54,6 +54,7 @@ class Team : private TeamBreaker {
   bool AskForDecision(absl::Duration age);
 
   // --- Members ---
+  void LearnAddresses(const schedule::TeamLayout& layout) { members_.LearnAddresses(layout); }
   void Join(Rank rank, ClientId client) { members_.Join(rank, client); }
   // The member leaves; its calls in flight get no more events. A call that other ranks start after this one's last call
   // breaks the team. Returns true if no member is left here.

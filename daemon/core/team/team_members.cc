@@ -9,6 +9,13 @@ namespace copse::daemon {
 TeamMembers::TeamMembers(schedule::TeamLayout layout, NodeIndex self)
     : layout_(std::move(layout)), self_(self), shape_(layout_.shape), clients_(ranks().size()) {}
 
+void TeamMembers::LearnAddresses(const schedule::TeamLayout& layout) {
+  for (size_t i = 0; i < layout_.nodes.size(); ++i) {
+    const std::string& address = layout.nodes[i].worker_address;
+    if (!address.empty()) layout_.nodes[i].worker_address = address;
+  }
+}
+
 std::optional<ClientId> TeamMembers::ClientOf(Rank rank) const {
   if (rank.value() >= shape_.size() || shape_.NodeOf(rank) != self_) return std::nullopt;
   return clients_[LocalIndex(rank)];

@@ -30,6 +30,8 @@ class TeamMembers {
   NodeIndex self() const { return self_; }
   const schedule::ShapeIndex& shape() const { return shape_; }
   const schedule::TeamNode& node(uint32_t index) const { return layout_.nodes[index]; }
+  // Takes the addresses of `layout`, the same team's, which may have those of other nodes.
+  void LearnAddresses(const schedule::TeamLayout& layout);
   // Returns this node's name.
   const std::string& node_name() const { return layout_.nodes[self_.value()].name; }
 
@@ -63,7 +65,7 @@ class TeamMembers {
   const std::map<uint32_t, LeftMessage>& departures() const { return left_; }
 
  private:
-  const schedule::TeamLayout layout_;
+  schedule::TeamLayout layout_;
   const NodeIndex self_;
   const schedule::ShapeIndex shape_;
   absl::InlinedVector<std::optional<ClientId>, 1> clients_;  // by local index; mostly there is one

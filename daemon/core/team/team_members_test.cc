@@ -30,6 +30,15 @@ class TeamMembersTest : public ::testing::Test {
   TeamMembers members_{Layout(), NodeIndex(0)};
 };
 
+TEST_F(TeamMembersTest, AddressesOfNewNeighborsAreLearned) {
+  schedule::TeamLayout layout = Layout();
+  layout.nodes[1].worker_address = "";
+  layout.nodes[2].worker_address = "new";
+  members_.LearnAddresses(layout);
+  EXPECT_EQ(members_.node(1).worker_address, "fake");
+  EXPECT_EQ(members_.node(2).worker_address, "new");
+}
+
 TEST_F(TeamMembersTest, OnlyRanksHereHaveClients) {
   EXPECT_FALSE(members_.HasClients());
   members_.Join(Rank(1), 5);
