@@ -395,20 +395,30 @@ TEST_F(PageGuardTest, HandlersMayAccessWhatCannotBeOpenedYet) {
   ASSERT_TRUE(guard_->ProtectSnapshots(snapshots.all));
   handler_writes = pages.data() + (kCount - 2) * kPage;
   std::atomic<bool> goes{false};
-  std::thread accessor([&] {
-    while (!goes) std::this_thread::yield();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t{64} << 20);  // a sanitizer's frames of kHandlers handlers need that
+  pthread_t accessor;
+  const auto access = [](void* go) -> void* {
+    // ASAN gives threads an alternate stack, which has no room for nested handlers.
+    const stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+    sigaltstack(&none, nullptr);
+    while (!*static_cast<std::atomic<bool>*>(go)) std::this_thread::yield();
     *handler_writes = 'w';
-  });
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&accessor, &attributes, access, &goes), 0);
   {
     const AllMappings all;
     for (size_t i = 1; i < kCount - 1; ++i) guard_->SettleSnapshot(snapshots.all[i]);
     goes = true;
     for (int i = 1; i <= kHandlers; ++i) {
-      pthread_kill(accessor.native_handle(), SIGUSR1);
+      pthread_kill(accessor, SIGUSR1);
       while (handlers_begun < i) std::this_thread::yield();
     }
   }
-  accessor.join();
+  pthread_join(accessor, nullptr);
+  pthread_attr_destroy(&attributes);
   sigaction(SIGUSR1, &before, nullptr);
   EXPECT_EQ(*handler_writes, 'w');
   for (const size_t i : {size_t{0}, kCount - 1}) guard_->SettleSnapshot(snapshots.all[i]);

@@ -19,7 +19,7 @@ extern "C" const char* __tsan_default_suppressions() {
 // test's Guard() calls it, is left out of the stack.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:copse::tnbc::PageGuard::ActOnFault\n"
+  return "leak:copse::tnbc::FaultActions::Replace\n"
          "leak:copse::tnbc::AsynchronousCompletion::AsynchronousCompletion\n"
          "leak:copse::tnbc::RemappedMemory::Use\n"
          "leak:copse::tnbc::(anonymous namespace)::Guard()\n";
