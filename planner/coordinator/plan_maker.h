@@ -19,6 +19,7 @@ struct PlanOptions {
   std::string algorithm = {};  // the forced algorithm, as "knomial-4"; empty: the planner's choice
   // The plans of this collective are forced. nullopt: those of all collectives.
   std::optional<Collective> collective = std::nullopt;
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
 // A PlanExplanation is a plan in words, as a Graphviz graph, and as JSON, with the nodes of its critical path in order.

@@ -13,6 +13,7 @@
 #include "planner/pricing/team_costs.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
+#include "planner/topology/team_topology.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -36,15 +37,6 @@ std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::v
     if (nodes.empty() || nodes.back() != name) nodes.push_back(name);
   }
   return nodes;
-}
-
-// Returns the key of a cached plan set: collective class, options, members, and the node of each rank.
-std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
-  std::string key = absl::StrCat(AbslView(FamilyName(layout.identity.family)), "|", options.algorithm, "|",
-                                 options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
-  for (const schedule::TeamNode& node : layout.nodes) absl::StrAppend(&key, "|", node.name);
-  for (const NodeIndex node : layout.shape.node_of_rank) absl::StrAppend(&key, ",", node.value());
-  return key;
 }
 
 // Limits a timeline's steps in JSON, in all ranks together.
@@ -182,28 +174,41 @@ absl::StatusOr<ClusterTopologies::Shared> ClusterPlanMaker::WeightedTopologyWith
   return std::make_shared<const topology::Topology>(std::move(weighted));
 }
 
+absl::StatusOr<PlanTask> ClusterPlanMaker::TaskOf(const schedule::TeamLayout& layout,
+                                                  const coordinator::PlanOptions& options) {
+  const std::vector<std::string> names = NamesOf(layout);
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared weighted, WeightedTopologyWith(names));
+  ASSIGN_OR_RETURN(topology::Topology topology, topology::TeamTopology(*weighted, names));
+  PlanTask task{layout.shape, layout.identity.family, options, std::move(topology), std::nullopt};
+  if (AnyDrains(names, model_.draining)) {
+    ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
+    ASSIGN_OR_RETURN(task.plain, topology::TeamTopology(*plain, names));
+  }
+  return task;
+}
+
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
                                                                         const coordinator::PlanOptions& options) {
-  std::string key = KeyOf(layout, options);
+  ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, options));
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->key != key) continue;
+    if (it->task != task) continue;
     kept_.splice(kept_.begin(), kept_, it);
     return it->plans;
   }
-  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, MakeNewPlans(layout, options));
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, MakePlansOf(task, model_.rules));
   ++sets_made_;
-  Keep(std::move(key), plans);
+  Keep(std::move(task), plans);
   return plans;
 }
 
-void ClusterPlanMaker::Keep(std::string key, const std::vector<schedule::Plan>& plans) {
+void ClusterPlanMaker::Keep(PlanTask task, const std::vector<schedule::Plan>& plans) {
   size_t neighbors = 0;
   for (const schedule::Plan& plan : plans) {
     for (const auto& of : plan.neighbors) neighbors += of.size();
     for (const auto& of : plan.steps) neighbors += of.size();
   }
   if (neighbors > kKeptNeighborsMax) return;
-  kept_.push_front({std::move(key), plans, neighbors});
+  kept_.push_front({std::move(task), plans, neighbors});
   size_t sum = 0, count = 0;
   auto it = kept_.begin();
   while (it != kept_.end() && ++count <= kKeptPlanSetsMax && (sum += it->neighbors) <= kKeptNeighborsMax) ++it;
@@ -221,31 +226,28 @@ absl::StatusOr<bool> ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& l
   return fresh != plans;
 }
 
-absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const schedule::TeamLayout& layout,
-                                                                           const coordinator::PlanOptions& options) {
-  const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, WeightedTopologyWith(names));
+absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules) {
   PlannerOptions planner_options;
-  planner_options.rules = model_.rules;
-  if (!options.algorithm.empty()) {
-    for (const Collective collective : CollectivesOf(layout.identity.family)) {
-      if (options.collective && *options.collective != collective) continue;
+  planner_options.rules = rules;
+  if (!task.options.algorithm.empty()) {
+    for (const Collective collective : CollectivesOf(task.family)) {
+      if (task.options.collective && *task.options.collective != collective) continue;
       // An algorithm requested for all collectives is used for those that it can carry; all algorithms carry barriers.
-      const absl::Status carries = CheckAlgorithm(options.algorithm, collective);
-      if (!carries.ok() && !options.collective && collective != Collective::kBarrier) continue;
+      const absl::Status carries = CheckAlgorithm(task.options.algorithm, collective);
+      if (!carries.ok() && !task.options.collective && collective != Collective::kBarrier) continue;
       RETURN_IF_ERROR(carries);
-      planner_options.forced[collective] = options.algorithm;
+      planner_options.forced[collective] = task.options.algorithm;
     }
   }
+  const std::vector<std::string> names = topology::TeamTopologyNames(task.topology.nodes().size());
   ASSIGN_OR_RETURN(
       std::vector<schedule::Plan> plans,
-      Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names, layout.identity.family));
-  if (!AnyDrains(names, model_.draining)) return plans;
+      Planner(&task.topology, task.topology.costs(), planner_options).MakePlans(task.shape, names, task.family));
+  if (!task.plain.has_value()) return plans;
   // Plans were chosen with weighted costs, but their predicted times are without the weights.
-  ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *plain, plain->costs()));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *task.plain, task.plain->costs()));
   for (schedule::Plan& plan : plans) {
-    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(plan, layout.shape, costs, TypicalCall(plan)));
+    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(plan, task.shape, costs, TypicalCall(plan)));
     plan.predicted_us = static_cast<double>(total_ns) / 1000;
   }
   return plans;

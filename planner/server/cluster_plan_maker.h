@@ -66,9 +66,22 @@ class ClusterTopologies {
 inline constexpr size_t kKeptPlanSetsMax = 64;
 inline constexpr size_t kKeptNeighborsMax = size_t{1} << 22;
 
-// A ClusterPlanMaker caches plans until topology, rules, cores or draining nodes change, so that teams with the same
-// members in the same order are planned once. A node that is not in the topology is logged once. Thread-compatible:
-// only the planner's thread calls it.
+// A PlanTask is all on which a team's plans depend. Teams whose members are connected alike have equal tasks.
+struct PlanTask {
+  schedule::TeamShape shape;
+  Family family = Family::kCommon;
+  coordinator::PlanOptions options;
+  topology::Topology topology;              // the team's (topology/team_topology.h), in which draining nodes weigh more
+  std::optional<topology::Topology> plain;  // the same without these weights; nullopt: no node is draining
+  friend bool operator==(const PlanTask&, const PlanTask&) = default;
+};
+
+// Makes the plans of a task by these rules. It depends on nothing else, so any thread may call it. Errors: those of
+// Planner::MakePlans, and of CheckAlgorithm for the options.
+absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules);
+
+// A ClusterPlanMaker caches plans until the rules change, so that teams whose members are connected alike are planned
+// once. A node that is not in the topology is logged once. Thread-compatible: only the planner's thread calls it.
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
@@ -79,19 +92,15 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void SetTopology(std::optional<topology::Topology> topology) {
     model_.topology = std::move(topology);
     topologies_.Forget();
-    kept_.clear();
   }
   // Sets the number of cores that a daemon reports; it is used where the topology has none.
   void SetCores(const std::string& node, uint32_t cores) {
     if (std::exchange(model_.announced_cores[node], cores) == cores) return;
     topologies_.Forget();
-    kept_.clear();
   }
   // Sets whether the node is being drained. Returns whether this is a change.
   bool SetDraining(const std::string& node, bool draining) {
-    const bool is_new = draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
-    if (is_new) kept_.clear();
-    return is_new;
+    return draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
   }
   // Returns how often plans were made because the cache did not have them.
   uint64_t sets_made() const { return sets_made_; }
@@ -121,14 +130,13 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
   struct Kept {
-    std::string key;  // collective class, options, members, and the node of each rank (KeyOf)
+    PlanTask task;
     std::vector<schedule::Plan> plans;
     size_t neighbors = 0;
   };
 
-  absl::StatusOr<std::vector<schedule::Plan>> MakeNewPlans(const schedule::TeamLayout& layout,
-                                                           const coordinator::PlanOptions& options);
-  void Keep(std::string key, const std::vector<schedule::Plan>& plans);
+  absl::StatusOr<PlanTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
+  void Keep(PlanTask task, const std::vector<schedule::Plan>& plans);
 
   ClusterModel model_;
   ClusterTopologies topologies_;

@@ -134,6 +134,30 @@ TEST(ClusterPlanMakerTest, ANodeThatDrainsIsSlowWhilePlansAreMadeAndNotInPredict
   }
 }
 
+// Eight nodes of one rack, of another rack that is as fast, of a slower rack, and of both racks.
+TEST(ClusterPlanMakerTest, TeamsThatAreConnectedAlikeArePlannedOnce) {
+  ClusterPlanMaker maker(
+      {.topology = Parsed("switches: [{name: core}, {name: r1, parent: core, latency: 1us},\n"
+                          "  {name: r2, parent: core, latency: 2us}]\n"
+                          "nodes: [{name: \"n[0-15]\", switch: r1}, {name: \"n[16-31]\", switch: r2},\n"
+                          "  {name: \"n[32-39]\", switch: r2, latency: 9us}]\n")});
+  const auto plans_of = [&](const std::vector<int>& numbers) {
+    schedule::TeamLayout layout = Layout(8);
+    for (size_t i = 0; i < 8; ++i) layout.nodes[i].name = "n" + std::to_string(numbers[i]);
+    return maker.MakePlans(layout, {}).value();
+  };
+  const auto first = plans_of({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(plans_of({8, 15, 2, 3, 14, 5, 6, 7}), first);
+  EXPECT_EQ(plans_of({16, 17, 18, 19, 20, 21, 22, 23}), first);
+  EXPECT_EQ(maker.sets_made(), 1u);
+  plans_of({32, 33, 34, 35, 36, 37, 38, 39});
+  EXPECT_EQ(maker.sets_made(), 2u);
+  const auto both = plans_of({0, 1, 2, 3, 16, 17, 18, 19});
+  EXPECT_EQ(maker.sets_made(), 3u);
+  EXPECT_EQ(plans_of({7, 5, 3, 1, 19, 20, 30, 31}), both);
+  EXPECT_EQ(maker.sets_made(), 3u);
+}
+
 TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   ClusterPlanMaker maker({});
   const auto first = maker.MakePlans(Layout(9), {}).value();
