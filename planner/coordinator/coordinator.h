@@ -219,9 +219,10 @@ class Coordinator {
     bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
   };
 
-  // A Change is an epoch that the members prepare and that is not decided.
+  // A Change is an epoch that is planned, and then prepared by the members, and that is not decided.
   struct Change {
     EpochId epoch{0};
+    bool is_told = false;  // false: its plans are being made
     std::vector<std::string> plans;
     std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
     std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
@@ -328,11 +329,13 @@ class Coordinator {
   void Act(Gathered gathered);
   void Form(std::vector<Join> joins);
   absl::StatusOr<schedule::TeamLayout> MakeLayout(const std::vector<Join>& joins);
-  absl::StatusOr<std::vector<std::string>> MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options);
+  // Calls `done` with encoded plans, which have ids, maybe later.
+  using EncodedPlansDone = std::function<void(absl::StatusOr<std::vector<std::string>>)>;
+  void MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options, EncodedPlansDone done);
   void ForgetRequest(const Join& join);
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
-  void StartFirstEpoch(schedule::TeamLayout layout, Change change);
-  void StartChange(Team& team, Change change);
+  void StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join> joins);
+  void SendPrepare(Team& team);  // requires a change that has plans
   // Returns the joins of each member's ranks, by member; they point into `joins`.
   std::vector<std::vector<const Join*>> JoinsByMember(const Team& team, const std::vector<Join>& joins) const;
   // Aborts the change, which ends a team that has no other epoch. If `again`, the obstacle is transient, and such a
@@ -344,6 +347,7 @@ class Coordinator {
   void ReplanUntil(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                    absl::Time until);
   void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  absl::Status CheckReplan(TeamId team);  // returns why the team cannot be switched now
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);
   bool MaybeEnd(Team& team);  // returns true if the team has ended; `team` is then invalid

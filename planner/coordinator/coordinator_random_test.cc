@@ -126,6 +126,7 @@ struct World : SessionSink {
     planner_dead = false;
     for (auto& [name, daemon] : daemons) Cut(*daemon);
     links.clear();
+    plan_maker.Drop();
     coordinator = std::make_unique<Coordinator>(&clock, &store, &plan_maker, this, options);
     EXPECT_TRUE(coordinator->Start().ok());
   }
@@ -293,6 +294,8 @@ struct World : SessionSink {
       if (prng.Chance(0.3)) LoseStore();
     } else if (dice < 95) {
       Pass(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
+    } else {
+      plan_maker.Finish();
     }
     if (planner_dead) {
       ++totals->crashes;
@@ -320,6 +323,8 @@ struct World : SessionSink {
   // Heals all faults, lets everything finish, and checks the result.
   void Finish() {
     faults = false;
+    plan_maker.later = false;
+    plan_maker.Finish();
     if (planner_dead) StartPlanner();
     const absl::Time end = clock.Now() + absl::Seconds(120);
     while (clock.Now() < end) {
@@ -636,6 +641,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
 void RunSeed(uint64_t seed, int steps, Totals* totals) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   World world(seed, totals);
+  world.plan_maker.later = seed % 2 == 0;
   for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) world.Step();
   if (!testing::Test::HasFailure()) world.Finish();
 }

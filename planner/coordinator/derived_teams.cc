@@ -102,13 +102,8 @@ void Coordinator::FormDerivedTeam(const DerivedTeamKey& key) {
   }
   absl::StatusOr<schedule::TeamLayout> layout = DerivedTeamLayout(parent.record.layout, key);
   if (!layout.ok()) return FailDerivedTeam(key, schedule::ReportOf(layout.status()));
-  absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
-  if (!plans.ok()) return FailDerivedTeam(key, schedule::ReportOf(plans.status()));
   derived.id = layout->id;
-  Change change;
-  change.plans = *std::move(plans);
-  change.joins = std::exchange(derived.waiting, {});
-  StartFirstEpoch(*std::move(layout), std::move(change));
+  StartFirstEpoch(*std::move(layout), std::exchange(derived.waiting, {}));
 }
 
 absl::StatusOr<schedule::TeamLayout> Coordinator::DerivedTeamLayout(const schedule::TeamLayout& parent,

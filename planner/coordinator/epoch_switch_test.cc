@@ -55,6 +55,36 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
   EXPECT_EQ(coordinator->Plans()[0].epoch, EpochId{2});
 }
 
+TEST_F(EpochSwitchTest, ATeamThatChangesWhilePlansAreMadeIsNotSwitched) {
+  plan_maker.later = true;
+  Replan();
+  coordinator->OnDisconnected(2);
+  plan_maker.Finish();
+  EXPECT_THAT(*result, FailsWith(StatusCode::kFailedPrecondition, Name(), "n2"));
+  EXPECT_TRUE(Silent());
+  Register(3, "n2", 1, {Running(team, 1)});
+  Replan();
+  ASSERT_TRUE(coordinator->BreakTeam(team.layout.id, "enough").ok());
+  plan_maker.Finish();
+  EXPECT_THAT(*result, FailsWith(StatusCode::kFailedPrecondition, Name(), "broken"));
+}
+
+TEST_F(EpochSwitchTest, OfTwoThatArePlannedAtOnceTheFirstIsMade) {
+  plan_maker.later = true;
+  std::vector<absl::Status> results(2, absl::UnknownError("not called"));
+  for (absl::Status& status : results) {
+    coordinator->ReplanTeam(team.layout.id, {}, [&status](const absl::Status& given) { status = given; });
+  }
+  plan_maker.Finish();
+  EXPECT_THAT(results[1], FailsWith(StatusCode::kFailedPrecondition, Name(), "being replanned"));
+  AcceptBoth(TakeBoth<schedule::Prepare>());
+  TakeBoth<schedule::Commit>();
+  for (const SessionId session : {1, 2}) {
+    coordinator->OnMessage(session, schedule::CommitReply{team.layout.id, EpochId{2}});
+  }
+  EXPECT_EQ(results[0], absl::OkStatus());
+}
+
 TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
   Replan();
   AcceptBoth(TakeBoth<schedule::Prepare>());

@@ -184,6 +184,59 @@ TEST_F(TwoNodesTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
   EXPECT_EQ(coordinator->Teams().size(), 2u);
 }
 
+class LatePlansTest : public TwoNodesTest {
+ protected:
+  // All ranks have joined by requests 10 and 20, and the plans are being made.
+  LatePlansTest() {
+    plan_maker.later = true;
+    Join(1, 0, 2, 10);
+    Join(2, 1, 2, 20);
+  }
+};
+
+TEST_F(LatePlansTest, MembersAreToldOnceThereArePlans) {
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(coordinator->Teams().at(0).state, "forming");
+  const TeamId id = coordinator->Teams().at(0).layout.id;
+  coordinator->OnMessage(1, schedule::PrepareReply{.team = id, .epoch = EpochId{1}, .accepted = true, .why = {}});
+  coordinator->OnMessage(2, schedule::PrepareReply{.team = id, .epoch = EpochId{1}, .accepted = true, .why = {}});
+  EXPECT_TRUE(Silent()) << "nothing was asked";
+  Advance(options.prepare_timeout * 2);
+  EXPECT_TRUE(Silent()) << "the time begins with Prepare";
+  plan_maker.Finish();
+  AcceptBoth(TakeBoth<schedule::Prepare>());
+  TakeBoth<schedule::Commit>();
+}
+
+TEST_F(LatePlansTest, ANodeThatGoesAwayMeanwhileDelaysTheTeam) {
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(sink.Take<schedule::Abort>(1).again);
+  plan_maker.Finish();
+  EXPECT_TRUE(Silent());
+  Register(3, "n2", 1);
+  Join(1, 0, 2, 11);
+  Join(3, 1, 2, 20);
+  plan_maker.Finish();
+  sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(3).requests.at(0).first, 20u);
+}
+
+TEST_F(LatePlansTest, AJoinThatIsWithdrawnMeanwhileFailsTheTeam) {
+  coordinator->OnMessage(2, schedule::CancelJoin{20, {Failure::kCanceled, "gone"}});
+  for (const SessionId session : {1, 2}) EXPECT_EQ(sink.Take<schedule::Abort>(session).why.failure, Failure::kCanceled);
+  plan_maker.Finish();
+  EXPECT_TRUE(Silent());
+  EXPECT_TRUE(coordinator->Teams().empty());
+}
+
+TEST_F(LatePlansTest, AnErrorReachesMembers) {
+  plan_maker.error = absl::ResourceExhaustedError("plans: no room");
+  plan_maker.Finish();
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).requests, std::vector<uint64_t>{10});
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).why.text, "plans: no room");
+  EXPECT_TRUE(coordinator->Teams().empty());
+}
+
 TEST_F(TwoNodesTest, PlanMakersErrorReachesMembers) {
   plan_maker.error = absl::InvalidArgumentError("no plan");
   Join(1, 0, 2, 10);

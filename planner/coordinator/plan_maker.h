@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_PLAN_MAKER_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,12 @@ class PlanMaker {
   // The message of an error is sent to the team's members, so it is one line that names the thing and its limit.
   virtual absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                                 const PlanOptions& options) = 0;
+  // Makes plans without keeping the caller waiting: calls `done` once, on the coordinator's thread, with the result of
+  // MakePlans. Implementations that make plans elsewhere call it later, others before this returns.
+  using PlansDone = std::function<void(absl::StatusOr<std::vector<schedule::Plan>>)>;
+  virtual void MakePlansLater(const schedule::TeamLayout& layout, const PlanOptions& options, PlansDone done) {
+    done(MakePlans(layout, options));
+  }
   virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
   // Returns the critical path alone. Implementations may avoid the comparison of all candidates that Explain makes.
   virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,

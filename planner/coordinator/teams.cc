@@ -153,35 +153,45 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::MakeLayout(const std::vector<J
   return layout;
 }
 
-absl::StatusOr<std::vector<std::string>> Coordinator::MakePlans(const schedule::TeamLayout& layout,
-                                                                const PlanOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, plan_maker_->MakePlans(layout, options));
-  std::vector<std::string> encoded;
-  for (schedule::Plan& plan : plans) {
-    ASSIGN_OR_RETURN(plan.id, ids_->NextPlan());
-    encoded.push_back(schedule::EncodePlan(plan));
-  }
-  return encoded;
+void Coordinator::MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options, EncodedPlansDone done) {
+  const auto encode = [this](std::vector<schedule::Plan> plans) -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> encoded;
+    for (schedule::Plan& plan : plans) {
+      ASSIGN_OR_RETURN(plan.id, ids_->NextPlan());
+      encoded.push_back(schedule::EncodePlan(plan));
+    }
+    return encoded;
+  };
+  plan_maker_->MakePlansLater(layout, options,
+                              [encode, done = std::move(done)](absl::StatusOr<std::vector<schedule::Plan>> plans) {
+                                if (!plans.ok()) return done(plans.status());
+                                done(encode(*std::move(plans)));
+                              });
 }
 
 void Coordinator::Form(std::vector<Join> joins) {
   absl::StatusOr<schedule::TeamLayout> layout = MakeLayout(joins);
   if (!layout.ok()) return FailJoins(joins, schedule::ReportOf(layout.status()));
-  absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
-  if (!plans.ok()) return FailJoins(joins, schedule::ReportOf(plans.status()));
-  Change change;
-  change.plans = *std::move(plans);
-  change.joins = std::move(joins);
-  StartFirstEpoch(*std::move(layout), std::move(change));
+  StartFirstEpoch(*std::move(layout), std::move(joins));
 }
 
-void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, Change change) {
-  Team& team = teams_[layout.id];
+void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join> joins) {
+  const TeamId id = layout.id;
+  Team& team = teams_[id];
   team.record.layout = std::move(layout);
   team.members.Assign(team.record.layout.nodes);
-  for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(team.id());
+  for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(id);
   team.record.prepared = EpochId{1};
-  StartChange(team, std::move(change));
+  team.change.emplace();
+  team.change->epoch = team.record.prepared;
+  team.change->joins = std::move(joins);
+  MakePlans(team.record.layout, PlanOptions{}, [this, id](absl::StatusOr<std::vector<std::string>> plans) {
+    Team* planned = TeamOf(id);
+    if (planned == nullptr) return;  // it was aborted meanwhile
+    if (!plans.ok()) return AbortChange(*planned, schedule::ReportOf(plans.status()));
+    planned->change->plans = *std::move(plans);
+    SendPrepare(*planned);
+  });
 }
 
 // --- Epochs ---
@@ -197,23 +207,23 @@ std::vector<std::vector<const Join*>> Coordinator::JoinsByMember(const Team& tea
   return by_member;
 }
 
-void Coordinator::StartChange(Team& team, Change change) {
+void Coordinator::SendPrepare(Team& team) {
   const TeamId id = team.id();
-  change.epoch = team.record.prepared;
-  change.timer = timers_.Set(clock_->Now() + options_.prepare_timeout, [this, id, timeout = options_.prepare_timeout] {
-    Team& late = teams_.at(id);
-    std::vector<std::string> silent;
-    for (uint32_t i = 0; i < late.node_count(); ++i) {
-      if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
-    }
-    AbortChange(late, {.failure = Failure::kTimedOut,
-                       .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout), " from node ",
-                                            absl::StrJoin(silent, ", ")),
-                       .cause = FailureCause::kNotFormedInTime,
-                       .node = silent.size() == 1 ? silent.front() : "",
-                       .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))});
-  });
-  team.change = std::move(change);
+  team.change->is_told = true;
+  team.change->timer =
+      timers_.Set(clock_->Now() + options_.prepare_timeout, [this, id, timeout = options_.prepare_timeout] {
+        Team& late = teams_.at(id);
+        std::vector<std::string> silent;
+        for (uint32_t i = 0; i < late.node_count(); ++i) {
+          if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
+        }
+        AbortChange(late, {.failure = Failure::kTimedOut,
+                           .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout),
+                                                " from node ", absl::StrJoin(silent, ", ")),
+                           .cause = FailureCause::kNotFormedInTime,
+                           .node = silent.size() == 1 ? silent.front() : "",
+                           .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))});
+      });
 
   schedule::Prepare prepare;
   prepare.layout = team.record.layout;
@@ -263,7 +273,7 @@ void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) 
 
 void Coordinator::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
   Team* team = TeamOf(message.team);
-  if (team == nullptr || !team->change.has_value() || team->change->epoch != message.epoch)
+  if (team == nullptr || !team->change.has_value() || !team->change->is_told || team->change->epoch != message.epoch)
     return;  // a reply for an aborted epoch
   const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
   if (!member.has_value() || team->change->replies.count(*member) != 0) return;
@@ -414,36 +424,47 @@ void Coordinator::ReplanUntil(TeamId id, const PlanOptions& options, std::functi
   });
 }
 
-void Coordinator::Replan(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
-  Team* team = TeamOf(id);
+absl::Status Coordinator::CheckReplan(TeamId id) {
+  const Team* team = TeamOf(id);
   const std::string name = absl::StrCat("team ", id.value());
-  if (team == nullptr) return done(absl::NotFoundError(absl::StrCat(name, ": not known")));
-  const auto refuse = [&](const std::string& why) {
-    done(absl::FailedPreconditionError(absl::StrCat(name, ": ", why)));
+  if (team == nullptr) return absl::NotFoundError(absl::StrCat(name, ": not known"));
+  const auto refusal = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": ", why));
   };
-  if (team->record.broken) return refuse(absl::StrCat("broken: ", team->record.why.text));
+  if (team->record.broken) return refusal(absl::StrCat("broken: ", team->record.why.text));
   if (!team->durable())
-    return refuse(absl::StrCat("is derived from team ", team->record.layout.parent.value(), ": replan that"));
+    return refusal(absl::StrCat("is derived from team ", team->record.layout.parent.value(), ": replan that"));
   if (team->change.has_value())
-    return refuse(team->record.epoch == EpochId{0} ? "is still forming" : "is being replanned already");
+    return refusal(team->record.epoch == EpochId{0} ? "is still forming" : "is being replanned already");
   for (uint32_t i = 0; i < team->node_count(); ++i) {
     const schedule::TeamNode& node = team->record.layout.nodes[i];
     const Member& member = team->members[i];
-    if (member.left || member.gone) return refuse(absl::StrCat("node ", node.name, " has left it"));
-    if (LiveNode(node) == nullptr) return refuse(absl::StrCat("node ", node.name, " is not connected"));
+    if (member.left || member.gone) return refusal(absl::StrCat("node ", node.name, " has left it"));
+    if (LiveNode(node) == nullptr) return refusal(absl::StrCat("node ", node.name, " is not connected"));
     if (member.committed != team->record.epoch)
-      return refuse(absl::StrCat("node ", node.name, " has not confirmed epoch ", team->record.epoch.value()));
+      return refusal(absl::StrCat("node ", node.name, " has not confirmed epoch ", team->record.epoch.value()));
   }
-  absl::StatusOr<std::vector<std::string>> plans = MakePlans(team->record.layout, options);
-  if (!plans.ok()) return done(plans.status());
-  TeamRecord record = team->record;
-  ++record.prepared;
-  if (const absl::Status status = store_->SaveTeam(record); !status.ok()) return done(status);
-  team->record.prepared = record.prepared;
-  Change change;
-  change.plans = *std::move(plans);
-  change.done = std::move(done);
-  StartChange(*team, std::move(change));
+  return absl::OkStatus();
+}
+
+void Coordinator::Replan(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
+  if (const absl::Status status = CheckReplan(id); !status.ok()) return done(status);
+  const auto start = [this, id, done = std::move(done)](absl::StatusOr<std::vector<std::string>> plans) {
+    if (!plans.ok()) return done(plans.status());
+    // The team may have changed while the plans were made.
+    if (const absl::Status status = CheckReplan(id); !status.ok()) return done(status);
+    Team& team = *TeamOf(id);
+    TeamRecord record = team.record;
+    ++record.prepared;
+    if (const absl::Status status = store_->SaveTeam(record); !status.ok()) return done(status);
+    team.record.prepared = record.prepared;
+    team.change.emplace();
+    team.change->epoch = record.prepared;
+    team.change->plans = *std::move(plans);
+    team.change->done = done;
+    SendPrepare(team);
+  };
+  MakePlans(TeamOf(id)->record.layout, options, start);
 }
 
 // --- Ends ---

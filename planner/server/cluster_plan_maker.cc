@@ -190,15 +190,52 @@ absl::StatusOr<PlanTask> ClusterPlanMaker::TaskOf(const schedule::TeamLayout& la
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
                                                                         const coordinator::PlanOptions& options) {
   ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, options));
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->task != task) continue;
-    kept_.splice(kept_.begin(), kept_, it);
-    return it->plans;
-  }
+  if (const auto* kept = FindKept(task)) return *kept;
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, MakePlansOf(task, model_.rules));
   ++sets_made_;
   Keep(std::move(task), plans);
   return plans;
+}
+
+void ClusterPlanMaker::MakePlansLater(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options,
+                                      PlansDone done) {
+  if (workers_ == nullptr) return done(MakePlans(layout, options));
+  absl::StatusOr<PlanTask> task = TaskOf(layout, options);
+  if (!task.ok()) return done(task.status());
+  if (const auto* kept = FindKept(*task)) return done(*kept);
+  for (Ordered& ordered : ordered_) {
+    if (ordered.task == *task) return ordered.done.push_back(std::move(done));
+  }
+  Order(ordered_.insert(ordered_.end(), {layout.identity.uid, *std::move(task), {std::move(done)}}));
+}
+
+void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
+  struct Job {
+    PlanTask task;
+    Rules rules;
+    uint64_t rules_number = 0;
+    absl::StatusOr<std::vector<schedule::Plan>> plans = std::vector<schedule::Plan>();
+  };
+  const auto job = std::make_shared<Job>(Job{ordered->task, model_.rules, rules_number_});
+  workers_->Run(
+      ordered->user, [job] { job->plans = MakePlansOf(job->task, job->rules); },
+      [this, job, ordered] {
+        if (job->rules_number != rules_number_) return Order(ordered);  // the rules have changed meanwhile
+        const std::vector<PlansDone> waiting = std::move(ordered->done);
+        ordered_.erase(ordered);
+        ++sets_made_;
+        if (job->plans.ok()) Keep(std::move(job->task), *job->plans);
+        for (const PlansDone& done : waiting) done(job->plans);
+      });
+}
+
+const std::vector<schedule::Plan>* ClusterPlanMaker::FindKept(const PlanTask& task) {
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    if (it->task != task) continue;
+    kept_.splice(kept_.begin(), kept_, it);
+    return &it->plans;
+  }
+  return nullptr;
 }
 
 void ClusterPlanMaker::Keep(PlanTask task, const std::vector<schedule::Plan>& plans) {

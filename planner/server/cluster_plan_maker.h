@@ -18,6 +18,7 @@
 #include "planner/coordinator/plan_maker.h"
 #include "planner/planner.h"
 #include "planner/rules.h"
+#include "planner/server/plan_workers.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {
@@ -85,8 +86,11 @@ absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, co
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
+  // Makes plans on `*workers`, which must be destroyed before this object, instead of at once.
+  void SetWorkers(PlanWorkers* workers) { workers_ = workers; }
   void SetRules(Rules rules) {
     model_.rules = std::move(rules);
+    ++rules_number_;
     kept_.clear();
   }
   void SetTopology(std::optional<topology::Topology> topology) {
@@ -109,6 +113,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                         const coordinator::PlanOptions& options) override;
+  void MakePlansLater(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options,
+                      PlansDone done) override;
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
                                                        const schedule::Plan& plan) override;
 
@@ -136,13 +142,26 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   };
 
   absl::StatusOr<PlanTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
+  // Returns the cached plans, or null.
+  const std::vector<schedule::Plan>* FindKept(const PlanTask& task);
   void Keep(PlanTask task, const std::vector<schedule::Plan>& plans);
+
+  // An Ordered is a task that is being worked on. Later ones that are equal wait for its result.
+  struct Ordered {
+    uint32_t user = 0;
+    PlanTask task;
+    std::vector<PlansDone> done;
+  };
+  void Order(std::list<Ordered>::iterator ordered);
 
   ClusterModel model_;
   ClusterTopologies topologies_;
   std::set<std::string> unknown_;  // nodes that were logged as missing in the topology
   std::list<Kept> kept_;           // most recently used first
   uint64_t sets_made_ = 0;
+  PlanWorkers* workers_ = nullptr;
+  std::list<Ordered> ordered_;
+  uint64_t rules_number_ = 0;  // grows with each change of the rules
 };
 
 }  // namespace copse::planner

@@ -158,6 +158,45 @@ TEST(ClusterPlanMakerTest, TeamsThatAreConnectedAlikeArePlannedOnce) {
   EXPECT_EQ(maker.sets_made(), 3u);
 }
 
+class PlansOnWorkersTest : public testing::Test {
+ protected:
+  void Ask(uint32_t nodes) {
+    maker_.MakePlansLater(Layout(nodes), {}, [this](absl::StatusOr<std::vector<schedule::Plan>> plans) {
+      answers_.push_back(*std::move(plans));
+    });
+  }
+  void Await(size_t answers) {
+    while (answers_.size() < answers) queue_.RunUntil(absl::InfiniteFuture());
+  }
+
+  MonotonicClock clock_;
+  TaskQueue queue_{&clock_};
+  ClusterPlanMaker maker_{{}};
+  PlanWorkers workers_{&queue_, 2};
+  std::vector<std::vector<schedule::Plan>> answers_;
+};
+
+TEST_F(PlansOnWorkersTest, EqualTasksAreWorkedOnOnceAndTheResultIsKept) {
+  maker_.SetWorkers(&workers_);
+  for (int i = 0; i < 3; ++i) Ask(9);
+  EXPECT_TRUE(answers_.empty());
+  Await(3);
+  EXPECT_EQ(maker_.sets_made(), 1u);
+  ClusterPlanMaker at_once({});
+  EXPECT_EQ(answers_, std::vector(3, at_once.MakePlans(Layout(9), {}).value()));
+  Ask(9);
+  EXPECT_EQ(answers_.size(), 4u) << "it was kept";
+}
+
+TEST_F(PlansOnWorkersTest, RulesThatChangeMeanwhileCount) {
+  maker_.SetWorkers(&workers_);
+  Ask(9);
+  maker_.SetRules({{.collective = Collective::kBcast, .algorithm = "flat"}});
+  Await(1);
+  ClusterPlanMaker at_once({.rules = {{.collective = Collective::kBcast, .algorithm = "flat"}}});
+  EXPECT_EQ(answers_[0], at_once.MakePlans(Layout(9), {}).value());
+}
+
 TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   ClusterPlanMaker maker({});
   const auto first = maker.MakePlans(Layout(9), {}).value();

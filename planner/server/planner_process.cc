@@ -33,6 +33,8 @@ constexpr std::chrono::milliseconds kStopPatience(500);
 // A delay of the queue of at least kBehindMax is logged, at most every kComplainEvery.
 constexpr absl::Duration kBehindMax = absl::Seconds(10);
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+// Half of the machine's cores make plans, at most this many.
+constexpr uint32_t kPlanThreadsMax = 4;
 // Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
@@ -85,7 +87,9 @@ void BlockSignals() {
 }
 
 PlannerProcess::PlannerProcess(PlannerStart start)
-    : start_(std::move(start)), plan_maker_(start_.settings.live.model) {}
+    : start_(std::move(start)),
+      plan_maker_(start_.settings.live.model),
+      plan_workers_(&queue_, std::clamp(std::thread::hardware_concurrency() / 2, 1u, kPlanThreadsMax)) {}
 
 absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerStart start) {
   auto process = std::unique_ptr<PlannerProcess>(new PlannerProcess(std::move(start)));
@@ -114,6 +118,7 @@ absl::Status PlannerProcess::Open() {
   // The authorizer needs no token: the join token is for daemons, and is checked at Register, where a refusal can be
   // reported.
   authorizer_ = rpc::MakeTokenAuthorizer("");
+  plan_maker_.SetWorkers(&plan_workers_);
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
   coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), plan_maker, daemon_service_.get(),

@@ -17,6 +17,7 @@
 #include "planner/server/admin_service.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/daemon_service.h"
+#include "planner/server/plan_workers.h"
 #include "planner/server/settings.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
@@ -69,6 +70,7 @@ class PlannerProcess : public StreamEvents {
   std::unique_ptr<TopologyStore> memory_topologies_;  // null if there is a `state` file
   TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
   ClusterPlanMaker plan_maker_;
+  PlanWorkers plan_workers_;
   std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;

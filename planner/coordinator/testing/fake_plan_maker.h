@@ -4,7 +4,9 @@
 #ifndef COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,7 +43,22 @@ class FakePlanMaker : public PlanMaker {
                            {layout.nodes[0].name}};
   }
 
+  void MakePlansLater(const schedule::TeamLayout& layout, const PlanOptions& options, PlansDone done) override {
+    if (!later) return done(MakePlans(layout, options));
+    planned_.push_back([this, layout, options, done = std::move(done)] { done(MakePlans(layout, options)); });
+  }
+  // Passes on what was asked for since `later` was set.
+  void Finish() {
+    for (const auto& done : std::exchange(planned_, {})) done();
+  }
+  // Forgets it, since the coordinator that asked is gone.
+  void Drop() { planned_.clear(); }
+
   absl::Status error;
+  bool later = false;  // plans are made when Finish is called
+
+ private:
+  std::vector<std::function<void()>> planned_;
 };
 
 }  // namespace copse::coordinator

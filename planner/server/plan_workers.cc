@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/plan_workers.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace copse::planner {
+namespace {
+
+constexpr int kNice = 10;
+
+}  // namespace
+
+PlanWorkers::PlanWorkers(TaskQueue* queue, uint32_t threads) : queue_(queue) {
+  for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+PlanWorkers::~PlanWorkers() {
+  {
+    const MutexLock lock(&mutex_);
+    ends_ = true;
+    changed_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void PlanWorkers::Run(uint32_t user, std::function<void()> work, std::function<void()> done) {
+  const MutexLock lock(&mutex_);
+  std::deque<Job>& jobs = jobs_[user];
+  if (jobs.empty()) turns_.push_back(user);
+  jobs.push_back({std::move(work), std::move(done)});
+  changed_.NotifyOne();
+}
+
+void PlanWorkers::Work() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone, on Linux
+  while (true) {
+    Job job;
+    {
+      const MutexLock lock(&mutex_);
+      while (turns_.empty() && !ends_) changed_.Wait(&mutex_);
+      if (ends_) return;
+      const uint32_t user = turns_.front();
+      turns_.pop_front();
+      const auto jobs = jobs_.find(user);
+      job = std::move(jobs->second.front());
+      jobs->second.pop_front();
+      if (jobs->second.empty()) {
+        jobs_.erase(jobs);
+      } else {
+        turns_.push_back(user);
+      }
+    }
+    job.work();
+    queue_->Post(std::move(job.done));
+  }
+}
+
+}  // namespace copse::planner
