@@ -13,6 +13,7 @@
 #include "base/time_slice.h"
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
+#include "rpc/grpc_locks.h"
 
 namespace copse::daemon {
 namespace {
@@ -21,6 +22,7 @@ constexpr char kPortFile[] = "port-file";
 
 int Main(int argc, char** argv) {
   BlockSignals();
+  rpc::DoNotCheckGrpcLocks();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =

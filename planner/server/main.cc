@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
+#include "rpc/grpc_locks.h"
 
 namespace copse::planner {
 namespace {
@@ -18,6 +19,7 @@ constexpr char kPortFile[] = "port-file";
 
 int Main(int argc, char** argv) {
   BlockSignals();
+  rpc::DoNotCheckGrpcLocks();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =
