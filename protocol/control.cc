@@ -42,13 +42,16 @@ std::string DescribeTeam(const TeamIdentity& identity) {
   return text;
 }
 
-bool IsSameTeam(const TeamLayout& a, const TeamLayout& b) {
-  return a.id == b.id && a.identity == b.identity && a.parent == b.parent && a.window == b.window &&
-         a.shape == b.shape &&
-         std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+bool HaveSameNodes(const TeamLayout& a, const TeamLayout& b) {
+  return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
                     [](const TeamNode& left, const TeamNode& right) {
                       return left.incarnation == right.incarnation && left.name == right.name;
                     });
+}
+
+bool IsSameTeam(const TeamLayout& a, const TeamLayout& b) {
+  return a.id == b.id && a.identity == b.identity && a.parent == b.parent && a.window == b.window &&
+         a.shape == b.shape && HaveSameNodes(a, b);
 }
 
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node) {

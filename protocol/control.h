@@ -120,6 +120,8 @@ struct TeamLayout {
   uint32_t window = 8;          // W: calls per edge; power of two
   friend bool operator==(const TeamLayout&, const TeamLayout&) = default;
 };
+// Returns whether both have the same nodes, whatever addresses are known of them.
+bool HaveSameNodes(const TeamLayout& a, const TeamLayout& b);
 // Returns whether the layouts are equal, apart from addresses.
 bool IsSameTeam(const TeamLayout& a, const TeamLayout& b);
 // Returns whether the team's members derived it from another team; false for a class's derived team.

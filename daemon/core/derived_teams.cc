@@ -119,7 +119,7 @@ FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
   const schedule::TeamLayout& parent = team->layout();
   if (schedule::IsDerivedTeam(parent.identity) || layout.identity.uid != parent.identity.uid ||
       layout.identity.job != parent.identity.job || layout.identity.name != parent.identity.name ||
-      layout.nodes != parent.nodes || layout.shape != parent.shape || layout.window != parent.window) {
+      !schedule::HaveSameNodes(layout, parent) || layout.shape != parent.shape || layout.window != parent.window) {
     return {Failure::kInvalidArgument, absl::StrCat("not a derived team of team ", layout.parent.value(), ": ",
                                                     schedule::DescribeTeam(layout.identity))};
   }

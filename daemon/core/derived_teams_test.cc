@@ -79,6 +79,21 @@ TEST_F(DerivedTeamsTest, TheFirstCallAsksForAllRanksHere) {
   EXPECT_TRUE(sent_.empty());
 }
 
+// Each Prepare has the addresses of the neighbors in its own plans.
+TEST_F(DerivedTeamsTest, AddressesMayDiffer) {
+  schedule::Prepare prepare = PrepareDerived();
+  prepare.layout.nodes[1].worker_address = "another";
+  ExpectAccepted(prepare);
+  prepare = PrepareDerived(0, Family::kSpread);
+  prepare.layout.id = TeamId(9);
+  prepare.layout.nodes[0].worker_address = "";
+  ExpectAccepted(prepare);
+  prepare = PrepareDerived(0, Family::kAlltoall);
+  prepare.layout.id = TeamId(10);
+  prepare.layout.nodes[1].name = "another";
+  EXPECT_EQ(AnswerTo(prepare).failure, Failure::kInvalidArgument);
+}
+
 TEST_F(DerivedTeamsTest, FailureEndsOneCallOfEachRank) {
   const uint64_t a0 = Post(0), b0 = Post(0);
   Fail(Take<schedule::JoinTeam>().request, kNoRoom);
