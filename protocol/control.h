@@ -30,6 +30,7 @@
 #include "absl/time/time.h"
 #include "base/failure.h"
 #include "base/ids.h"
+#include "base/shared.h"
 #include "schedule/plan.h"
 
 namespace copse::schedule {
@@ -132,9 +133,9 @@ inline bool IsSubTeam(const TeamLayout& layout) {
 // --- Daemon to planner ---
 // A RunningTeam is a team that a reconnecting daemon still has.
 struct RunningTeam {
-  TeamLayout layout;
+  Shared<TeamLayout> layout;
   EpochId epoch{0};
-  std::vector<std::string> plans;  // EncodePlan
+  Shared<std::vector<std::string>> plans;  // EncodePlan
   bool broken = false;
   FailureReport why;  // if broken
   // It is the next epoch, if that was prepared and is undecided. 0: none.

@@ -91,9 +91,9 @@ void Put(const schedule::Register& from, v1::Register* to) {
   out->set_machine(ToUtf8(node.machine));
   for (const schedule::RunningTeam& team : from.teams) {
     v1::RunningTeam* running = to->add_teams();
-    Put(team.layout, running->mutable_layout());
+    Put(*team.layout, running->mutable_layout());
     running->set_epoch(team.epoch.value());
-    for (const std::string& plan : team.plans) running->add_plans(plan);
+    for (const std::string& plan : *team.plans) running->add_plans(plan);
     running->set_broken(team.broken);
     if (team.broken) Put(team.why, running->mutable_why());
     running->set_prepared_epoch(team.prepared_epoch.value());
@@ -398,13 +398,13 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   to.node.machine = ToUtf8(node.machine());
   to.term = from.term();
   for (const v1::RunningTeam& team : from.teams()) {
-    schedule::RunningTeam running;
-    RETURN_IF_ERROR(Take("register", team.layout(), &running.layout));
-    RETURN_IF_ERROR(TakePlans("register", team.plans(), &running.plans));
-    running.epoch = EpochId{team.epoch()};
-    running.broken = team.broken();
-    running.why = Take(team.why());
-    running.prepared_epoch = EpochId{team.prepared_epoch()};
+    schedule::RunningTeam running = StandingOf(team);
+    schedule::TeamLayout layout;
+    RETURN_IF_ERROR(Take("register", team.layout(), &layout));
+    running.layout = std::move(layout);
+    std::vector<std::string> plans;
+    RETURN_IF_ERROR(TakePlans("register", team.plans(), &plans));
+    running.plans = std::move(plans);
     to.teams.push_back(std::move(running));
   }
   return to;
@@ -642,6 +642,15 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
       message);
 }
 
+schedule::RunningTeam StandingOf(const v1::RunningTeam& proto) {
+  schedule::RunningTeam running;
+  running.epoch = EpochId{proto.epoch()};
+  running.broken = proto.broken();
+  running.why = Take(proto.why());
+  running.prepared_epoch = EpochId{proto.prepared_epoch()};
+  return running;
+}
+
 absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
   switch (proto.message_case()) {
     case v1::FromDaemon::kRegister:
@@ -670,6 +679,7 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.neighbor_silent());
     case v1::FromDaemon::kStopping:
       return schedule::Stopping{proto.stopping().done()};
+    case v1::FromDaemon::kContent:  // the stream keeps it
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
@@ -713,7 +723,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return Take(proto.measure_query());
     case v1::ToDaemon::kDrain:
       return schedule::Drain{proto.drain().on()};
-    case v1::ToDaemon::kContent:  // the stream keeps it
+    case v1::ToDaemon::kContent:  // the stream handles both
+    case v1::ToDaemon::kContentQuery:
     case v1::ToDaemon::MESSAGE_NOT_SET:
       break;
   }

@@ -11,6 +11,7 @@
 
 namespace copse::v1 {
 class FromDaemon;
+class RunningTeam;
 class ToDaemon;
 }  // namespace copse::v1
 
@@ -35,6 +36,9 @@ inline constexpr int kMessageBytesMax = 64 << 20;  // limit of a message on a st
 
 void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto);
 void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto);
+
+// Returns what a daemon says of a running team, without layout and plans.
+schedule::RunningTeam StandingOf(const v1::RunningTeam& proto);
 
 // Checks that fields are in range and refer to each other properly (ranks to nodes of the layout); the receiver checks
 // their meaning. Errors: INVALID_ARGUMENT names message and field: "prepare_reply: incoming: 9 labels (limit 4)".

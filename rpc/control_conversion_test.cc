@@ -49,7 +49,7 @@ schedule::Register Registration() {
   schedule::RunningTeam team;
   team.layout = Layout();
   team.epoch = EpochId{2};
-  team.plans = {"p", std::string("\0q", 2)};
+  team.plans = std::vector<std::string>{"p", std::string("\0q", 2)};
   team.broken = true;
   team.why = kLost;
   team.prepared_epoch = EpochId{3};

@@ -102,10 +102,10 @@ absl::Status CheckContent(const v1::TeamContent& content) {
   return absl::OkStatus();
 }
 
-absl::Status Join(ContentWindow* window, v1::Prepare* prepare) {
-  const std::string* const zstd = window->Use(prepare->content());
-  if (zstd == nullptr) return Bad("a Prepare names one that has not come before it");
-  ASSIGN_OR_RETURN(const std::string bytes, Decompressed(*zstd));
+namespace {
+
+absl::Status JoinBytes(const std::string& zstd, v1::Prepare* prepare) {
+  ASSIGN_OR_RETURN(const std::string bytes, Decompressed(zstd));
   // What came twice is merged, and judged where all messages are.
   if (!prepare->MergeFromString(bytes)) return Bad(absl::StrCat("it is no message (bytes=", bytes.size(), ")"));
   prepare->clear_content();
@@ -128,6 +128,36 @@ absl::Status Join(ContentWindow* window, v1::Prepare* prepare) {
     node->set_worker_address(std::move(*contact.mutable_worker_address()));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Join(ContentWindow* window, v1::Prepare* prepare) {
+  const std::string* const zstd = window->Use(prepare->content());
+  if (zstd == nullptr) return Bad("a Prepare names one that has not come before it");
+  return JoinBytes(*zstd, prepare);
+}
+
+v1::TeamContent TakeContent(v1::RunningTeam* running) {
+  v1::Prepare whole;
+  whole.mutable_layout()->Swap(running->mutable_layout());
+  whole.mutable_plans()->Swap(running->mutable_plans());
+  SplitPrepare split = Split(std::move(whole), 0);
+  running->mutable_layout()->Swap(split.head.mutable_layout());
+  running->mutable_plan_ids()->Swap(split.head.mutable_plan_ids());
+  running->set_content(split.content.sha256());
+  return std::move(split.content);
+}
+
+absl::Status PutContent(const v1::TeamContent& content, v1::RunningTeam* running) {
+  v1::Prepare whole;
+  whole.mutable_layout()->Swap(running->mutable_layout());
+  whole.mutable_plan_ids()->Swap(running->mutable_plan_ids());
+  const absl::Status joined = JoinBytes(content.zstd(), &whole);
+  running->mutable_layout()->Swap(whole.mutable_layout());
+  running->mutable_plans()->Swap(whole.mutable_plans());
+  running->clear_content();
+  return joined;
 }
 
 }  // namespace copse::rpc

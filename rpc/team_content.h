@@ -48,6 +48,11 @@ struct SplitPrepare {
 // Splits the message. `contacts` is the number of addresses that all members together need.
 SplitPrepare Split(v1::Prepare prepare, uint64_t contacts);
 
+// Replaces nodes, ranks and plans of a team that is reported by the name of their content, and returns that.
+v1::TeamContent TakeContent(v1::RunningTeam* running);
+// The opposite. INVALID_ARGUMENT: the content is damaged, or does not fit the rest.
+absl::Status PutContent(const v1::TeamContent& content, v1::RunningTeam* running);
+
 // Checks that the content is what its name says. INVALID_ARGUMENT.
 absl::Status CheckContent(const v1::TeamContent& content);
 // Replaces the name of the content in `prepare` by the content itself. INVALID_ARGUMENT: the content is not in the

@@ -152,7 +152,7 @@ class Daemons final : public coordinator::SessionSink {
   void RegisterAll() {
     schedule::FromDaemon message = schedule::Register();
     auto& registration = std::get<schedule::Register>(message);
-    if (running_.layout.nodes.size() == nodes_) registration.teams = {running_};
+    if (running_.layout->nodes.size() == nodes_) registration.teams = {running_};
     for (uint32_t node = 0; node < nodes_; ++node) {
       registration.node.name = NameOf(node);
       registration.node.incarnation = Incarnation(node + 1);
@@ -201,7 +201,7 @@ class Daemons final : public coordinator::SessionSink {
 
   // All daemons of a team receive equal Prepares, except for their joins, so one is converted and taken for all.
   void OnPrepare(SessionId session, const schedule::Prepare& prepare) {
-    if (running_.layout.id != prepare.layout.id) {
+    if (running_.layout->id != prepare.layout.id) {
       running_ = {.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans, .why = {}};
       first_session_ = session;
       tree_ = BinomialTree(prepare.layout.shape.node_count);

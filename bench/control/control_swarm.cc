@@ -82,8 +82,9 @@ class Swarm;
 // A Stream is one daemon's stream. It deletes itself at its end.
 class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Stream(Swarm* swarm, uint32_t node, grpc::GenericStub* stub) : swarm_(swarm), node_(node) {
-    stub->PrepareBidiStreamingCall(&context_, "/copse.v1.DaemonService/Attach", {}, this);
+  Stream(Swarm* swarm, uint32_t node, grpc::GenericStub* stub, bool brief) : swarm_(swarm), node_(node) {
+    stub->PrepareBidiStreamingCall(
+        &context_, brief ? "/copse.v1.DaemonService/AttachBriefly" : "/copse.v1.DaemonService/Attach", {}, this);
     AddHold();  // until reading ends: messages are written by other threads, too
     StartRead(&incoming_);
     StartCall();
@@ -212,6 +213,14 @@ class Swarm {
         ++(proto.registered().accepted() ? registered_ : refused_);
         daemons_[node].registered = proto.registered().accepted();
         break;
+      case v1::ToDaemon::kContentQuery: {
+        CHECK(proto.content_query().sha256() == world_content_.sha256());
+        v1::FromDaemon answer;
+        *answer.mutable_content() = world_content_;
+        const grpc::Slice bytes = rpc::Encoded(answer);
+        stream->Write(grpc::ByteBuffer(&bytes, 1));
+        return;
+      }
       case v1::ToDaemon::kContent:
         content_bytes_ = message->Length();
         contents_.try_emplace(proto.content().sha256(), std::move(*proto.mutable_content()->mutable_zstd()));
@@ -255,7 +264,7 @@ class Swarm {
   void Open(uint32_t node) {
     const MutexLock lock(&mutex_);
     if (daemons_[node].stream != nullptr) return;
-    daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get());
+    daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get(), /*brief=*/!earlier_);
     daemons_[node].stream->Write(Registration(node));
   }
 
@@ -352,6 +361,7 @@ class Swarm {
       v1::FromDaemon from;
       rpc::ToProto(registers, &from);
       from.mutable_register_()->clear_node();
+      if (!earlier_) world_content_ = rpc::TakeContent(from.mutable_register_()->mutable_teams(0));
       world_ = rpc::Encoded(from.register_());
     }
     return &team;
@@ -382,6 +392,7 @@ class Swarm {
   std::map<uint64_t, uint64_t> nonce_of_ ABSL_GUARDED_BY(mutex_);  // by the team's number
   std::vector<double> latencies_ms_ ABSL_GUARDED_BY(mutex_);       // of teams of kTeamNodes
   grpc::Slice world_ ABSL_GUARDED_BY(mutex_);                      // Register, with only that team; empty before it
+  v1::TeamContent world_content_ ABSL_GUARDED_BY(mutex_);          // of that team
   uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the team of all nodes, one member's
   uint64_t content_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the last team
   std::map<std::string, std::string> contents_ ABSL_GUARDED_BY(mutex_);  // compressed, by SHA-256

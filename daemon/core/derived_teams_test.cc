@@ -337,7 +337,7 @@ TEST_F(DerivedTeamsTest, AnAttemptThatBrokeLeavesWithItsTeam) {
   sent_.clear();
   core_.OnPlannerUp();
   EXPECT_TRUE(std::ranges::none_of(Take<schedule::Register>().teams,
-                                   [](const schedule::RunningTeam& team) { return team.layout.id == kDerived; }));
+                                   [](const schedule::RunningTeam& team) { return team.layout->id == kDerived; }));
 }
 
 TEST_F(DerivedTeamsTest, NoLeaveWhileACallWaits) {

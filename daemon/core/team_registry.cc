@@ -53,7 +53,7 @@ void TeamRegistry::OnRegistered(const schedule::Registered& m) {
     }
   }
   for (const schedule::RunningTeam& left : farewells_) {
-    parts_.planner->Send(schedule::LeaveTeam{.team = left.layout.id});
+    parts_.planner->Send(schedule::LeaveTeam{.team = left.layout->id});
   }
   formations_.OnRegistered();
   derived_.AskAgain();
@@ -305,7 +305,7 @@ void TeamRegistry::On(const schedule::BreakTeam& m) {
 
 // Only forgets the farewell: a team that still has members here ends when the last of them leaves.
 void TeamRegistry::On(const schedule::EndTeam& m) {
-  std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout.id == m.team; });
+  std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout->id == m.team; });
 }
 
 void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -53,7 +54,9 @@ grpc::ChannelArguments ChannelArguments() {
 // the threads on which gRPC runs reactions, so it must not happen on one of them.
 class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
-  Stream(PlannerStream* owner, Mailbox* mailbox) : owner_(std::make_shared<PlannerStream*>(owner)), mailbox_(mailbox) {}
+  // `brief`: Register names contents (AttachBriefly).
+  Stream(PlannerStream* owner, Mailbox* mailbox, bool brief)
+      : owner_(std::make_shared<PlannerStream*>(owner)), mailbox_(mailbox), brief_(brief) {}
   ~Stream() override {
     *owner_ = nullptr;
     context_.TryCancel();
@@ -63,7 +66,11 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   void Start(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     stub_ = v1::DaemonService::NewStub(grpc::CreateCustomChannel(address, credentials, ChannelArguments()));
-    stub_->async()->Attach(&context_, this);
+    if (brief_) {
+      stub_->async()->AttachBriefly(&context_, this);
+    } else {
+      stub_->async()->Attach(&context_, this);
+    }
     AddHold();  // writes begin outside of reactions
     StartRead(&incoming_);
     StartCall();
@@ -73,9 +80,13 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     v1::FromDaemon proto;
     rpc::ToProto(message, &proto);
     MutexLock lock(&mutex_);
-    if (ended_) return;
-    outgoing_.push_back(std::move(proto));
-    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+    if (brief_ && proto.has_register_()) {
+      for (v1::RunningTeam& team : *proto.mutable_register_()->mutable_teams()) {
+        v1::TeamContent content = rpc::TakeContent(&team);
+        reported_.insert_or_assign(content.sha256(), std::move(content));
+      }
+    }
+    Write(std::move(proto));
   }
 
   bool Flushed() {
@@ -85,9 +96,12 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
-    if (incoming_.has_content()) {
+    if (incoming_.has_content_query()) {
+      Answer(incoming_.content_query());
+    } else if (incoming_.has_content()) {
       if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) Deliver(status);
     } else {
+      if (incoming_.has_registered()) ForgetReported();
       Deliver(Converted(&incoming_));
     }
     StartRead(&incoming_);
@@ -113,6 +127,26 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
+  void Write(v1::FromDaemon message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (ended_) return;
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  void Answer(const v1::ContentQuery& query) {
+    MutexLock lock(&mutex_);
+    const auto content = reported_.find(query.sha256());
+    if (content == reported_.end()) return;  // the planner asks for what Register has named
+    v1::FromDaemon message;
+    *message.mutable_content() = content->second;
+    Write(std::move(message));
+  }
+
+  void ForgetReported() {
+    MutexLock lock(&mutex_);
+    reported_.clear();
+  }
+
   // Keeps a content for the messages that name it.
   absl::Status TakeContent(const v1::TeamContent& content) {
     RETURN_IF_ERROR(rpc::CheckContent(content));
@@ -146,6 +180,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   const std::shared_ptr<PlannerStream*> owner_;  // its target belongs to the loop's thread
   Mailbox* const mailbox_;
+  const bool brief_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
   v1::ToDaemon incoming_;
@@ -154,6 +189,8 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   Mutex mutex_;
   CondVar done_changed_;
   std::deque<v1::FromDaemon> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  // Contents that Register has named, by SHA-256, until the planner answers it.
+  std::map<std::string, v1::TeamContent> reported_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
@@ -184,7 +221,7 @@ void PlannerStream::Tick(absl::Time now) {
   if (!credentials.ok()) return;  // Create has checked them
   refused_ = false;
   accepted_ = absl::InfiniteFuture();
-  stream_ = std::make_unique<Stream>(this, mailbox_);
+  stream_ = std::make_unique<Stream>(this, mailbox_, brief_);
   stream_->Start(options_.address, *credentials);
   events_->OnPlannerUp();
 }
@@ -213,6 +250,12 @@ void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message)
 
 void PlannerStream::OnEnd(const absl::Status& status) {
   stream_.reset();
+  if (brief_ && !connected_ && absl::IsUnimplemented(status)) {  // a planner of 0.2.0
+    brief_ = false;
+    next_try_ = clock_->Now();
+    return events_->OnPlannerDown();
+  }
+  brief_ = true;  // the next planner may be a newer one
   const std::string trouble = absl::StrCat("planner ", options_.address, ": ",
                                            status.ok() ? absl::string_view("it ended the stream") : status.message());
   const absl::Duration pause = NextPause(status);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the daemon's stream to the planner (DaemonService.Attach), and reconnects it without end.
+// Keeps the daemon's stream to the planner (DaemonService), and reconnects it without end.
 #ifndef COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 #define COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 
@@ -83,6 +83,7 @@ class PlannerStream final : public PlannerLink {
   absl::Time next_warning_;
   absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
   bool connected_ = false;
+  bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream
   std::string trouble_;
 };

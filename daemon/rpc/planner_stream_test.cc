@@ -46,6 +46,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
     schedule::Register message;
     message.node.name = "n1";
     message.node.incarnation = Incarnation(5);
+    message.teams = teams_;
     stream_->Send(message);
   }
   void OnPlannerDown() override { ++downs_; }
@@ -56,6 +57,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
   absl::Duration warn_every_ = absl::Hours(1);
   int ups_ = 0, downs_ = 0;
+  std::vector<schedule::RunningTeam> teams_;  // to be registered with
   std::vector<schedule::ToDaemon> messages_;
   std::unique_ptr<PlannerStream> stream_;
 };
@@ -73,6 +75,35 @@ TEST_F(PlannerStreamTest, CarriesMessagesInOrderBothWays) {
   EXPECT_EQ(ups_, 1);
   EXPECT_EQ(stream_->trouble(), "");
   stream_.reset();  // while the stream is open
+}
+
+TEST_F(PlannerStreamTest, RegistersTeamsByTheirContents) {
+  EchoPlanner planner;
+  ASSERT_TRUE(planner.Start(0));
+  schedule::TeamLayout layout{.id = TeamId(1), .shape = {.node_of_rank = {NodeIndex(0)}, .node_count = 1}};
+  layout.nodes = {{"n1", Incarnation(5), "address"}};
+  for (const uint64_t id : {1, 2}) {
+    layout.id = TeamId(id);
+    layout.nodes[0].incarnation = Incarnation(id);
+    teams_.push_back({.layout = layout, .epoch = EpochId(1), .plans = {}, .why = {}});
+  }
+  Connect(planner.port());
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  EXPECT_EQ(planner.contents(), "content content ");
+  EXPECT_EQ(ups_, 1);
+}
+
+TEST_F(PlannerStreamTest, UnderstandsAnEarlierPlanner) {
+  EchoPlanner planner;
+  planner.BeEarlier();
+  ASSERT_TRUE(planner.Start(0));
+  Connect(planner.port());
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  EXPECT_EQ(ups_, 2);
+  EXPECT_EQ(downs_, 1);
+  stream_->Send(schedule::EpochQuery{.team = TeamId(7), .epoch = EpochId(1)});
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 2; }));
+  EXPECT_EQ(std::get<schedule::EndTeam>(messages_[1]).team, TeamId(7));
 }
 
 TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {

@@ -2,6 +2,7 @@
 //
 // A planner without a stream to a node learns nothing of its death; the tests cover the evidence that it does accept.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -227,9 +228,11 @@ TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
 
   LoseStore();
   auto cyclic = Running(team, 1);
-  schedule::Plan plan = schedule::DecodePlan(cyclic.plans[0]).value();
+  schedule::Plan plan = schedule::DecodePlan(cyclic.plans->at(0)).value();
   plan.neighbors = {{1, 1}, {0, 0}};
-  cyclic.plans[0] = schedule::EncodePlan(plan);
+  std::vector<std::string> encoded = *cyclic.plans;
+  encoded[0] = schedule::EncodePlan(plan);
+  cyclic.plans = std::move(encoded);
   Register(1, "n1", 1, {cyclic});
   for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
   EXPECT_TRUE(coordinator->Plans().empty());

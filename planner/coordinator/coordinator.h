@@ -239,6 +239,7 @@ class Coordinator {
     std::vector<PlanId> plan_ids;                      // the team's plans in teams_of_plans_
     size_t verified = 0;                               // number of an adopted team's plans that are verified
     bool is_verified = true;                           // false: its plans are not verified yet
+    Shared<schedule::TeamLayout> confirmed;            // the last report of a daemon that was found to be this team
 
     TeamId id() const { return record.layout.id; }
     bool durable() const { return IsDurable(record.layout); }
@@ -300,7 +301,7 @@ class Coordinator {
     kForgotten,  // the team has ended for this node
     kUnfit       // the report is not consistent, or the id is another team's: it is ignored
   };
-  Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
+  Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node);
   void TakeUp(Node& node, const schedule::RunningTeam& running);
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
   // Adopts the epoch that a daemon runs and that the store does not have, since it was lost or is older than the team.

@@ -39,7 +39,7 @@ bool IsNodeName(const std::string& name) {
 // terms.
 uint64_t HighestTerm(const schedule::Register& message) {
   uint64_t term = message.term;
-  for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout.id));
+  for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout->id));
   return term;
 }
 
@@ -164,17 +164,17 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   registered.term = ids_->term();
   std::set<TeamId> listed, welcome;
   for (const schedule::RunningTeam& running : message.teams) {
-    if (!listed.insert(running.layout.id).second) continue;
+    if (!listed.insert(running.layout->id).second) continue;
     switch (StandingOf(running, announcement)) {
       case Standing::kWelcome:
-        welcome.insert(running.layout.id);
+        welcome.insert(running.layout->id);
         break;
       case Standing::kForgotten:
-        registered.forgotten.push_back(running.layout.id);
+        registered.forgotten.push_back(running.layout->id);
         break;
       case Standing::kUnfit:
-        COPSE_LOG(kWarning, "node ", announcement.name, ": team ", running.layout.id.value(), " (",
-                  schedule::DescribeTeam(running.layout.identity),
+        COPSE_LOG(kWarning, "node ", announcement.name, ": team ", running.layout->id.value(), " (",
+                  schedule::DescribeTeam(running.layout->identity),
                   ") is left alone: its id is another team's, or it is none");
         break;
     }
@@ -183,7 +183,7 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   // Daemons of proto 4 ignore Registered::draining.
   if (registered.draining) sink_->Send(session, schedule::Drain{true});
   for (const schedule::RunningTeam& running : message.teams) {
-    if (welcome.erase(running.layout.id) != 0) TakeUp(node, running);
+    if (welcome.erase(running.layout->id) != 0) TakeUp(node, running);
   }
   const std::set<TeamId> teams = node.teams;
   for (const TeamId id : teams) {
@@ -205,11 +205,15 @@ void Coordinator::HearTerm(uint64_t term, bool by_us) {
 }
 
 Coordinator::Standing Coordinator::StandingOf(const schedule::RunningTeam& running,
-                                              const schedule::NodeAnnouncement& node) const {
-  const schedule::TeamLayout& layout = running.layout;
+                                              const schedule::NodeAnnouncement& node) {
+  const schedule::TeamLayout& layout = *running.layout;
   const auto it = teams_.find(layout.id);
   if (it != teams_.end()) {
-    if (!schedule::IsSameTeam(it->second.record.layout, layout)) return Standing::kUnfit;
+    // All daemons of a large team report copies of one layout.
+    if (!running.layout.IsCopyOf(it->second.confirmed)) {
+      if (!schedule::IsSameTeam(it->second.record.layout, layout)) return Standing::kUnfit;
+      it->second.confirmed = running.layout;
+    }
     const std::optional<uint32_t> member = MemberIndex(it->second, node);
     if (!member.has_value()) return Standing::kUnfit;
     const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // TakeUp aborts epoch 0
@@ -226,7 +230,7 @@ Coordinator::Standing Coordinator::StandingOf(const schedule::RunningTeam& runni
 }
 
 void Coordinator::TakeUp(Node& node, const schedule::RunningTeam& running) {
-  const TeamId id = running.layout.id;
+  const TeamId id = running.layout->id;
   Team* team = TeamOf(id);
   const std::optional<uint32_t> known = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (running.epoch == EpochId{0} && (!known.has_value() || team->members[*known].gone)) {
@@ -239,7 +243,7 @@ void Coordinator::TakeUp(Node& node, const schedule::RunningTeam& running) {
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
     // The store would have these teams if they had been decided.
     const bool is_recorded = TermOf(id) == ids_->term() || ended_.Has(id) ||
-                             (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
+                             (IsDurable(*running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
     if (team != nullptr || is_recorded) return SendTo(who, abort);
     undecided_[id].insert_or_assign(node.announcement.name, Undecided{running, clock_->Now()});
     return CollectLater();
@@ -267,7 +271,7 @@ void Coordinator::SettleUndecided() {
     const bool is_late = std::any_of(current->second.begin(), current->second.end(), [this](const auto& entry) {
       return clock_->Now() - entry.second.since >= options_.forget_records;
     });
-    if (TeamOf(id) == nullptr && !is_late && !AllAreHeard(current->second.begin()->second.running.layout)) continue;
+    if (TeamOf(id) == nullptr && !is_late && !AllAreHeard(*current->second.begin()->second.running.layout)) continue;
     const std::map<std::string, Undecided> daemons = std::move(current->second);
     undecided_.erase(current);
     for (const auto& [name, said] : daemons) {
@@ -298,7 +302,7 @@ void Coordinator::CatchUp(Team& team, const schedule::RunningTeam& running) {
   COPSE_LOG(kInfo, "team ", team.id().value(), ": epoch ", running.epoch.value(),
             " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
   record.epoch = running.epoch;
-  record.plans = running.plans;
+  record.plans = *running.plans;
   record.outgoing.clear();
   record.prepared = std::max(record.prepared, EpochId{running.epoch.value() + kLostEpochs});
   if (const absl::Status status = SaveIfDurable(team); !status.ok()) {
@@ -401,13 +405,13 @@ void Coordinator::AbortForGood(const schedule::TeamNode& who, const schedule::Ab
 
 // Adopts a running team that the planner's store does not have, from the report of daemon `by`.
 void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string& by) {
-  const TeamId id = running.layout.id;
-  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout.identity),
+  const TeamId id = running.layout->id;
+  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout->identity),
             ") is adopted (epoch=", running.epoch.value(), ")");
   Team& team = teams_[id];
-  team.record.layout = running.layout;
+  team.record.layout = *running.layout;
   team.record.epoch = running.epoch;
-  team.record.plans = running.plans;
+  team.record.plans = *running.plans;
   team.record.prepared = EpochId{std::max(running.epoch, running.prepared_epoch).value() + kLostEpochs};
   team.members.Assign(team.record.layout.nodes);
   NoteDerivedTeam(team.record.layout);

@@ -75,12 +75,14 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   EXPECT_GT(other.layout.id, team.layout.id);
   EXPECT_FALSE(coordinator->FindNode("n2")->connected);
   // Teams that do not fit are left alone: one with another identity, and one that the node is no member of.
-  auto stranger = Running(other, 1);
-  stranger.layout.identity.name = "another";
+  schedule::Prepare strange = other;
+  strange.layout.identity.name = "another";
+  const auto stranger = Running(strange, 1);
   EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), stranger}).forgotten.empty());
   EXPECT_EQ(coordinator->FindTeam(other.layout.id)->layout.identity.name, "t");
-  auto nonsense = Running(team, 1);
-  nonsense.layout.id = TeamId{5000};
+  schedule::Prepare renumbered = team;
+  renumbered.layout.id = TeamId{5000};
+  const auto nonsense = Running(renumbered, 1);
   EXPECT_TRUE(Register(4, "n4", 1, {nonsense}).forgotten.empty());
   EXPECT_FALSE(coordinator->FindTeam(TeamId{5000}).ok());
   Advance(absl::Seconds(60));

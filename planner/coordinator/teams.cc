@@ -182,9 +182,10 @@ void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join>
   team.members.Assign(team.record.layout.nodes);
   for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(id);
   team.record.prepared = EpochId{1};
-  team.change.emplace();
-  team.change->epoch = team.record.prepared;
-  team.change->joins = std::move(joins);
+  Change change;
+  change.epoch = team.record.prepared;
+  change.joins = std::move(joins);
+  team.change = std::move(change);
   MakePlans(team.record.layout, PlanOptions{}, [this, id](absl::StatusOr<std::vector<std::string>> plans) {
     Team* planned = TeamOf(id);
     if (planned == nullptr) return;  // it was aborted meanwhile
@@ -458,10 +459,11 @@ void Coordinator::Replan(TeamId id, const PlanOptions& options, std::function<vo
     ++record.prepared;
     if (const absl::Status status = store_->SaveTeam(record); !status.ok()) return done(status);
     team.record.prepared = record.prepared;
-    team.change.emplace();
-    team.change->epoch = record.prepared;
-    team.change->plans = *std::move(plans);
-    team.change->done = done;
+    Change change;
+    change.epoch = record.prepared;
+    change.plans = *std::move(plans);
+    change.done = done;
+    team.change = std::move(change);
     SendPrepare(team);
   };
   MakePlans(TeamOf(id)->record.layout, options, start);

@@ -189,11 +189,12 @@ schedule::Plan PairPlan(Collective collective, uint64_t bytes_min, uint64_t byte
 schedule::RunningTeam Running(uint32_t epoch, uint32_t prepared,
                               const schedule::Plan& plan = PairPlan(Collective::kBarrier, 0, 0)) {
   schedule::RunningTeam team{.epoch = EpochId(epoch), .prepared_epoch = EpochId(prepared)};
-  team.layout = {.id = TeamId(2'000'001),
-                 .identity = {.uid = 1, .name = "fuzz"},
-                 .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2},
-                 .nodes = {{"n0", Incarnation(100), "address"}, {"n1", Incarnation(101), "address"}}};
-  team.plans = {schedule::EncodePlan(plan)};
+  team.layout =
+      schedule::TeamLayout{.id = TeamId(2'000'001),
+                           .identity = {.uid = 1, .name = "fuzz"},
+                           .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2},
+                           .nodes = {{"n0", Incarnation(100), "address"}, {"n1", Incarnation(101), "address"}}};
+  team.plans = std::vector<std::string>{schedule::EncodePlan(plan)};
   return team;
 }
 

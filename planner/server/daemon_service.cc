@@ -30,7 +30,8 @@ using coordinator::PrepareMember;
 // until it is closed.
 class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Stream(TaskQueue* queue, DaemonService* service) : queue_(queue), service_(service) {}
+  // `brief`: Register names contents (AttachBriefly).
+  Stream(TaskQueue* queue, DaemonService* service, bool brief) : queue_(queue), service_(service), brief_(brief) {}
 
   void Start(std::shared_ptr<Stream> self, std::string from) {
     self_ = std::move(self);
@@ -81,16 +82,35 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
       return StartRead(&incoming_);
     }
+    if (brief_ && (incoming.has_register_() || incoming.has_content())) {
+      queue_->Post([this, keep = self_, incoming = std::move(incoming)] {
+        if (!service_->streams_.contains(session_)) return;
+        if (incoming.has_content()) return service_->brief_.OnContent(session_, incoming.content());
+        service_->brief_.Take(session_, incoming.register_());
+      });
+      return StartRead(&incoming_);
+    }
     absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming);
     if (!message.ok()) return EndInvalid(message.status());
     queue_->Post([this, keep = self_, message = *std::move(message)] {
       if (!service_->streams_.contains(session_)) return;
-      if (const auto* registers = std::get_if<schedule::Register>(&message)) {
-        takes_content_ = registers->node.features.contains(schedule::Feature::kContent);
-      }
-      service_->events_->OnMessage(session_, message);
+      if (service_->brief_.IsWaiting(session_)) return service_->brief_.Keep(session_, message);
+      OnMessage(message);
     });
     StartRead(&incoming_);
+  }
+
+  // Passes a message on; on the planner's thread.
+  void OnMessage(const schedule::FromDaemon& message) {
+    if (const auto* registers = std::get_if<schedule::Register>(&message)) {
+      takes_content_ = registers->node.features.contains(schedule::Feature::kContent);
+    }
+    service_->events_->OnMessage(session_, message);
+  }
+
+  void EndInvalid(const absl::Status& why) {
+    COPSE_LOG(kWarning, "a daemon's message cannot be read: ", why.message());
+    End(rpc::ToGrpc(why));
   }
 
   void OnWriteDone(bool ok) override {
@@ -112,21 +132,19 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   }
 
  private:
-  void EndInvalid(const absl::Status& why) {
-    COPSE_LOG(kWarning, "a daemon's message cannot be read: ", why.message());
-    End(rpc::ToGrpc(why));
-  }
-
   // Ends the session and the stream after the daemon was lost or has sent an invalid message.
   void End(const grpc::Status& status) {
     queue_->Post([this, keep = self_] {
-      if (service_->streams_.erase(session_) > 0) service_->events_->OnDisconnected(session_);
+      if (service_->streams_.erase(session_) == 0) return;
+      service_->brief_.OnClosed(session_);
+      service_->events_->OnDisconnected(session_);
     });
     Close(status);
   }
 
   TaskQueue* const queue_;
   DaemonService* const service_;
+  const bool brief_;
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
   bool takes_content_ = false;          // likewise
   rpc::ContentWindow contents_;         // likewise
@@ -170,9 +188,19 @@ NeighborTable NeighborsIn(const schedule::Prepare& prepare) {
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Attach(
     grpc::CallbackServerContext* context) {
-  const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.DaemonService/Attach");
+  return NewStream(context, "/copse.v1.DaemonService/Attach", /*brief=*/false);
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::AttachBriefly(
+    grpc::CallbackServerContext* context) {
+  return NewStream(context, "/copse.v1.DaemonService/AttachBriefly", /*brief=*/true);
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewStream(
+    grpc::CallbackServerContext* context, const char* method, bool brief) {
+  const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), method);
   if (!allowed.ok()) return new RefusedStream(allowed);
-  auto stream = std::make_shared<Stream>(queue_, this);
+  auto stream = std::make_shared<Stream>(queue_, this, brief);
   stream->Start(stream, std::string(absl::StripPrefix(context->peer(), "ipv4:")));
   return stream.get();
 }
@@ -229,11 +257,30 @@ void DaemonService::SendPrepare(absl::Span<const coordinator::PrepareMember> mem
   }
 }
 
+void DaemonService::AskForContent(coordinator::SessionId session, const std::string& sha256) {
+  v1::ToDaemon proto;
+  proto.mutable_content_query()->set_sha256(sha256);
+  const grpc::Slice bytes = rpc::Encoded(proto);
+  streams_.at(session)->Write(grpc::ByteBuffer(&bytes, 1));
+}
+
+void DaemonService::OnWhole(coordinator::SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
+                            std::vector<schedule::FromDaemon> later) {
+  const std::shared_ptr<Stream> stream = streams_.at(session);
+  if (!registration.ok()) return stream->EndInvalid(registration.status());
+  stream->OnMessage(*registration);
+  // The registration may have been refused, which ends the stream.
+  for (const schedule::FromDaemon& message : later) {
+    if (streams_.contains(session)) stream->OnMessage(message);
+  }
+}
+
 void DaemonService::Close(coordinator::SessionId session, const std::string& why) {
   const auto it = streams_.find(session);
   if (it == streams_.end()) return;
   it->second->Close(grpc::Status(grpc::StatusCode::ABORTED, why));
   streams_.erase(it);
+  brief_.OnClosed(session);
 }
 
 void DaemonService::NoteUnknown(coordinator::SessionId session) {

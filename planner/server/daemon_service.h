@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/server/brief_registrations.h"
 #include "planner/server/task_queue.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/credentials.h"
@@ -29,13 +30,18 @@ class StreamEvents {
 
 // The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
 // the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
-class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Attach<v1::DaemonService::Service>,
-                            public coordinator::SessionSink {
+class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Attach<
+                                v1::DaemonService::WithRawCallbackMethod_AttachBriefly<v1::DaemonService::Service>>,
+                            public coordinator::SessionSink,
+                            private BriefSink {
  public:
   DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
       : queue_(queue), events_(events), authorizer_(authorizer) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(grpc::CallbackServerContext* context) override;
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AttachBriefly(
+      grpc::CallbackServerContext* context) override;
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
   void SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) override;
@@ -47,6 +53,11 @@ class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Atta
  private:
   class Stream;
 
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* NewStream(grpc::CallbackServerContext* context,
+                                                                         const char* method, bool brief);
+  void AskForContent(coordinator::SessionId session, const std::string& sha256) override;
+  void OnWhole(coordinator::SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
+               std::vector<schedule::FromDaemon> later) override;
   void NoteUnknown(coordinator::SessionId session);
 
   TaskQueue* const queue_;
@@ -54,6 +65,7 @@ class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Atta
   const rpc::Authorizer* const authorizer_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
+  BriefRegistrations brief_{this};
   absl::Status closed_;   // the reason for refusing streams; OK: they are accepted
   uint64_t unknown_ = 0;  // number of messages of an unknown kind
 };

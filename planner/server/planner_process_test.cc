@@ -266,8 +266,8 @@ TEST(PlannerProcessTest, ATeamOutlivesThePlanner) {
   EXPECT_EQ(Teams(life).teams_size(), 1) << "also before its daemon is back";
   PlayedDaemon daemon(life);
   EXPECT_TRUE(daemon.Register("n0", {running}).forgotten.empty());
-  daemon.Send(schedule::LeaveTeam{.team = running.layout.id});
-  EXPECT_EQ(daemon.Await<schedule::EndTeam>().team, running.layout.id);
+  daemon.Send(schedule::LeaveTeam{.team = running.layout->id});
+  EXPECT_EQ(daemon.Await<schedule::EndTeam>().team, running.layout->id);
 }
 
 TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {

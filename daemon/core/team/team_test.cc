@@ -109,7 +109,7 @@ TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
     core_.OnPlannerUp();
     const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
     ASSERT_EQ(teams.size(), 1u);
-    EXPECT_EQ(teams[0].layout.id, kTeam);
+    EXPECT_EQ(teams[0].layout->id, kTeam);
     EXPECT_TRUE(teams[0].broken);
     EXPECT_EQ(teams[0].why, why);
     if (i == 0) continue;  // the first one is gone before it has answered, the second before it hears what comes
@@ -134,7 +134,7 @@ TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
   core_.OnPlannerUp();
   const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
   ASSERT_EQ(teams.size(), 64u);
-  EXPECT_EQ(teams.back().layout.id, TeamId(106));
+  EXPECT_EQ(teams.back().layout->id, TeamId(106));
 }
 
 TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "protocol/control.h"
+#include "rpc/team_content.h"
 
 namespace copse::daemon {
 
@@ -41,9 +42,38 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     return this->*field;
   }
 
+  void BeEarlier() {
+    MutexLock lock(&mutex_);
+    earlier_ = true;
+  }
+
+  std::string contents_;                              // guarded by mutex_
   std::string token_, node_, admin_address_, stops_;  // guarded by mutex_
 
  private:
+  grpc::Status AttachBriefly(grpc::ServerContext* context,
+                             grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) override {
+    {
+      MutexLock lock(&mutex_);
+      if (earlier_) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no such method");
+    }
+    return Attach(context, stream);
+  }
+
+  // Asks for the contents that Register names. Returns false at the end of the stream.
+  bool AskForContents(const v1::Register& message, grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) {
+    for (const v1::RunningTeam& team : message.teams()) {
+      v1::ToDaemon query;
+      query.mutable_content_query()->set_sha256(team.content());
+      v1::FromDaemon answer;
+      if (team.content().empty() || !stream->Write(query) || !stream->Read(&answer)) return false;
+      const bool is_it = answer.content().sha256() == team.content() && rpc::CheckContent(answer.content()).ok();
+      MutexLock lock(&mutex_);
+      absl::StrAppend(&contents_, is_it ? "content " : "something else ");
+    }
+    return true;
+  }
+
   grpc::Status Attach(grpc::ServerContext* /*context*/,
                       grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) override {
     {
@@ -54,6 +84,8 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     while (stream->Read(&message)) {
       v1::ToDaemon answer;
       if (message.has_register_()) {
+        const v1::Register asked = message.register_();
+        if (asked.teams_size() > 0 && !AskForContents(asked, stream)) return grpc::Status::OK;
         answer.mutable_registered()->set_accepted(true);
         answer.mutable_registered()->add_features(static_cast<uint32_t>(schedule::Feature::kStopping));
         MutexLock lock(&mutex_);
@@ -76,6 +108,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
   int port_ = 0;
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);
+  bool earlier_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 EchoPlanner::EchoPlanner() : impl_(std::make_unique<Impl>()) {}
@@ -83,6 +116,8 @@ EchoPlanner::~EchoPlanner() = default;
 bool EchoPlanner::Start(int port) { return impl_->Start(port); }
 int EchoPlanner::port() const { return impl_->port(); }
 void EchoPlanner::Refuse(const std::string& why) { impl_->Refuse(why); }
+void EchoPlanner::BeEarlier() { impl_->BeEarlier(); }
+std::string EchoPlanner::contents() const { return impl_->Get(&Impl::contents_); }
 std::string EchoPlanner::token() const { return impl_->Get(&Impl::token_); }
 std::string EchoPlanner::stops() const { return impl_->Get(&Impl::stops_); }
 std::string EchoPlanner::node() const { return impl_->Get(&Impl::node_); }

@@ -21,6 +21,10 @@ class EchoPlanner {
 
   // Ends streams with FAILED_PRECONDITION and this text from now on; empty: accepts them.
   void Refuse(const std::string& why);
+  // Is a planner of 0.2.0 from now on, without AttachBriefly.
+  void BeEarlier();
+  // The answers to questions for the contents that Register named: "content " for each that is right.
+  std::string contents() const;
   // The latest Register's token, node name, and address of the admin service.
   std::string token() const;
   std::string node() const;
