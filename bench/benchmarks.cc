@@ -15,6 +15,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"apps", RunApps},
                                                                {"apps-tnbc", RunAppsTnbc},
                                                                {"control-core", RunControlCore},
+                                                               {"control-swarm", RunControlSwarm},
                                                                {"fabric", RunFabric},
                                                                {"hop-instructions", RunHopInstructions},
                                                                {"idle", RunIdle},

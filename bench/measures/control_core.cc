@@ -3,12 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
 #include "bench/measures/callgrind.h"
+#include "bench/measures/line_field.h"
 
 namespace copse::bench {
 namespace {
@@ -25,16 +24,6 @@ constexpr Phase kPhases[] = {
     {"restart", "all daemons return to a restarted planner, with a team of all nodes"},
 };
 
-// Returns the number after `key=` in the program's line.
-absl::StatusOr<double> Field(const std::string& line, const std::string& key) {
-  for (const absl::string_view field : absl::StrSplit(line, ' ')) {
-    const std::vector<std::string> parts = absl::StrSplit(field, '=');
-    double value = 0;
-    if (parts.size() == 2 && parts[0] == key && absl::SimpleAtod(parts[1], &value)) return value;
-  }
-  return absl::InternalError(absl::StrCat("control_core printed no ", key, " (line=", line, ")"));
-}
-
 absl::Status MeasureCell(const Options& options, const Phase& phase, Row row, const Reporter& report,
                          std::vector<double>* per_message) {
   const absl::StatusOr<CountedRun> run =
@@ -43,9 +32,9 @@ absl::Status MeasureCell(const Options& options, const Phase& phase, Row row, co
     report(Unfinished(row, std::string(run.status().message())));
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const double messages, Field(run->output, "messages"));
-  ASSIGN_OR_RETURN(const double bytes, Field(run->output, "to_daemons_bytes"));
-  ASSIGN_OR_RETURN(const double allocations, Field(run->output, "allocations"));
+  ASSIGN_OR_RETURN(const double messages, LineField("control_core", run->output, "messages"));
+  ASSIGN_OR_RETURN(const double bytes, LineField("control_core", run->output, "to_daemons_bytes"));
+  ASSIGN_OR_RETURN(const double allocations, LineField("control_core", run->output, "allocations"));
   per_message->push_back(run->instructions / messages);
   report(Figure(row, "instructions", "instructions", {per_message->back()}));
   report(Figure(row, "allocations", "1", {allocations / messages}));

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measures/process_usage.h"
 
+#include <sched.h>
 #include <time.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -18,6 +23,20 @@ absl::StatusOr<absl::Duration> CpuTime(pid_t pid) {
     return absl::NotFoundError(absl::StrCat("no such process (pid=", pid, ")"));
   }
   return absl::DurationFromTimespec(time);
+}
+
+absl::Status PinProcess(pid_t pid, uint32_t core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"), error)) {
+    const auto number = static_cast<pid_t>(std::atol(thread.path().filename().c_str()));
+    if (sched_setaffinity(number, sizeof(cores), &cores) == 0 || errno == ESRCH) continue;
+    return absl::ErrnoToStatus(errno, absl::StrCat("a thread cannot be bound (pid=", pid, ", core=", core, ")"));
+  }
+  if (error) return absl::NotFoundError(absl::StrCat("no such process (pid=", pid, ")"));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Pss> ReadPss(pid_t pid) {

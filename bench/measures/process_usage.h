@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -13,6 +15,9 @@ namespace copse::bench {
 
 // Returns the user and system time of all threads of the process so far. Errors: NOT_FOUND if there is no such process.
 absl::StatusOr<absl::Duration> CpuTime(pid_t pid);
+
+// Lets all threads of the process run on one core only, and those that they start. Errors: of the system.
+absl::Status PinProcess(pid_t pid, uint32_t core);
 
 // Pss holds values of /proc/PID/smaps_rollup in KiB. A page of several processes is divided by their number.
 struct Pss {

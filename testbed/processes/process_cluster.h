@@ -102,6 +102,7 @@ class ProcessCluster : public scenario::Cluster {
   // Returns the socket of the node's daemon: a path, or "@copse" inside the node.
   std::string SocketOf(uint32_t node) const;
   // The planner's address as its daemons see it; from here it can be reached only on loopback.
+  pid_t PlannerPid() const { return planner_.child->pid(); }
   const std::string& planner_address() const { return planner_address_; }
   const AdminClient& admin() const { return *admin_; }
 
