@@ -136,8 +136,7 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
                 figures.teams_failed));
   report(Figure(row("a team of all forms", "its first plans included"), "time", "s", figures.world_s));
   report(Figure(row("a team of all forms", "PSS, beyond that before"), "memory", "MB", figures.world_mb));
-  report(Figure(row("all return to a killed planner with a team of all", "from kill -9"), "time", "s",
-                figures.back_s));
+  report(Figure(row("all return to a killed planner with a team of all", "from kill -9"), "time", "s", figures.back_s));
   report(Figure(row("all return to a killed planner with a team of all", "teams"), "broken", "1", figures.broken));
   return absl::OkStatus();
 }
