@@ -99,7 +99,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     if (incoming_.has_content_query()) {
       Answer(incoming_.content_query());
     } else if (incoming_.has_content()) {
-      if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) Deliver(status);
+      if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) EndBy(status);
     } else {
       if (incoming_.has_registered()) ForgetReported();
       Deliver(Converted(&incoming_));
@@ -158,9 +158,17 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   absl::StatusOr<schedule::ToDaemon> Converted(v1::ToDaemon* message) {
     if (message->has_prepare() && !message->prepare().content().empty()) {
-      RETURN_IF_ERROR(rpc::Join(&contents_, message->mutable_prepare()));
+      const absl::Status joined = rpc::Join(&contents_, message->mutable_prepare());
+      if (!joined.ok()) context_.TryCancel();  // as EndBy
+      RETURN_IF_ERROR(joined);
     }
     return rpc::FromProto(*message);
+  }
+
+  // Both sides must know of the same contents: after a mistake they begin anew, with another stream.
+  void EndBy(const absl::Status& mistake) {
+    Deliver(mistake);
+    context_.TryCancel();
   }
 
   void Deliver(absl::StatusOr<schedule::ToDaemon> message) {

@@ -93,6 +93,18 @@ TEST_F(PlannerStreamTest, RegistersTeamsByTheirContents) {
   EXPECT_EQ(ups_, 1);
 }
 
+// Later messages may name it, so a new stream is needed, where both sides know of none.
+TEST_F(PlannerStreamTest, ADamagedContentEndsTheStream) {
+  EchoPlanner planner;
+  ASSERT_TRUE(planner.Start(0));
+  Connect(planner.port());
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  stream_->Send(schedule::EpochQuery{.team = TeamId(kDamagedContentTeam), .epoch = EpochId(1)});
+  ASSERT_TRUE(TurnUntil([&] { return downs_ == 1; }));
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  EXPECT_EQ(ups_, 2);
+}
+
 TEST_F(PlannerStreamTest, UnderstandsAnEarlierPlanner) {
   EchoPlanner planner;
   planner.BeEarlier();

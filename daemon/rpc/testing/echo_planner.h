@@ -4,10 +4,14 @@
 #ifndef COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
 #define COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace copse::daemon {
+
+// A question for this team's epoch is answered with a content that is damaged.
+inline constexpr uint64_t kDamagedContentTeam = 666;
 
 // Serves on gRPC's threads from Start to Stop.
 class EchoPlanner {
