@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -148,15 +149,17 @@ TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
 TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
   Copsed copsed(Arguments());
   const auto client = Attach();
-  for (int i = 0; i < 20; ++i) {
+  std::vector<absl::Duration> waits(20);
+  for (absl::Duration& wait : waits) {
     ASSERT_TRUE(Await([&] { return client->page()->sleeping.load() == 1; }));
     client->PostNop(7);
     const absl::Time posted = absl::Now();
     ASSERT_TRUE(client->AwaitEvent().has_value());
-    // The doorbell has to wake the daemon, not the end of a bounded sleep; the limit is generous, as the machine may
-    // be busy.
-    EXPECT_LT(absl::Now() - posted, absl::Milliseconds(90));
+    wait = absl::Now() - posted;
   }
+  // The doorbell has to wake the daemon, not the end of a bounded sleep. On a busy machine single waits are longer.
+  std::sort(waits.begin(), waits.end());
+  EXPECT_LT(waits[waits.size() / 2], absl::Milliseconds(50));
 }
 
 TEST_F(CopsedTest, RegistersAndWritesItsPort) {

@@ -42,27 +42,13 @@ class FlatPlanMaker : public coordinator::PlanMaker {
 // Stores the production coordinator's state; can crash right after a decision is recorded, and refuse saves.
 class FailingStore : public coordinator::MemoryStore {
  public:
-  absl::Status SaveTeam(const coordinator::TeamRecord& record) override {
-    RETURN_IF_ERROR(Full());
-    RETURN_IF_ERROR(MemoryStore::SaveTeam(record));
-    if (armed_ && record.epoch.value() > 1 && !record.broken) crashed_ = true;
-    return absl::OkStatus();
-  }
-  absl::Status RemoveTeam(TeamId team) override {
-    RETURN_IF_ERROR(Full());
-    return MemoryStore::RemoveTeam(team);
-  }
-  absl::Status SaveDraining(const std::string& node, bool draining) override {
-    RETURN_IF_ERROR(Full());
-    return MemoryStore::SaveDraining(node, draining);
-  }
-  absl::Status SaveTerm(uint64_t term) override {
-    RETURN_IF_ERROR(Full());
-    return MemoryStore::SaveTerm(term);
-  }
-  absl::Status SaveAborted(TeamId team) override {
-    RETURN_IF_ERROR(Full());
-    return MemoryStore::SaveAborted(team);
+  void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+    if (refuses_) return done(absl::ResourceExhaustedError("the disk is full"));
+    for (const coordinator::StoreChange& change : changes) {
+      const auto* put = std::get_if<coordinator::PutTeam>(&change);
+      crashed_ |= armed_ && put != nullptr && put->record->epoch.value() > 1 && !put->record->broken;
+    }
+    MemoryStore::Commit(std::move(changes), std::move(done));
   }
 
   void Arm() { armed_ = true; }
@@ -71,8 +57,6 @@ class FailingStore : public coordinator::MemoryStore {
   void Refuse(bool on) { refuses_ = on; }
 
  private:
-  absl::Status Full() const { return refuses_ ? absl::UnavailableError("the disk is full") : absl::OkStatus(); }
-
   bool armed_ = false;
   bool crashed_ = false;
   bool refuses_ = false;

@@ -257,7 +257,8 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
 
   absl::Status DrainNode(uint32_t n, bool on) override {
     if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
-    const absl::Status status = coordinator_->SetDraining(NameOf(n), on);
+    absl::Status status = absl::UnavailableError("the planner has not stored it");
+    coordinator_->SetDraining(NameOf(n), on, [&](const absl::Status& stored) { status = stored; });
     PlannerTick();
     return status;
   }

@@ -49,19 +49,27 @@ absl::StatusOr<NodeInfo> Coordinator::FindNode(const std::string& name) const {
   return InfoOf(it->second);
 }
 
-absl::Status Coordinator::SetDraining(const std::string& name, bool draining) {
+void Coordinator::SetDraining(const std::string& name, bool draining, std::function<void(const absl::Status&)> done) {
   const auto it = nodes_.find(name);
   // Draining can also be ended for a node that has not come back since the planner's restart.
   const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
-  if (!is_known) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
-  RETURN_IF_ERROR(store_->SaveDraining(name, draining));
-  if (draining) {
-    draining_.insert(name);
-  } else {
-    draining_.erase(name);
-  }
-  if (it != nodes_.end() && it->second.session != 0) sink_->Send(it->second.session, schedule::Drain{draining});
-  return absl::OkStatus();
+  if (!is_known) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
+  const auto set = [this, name](bool on) {
+    if (on) {
+      draining_.insert(name);
+    } else {
+      draining_.erase(name);
+    }
+  };
+  const bool before = draining_.count(name) != 0;
+  set(draining);
+  outbox_.Record(PutDraining{name, draining}, [set, before, done = std::move(done)](const absl::Status& stored) {
+    if (!stored.ok()) set(before);
+    done(stored);
+  });
+  const bool is_set = (draining_.count(name) != 0) == draining;
+  if (is_set && it != nodes_.end() && it->second.session != 0)
+    outbox_.Send(it->second.session, schedule::Drain{draining});
 }
 
 // --- Teams ---
@@ -133,7 +141,7 @@ void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Durat
   const std::set<std::string> waiting = query.waiting;
   queries_.emplace(id, std::move(query));
   if (waiting.empty()) return FinishQuery(id);
-  for (const std::string& name : waiting) sink_->Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies});
+  for (const std::string& name : waiting) outbox_.Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies});
 }
 
 // --- Traces ---
@@ -150,7 +158,7 @@ void Coordinator::QueryTrace(const std::string& name, schedule::TraceQuery query
     FinishTrace(id, absl::DeadlineExceededError(absl::StrCat("node ", name, ": does not answer in time")));
   });
   traces_.emplace(query.query, std::move(pending));
-  sink_->Send(node.session, query);
+  outbox_.Send(node.session, query);
 }
 
 void Coordinator::OnTraceReply(Node& node, const schedule::TraceReply& message) {
@@ -195,10 +203,10 @@ void Coordinator::Measure(const std::string& from, const std::string& to, const 
     return schedule::TeamNode{a.name, a.incarnation, a.worker_address};
   };
   query.peer = peer(active);
-  sink_->Send(passive.session, query);
+  outbox_.Send(passive.session, query);
   query.peer = peer(passive);
   query.active = true;
-  sink_->Send(active.session, query);
+  outbox_.Send(active.session, query);
 }
 
 void Coordinator::OnMeasureReply(Node& node, const schedule::MeasureReply& message) {

@@ -119,6 +119,14 @@ TEST_F(TeamTest, ANewcomerWaitsWhileANeighborHearsTheOneThatHasTheName) {
   EXPECT_TRUE(RegisterFrom(6, "n2", 7, "other").accepted) << "nobody hears the older one";
 }
 
+TEST_F(TeamTest, AMemberWithoutItsCommitHearsNobody) {
+  LoseStore();
+  Register(1, "n1", 1, {Running(team, 0, 1)});
+  Register(2, "n2", 1, {Running(team, 1)});
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(RegisterFrom(4, "n2", 7, "other").accepted);
+}
+
 TEST_F(TeamTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
@@ -279,14 +287,14 @@ TEST_F(TwoNodesTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
 
 TEST_F(CoordinatorTest, AnUndrainReachesANodeThatWasAway) {
   Register(1, "n1");
-  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  ASSERT_TRUE(SetDraining("n1", true).ok());
   sink.Take<schedule::Drain>(1);
   coordinator->OnDisconnected(1);
-  ASSERT_TRUE(coordinator->SetDraining("n1", false).ok());
+  ASSERT_TRUE(SetDraining("n1", false).ok());
   EXPECT_FALSE(Register(2, "n1").draining);
-  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  ASSERT_TRUE(SetDraining("n1", true).ok());
   Restart();
-  EXPECT_TRUE(coordinator->SetDraining("n1", false).ok()) << "known from the store";
+  EXPECT_TRUE(SetDraining("n1", false).ok()) << "known from the store";
   EXPECT_FALSE(Register(1, "n1").draining);
 }
 

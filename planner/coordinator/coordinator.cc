@@ -22,28 +22,20 @@ constexpr absl::Duration kForgiven = absl::Seconds(1);
 
 }  // namespace
 
-void SessionSink::SendPrepare(absl::Span<const PrepareMember> members, schedule::Prepare prepare) {
-  schedule::ToDaemon message = std::move(prepare);
-  for (const PrepareMember& member : members) {
-    std::get<schedule::Prepare>(message).requests = member.requests;
-    Send(member.session, message);
-  }
-}
-
 Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
                          CoordinatorOptions options)
     : clock_(clock),
       store_(store),
       plan_maker_(plan_maker),
-      sink_(sink),
       options_(std::move(options)),
+      outbox_(clock, &timers_, store, sink),
       joins_(options_.team_size_max, options_.formations_max) {}
 
 absl::Status Coordinator::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
   started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
-  ids_.emplace(store_, snapshot.term);
+  ids_.emplace(&outbox_, snapshot.term);
   for (const TeamId id : snapshot.aborted) ended_.Insert(id);
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];
@@ -110,7 +102,7 @@ void Coordinator::ProtocolError(SessionId session, const std::string& what) {
   const Node* node = NodeOf(session);
   COPSE_LOG(kWarning, "session ", session, node == nullptr ? "" : absl::StrCat(" of node ", node->announcement.name),
             " is closed: ", what);
-  sink_->Close(session, what);
+  outbox_.Close(session, what);
   OnDisconnected(session);
 }
 
@@ -118,6 +110,7 @@ void Coordinator::OnDisconnected(SessionId session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   timers_.Cancel(it->second.register_timer);
+  outbox_.Drop(session);
   if (!it->second.node.empty()) StreamEnded(session);
   sessions_.erase(session);
 }
@@ -134,7 +127,7 @@ const Coordinator::Node* Coordinator::LiveNode(const schedule::TeamNode& member)
 }
 
 void Coordinator::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {
-  if (const Node* node = LiveNode(member); node != nullptr) sink_->Send(node->session, message);
+  if (const Node* node = LiveNode(member); node != nullptr) outbox_.Send(node->session, message);
 }
 
 void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {

@@ -25,36 +25,14 @@
 #include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
 #include "planner/coordinator/member_table.h"
+#include "planner/coordinator/outbox.h"
 #include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/session_sink.h"
 #include "planner/coordinator/store.h"
 #include "planner/coordinator/timer_queue.h"
 #include "protocol/control.h"
 
 namespace copse::coordinator {
-
-// A SessionId identifies a daemon's connection. The caller chooses the numbers, which are not 0, and never reuses one.
-using SessionId = uint64_t;
-
-// A PrepareMember is a daemon that is sent a Prepare, and its joins that the team answers.
-struct PrepareMember {
-  SessionId session = 0;
-  NodeIndex node{0};
-  std::vector<std::pair<uint64_t, Rank>> requests;
-};
-
-// A SessionSink sends to the daemons. The coordinator calls it from its member functions; implementations must not call
-// the coordinator.
-class SessionSink {
- public:
-  virtual ~SessionSink() = default;
-  // Sends a message. Messages are delivered in order, or the session ends with OnDisconnected.
-  virtual void Send(SessionId session, const schedule::ToDaemon& message) = 0;
-  // Sends `prepare`, which has no joins, with those of each member. All that the members share may be large: a sink
-  // that encodes messages does so once.
-  virtual void SendPrepare(absl::Span<const PrepareMember> members, schedule::Prepare prepare);
-  // Ends a session after the messages that were sent before. The coordinator ignores a later OnDisconnected.
-  virtual void Close(SessionId session, const std::string& why) = 0;
-};
 
 struct CoordinatorOptions {
   absl::Duration team_formation_timeout = absl::Seconds(30);  // from the first join to the last
@@ -164,7 +142,7 @@ class Coordinator {
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
 
-  absl::Status SetDraining(const std::string& node, bool draining);
+  void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;
   // FAILED_PRECONDITION if the node is connected; those of the store.
   absl::Status RemoveNode(const std::string& node);
@@ -230,10 +208,18 @@ class Coordinator {
     std::function<void(const absl::Status&)> done;  // may be null
   };
 
+  // An Unstored is a decision that the store does not have yet, and that nobody was told: the record before it, and the
+  // change that was decided.
+  struct Unstored {
+    TeamRecord record;
+    Change change;
+  };
+
   struct Team {
     TeamRecord record;  // epoch 0: nothing decided yet
     MemberTable members;
     std::optional<Change> change;
+    std::optional<Unstored> unstored;
     std::function<void(const absl::Status&)> settled;  // Change::done of the decided epoch; may be null
     absl::Time nameless_since;                         // last time at which another daemon took a member's name
     std::vector<PlanId> plan_ids;                      // the team's plans in teams_of_plans_
@@ -343,6 +329,8 @@ class Coordinator {
   // team may be requested again without a failure.
   void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
   void Decide(Team& team);
+  // Takes back the decision that the store has no room for.
+  void Undecide(Team& team, const absl::Status& why);
   void SendCommit(Team& team, uint32_t member);
   void CheckSettled(Team& team);
   void ReplanUntil(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
@@ -355,7 +343,9 @@ class Coordinator {
   void Forget(TeamId id, bool has_ended = true);
   static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
   Team* TeamOf(TeamId id);
-  absl::Status SaveIfDurable(const Team& team);
+  // Records the team as it is, unless it is a sub-team. `done` is Outbox::Record's; it is called at once for a
+  // sub-team.
+  void Record(const Team& team, Outbox::Done done = nullptr);
   void NoteMachine(TeamRecord& record, uint32_t member) const;  // records the member's machine, if it is connected
   void NoteMachines(TeamRecord& record) const;                  // does so for all members
   // Returns whether formations are held back, since daemons that know a higher term may not have come back yet.
@@ -421,10 +411,10 @@ class Coordinator {
   const Clock* clock_;
   Store* store_;
   PlanMaker* plan_maker_;
-  SessionSink* sink_;
   CoordinatorOptions options_;
 
   TimerQueue timers_;
+  Outbox outbox_;
   JoinTable joins_;
   Inquiry silences_;
   std::map<SessionId, Session> sessions_;

@@ -90,6 +90,7 @@ class FakeDaemon {
   std::map<uint64_t, schedule::JoinTeam> joins;  // not yet answered
   uint64_t session = 0;                          // 0: not connected
   bool registered = false;
+  absl::Time last_seen = absl::InfinitePast();  // the last time with a connection
 
  private:
   void Send(const schedule::FromDaemon& message);
@@ -110,16 +111,31 @@ struct World : SessionSink {
 
   // --- Planner ---
 
-  // Fails, or kills the planner right after a save: no message sent afterwards leaves it.
-  struct CrashingStore : MemoryStore {
+  // Ends commits at once or later. They fail, with the changes made or not, and the planner dies right after one: no
+  // message sent afterwards leaves it.
+  struct CrashingStore : Store {
     explicit CrashingStore(World* world) : world(world) {}
-    absl::Status SaveTeam(const TeamRecord& record) override {
-      if (world->faults && world->prng.Chance(0.02)) return absl::UnavailableError("disk full");
-      const absl::Status status = MemoryStore::SaveTeam(record);
-      if (world->faults && world->prng.Chance(0.05)) world->planner_dead = true;
-      return status;
+    void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+      ASSERT_FALSE(held.has_value()) << "two commits in flight";
+      held.emplace(std::move(changes), std::move(done));
+      if (!world->commits_later) Finish();
     }
+    void Finish() {
+      if (!held.has_value()) return;
+      auto [changes, done] = *std::exchange(held, std::nullopt);
+      const double dice = world->faults ? world->prng.Unit() : 1;
+      if (dice < 0.01) return done(absl::ResourceExhaustedError("disk full"));
+      if (dice < 0.02) return done(absl::UnavailableError("no answer"));
+      for (const StoreChange& change : changes) Apply(change, snapshot);
+      if (dice < 0.03) return done(absl::UnavailableError("the answer is lost"));
+      if (dice < 0.08) world->planner_dead = true;
+      done(absl::OkStatus());
+    }
+    absl::StatusOr<Snapshot> Load() override { return snapshot; }
+
     World* world;
+    Snapshot snapshot;
+    std::optional<std::pair<std::vector<StoreChange>, std::function<void(const absl::Status&)>>> held;
   };
 
   void StartPlanner() {
@@ -127,6 +143,11 @@ struct World : SessionSink {
     for (auto& [name, daemon] : daemons) Cut(*daemon);
     links.clear();
     plan_maker.Drop();
+    // The commit that the planner was waiting for is made or not.
+    if (store.held.has_value() && prng.Chance(0.5)) {
+      for (const StoreChange& change : store.held->first) Apply(change, store.snapshot);
+    }
+    store.held.reset();
     coordinator = std::make_unique<Coordinator>(&clock, &store, &plan_maker, this, options);
     EXPECT_TRUE(coordinator->Start().ok());
   }
@@ -187,7 +208,11 @@ struct World : SessionSink {
       if (!link.to_planner.empty()) ready.emplace_back(session, true);
       if (!link.to_daemon.empty() || link.closed.has_value()) ready.emplace_back(session, false);
     }
-    if (ready.empty()) return false;
+    if (ready.empty() || (store.held.has_value() && prng.Chance(0.1))) {
+      const bool commits = store.held.has_value();
+      store.Finish();
+      return commits;
+    }
     const auto [session, to_planner] = ready[prng.Below(ready.size())];
     Link& link = links[session];
     if (to_planner) {
@@ -243,7 +268,8 @@ struct World : SessionSink {
   // If the planner had just recorded a first epoch, and the daemon that knew of it restarts too, no process can notify
   // the others.
   void LoseStore() {
-    static_cast<MemoryStore&>(store) = MemoryStore();
+    store.snapshot = Snapshot();
+    store.held.reset();
     for (const auto& [epoch, history] : epochs) {
       if (epoch.second == EpochId{1}) sub_teams.insert(epoch.first);
     }
@@ -260,6 +286,11 @@ struct World : SessionSink {
 
   void Pass(absl::Duration duration) {
     clock.Advance(duration);
+    // Daemons try to connect at least every 5 s.
+    for (auto& [name, daemon] : daemons) {
+      if (daemon->session != 0) daemon->last_seen = clock.Now();
+      if (clock.Now() - daemon->last_seen > absl::Seconds(5)) Connect(*daemon);
+    }
     coordinator->Tick(clock.Now());
   }
 
@@ -323,6 +354,8 @@ struct World : SessionSink {
   // Heals all faults, lets everything finish, and checks the result.
   void Finish() {
     faults = false;
+    commits_later = false;
+    store.Finish();
     plan_maker.later = false;
     plan_maker.Finish();
     if (planner_dead) StartPlanner();
@@ -391,6 +424,7 @@ struct World : SessionSink {
   std::unique_ptr<Coordinator> coordinator;
   bool planner_dead = false;
   bool faults = true;
+  bool commits_later = false;
   std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
   std::map<SessionId, Link> links;
   uint64_t sessions = 0, incarnations = 0, requests = 0, names = 0, labels = 0;
@@ -555,8 +589,10 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     // A repeated join may be answered twice, once with an Abort.
     const bool gone = std::any_of(m->requests.begin(), m->requests.end(),
                                   [this](const auto& request) { return joins.count(request.first) == 0; });
-    if (gone || (world_->faults && world_->prng.Chance(0.05))) {
-      reply.why = {Failure::kNoMemory, gone ? "gone" : "full"};
+    // A switch may have been sent before this daemon's LeaveTeam arrived.
+    const bool has_left = m->epoch != EpochId{1} && teams.count(id) == 0;
+    if (gone || has_left || (world_->faults && world_->prng.Chance(0.05))) {
+      reply.why = {Failure::kNoMemory, has_left ? "left" : gone ? "gone" : "full"};
       history.aborted.insert(key_);
       return Send(reply);
     }
@@ -642,6 +678,7 @@ void RunSeed(uint64_t seed, int steps, Totals* totals) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   World world(seed, totals);
   world.plan_maker.later = seed % 2 == 0;
+  world.commits_later = seed % 4 < 2;
   for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) world.Step();
   if (!testing::Test::HasFailure()) world.Finish();
 }

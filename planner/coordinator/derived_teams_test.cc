@@ -210,7 +210,7 @@ TEST_F(DerivedTeamTest, NodeThatHasLeftFailsTheAttempt) {
 }
 
 TEST_F(DerivedTeamTest, DrainingNodesServeTheTeamsTheyHave) {
-  EXPECT_TRUE(coordinator->SetDraining("n2", true).ok());
+  EXPECT_TRUE(SetDraining("n2", true).ok());
   sink.Take<schedule::Drain>(2);
   FormDerivedTeam(team.layout);
 }

@@ -235,9 +235,44 @@ TEST_F(EpochSwitchTest, AbortedEpochNeverComesAgain) {
 }
 
 TEST_F(EpochSwitchTest, IsRefusedIfItCannotBeRecorded) {
-  store.error = absl::UnavailableError("disk full");
-  EXPECT_EQ(Refusal(), store.error);
+  store.error = absl::ResourceExhaustedError("disk full");
+  EXPECT_THAT(Refusal(), FailsWith(absl::StatusCode::kAborted, Name(), "disk full"));
+  sink.sent.clear();  // aborts of an epoch that nobody prepared
+  store.error = absl::OkStatus();
+  Replan();
+  EXPECT_EQ(TakeBoth<schedule::Prepare>().epoch, EpochId{3});
+}
+
+TEST_F(EpochSwitchTest, TheOldEpochGoesOnIfTheDecisionFindsNoRoom) {
+  Replan();
+  const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  store.error = absl::ResourceExhaustedError("disk full");
+  coordinator->OnMessage(2, Accept(p2, 1));
+  EXPECT_EQ(TakeBoth<schedule::Abort>().epoch, EpochId{2});
+  EXPECT_THAT(*result, FailsWith(absl::StatusCode::kAborted, Name(), "disk full"));
+  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{1});
+  store.error = absl::OkStatus();
+  Replan();
+  EXPECT_EQ(TakeBoth<schedule::Prepare>().epoch, EpochId{3});
+}
+
+TEST_F(EpochSwitchTest, ATeamThatBreaksWhileItsDecisionWaitsIsToldOnce) {
+  Replan();
+  const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  store.error = absl::UnavailableError("no answer");
+  coordinator->OnMessage(2, Accept(p2, 1));
+  coordinator->OnMessage(2, schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "rank 1 died"}});
   EXPECT_TRUE(Silent());
+  store.error = absl::ResourceExhaustedError("disk full");
+  Advance(absl::Seconds(2));
+  EXPECT_TRUE(Silent()) << "the team stays broken";
+  store.error = absl::OkStatus();
+  Advance(absl::Seconds(2));
+  EXPECT_THAT(sink.Take<schedule::BreakTeam>(1).why.text, Names("rank 1 died"));
+  Restart();
+  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->state, "broken");
 }
 
 TEST_F(EpochSwitchTest, StoreAheadOrBehindBreaks) {

@@ -115,7 +115,7 @@ TEST_F(TwoNodesTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   sink.Take<schedule::Abort>(2);
   EXPECT_TRUE(Silent());
   Join(1, 0, 3, 16);
-  ASSERT_TRUE(coordinator->SetDraining("n2", true).ok());
+  ASSERT_TRUE(SetDraining("n2", true).ok());
   sink.Take<schedule::Drain>(2);
   Join(2, 1, 3, 26);
   expect(Names("node n2"), Failure::kNoResource);
@@ -311,20 +311,49 @@ TEST_F(TwoNodesTest, CancelWhilePreparingAborts) {
   sink.Take<schedule::Abort>(2);
 }
 
-TEST_F(TwoNodesTest, UnrecordableDecisionAborts) {
+TEST_F(TwoNodesTest, ADecisionThatTheStoreHasNoRoomForAborts) {
   const auto prepare = StartTeam();
   coordinator->OnMessage(1, Accept(prepare, 0));
-  store.error = absl::UnavailableError("disk full");
+  store.error = absl::ResourceExhaustedError("disk full");
   coordinator->OnMessage(2, Accept(prepare, 1));
-  EXPECT_EQ(TakeBoth<schedule::Abort>().why.failure, Failure::kInternal);
-  Restart();  // no id is issued in a term that is not recorded
-  Register(1, "n1");
-  Join(1, 0, 1, 10);
-  const auto refused = sink.Take<schedule::Abort>(1).why;
-  EXPECT_EQ(refused.failure, Failure::kInternal);
-  EXPECT_NE(refused.text.find("disk full"), std::string::npos) << refused.text;
+  const auto abort = TakeBoth<schedule::Abort>();
+  EXPECT_EQ(abort.team, prepare.layout.id);
+  EXPECT_THAT(Brief(abort.why), Pair(Failure::kInternal, Names("disk full")));
   store.error = absl::OkStatus();
-  Join(1, 0, 1, 11);
+  FormTeam();
+}
+
+TEST_F(TwoNodesTest, ADecisionWaitsForAStoreThatDoesNotAnswer) {
+  const auto prepare = StartTeam();
+  coordinator->OnMessage(1, Accept(prepare, 0));
+  store.error = absl::UnavailableError("no answer");
+  coordinator->OnMessage(2, Accept(prepare, 1));
+  Advance(options.prepare_timeout * 2);
+  EXPECT_TRUE(Silent());
+  Join(1, 0, 1, 31, "other");
+  EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kInternal, Names("no answer")));
+  coordinator->OnDisconnected(2);
+  Register(2, "n2", 1, {Running(prepare, 0, 1)});
+  EXPECT_TRUE(Silent()) << "a member that comes back is not told, either";
+  store.error = absl::OkStatus();
+  Advance(absl::Seconds(2));
+  EXPECT_EQ(TakeBoth<schedule::Commit>().team, prepare.layout.id);
+  Restart();
+  Register(2, "n2", 1, {Running(prepare, 0, 1)});
+  EXPECT_EQ(sink.Take<schedule::Commit>(2).epoch, EpochId{1});
+}
+
+TEST_F(CoordinatorTest, NoIdIsToldInATermThatIsNotRecorded) {
+  store.error = absl::ResourceExhaustedError("disk full");
+  Restart();
+  coordinator->OnConnected(1);
+  coordinator->OnMessage(1, {schedule::Register{Announce("n1", 1)}});
+  Join(1, 0, 1, 10);
+  Advance(absl::Seconds(3));
+  EXPECT_TRUE(Silent());
+  store.error = absl::OkStatus();
+  Advance(absl::Seconds(3));
+  EXPECT_TRUE(sink.Take<schedule::Registered>(1).accepted);
   sink.Take<schedule::Prepare>(1);
 }
 
@@ -370,7 +399,7 @@ TEST_F(TeamTest, SubTeamThatThePlannerLostIsAdopted) {
 TEST_F(TeamTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
   const auto child = FormTeam("child", team.layout.id.value());  // assume that no daemon received its Commit
   Restart();
-  store.error = absl::UnavailableError("disk full");
+  store.error = absl::ResourceExhaustedError("disk full");
   Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
   Register(1, "n1", 1, {Running(team, 1)});
   Advance(absl::Seconds(3));

@@ -6,23 +6,13 @@
 
 namespace copse::coordinator {
 
-IdSource::IdSource(Store* store, uint64_t stored) : store_(store), stored_(stored) { NewTerm(stored + 1); }
+IdSource::IdSource(Outbox* outbox, uint64_t stored) : outbox_(outbox), stored_(stored) { NewTerm(stored + 1); }
 
 void IdSource::NewTerm(uint64_t term) {
   term_ = term;
   terms_.insert(term);
-  saved_ = false;
   teams_ = plans_ = 0;
-  Save().IgnoreError();  // retried before the first id is issued
-}
-
-absl::Status IdSource::Save() {
-  if (saved_) return absl::OkStatus();
-  if (const absl::Status status = store_->SaveTerm(term_); !status.ok()) {
-    return absl::InternalError(absl::StrCat("the planner cannot record its term: ", status.message()));
-  }
-  saved_ = true;
-  return absl::OkStatus();
+  outbox_->Record(PutTerm{term});
 }
 
 bool IdSource::Hear(uint64_t term, bool by_us) {
@@ -36,7 +26,6 @@ absl::StatusOr<uint64_t> IdSource::Next(uint64_t* count) {
   if (term_ > kTermMax) {
     return absl::ResourceExhaustedError(absl::StrCat("no ids are left (term=", term_, ", limit=", kTermMax, ")"));
   }
-  RETURN_IF_ERROR(Save());
   return term_ * kIdsPerTerm + ++*count;
 }
 

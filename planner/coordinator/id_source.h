@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/outbox.h"
 
 namespace copse::coordinator {
 
@@ -27,18 +27,18 @@ constexpr uint64_t TermOf(Id id) {
 }
 
 // An IdSource never issues an id twice, nor one that another planner of the cluster has issued: every start of a
-// planner has another term, which is recorded before its first id is issued, and daemons report the terms that they
+// planner has another term, which is recorded before an id of it is told, and daemons report the terms that they
 // know, so that a planner whose store was lost continues above them. Thread-compatible.
 class IdSource {
  public:
-  // `*store` must outlive this object. `stored` is the term in the store; 0: none.
-  IdSource(Store* store, uint64_t stored);
+  // Records the term in `*outbox`, which must outlive this object. `stored` is the term in the store; 0: none.
+  IdSource(Outbox* outbox, uint64_t stored);
 
   // Handles a daemon's report that it knows `term`, which it may have received from this planner if `by_us`. Returns
   // true if the term shows that a planner with another store was ahead; a new term has then begun.
   bool Hear(uint64_t term, bool by_us);
 
-  // Errors: INTERNAL if the store cannot record the term; RESOURCE_EXHAUSTED if no term is left.
+  // Messages with the ids wait for the term's record. Errors: RESOURCE_EXHAUSTED if no term is left.
   absl::StatusOr<TeamId> NextTeam();
   absl::StatusOr<PlanId> NextPlan();
 
@@ -48,14 +48,12 @@ class IdSource {
 
  private:
   void NewTerm(uint64_t term);
-  absl::Status Save();
   absl::StatusOr<uint64_t> Next(uint64_t* count);
 
-  Store* const store_;
+  Outbox* const outbox_;
   const uint64_t stored_;
   std::set<uint64_t> terms_;  // all terms of this planner since its start
   uint64_t term_ = 0;
-  bool saved_ = false;
   uint64_t teams_ = 0, plans_ = 0;  // issued in this term
 };
 

@@ -102,8 +102,8 @@ absl::Status Coordinator::RemoveNode(const std::string& name) {
         absl::StrCat("node ", name, ": is connected, from ", node.from, ": stop its daemon first"));
   }
   if (draining_.count(name) != 0) {
-    RETURN_IF_ERROR(store_->SaveDraining(name, false));
     draining_.erase(name);
+    outbox_.Record(PutDraining{name, false});
   }
   NodeGone(node, {Failure::kMemberLost, absl::StrCat("node ", name, " lost: removed by an administrator"),
                   FailureCause::kNodeRemoved, name});
@@ -152,11 +152,7 @@ void Coordinator::DropRecord(TeamId id) {
   const Team& team = teams_.at(id);
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             "): all its nodes are away for ", absl::FormatDuration(options_.forget_records), ": its record is dropped");
-  if (team.durable()) {
-    if (const absl::Status status = store_->RemoveTeam(id); !status.ok()) {
-      COPSE_LOG(kError, "team ", id.value(), " cannot be removed from the store: ", status.message());
-    }
-  }
+  if (team.durable()) outbox_.Record(DropTeam{id});
   Forget(id, /*has_ended=*/false);
 }
 

@@ -197,11 +197,11 @@ TEST_F(TeamTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
 }
 
 TEST_F(CoordinatorTest, AdministrationErrors) {
-  EXPECT_THAT(coordinator->SetDraining("x", true), FailsWith(StatusCode::kNotFound, "node x"));
+  EXPECT_THAT(SetDraining("x", true), FailsWith(StatusCode::kNotFound, "node x"));
   EXPECT_THAT(coordinator->FindNode("x"), FailsWith(StatusCode::kNotFound, "node x"));
   Register(1, "n1");
-  store.error = absl::UnavailableError("disk full");
-  EXPECT_EQ(coordinator->SetDraining("n1", true), store.error);
+  store.error = absl::ResourceExhaustedError("disk full");
+  EXPECT_EQ(SetDraining("n1", true), store.error);
   EXPECT_EQ(coordinator->FindNode("n1")->state, "ready");
 }
 

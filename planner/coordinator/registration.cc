@@ -21,8 +21,6 @@ using schedule::Failure;
 using schedule::FailureReport;
 
 constexpr size_t kNodeNameLengthMax = 253;
-// After the store failed, recording is tried at this interval.
-constexpr absl::Duration kSaveAgain = absl::Seconds(1);
 // A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
 // connect (they retry at least every 5 s) and to report the terms that they know.
 constexpr absl::Duration kSettle = absl::Seconds(6);
@@ -99,6 +97,7 @@ const Coordinator::Node* Coordinator::HearerOf(const Node& node) const {
     if (!self.has_value() || team.members[*self].left || team.members[*self].gone) continue;
     for (uint32_t i = 0; i < team.node_count(); ++i) {
       if (team.members[i].left || team.members[i].gone || i == *self) continue;
+      if (team.members[i].committed == EpochId{0}) continue;  // it has no connections for this team yet
       if (const Node* other = LiveNode(team.record.layout.nodes[i])) return other;
     }
   }
@@ -109,8 +108,8 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   const schedule::NodeAnnouncement& announcement = message.node;
   if (const std::optional<FailureReport> refusal = RefusalOf(session, announcement); refusal.has_value()) {
     COPSE_LOG(kWarning, "registration refused: ", refusal->text);
-    sink_->Send(session, schedule::Registered{.accepted = false, .why = *refusal});
-    sink_->Close(session, refusal->text);
+    outbox_.Send(session, schedule::Registered{.accepted = false, .why = *refusal});
+    outbox_.Close(session, refusal->text);
     return OnDisconnected(session);
   }
   bool by_us = false;
@@ -118,7 +117,7 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
     Node& old = it->second;
     if (old.session != 0) {
       const SessionId replaced = old.session;
-      sink_->Close(replaced, "replaced by a newer stream of the same daemon");
+      outbox_.Close(replaced, "replaced by a newer stream of the same daemon");
       OnDisconnected(replaced);
     }
     const std::string which = absl::StrCat("(incarnation=", old.announcement.incarnation.value(),
@@ -179,9 +178,9 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
         break;
     }
   }
-  sink_->Send(session, registered);
+  outbox_.Send(session, registered);
   // Daemons of proto 4 ignore Registered::draining.
-  if (registered.draining) sink_->Send(session, schedule::Drain{true});
+  if (registered.draining) outbox_.Send(session, schedule::Drain{true});
   for (const schedule::RunningTeam& running : message.teams) {
     if (welcome.erase(running.layout->id) != 0) TakeUp(node, running);
   }
@@ -305,9 +304,7 @@ void Coordinator::CatchUp(Team& team, const schedule::RunningTeam& running) {
   record.plans = *running.plans;
   record.outgoing.clear();
   record.prepared = std::max(record.prepared, EpochId{running.epoch.value() + kLostEpochs});
-  if (const absl::Status status = SaveIfDurable(team); !status.ok()) {
-    COPSE_LOG(kError, "team ", team.id().value(), " cannot be recorded: ", status.message());
-  }
+  Record(team);
   VerifyLater(team.id());
 }
 
@@ -390,17 +387,13 @@ void Coordinator::Reconcile(Team& team, uint32_t member, const schedule::Running
 }
 
 // Aborts a team that may run on other nodes, from which no coordinator may adopt it later. So the abort is recorded
-// before the daemon is notified; recording is retried until it succeeds.
+// before the daemon is told.
 void Coordinator::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
-  const absl::Status saved = ended_.Has(abort.team) ? absl::OkStatus() : store_->SaveAborted(abort.team);
-  if (saved.ok()) {
+  if (!ended_.Has(abort.team)) {
     ended_.Insert(abort.team);
-    return SendTo(who, abort);
+    outbox_.Record(PutAborted{abort.team});
   }
-  COPSE_LOG(kError, "team ", abort.team.value(), " cannot be recorded as aborted: ", saved.message());
-  timers_.Set(clock_->Now() + kSaveAgain, [this, who, abort] {
-    if (LiveNode(who) != nullptr) AbortForGood(who, abort);
-  });
+  SendTo(who, abort);
 }
 
 // Adopts a running team that the planner's store does not have, from the report of daemon `by`.
@@ -417,8 +410,7 @@ void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string&
   NoteDerivedTeam(team.record.layout);
   NoteMachines(team.record);
   VerifyLater(id);
-  const absl::Status status = SaveIfDurable(team);
-  if (!status.ok()) COPSE_LOG(kError, "team ", id.value(), " cannot be recorded: ", status.message());
+  Record(team);
 
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];

@@ -5,9 +5,12 @@
 #define COPSE_PLANNER_COORDINATOR_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,17 +53,39 @@ struct Snapshot {
   uint64_t term = 0;  // term of the last planner that used this store; 0: none
 };
 
-// A Store keeps a Snapshot. When a Save or Remove returns OK, the change survives a crash of planner and machine; when
-// the call fails, nothing has changed. Only the coordinator's thread calls it.
+// --- Changes of a Snapshot ---
+struct PutTeam {
+  std::shared_ptr<const TeamRecord> record;
+};
+struct DropTeam {
+  TeamId team{0};
+};
+struct PutDraining {
+  std::string node;
+  bool draining = false;
+};
+struct PutTerm {
+  uint64_t term = 0;
+};
+struct PutAborted {
+  TeamId team{0};
+};
+using StoreChange = std::variant<PutTeam, DropTeam, PutDraining, PutTerm, PutAborted>;
+
+// Makes a change of a snapshot in memory.
+void Apply(const StoreChange& change, Snapshot& snapshot);
+
+// A Store keeps a Snapshot, which survives a crash of planner and machine. Only the coordinator's thread calls it.
 class Store {
  public:
   virtual ~Store() = default;
+  // Blocks. Called once, before the first Commit.
   virtual absl::StatusOr<Snapshot> Load() = 0;
-  virtual absl::Status SaveTeam(const TeamRecord& record) = 0;
-  virtual absl::Status RemoveTeam(TeamId team) = 0;
-  virtual absl::Status SaveDraining(const std::string& node, bool draining) = 0;
-  virtual absl::Status SaveTerm(uint64_t term) = 0;
-  virtual absl::Status SaveAborted(TeamId team) = 0;
+  // Makes all changes, in their order, or none, and calls `done` on the coordinator's thread, then or later. At most
+  // one commit is in flight. Errors: ABORTED: another planner leads, and nothing was nor ever will be changed;
+  // RESOURCE_EXHAUSTED: there is no room, and nothing was changed; any other: it is not known whether the changes were
+  // made. The same changes may be committed again.
+  virtual void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) = 0;
 };
 
 // A MemoryStore survives the coordinator, not the process. It serves the simulator, tests, and a planner without
@@ -68,29 +93,9 @@ class Store {
 class MemoryStore : public Store {
  public:
   absl::StatusOr<Snapshot> Load() override { return snapshot_; }
-  absl::Status SaveTeam(const TeamRecord& record) override {
-    snapshot_.teams[record.layout.id] = record;
-    return absl::OkStatus();
-  }
-  absl::Status RemoveTeam(TeamId team) override {
-    snapshot_.teams.erase(team);
-    return absl::OkStatus();
-  }
-  absl::Status SaveDraining(const std::string& node, bool draining) override {
-    if (draining) {
-      snapshot_.draining.insert(node);
-    } else {
-      snapshot_.draining.erase(node);
-    }
-    return absl::OkStatus();
-  }
-  absl::Status SaveTerm(uint64_t term) override {
-    snapshot_.term = term;
-    return absl::OkStatus();
-  }
-  absl::Status SaveAborted(TeamId team) override {
-    snapshot_.aborted.insert(team);
-    return absl::OkStatus();
+  void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+    for (const StoreChange& change : changes) Apply(change, snapshot_);
+    done(absl::OkStatus());
   }
 
  private:

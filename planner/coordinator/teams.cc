@@ -24,6 +24,9 @@ using schedule::FailureReport;
 // A switch that is blocked is tried at this interval, since a team is formed, or switched, within milliseconds.
 constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 
+// While commits have failed for so long, joins are refused instead of waiting.
+constexpr absl::Duration kStorePatience = absl::Seconds(5);
+
 // Returns what is wrong with the labels that node index `self` has issued, or "" if they are valid.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
@@ -35,6 +38,10 @@ std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_
     if (!seen.insert(neighbor).second) return absl::StrCat("two labels for node index ", neighbor);
   }
   return "";
+}
+
+FailureReport NotRecorded(const absl::Status& why) {
+  return {Failure::kInternal, absl::StrCat("the planner could not record the decision: ", why.message())};
 }
 
 // Returns whether `from` sends to `to` in any call of the plan. They are neighbors.
@@ -68,6 +75,8 @@ void Coordinator::OnJoin(SessionId session, const schedule::JoinTeam& message) {
   if (nodes_.at(join.node).stopping || draining_.count(join.node) != 0) {
     return refuse(Failure::kNoResource, absl::StrCat("node ", join.node, " is draining"), FailureCause::kNodeDraining);
   }
+  if (message.parent == TeamId{0} && clock_->Now() - outbox_.fails_since() > kStorePatience)
+    return Act(joins_.Refuse(join, NotRecorded(outbox_.error())));
   if (message.parent != TeamId{0}) {
     const Team* parent = TeamOf(message.parent);
     const std::string name = absl::StrCat("parent team ", message.parent.value());
@@ -125,7 +134,7 @@ void Coordinator::FailJoins(const std::vector<Join>& joins, const FailureReport&
     requests[join.session].push_back(join.message.request);
   }
   for (auto& [session, list] : requests)
-    sink_->Send(session, schedule::Abort{TeamId{0}, EpochId{1}, why, std::move(list)});
+    outbox_.Send(session, schedule::Abort{TeamId{0}, EpochId{1}, why, std::move(list)});
 }
 
 absl::StatusOr<schedule::TeamLayout> Coordinator::MakeLayout(const std::vector<Join>& joins) {
@@ -244,7 +253,7 @@ void Coordinator::SendPrepare(Team& team) {
         members.emplace_back(PrepareMember{.session = node->session, .node = NodeIndex(i), .requests = {}});
     for (const Join* join : joins[i]) member.requests.emplace_back(join->message.request, join->message.rank);
   }
-  sink_->SendPrepare(members, std::move(prepare));
+  outbox_.SendPrepare(members, std::move(prepare));
 }
 
 void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) {
@@ -327,27 +336,49 @@ void Coordinator::Decide(Team& team) {
   const bool first = team.record.epoch == EpochId{0};
   decided.first_call = CallSeq{first ? 0 : started + decided.layout.window + 1};
   NoteMachines(decided);
-  // From here on the decision is final: every daemon that queries, now or after a restart, receives Commit.
-  if (IsDurable(decided.layout)) {
-    const absl::Status saved = store_->SaveTeam(decided);
-    if (!saved.ok()) {
-      COPSE_LOG(kError, "team ", team.id().value(), " cannot be recorded: ", saved.message());
-      return AbortChange(team, {Failure::kInternal, "the planner could not record the decision"});
-    }
-  }
   timers_.Cancel(change.timer);
-  team.settled = std::move(team.change->done);
-  team.record = std::move(decided);
+  team.settled = change.done;
+  team.unstored = Unstored{std::exchange(team.record, std::move(decided)), *std::move(team.change)};
   team.change.reset();
   team.is_verified = true;  // these plans are the planner's own
   IndexPlans(team.id(), team);
   COPSE_LOG(kInfo, "team ", team.id().value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ", ranks=", team.record.layout.shape.size(), ", nodes=", team.node_count(), "): epoch ",
             team.record.epoch.value(), " from call ", team.record.first_call.value());
+  const TeamId id = team.id();
+  const EpochId epoch = team.record.epoch;
+  // Once this is stored, the decision is final: every daemon that queries, now or after a restart, receives Commit.
+  Record(team, [this, id, epoch](const absl::Status& stored) {
+    Team* decided_team = TeamOf(id);
+    if (decided_team == nullptr || !decided_team->unstored.has_value() || decided_team->record.epoch != epoch) return;
+    if (stored.ok()) {
+      decided_team->unstored.reset();
+    } else {
+      Undecide(*decided_team, stored);
+    }
+  });
+  if (TeamOf(id) == nullptr || team.record.epoch != epoch) return;  // there was no room
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     team.members.MarkKnown(i);
     SendCommit(team, i);
   }
+}
+
+void Coordinator::Undecide(Team& team, const absl::Status& why) {
+  Unstored unstored = *std::move(team.unstored);
+  team.unstored.reset();
+  if (team.record.broken && unstored.record.epoch != EpochId{0}) return Record(team);  // it has ended in any epoch
+  team.record = std::move(unstored.record);
+  team.change = std::move(unstored.change);
+  team.settled = nullptr;  // the change has it
+  if (team.record.epoch != EpochId{0}) {
+    if (team.record.outgoing.empty()) {
+      VerifyLater(team.id());
+    } else {
+      IndexPlans(team.id(), team);
+    }
+  }
+  AbortChange(team, NotRecorded(why));
 }
 
 void Coordinator::SendCommit(Team& team, uint32_t member) {
@@ -386,14 +417,14 @@ void Coordinator::OnEpochQuery(Node& node, const schedule::EpochQuery& message) 
   if (member.has_value() && message.epoch == team->record.epoch && team->record.outgoing.empty()) return;
   if (member.has_value() && message.epoch == team->record.epoch && *member < team->record.outgoing.size()) {
     SendCommit(*team, *member);
-    if (team->record.broken) sink_->Send(node.session, schedule::BreakTeam{message.team, team->record.why});
+    if (team->record.broken) outbox_.Send(node.session, schedule::BreakTeam{message.team, team->record.why});
     return;
   }
-  sink_->Send(node.session, schedule::Abort{message.team,
-                                            message.epoch,
-                                            {Failure::kMemberLost, "the planner has not decided this epoch",
-                                             FailureCause::kNoPlanner},
-                                            {}});
+  outbox_.Send(node.session, schedule::Abort{message.team,
+                                             message.epoch,
+                                             {Failure::kMemberLost, "the planner has not decided this epoch",
+                                              FailureCause::kNoPlanner},
+                                             {}});
 }
 
 void Coordinator::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
@@ -455,16 +486,20 @@ void Coordinator::Replan(TeamId id, const PlanOptions& options, std::function<vo
     // The team may have changed while the plans were made.
     if (const absl::Status status = CheckReplan(id); !status.ok()) return done(status);
     Team& team = *TeamOf(id);
-    TeamRecord record = team.record;
-    ++record.prepared;
-    if (const absl::Status status = store_->SaveTeam(record); !status.ok()) return done(status);
-    team.record.prepared = record.prepared;
+    const EpochId epoch = ++team.record.prepared;
     Change change;
-    change.epoch = record.prepared;
+    change.epoch = epoch;
     change.plans = *std::move(plans);
     change.done = done;
     team.change = std::move(change);
-    SendPrepare(team);
+    const auto is_current = [this, id, epoch] {
+      const Team* changed = TeamOf(id);
+      return changed != nullptr && changed->change.has_value() && changed->change->epoch == epoch;
+    };
+    Record(team, [this, id, is_current](const absl::Status& stored) {
+      if (!stored.ok() && is_current()) AbortChange(*TeamOf(id), NotRecorded(stored));
+    });
+    if (is_current()) SendPrepare(team);
   };
   MakePlans(TeamOf(id)->record.layout, options, start);
 }
@@ -478,7 +513,7 @@ void Coordinator::OnLeaveTeam(Node& node, const schedule::LeaveTeam& message) {
     if (it->second.empty()) undecided_.erase(it);
   }
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
-  if (!member.has_value()) return sink_->Send(node.session, schedule::EndTeam{message.team});
+  if (!member.has_value()) return outbox_.Send(node.session, schedule::EndTeam{message.team});
   MarkLeft(*team, *member);
 }
 
@@ -524,9 +559,7 @@ void Coordinator::Break(Team& team, const FailureReport& why, const Node* report
   team.record.why = why;
   COPSE_LOG(kWarning, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ") is broken: ", why.text);
-  if (const absl::Status status = SaveIfDurable(team); !status.ok()) {
-    COPSE_LOG(kError, "team ", id.value(), " cannot be recorded as broken: ", status.message());
-  }
+  Record(team);
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
     const schedule::TeamNode& node = team.record.layout.nodes[i];
@@ -540,11 +573,7 @@ void Coordinator::Break(Team& team, const FailureReport& why, const Node* report
 bool Coordinator::MaybeEnd(Team& team) {
   if (!team.members.none_remains()) return false;
   const TeamId id = team.id();
-  if (team.durable()) {
-    if (const absl::Status status = store_->RemoveTeam(id); !status.ok()) {
-      COPSE_LOG(kError, "team ", id.value(), " cannot be removed from the store: ", status.message());
-    }
-  }
+  if (team.durable()) outbox_.Record(DropTeam{id});
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity), ") ended");
   for (const schedule::TeamNode& member : team.record.layout.nodes) SendTo(member, schedule::EndTeam{id});
   Forget(id);
@@ -583,8 +612,12 @@ void Coordinator::NoteMachines(TeamRecord& record) const {
   for (uint32_t i = 0; i < record.layout.nodes.size(); ++i) NoteMachine(record, i);
 }
 
-absl::Status Coordinator::SaveIfDurable(const Team& team) {
-  return team.durable() ? store_->SaveTeam(team.record) : absl::OkStatus();
+void Coordinator::Record(const Team& team, Outbox::Done done) {
+  if (team.durable()) {
+    outbox_.Record(PutTeam{std::make_shared<const TeamRecord>(team.record)}, std::move(done));
+  } else if (done) {
+    done(absl::OkStatus());
+  }
 }
 
 }  // namespace copse::coordinator

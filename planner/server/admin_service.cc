@@ -159,9 +159,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return Serve(context, "DrainNode", [this, request](const Done& done) -> absl::Status {
       const std::string node = request->node();  // `done` ends the request's lifetime
       const bool draining = !request->off();
-      RETURN_IF_ERROR(coordinator_->SetDraining(node, draining));
-      done(absl::OkStatus());
-      if (plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
+      coordinator_->SetDraining(node, draining, [this, node, draining, done](const absl::Status& stored) {
+        done(stored);
+        if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
+      });
       return absl::OkStatus();
     });
   }

@@ -14,8 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -51,18 +54,20 @@ class CrashingStore : public coordinator::Store {
  public:
   explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
   absl::StatusOr<coordinator::Snapshot> Load() override { return store_->Load(); }
-  absl::Status SaveTeam(const coordinator::TeamRecord& record) override {
-    if (const auto it = epochs_.find(record.layout.id); it == epochs_.end()) epochs_[record.layout.id] = record.epoch;
-    RETURN_IF_ERROR(store_->SaveTeam(record));
-    if (record.epoch.value() > 1 && record.epoch > epochs_[record.layout.id]) _exit(137);
-    return absl::OkStatus();
+  void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+    bool switches = false;
+    for (const coordinator::StoreChange& change : changes) {
+      const auto* put = std::get_if<coordinator::PutTeam>(&change);
+      if (put == nullptr) continue;
+      const EpochId epoch = put->record->epoch;
+      const EpochId known = epochs_.emplace(put->record->layout.id, epoch).first->second;
+      switches |= epoch.value() > 1 && epoch > known;
+    }
+    store_->Commit(std::move(changes), [switches, done = std::move(done)](const absl::Status& status) {
+      if (switches && status.ok()) _exit(137);
+      done(status);
+    });
   }
-  absl::Status RemoveTeam(TeamId team) override { return store_->RemoveTeam(team); }
-  absl::Status SaveDraining(const std::string& node, bool draining) override {
-    return store_->SaveDraining(node, draining);
-  }
-  absl::Status SaveTerm(uint64_t term) override { return store_->SaveTerm(term); }
-  absl::Status SaveAborted(TeamId team) override { return store_->SaveAborted(team); }
 
  private:
   std::unique_ptr<coordinator::Store> store_;
@@ -103,7 +108,9 @@ absl::Status PlannerProcess::OpenStore() {
     memory_topologies_ = std::make_unique<MemoryTopologyStore>();
     topology_store_ = memory_topologies_.get();
   } else {
-    ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(start_.settings.state));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<SqliteStore> store,
+        SqliteStore::Open(start_.settings.state, [this](std::function<void()> task) { queue_.Post(std::move(task)); }));
     topology_store_ = store.get();
     store_ = std::move(store);
   }

@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <map>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/store.pb.h"
@@ -76,6 +78,42 @@ absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
   return record;
 }
 
+// A Value is a parameter of a statement.
+using Value = std::variant<int64_t, std::string>;
+using Statement = std::pair<std::string, std::vector<Value>>;
+
+int64_t Integer(TeamId team) { return static_cast<int64_t>(team.value()); }
+
+void AddStatements(const coordinator::StoreChange& change, std::vector<Statement>& to) {
+  std::visit(
+      [&](const auto& c) {
+        using T = std::decay_t<decltype(c)>;
+        if constexpr (std::is_same_v<T, coordinator::PutTeam>) {
+          to.push_back({"INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
+                        {Integer(c.record->layout.id), Serialize(*c.record)}});
+        }
+        if constexpr (std::is_same_v<T, coordinator::DropTeam>) {
+          to.push_back({"DELETE FROM team WHERE id = ?", {Integer(c.team)}});
+        }
+        if constexpr (std::is_same_v<T, coordinator::PutDraining>) {
+          to.push_back(
+              {c.draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?",
+               {c.node}});
+        }
+        if constexpr (std::is_same_v<T, coordinator::PutTerm>) {
+          to.push_back({"INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(c.term)}});
+        }
+        if constexpr (std::is_same_v<T, coordinator::PutAborted>) {
+          to.push_back({"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {Integer(c.team)}});
+          to.push_back(
+              {"DELETE FROM aborted WHERE team <= "
+               "(SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
+               {static_cast<int64_t>(coordinator::kAbortedMax)}});
+        }
+      },
+      change);
+}
+
 }  // namespace
 
 // A Database is the connection to the file, with the few kinds of statement that the store needs.
@@ -120,9 +158,6 @@ class SqliteStore::Database {
     return Run("COMMIT");
   }
 
-  // A Value is a parameter of a statement.
-  using Value = std::variant<int64_t, std::string>;
-
   absl::Status Run(const std::string& sql, const std::vector<Value>& values = {}) {
     return Query(sql, values, [](sqlite3_stmt*) {});
   }
@@ -148,7 +183,7 @@ class SqliteStore::Database {
   }
 
   // Runs the statements in one transaction: all of them or none.
-  absl::Status RunTogether(const std::vector<std::pair<std::string, std::vector<Value>>>& statements) {
+  absl::Status RunTogether(const std::vector<Statement>& statements) {
     RETURN_IF_ERROR(Run("BEGIN"));
     absl::Status status;
     for (const auto& [sql, values] : statements) {
@@ -182,6 +217,8 @@ class SqliteStore::Database {
       case SQLITE_NOTADB:
       case SQLITE_CORRUPT:
         return absl::FailedPreconditionError(absl::StrCat("state: damaged, or no state file ", what));
+      case SQLITE_FULL:
+        return absl::ResourceExhaustedError(absl::StrCat("state: no room ", what));
       default:
         return absl::UnavailableError(absl::StrCat("state: cannot read or write ", what));
     }
@@ -191,16 +228,53 @@ class SqliteStore::Database {
   sqlite3* handle_ = nullptr;
 };
 
-SqliteStore::SqliteStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
-SqliteStore::~SqliteStore() = default;
+SqliteStore::SqliteStore(std::unique_ptr<Database> database, Post post)
+    : post_(std::move(post)), database_(std::move(database)), thread_([this] { Work(); }) {}
 
-absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
+SqliteStore::~SqliteStore() {
+  {
+    const MutexLock lock(&mutex_);
+    ends_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, Post post) {
   auto database = std::make_unique<Database>(path);
   RETURN_IF_ERROR(database->Open());
-  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(database)));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(database), std::move(post)));
+}
+
+void SqliteStore::Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) {
+  const MutexLock lock(&mutex_);
+  CHECK(!job_.has_value());  // one commit at a time
+  job_ = Job{std::move(changes), std::move(done)};
+  changed_.NotifyAll();
+}
+
+void SqliteStore::Work() {
+  while (true) {
+    Job job;
+    {
+      const MutexLock lock(&mutex_);
+      while (!job_.has_value() && !ends_) changed_.Wait(&mutex_);
+      if (!job_.has_value()) return;
+      job = *std::exchange(job_, std::nullopt);
+    }
+    std::vector<Statement> statements;
+    for (const coordinator::StoreChange& change : job.changes) AddStatements(change, statements);
+    absl::Status status;
+    {
+      const MutexLock lock(&database_mutex_);
+      status = database_->RunTogether(statements);
+    }
+    post_([done = std::move(job.done), status] { done(status); });
+  }
 }
 
 absl::StatusOr<Snapshot> SqliteStore::Load() {
+  const MutexLock lock(&database_mutex_);
   Snapshot snapshot;
   std::map<int64_t, std::string> damaged;
   RETURN_IF_ERROR(database_->Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
@@ -233,32 +307,8 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   return snapshot;
 }
 
-absl::Status SqliteStore::SaveTeam(const TeamRecord& record) {
-  return database_->Run("INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
-                        {static_cast<int64_t>(record.layout.id.value()), Serialize(record)});
-}
-
-absl::Status SqliteStore::RemoveTeam(TeamId team) {
-  return database_->Run("DELETE FROM team WHERE id = ?", {static_cast<int64_t>(team.value())});
-}
-
-absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
-  return database_->Run(
-      draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
-}
-
-absl::Status SqliteStore::SaveTerm(uint64_t term) {
-  return database_->Run("INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(term)});
-}
-
-absl::Status SqliteStore::SaveAborted(TeamId team) {
-  return database_->RunTogether(
-      {{"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())}},
-       {"DELETE FROM aborted WHERE team <= (SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
-        {static_cast<int64_t>(coordinator::kAbortedMax)}}});
-}
-
 absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
+  const MutexLock lock(&database_mutex_);
   std::vector<TopologyVersion> versions;
   RETURN_IF_ERROR(database_->Query("SELECT version, applied_ns, from_file, source, text FROM topology ORDER BY version",
                                    {}, [&](sqlite3_stmt* row) {
@@ -272,6 +322,7 @@ absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
 }
 
 absl::Status SqliteStore::SaveTopology(const TopologyVersion& version) {
+  const MutexLock lock(&database_mutex_);
   return database_->Run(
       "INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text) VALUES (?, ?, ?, ?, ?)",
       {static_cast<int64_t>(version.version), absl::ToUnixNanos(version.applied), int64_t{version.from_file},
@@ -279,6 +330,7 @@ absl::Status SqliteStore::SaveTopology(const TopologyVersion& version) {
 }
 
 absl::Status SqliteStore::RemoveTopology(uint64_t version) {
+  const MutexLock lock(&database_mutex_);
   return database_->Run("DELETE FROM topology WHERE version = ?", {static_cast<int64_t>(version)});
 }
 

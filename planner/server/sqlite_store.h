@@ -4,34 +4,39 @@
 #ifndef COPSE_PLANNER_SERVER_SQLITE_STORE_H_
 #define COPSE_PLANNER_SERVER_SQLITE_STORE_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "planner/coordinator/store.h"
 #include "planner/server/topology_store.h"
 
 namespace copse::planner {
 
 // A SqliteStore holds an exclusive lock on its file until it is destroyed, so a second planner on the same file is
-// refused. Every save is on the disk when the call returns (journal in WAL mode, synchronous FULL). A team's record
-// that cannot be read does not prevent the others from being loaded: it is moved to another table and logged.
-// Thread-compatible: only the planner's thread calls it.
+// refused. Commits, each a transaction, are made on a thread of its own; what was committed or saved is on the disk
+// (journal in WAL mode, synchronous FULL). A team's record that cannot be read does not prevent the others from being
+// loaded: it is moved to another table and logged. Only the planner's thread calls it.
 class SqliteStore : public coordinator::Store, public TopologyStore {
  public:
-  // Opens the file, or creates it. Errors: FAILED_PRECONDITION if it is not a state file, damaged, of another schema,
-  // or in use; UNAVAILABLE if it cannot be opened or written.
-  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+  // Runs a task on the planner's thread, later.
+  using Post = std::function<void(std::function<void()>)>;
+
+  // Opens the file, or creates it. `post` takes the ends of commits. Errors: FAILED_PRECONDITION if it is not a state
+  // file, damaged, of another schema, or in use; UNAVAILABLE if it cannot be opened or written.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path, Post post);
+  // Waits for the commit that is in flight; its end is still posted.
   ~SqliteStore() override;
 
   absl::StatusOr<coordinator::Snapshot> Load() override;
-  absl::Status SaveTeam(const coordinator::TeamRecord& record) override;
-  absl::Status RemoveTeam(TeamId team) override;
-  absl::Status SaveDraining(const std::string& node, bool draining) override;
-  absl::Status SaveTerm(uint64_t term) override;
-  absl::Status SaveAborted(TeamId team) override;
+  void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override;
 
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
   absl::Status SaveTopology(const TopologyVersion& version) override;
@@ -39,9 +44,21 @@ class SqliteStore : public coordinator::Store, public TopologyStore {
 
  private:
   class Database;
-  explicit SqliteStore(std::unique_ptr<Database> database);
+  struct Job {
+    std::vector<coordinator::StoreChange> changes;
+    std::function<void(const absl::Status&)> done;
+  };
+  SqliteStore(std::unique_ptr<Database> database, Post post);
+  void Work();
 
-  std::unique_ptr<Database> database_;
+  const Post post_;
+  Mutex database_mutex_;  // held during a transaction
+  const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(database_mutex_);
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<Job> job_ ABSL_GUARDED_BY(mutex_);
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
 };
 
 }  // namespace copse::planner

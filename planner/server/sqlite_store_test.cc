@@ -11,6 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
@@ -30,7 +35,17 @@ class SqliteStoreTest : public ::testing::Test {
       : path_(std::string(getenv("TEST_TMPDIR")) + "/" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
-  std::unique_ptr<SqliteStore> Open() { return SqliteStore::Open(path_).value(); }
+  // The ends of commits run on the store's thread.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path) {
+    return SqliteStore::Open(path, [](const std::function<void()>& task) { task(); });
+  }
+  std::unique_ptr<SqliteStore> Open() { return Open(path_).value(); }
+
+  static absl::Status Commit(SqliteStore& store, std::vector<coordinator::StoreChange> changes) {
+    std::promise<absl::Status> done;
+    store.Commit(std::move(changes), [&](const absl::Status& status) { done.set_value(status); });
+    return done.get_future().get();
+  }
 
   const std::string path_;
 };
@@ -52,23 +67,20 @@ TeamRecord Record(uint64_t id) {
   return record;
 }
 
+coordinator::PutTeam Put(const TeamRecord& record) { return {std::make_shared<const TeamRecord>(record)}; }
+
 TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   TeamRecord broken = Record(9);
   broken.broken = true;
   broken.why = {schedule::Failure::kMemberLost, "rank 1 on node n1 lost"};
   {
     auto store = Open();
-    ASSERT_TRUE(store->SaveTeam(Record(8)).ok());
-    ASSERT_TRUE(store->SaveTeam(Record(9)).ok());
-    ASSERT_TRUE(store->SaveTeam(broken).ok()) << "replaces";
-    ASSERT_TRUE(store->SaveTeam(Record(10)).ok());
-    ASSERT_TRUE(store->RemoveTeam(TeamId(10)).ok());
-    ASSERT_TRUE(store->SaveDraining("n1", true).ok());
-    ASSERT_TRUE(store->SaveDraining("n2", true).ok());
-    ASSERT_TRUE(store->SaveDraining("n2", false).ok());
-    ASSERT_TRUE(store->SaveTerm(3).ok());
-    ASSERT_TRUE(store->SaveTerm(4).ok());
-    ASSERT_TRUE(store->SaveAborted(TeamId(77)).ok());
+    ASSERT_TRUE(Commit(*store, {Put(Record(8)), Put(Record(9)), coordinator::PutTerm{3}}).ok());
+    ASSERT_TRUE(Commit(*store, {Put(broken), Put(Record(10)), coordinator::DropTeam{TeamId(10)}}).ok()) << "replaces";
+    ASSERT_TRUE(Commit(*store, {coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
+                                coordinator::PutDraining{"n2", false}, coordinator::PutTerm{4},
+                                coordinator::PutAborted{TeamId(77)}})
+                    .ok());
   }
   const auto snapshot = Open()->Load().value();
   ASSERT_EQ(snapshot.teams.size(), 2u);
@@ -88,25 +100,25 @@ TEST_F(SqliteStoreTest, NewFileIsEmpty) {
 TEST_F(SqliteStoreTest, ASecondPlannerIsRefused) {
   auto first = Open();
   ASSERT_NE(first, nullptr);
-  EXPECT_THAT(SqliteStore::Open(path_), FailsWith(StatusCode::kFailedPrecondition, "state=" + path_));
+  EXPECT_THAT(Open(path_), FailsWith(StatusCode::kFailedPrecondition, "state=" + path_));
 }
 
 TEST_F(SqliteStoreTest, GarbageIsNoStateFile) {
   std::ofstream(path_) << std::string(5000, 'x');
-  EXPECT_THAT(SqliteStore::Open(path_), FailsWith(StatusCode::kFailedPrecondition, path_));
+  EXPECT_THAT(Open(path_), FailsWith(StatusCode::kFailedPrecondition, path_));
 }
 
 TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
   {
     auto store = Open();
-    for (uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->SaveTeam(Record(id)).ok());
+    for (uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(Commit(*store, {Put(Record(id))}).ok());
   }
   {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(4096);
     for (int i = 0; i < 8192; ++i) file.put('\x5a');
   }
-  auto store = SqliteStore::Open(path_);
+  auto store = Open(path_);
   const absl::Status refused = store.ok() ? (*store)->Load().status() : store.status();
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused;
 }
@@ -136,7 +148,7 @@ class RawDatabase {
 TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
   {
     auto store = Open();
-    for (uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(store->SaveTeam(Record(id)).ok());
+    for (uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(Commit(*store, {Put(Record(id))}).ok());
   }
   RawDatabase(path_).Run(
       "UPDATE team SET record = x'ff00' WHERE id = 2;"
@@ -163,7 +175,7 @@ TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
   RawDatabase(path_).Run("WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < " +
                          std::to_string(coordinator::kAbortedMax + kMore - 1) +
                          ") INSERT INTO aborted SELECT id FROM n");
-  ASSERT_TRUE(Open()->SaveAborted(TeamId(coordinator::kAbortedMax + kMore)).ok());
+  ASSERT_TRUE(Commit(*Open(), {coordinator::PutAborted{TeamId(coordinator::kAbortedMax + kMore)}}).ok());
   const auto snapshot = Open()->Load().value();
   EXPECT_EQ(snapshot.aborted.size(), coordinator::kAbortedMax);
   EXPECT_EQ(*snapshot.aborted.begin(), TeamId(kMore + 1));
@@ -182,33 +194,32 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
   uint64_t saved = 0;
   const auto fill = [&] { std::ofstream(filler) << std::string(1 << 20, 'x'); };
   {
-    const auto opened = SqliteStore::Open(state).value();
+    const auto opened = Open(state).value();
     SqliteStore& store = *opened;
-    while (saved < 20) ASSERT_TRUE(store.SaveTeam(Record(++saved)).ok());
+    while (saved < 20) ASSERT_TRUE(Commit(store, {Put(Record(++saved))}).ok());
     fill();
     absl::Status refused;
     while (refused.ok() && saved < 10000) {
-      refused = store.SaveTeam(Record(saved + 1));
+      refused = Commit(store, {Put(Record(saved + 1))});
       if (refused.ok()) ++saved;
     }
-    EXPECT_THAT(refused, FailsWith(StatusCode::kUnavailable, "state=" + state));
-    EXPECT_FALSE(store.SaveAborted(TeamId(7)).ok());
-    EXPECT_FALSE(store.SaveTerm(9).ok());
+    EXPECT_THAT(refused, FailsWith(StatusCode::kResourceExhausted, "state=" + state));
+    EXPECT_FALSE(Commit(store, {coordinator::PutTerm{9}, Put(Record(saved + 1)), Put(Record(saved + 2))}).ok());
     unlink(filler.c_str());
-    EXPECT_TRUE(store.SaveTeam(Record(++saved)).ok()) << "there is room again";
-    EXPECT_TRUE(store.SaveAborted(TeamId(8)).ok());
+    EXPECT_TRUE(Commit(store, {Put(Record(++saved)), coordinator::PutAborted{TeamId(8)}}).ok())
+        << "there is room again";
   }
-  const auto snapshot = (*SqliteStore::Open(state))->Load().value();
+  const auto snapshot = (*Open(state))->Load().value();
   EXPECT_EQ(snapshot.teams.size(), saved);
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)});
   EXPECT_EQ(snapshot.term, 0u);
   unlink(state.c_str());
   fill();
-  EXPECT_THAT(SqliteStore::Open(state), FailsWith(StatusCode::kUnavailable, "state=" + state));
+  EXPECT_THAT(Open(state), FailsWith(StatusCode::kResourceExhausted, "state=" + state));
 }
 
 TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {
-  EXPECT_THAT(SqliteStore::Open("/nowhere/state.db"), FailsWith(StatusCode::kUnavailable, "state=/nowhere/state.db"));
+  EXPECT_THAT(Open("/nowhere/state.db"), FailsWith(StatusCode::kUnavailable, "state=/nowhere/state.db"));
 }
 
 TEST_F(SqliteStoreTest, KeepsTopologies) {

@@ -49,15 +49,10 @@ class RecordingSink : public SessionSink {
 
 class FailingStore : public MemoryStore {
  public:
-  absl::Status SaveTeam(const TeamRecord& record) override {
-    return error.ok() ? MemoryStore::SaveTeam(record) : error;
+  void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+    if (!error.ok()) return done(error);
+    MemoryStore::Commit(std::move(changes), std::move(done));
   }
-  absl::Status RemoveTeam(TeamId team) override { return error.ok() ? MemoryStore::RemoveTeam(team) : error; }
-  absl::Status SaveTerm(uint64_t term) override { return error.ok() ? MemoryStore::SaveTerm(term) : error; }
-  absl::Status SaveDraining(const std::string& node, bool draining) override {
-    return error.ok() ? MemoryStore::SaveDraining(node, draining) : error;
-  }
-  absl::Status SaveAborted(TeamId team) override { return error.ok() ? MemoryStore::SaveAborted(team) : error; }
   absl::Status error;
 };
 
@@ -105,6 +100,13 @@ class CoordinatorTest : public ::testing::Test {
   void Stall(absl::Duration duration) {
     clock.Advance(duration);
     coordinator->Tick(clock.Now());
+  }
+
+  // Returns UNAVAILABLE if the store has not taken it.
+  absl::Status SetDraining(const std::string& node, bool draining) {
+    absl::Status status = absl::UnavailableError("not stored");
+    coordinator->SetDraining(node, draining, [&](const absl::Status& stored) { status = stored; });
+    return status;
   }
 
   // Ends the planner's process and loses its store.
