@@ -275,9 +275,10 @@ void SqliteStore::Work() {
 
 absl::StatusOr<Snapshot> SqliteStore::Load() {
   const MutexLock lock(&database_mutex_);
+  Database& database = *database_;
   Snapshot snapshot;
   std::map<int64_t, std::string> damaged;
-  RETURN_IF_ERROR(database_->Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
+  RETURN_IF_ERROR(database.Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
     const int64_t id = sqlite3_column_int64(row, 0);
     std::string bytes = Database::Bytes(row, 1);
     absl::StatusOr<TeamRecord> record = Deserialize(bytes);
@@ -287,21 +288,21 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
     if (record.ok()) {
       snapshot.teams.emplace(record->layout.id, *std::move(record));
     } else {
-      COPSE_LOG(kError, "state: the record of team ", id, " is damaged, and put aside (state=", database_->path(),
+      COPSE_LOG(kError, "state: the record of team ", id, " is damaged, and put aside (state=", database.path(),
                 "): ", record.status().message());
       damaged.emplace(id, std::move(bytes));
     }
   }));
   for (const auto& [id, bytes] : damaged) {
-    RETURN_IF_ERROR(database_->RunTogether({{"INSERT OR REPLACE INTO damaged (id, record) VALUES (?, ?)", {id, bytes}},
-                                            {"DELETE FROM team WHERE id = ?", {id}}}));
+    RETURN_IF_ERROR(database.RunTogether({{"INSERT OR REPLACE INTO damaged (id, record) VALUES (?, ?)", {id, bytes}},
+                                          {"DELETE FROM team WHERE id = ?", {id}}}));
   }
-  RETURN_IF_ERROR(database_->Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
+  RETURN_IF_ERROR(database.Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
     snapshot.aborted.insert(TeamId(static_cast<uint64_t>(sqlite3_column_int64(row, 0))));
   }));
-  RETURN_IF_ERROR(database_->Query("SELECT node FROM draining", {},
-                                   [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
-  RETURN_IF_ERROR(database_->Query("SELECT value FROM meta WHERE key = 'term'", {}, [&](sqlite3_stmt* row) {
+  RETURN_IF_ERROR(database.Query("SELECT node FROM draining", {},
+                                 [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
+  RETURN_IF_ERROR(database.Query("SELECT value FROM meta WHERE key = 'term'", {}, [&](sqlite3_stmt* row) {
     snapshot.term = static_cast<uint64_t>(sqlite3_column_int64(row, 0));
   }));
   return snapshot;
