@@ -175,7 +175,7 @@ absl::Status Daemon::Open() {
   RETURN_IF_ERROR(OpenControl());
   RETURN_IF_ERROR(OpenClients());
   COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion,
-            ", incarnation=", incarnation_.value(), ", planner=", settings_.planner,
+            ", incarnation=", incarnation_.value(), ", planner=", absl::StrJoin(settings_.planners, ","),
             ", admin=", admin_server_->address(), ", net_devices=", settings_.net_devices,
             ", transports=", settings_.transports.empty() ? getenv("UCX_TLS") : settings_.transports.c_str(), ")");
   service_manager_.Ready("waiting for the planner");
@@ -204,7 +204,7 @@ absl::Status Daemon::OpenControl() {
   options.instruments = instruments_.get();
   core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
   PlannerStreamOptions stream;
-  stream.address = settings_.planner;
+  stream.addresses = settings_.planners;
   stream.insecure = settings_.insecure;
   ASSIGN_OR_RETURN(planner_stream_, PlannerStream::Create(&clock_, mailbox_.get(), this, stream, incarnation_.value()));
   return absl::OkStatus();
@@ -319,9 +319,9 @@ void Daemon::OnPlannerMessage(const schedule::ToDaemon& message) {
 }
 
 void Daemon::OnRegistered() {
-  COPSE_LOG(kInfo, "node ", settings_.node, ": registered with the planner (state=ready, planner=", settings_.planner,
-            ")");
-  service_manager_.Status(absl::StrCat("registered with ", settings_.planner));
+  COPSE_LOG(kInfo, "node ", settings_.node,
+            ": registered with the planner (state=ready, planner=", planner_stream_->planner(), ")");
+  service_manager_.Status(absl::StrCat("registered with ", planner_stream_->planner()));
   if (start_.port_file.empty()) return;
   const absl::Status written = WriteFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"));
   if (!written.ok()) COPSE_LOG(kError, written.message());
@@ -347,7 +347,7 @@ NodeStatus Daemon::Status() const {
   NodeStatus status;
   status.daemon = core_->Status();
   AddCounters(&status.daemon);
-  status.planner = settings_.planner;
+  status.planner = planner_stream_->planner();
   status.planner_connected = planner_stream_->connected();
   status.planner_refusal = core_->refusal().text.empty() ? planner_stream_->trouble() : core_->refusal().text;
   return status;

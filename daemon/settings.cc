@@ -58,7 +58,9 @@ config::Config NewConfig() {
       "copsed",
       {
           {.name = "node", .comment = "This node's name in the cluster. Empty: the host name."},
-          {.name = "planner", .default_text = "127.0.0.1:7470", .comment = "The planner, HOST:PORT."},
+          {.name = "planner",
+           .default_text = "127.0.0.1:7470",
+           .comment = "The planner, HOST:PORT, or all planners of which one leads, with commas."},
           {.name = "socket",
            .comment =
                "Where clients connect: @NAME is an abstract socket, anything else a path; %h is the node's name.\n"
@@ -166,10 +168,10 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   Settings settings;
   ASSIGN_OR_RETURN(settings.live, ReadLiveSettings(config));
   ASSIGN_OR_RETURN(settings.node, NodeName(config));
-  settings.planner = config.Text("planner");
   settings.admin_listen = config.Text("admin_listen");
   settings.insecure = config.Bool("insecure");
-  RETURN_IF_ERROR(CheckEndpoints(settings.planner, settings.admin_listen, settings.insecure));
+  ASSIGN_OR_RETURN(settings.planners, ParsePlanners(config.Text("planner"), settings.insecure));
+  RETURN_IF_ERROR(CheckAdminListen(settings.admin_listen, settings.insecure));
   ASSIGN_OR_RETURN(settings.net_devices,
                    ChooseNetDevices({config.Text("data_listen"), config.List("net_devices"), settings.insecure},
                                     InterfaceAddresses()));

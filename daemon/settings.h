@@ -33,7 +33,7 @@ bool IsLive(const std::string& key);
 
 struct Settings {
   std::string node;
-  std::string planner;
+  std::vector<std::string> planners;  // HOST:PORT each
   std::string admin_listen;
   // The daemon listens on the sockets of these names, one of which must work. The first must not belong to another
   // daemon.

@@ -38,7 +38,7 @@ TEST(SettingsTest, DefaultsAreClosed) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
   EXPECT_EQ(settings->node, host);
-  EXPECT_EQ(settings->planner, "127.0.0.1:7470");
+  EXPECT_EQ(settings->planners, std::vector<std::string>{"127.0.0.1:7470"});
   EXPECT_EQ(settings->admin_listen, "127.0.0.1:7471");
   EXPECT_EQ(settings->net_devices, "lo");
   EXPECT_EQ(settings->sockets, std::vector<std::string>{"@copse"});

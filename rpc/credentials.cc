@@ -94,6 +94,21 @@ absl::Status CheckAddress(std::string_view address) {
   return absl::InvalidArgumentError(absl::StrCat("not HOST:PORT (address=", AbslView(address), ")"));
 }
 
+absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list) {
+  std::vector<std::string> addresses;
+  for (const absl::string_view part : absl::StrSplit(AbslView(list), ',')) {
+    std::string address(absl::StripAsciiWhitespace(part));
+    RETURN_IF_ERROR(CheckAddress(address));
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+      addresses.push_back(std::move(address));
+  }
+  if (addresses.size() > kAddressesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("too many addresses (addresses=", addresses.size(), ", limit=", kAddressesMax, ")"));
+  }
+  return addresses;
+}
+
 bool IsLoopback(std::string_view address) {
   if (absl::StartsWith(AbslView(address), AbslView(kUnixPrefix))) return true;
   const std::optional<std::string> host = HostOf(address);

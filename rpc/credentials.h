@@ -48,6 +48,11 @@ bool IsLoopback(std::string_view address);
 // Returns INVALID_ARGUMENT unless `address` is HOST:PORT or [V6]:PORT with a port in 0..65535, or unix:PATH.
 absl::Status CheckAddress(std::string_view address);
 
+// Returns the addresses of a list, "HOST:PORT[,HOST:PORT...]", without those that come again. INVALID_ARGUMENT: as
+// CheckAddress, or more than kAddressesMax.
+inline constexpr size_t kAddressesMax = 16;
+absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list);
+
 // Returns UNAVAILABLE unless a server can listen on `address`: "listen: cannot listen there: Address already in use
 // (listen=127.0.0.1:7470)" for `key` "listen". INVALID_ARGUMENT: as CheckAddress. Call it before gRPC listens, since
 // gRPC only logs the error, over several lines. Binds the address for a moment, and looks up host names, so it may
@@ -60,6 +65,9 @@ struct Caller {
   std::string token;  // value of the metadata key below; empty if there is none
 };
 inline constexpr char kTokenMetadataKey[] = "copse-token";
+
+// A planner that stands by names the leader, HOST:PORT, in this trailing metadata of the calls that it refuses.
+inline constexpr char kLeaderMetadataKey[] = "copse-leader";
 Caller CallerOf(const grpc::ServerContextBase& context);
 
 // An Authorizer decides whether a caller may call a method. It is called at the start of every RPC. Thread-safe.

@@ -16,6 +16,7 @@ namespace {
 
 // Limits one answer; a plan of a million nodes takes some 50 MB.
 constexpr int kAnswerBytesMax = 256 << 20;
+constexpr int kConnectMsMax = 1000;
 
 // Shortens gRPC's message, "failed to connect to all addresses; last error: UNKNOWN: Failed to connect to remote host:
 // Connection refused", to the reason after its last prefix.
@@ -27,23 +28,50 @@ std::string WhyUnreachable(const std::string& message) {
 
 }  // namespace
 
-AdminClient::AdminClient(const AdminClientOptions& options, std::string token,
-                         const std::shared_ptr<grpc::ChannelCredentials>& credentials)
-    : options_(options), token_(std::move(token)), deadline_(absl::Now() + options.timeout) {
+AdminClient::AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints)
+    : options_(options),
+      token_(std::move(token)),
+      deadline_(absl::Now() + options.timeout),
+      others_(endpoints.begin() + 1, endpoints.end()),
+      untried_(others_) {}
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> endpoints, rpc::ParseAddresses(options.endpoint));
+  ASSIGN_OR_RETURN(const std::vector<std::string> tokens, rpc::ReadTokenFile(options.token_file));
+  std::unique_ptr<AdminClient> client(new AdminClient(options, tokens.empty() ? "" : tokens.front(), endpoints));
+  // The last one connected to is the one in use; all addresses are checked.
+  for (auto endpoint = endpoints.rbegin(); endpoint != endpoints.rend(); ++endpoint) {
+    RETURN_IF_ERROR(client->Connect(*endpoint));
+  }
+  return client;
+}
+
+absl::Status AdminClient::Connect(const std::string& endpoint) {
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ChannelCredentials> credentials,
+      rpc::CredentialsFactory({.insecure = options_.insecure, .insecure_by = "--insecure"}).Channel(endpoint));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // no proxy within the cluster's network
   arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
-  const auto channel = grpc::CreateCustomChannel(options.endpoint, credentials, arguments);
+  // The host of one of several planners may have vanished: time remains for the others.
+  if (!others_.empty()) arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMsMax);
+  const auto channel = grpc::CreateCustomChannel(endpoint, credentials, arguments);
   stubs_ = {v1::AdminService::NewStub(channel), v1::NodeAdminService::NewStub(channel)};
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
-  RETURN_IF_ERROR(rpc::CheckAddress(options.endpoint));
-  ASSIGN_OR_RETURN(const std::vector<std::string> tokens, rpc::ReadTokenFile(options.token_file));
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<grpc::ChannelCredentials> credentials,
-      rpc::CredentialsFactory({.insecure = options.insecure, .insecure_by = "--insecure"}).Channel(options.endpoint));
-  return std::unique_ptr<AdminClient>(new AdminClient(options, tokens.empty() ? "" : tokens.front(), credentials));
+bool AdminClient::FindAnother(const grpc::ClientContext& context, const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return false;
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto leader = metadata.find(rpc::kLeaderMetadataKey);
+  if (leader != metadata.end() && !std::exchange(follows_, true)) {
+    return Connect(std::string(leader->second.data(), leader->second.size())).ok();
+  }
+  follows_ = false;
+  if (untried_.empty()) return false;
+  const std::string next = untried_.front();
+  untried_.erase(untried_.begin());
+  return Connect(next).ok();
 }
 
 void AdminClient::SetUp(grpc::ClientContext* context) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -22,13 +23,15 @@ using PlannerAdmin = v1::AdminService::Stub;
 using DaemonAdmin = v1::NodeAdminService::Stub;
 
 struct AdminClientOptions {
-  std::string endpoint;    // HOST:PORT or unix:PATH: the planner's, for DaemonAdmin a daemon's
+  // HOST:PORT or unix:PATH: the planner's, or of all planners, with commas; for DaemonAdmin a daemon's.
+  std::string endpoint;
   bool insecure = false;   // plain text beyond loopback
   std::string token_file;  // empty: no token
   absl::Duration timeout = absl::Seconds(5);
 };
 
-// An AdminClient makes calls, one at a time, all of which share a deadline: `timeout` after the client's creation.
+// An AdminClient makes calls, one at a time, all of which share a deadline: `timeout` after the client's creation. Of
+// several planners it calls the one that leads.
 //
 // Errors of calls: UNAVAILABLE if no server answers at the endpoint, DEADLINE_EXCEEDED after the deadline,
 // UNIMPLEMENTED if the server lacks the method; these name the endpoint. Others are the server's, one line each.
@@ -42,12 +45,17 @@ class AdminClient {
   template <typename Stub, typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                              const std::type_identity_t<Request>& request) {
-    grpc::ClientContext context;
-    SetUp(&context);
-    Reply reply;
-    const grpc::Status status = ((*std::get<std::unique_ptr<Stub>>(stubs_)).*method)(&context, request, &reply);
-    if (!status.ok()) return Explain(status);
-    return reply;
+    while (true) {
+      grpc::ClientContext context;
+      SetUp(&context);
+      Reply reply;
+      const grpc::Status status = ((*std::get<std::unique_ptr<Stub>>(stubs_)).*method)(&context, request, &reply);
+      if (status.ok()) {
+        untried_ = others_;
+        return reply;
+      }
+      if (!FindAnother(context, status)) return Explain(status);
+    }
   }
 
   // Extends the deadline, for time in which a verb waits on purpose.
@@ -57,14 +65,20 @@ class AdminClient {
   absl::Duration TimeForOthers() const { return std::min(absl::Seconds(2), options_.timeout * 0.7); }
 
  private:
-  AdminClient(const AdminClientOptions& options, std::string token,
-              const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+  AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints);
+  absl::Status Connect(const std::string& endpoint);
+  // Connects to the leader that a planner has named, or to the next endpoint. Returns false if the status is another
+  // than that of a planner which does not lead, or that cannot be reached, or if all were tried.
+  bool FindAnother(const grpc::ClientContext& context, const grpc::Status& status);
   void SetUp(grpc::ClientContext* context) const;
   absl::Status Explain(const grpc::Status& status) const;
 
   const AdminClientOptions options_;
   const std::string token_;
   absl::Time deadline_;
+  const std::vector<std::string> others_;  // the endpoints after the first
+  std::vector<std::string> untried_;       // those of them that were not tried by this call
+  bool follows_ = false;                   // the server was named by another one
   std::tuple<std::unique_ptr<PlannerAdmin>, std::unique_ptr<DaemonAdmin>> stubs_;
 };
 

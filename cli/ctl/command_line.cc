@@ -24,7 +24,8 @@ struct CommonOptions {
 void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_option(
          "-e,--endpoint", line->endpoint,
-         "the planner's address, default 127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
+         "the planner's address, default 127.0.0.1:7470, or those of several, with commas; of `daemon status` the "
+         "daemon's own (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
   cli::AddFormatOption(app, &common->format, "how to write (COPSECTL_WRITE_OUT)")->envname("COPSECTL_WRITE_OUT");

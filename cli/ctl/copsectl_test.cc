@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
+#include "rpc/credentials.h"
 
 namespace copse::ctl {
 namespace {
@@ -535,6 +537,57 @@ class DeafSocket {
   const int fd_;
   std::string endpoint_;
 };
+
+// A Standby names the leader to all who ask it.
+class Standby final : public v1::AdminService::Service {
+ public:
+  explicit Standby(std::string leader) : leader_(std::move(leader)) {}
+  grpc::Status ListNodes(grpc::ServerContext* context, const v1::ListNodesRequest*, v1::ListNodesReply*) override {
+    context->AddTrailingMetadata(rpc::kLeaderMetadataKey, leader_);
+    return {grpc::StatusCode::UNAVAILABLE, absl::StrCat("this planner stands by (leader=", leader_, ")")};
+  }
+
+ private:
+  const std::string leader_;
+};
+
+// A Server serves on a port of loopback.
+class Server {
+ public:
+  explicit Server(grpc::Service* service) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(service);
+    server_ = builder.BuildAndStart();
+  }
+  std::string endpoint() const { return absl::StrCat("127.0.0.1:", port_); }
+
+ private:
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(ReachTest, OfSeveralPlannersTheOneThatLeadsAnswers) {
+  const DeafSocket nobody(false), deaf(true);
+  FakePlanner planner;
+  const Server leader(&planner);
+  Standby standby(leader.endpoint());
+  const Server other(&standby);
+  for (const std::string& endpoints :
+       {absl::StrCat(nobody.endpoint(), ",", leader.endpoint()),
+        absl::StrCat(leader.endpoint(), ",", nobody.endpoint()), absl::StrCat(deaf.endpoint(), ",", leader.endpoint()),
+        absl::StrCat(other.endpoint(), ",", nobody.endpoint())}) {
+    const Outcome outcome = RunCopsectl({"-e", endpoints, "node", "list"}, 0, nullptr);
+    EXPECT_EQ(outcome.exit_code, 0) << endpoints << ": " << outcome.err;
+    EXPECT_TRUE(absl::StrContains(outcome.out, "n1")) << outcome.out;
+  }
+  Standby lost(nobody.endpoint());
+  const Server alone(&lost);
+  const std::string endpoints = absl::StrCat(alone.endpoint(), ",", nobody.endpoint());
+  const Outcome outcome = RunCopsectl({"-e", endpoints, "node", "list"}, 0, nullptr);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, Names(absl::StrCat("endpoint=", endpoints)));
+}
 
 TEST(ReachTest, NobodyListensIsThree) {
   const DeafSocket nobody(false);  // holds the port, so that no other process listens there

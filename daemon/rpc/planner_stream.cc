@@ -4,8 +4,6 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/client_callback.h>
 
 #include <algorithm>
@@ -16,9 +14,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/planner_channel.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
@@ -26,27 +26,6 @@
 #include "rpc/team_content.h"
 
 namespace copse::daemon {
-namespace {
-
-// Keepalives detect a planner whose host vanished without closing the connection.
-constexpr absl::Duration kKeepalive = absl::Seconds(20);
-constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
-
-// Returns arguments that give every stream a connection of its own, so that PlannerStream and not gRPC decides when to
-// connect again.
-grpc::ChannelArguments ChannelArguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-  arguments.SetMaxSendMessageSize(rpc::kMessageBytesMax);
-  return arguments;
-}
-
-}  // namespace
-
 // A Stream is one stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the
 // owner through `owner_`; its target is null when the stream is gone.
 //
@@ -64,8 +43,8 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     while (!done_) done_changed_.Wait(&mutex_);
   }
 
-  void Start(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-    stub_ = v1::DaemonService::NewStub(grpc::CreateCustomChannel(address, credentials, ChannelArguments()));
+  void Start(const std::shared_ptr<grpc::Channel>& channel) {
+    stub_ = v1::DaemonService::NewStub(channel);
     if (brief_) {
       stub_->async()->AttachBriefly(&context_, this);
     } else {
@@ -118,8 +97,13 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
   void OnDone(const grpc::Status& status) override {
-    mailbox_->Post([owner = owner_, status = rpc::FromGrpc(status)] {
-      if (*owner != nullptr) (*owner)->OnEnd(status);
+    std::string leader;
+    const auto& metadata = context_.GetServerTrailingMetadata();
+    if (const auto named = metadata.find(rpc::kLeaderMetadataKey); named != metadata.end()) {
+      leader.assign(named->second.data(), named->second.size());
+    }
+    mailbox_->Post([owner = owner_, status = rpc::FromGrpc(status), leader] {
+      if (*owner != nullptr) (*owner)->OnEnd(status, leader);
     });
     MutexLock lock(&mutex_);
     done_ = true;
@@ -206,8 +190,10 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 absl::StatusOr<std::unique_ptr<PlannerStream>> PlannerStream::Create(const Clock* clock, Mailbox* mailbox,
                                                                      PlannerEvents* events,
                                                                      PlannerStreamOptions options, uint64_t seed) {
-  RETURN_IF_ERROR(rpc::CheckAddress(options.address));
-  RETURN_IF_ERROR(rpc::CredentialsFactory({options.insecure}).Channel(options.address).status());
+  CHECK(!options.addresses.empty());
+  for (const std::string& address : options.addresses) {
+    RETURN_IF_ERROR(NewPlannerChannel(address, options.insecure).status());
+  }
   return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, events, std::move(options), seed));
 }
 
@@ -217,21 +203,31 @@ PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents
       mailbox_(mailbox),
       events_(events),
       options_(std::move(options)),
-      pause_(options_.pause, seed),
+      planners_(options_.addresses, options_.pause, seed),
+      watch_(clock, mailbox, options_.insecure, [this](const std::string& leader) { OnLeader(leader); }),
       next_try_(clock->Now()) {}
 
 PlannerStream::~PlannerStream() = default;
 
 void PlannerStream::Tick(absl::Time now) {
+  if (planners_.size() > 1) {
+    if (watch_.asked() == planners_.current()) watch_.Restart();
+    watch_.Tick(now, [this] { return planners_.Other(); });
+  }
   if (now < next_try_) return;
   next_try_ = absl::InfiniteFuture();
-  auto credentials = rpc::CredentialsFactory({options_.insecure}).Channel(options_.address);
-  if (!credentials.ok()) return;  // Create has checked them
   refused_ = false;
   accepted_ = absl::InfiniteFuture();
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      NewPlannerChannel(planners_.current(), options_.insecure);
+  if (!channel.ok()) return OnEnd(channel.status(), "");  // another planner has named it
   stream_ = std::make_unique<Stream>(this, mailbox_, brief_);
-  stream_->Start(options_.address, *credentials);
+  stream_->Start(*channel);
   events_->OnPlannerUp();
+}
+
+absl::Time PlannerStream::NextDeadline() const {
+  return planners_.size() > 1 ? std::min(next_try_, watch_.NextDeadline()) : next_try_;
 }
 
 void PlannerStream::Send(const schedule::FromDaemon& message) {
@@ -242,21 +238,47 @@ bool PlannerStream::Flushed() const { return stream_ == nullptr || stream_->Flus
 
 void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message) {
   if (!message.ok()) {
-    COPSE_LOG(kError, "planner ", options_.address, ": unreadable message: ", message.status().message());
+    COPSE_LOG(kError, "planner ", planners_.current(), ": unreadable message: ", message.status().message());
     return;
   }
-  if (!connected_) COPSE_LOG(kInfo, "planner ", options_.address, ": connected");
+  if (!connected_) COPSE_LOG(kInfo, "planner ", planners_.current(), ": connected");
   connected_ = true;
   trouble_.clear();
   const auto* const registered = std::get_if<schedule::Registered>(&*message);
   if (registered != nullptr) {
+    if (registered->accepted && registered->term != 0 && registered->term < term_) {
+      return Leave(absl::FailedPreconditionError(
+          absl::StrCat("it is behind another planner (term=", registered->term, ", heard=", term_, ")")));
+    }
     refused_ = !registered->accepted;
-    if (!refused_) accepted_ = std::min(accepted_, clock_->Now());
+    if (!refused_) {
+      accepted_ = std::min(accepted_, clock_->Now());
+      term_ = std::max(term_, registered->term);
+    }
   }
   events_->OnPlannerMessage(*message);
 }
 
-void PlannerStream::OnEnd(const absl::Status& status) {
+void PlannerStream::Leave(const absl::Status& why) {
+  stream_.reset();
+  OnEnd(why, "");
+}
+
+void PlannerStream::OnLeader(const std::string& leader) {
+  if (leader == planners_.current()) {
+    if (stream_ == nullptr) next_try_ = clock_->Now();
+    return;
+  }
+  COPSE_LOG(kInfo, "planner ", leader, " leads now (former=", planners_.current(), ")");
+  const bool had_stream = stream_ != nullptr;
+  stream_.reset();
+  connected_ = false;
+  planners_.Follow(leader);
+  next_try_ = clock_->Now();
+  if (had_stream) events_->OnPlannerDown();
+}
+
+void PlannerStream::OnEnd(const absl::Status& status, const std::string& leader) {
   stream_.reset();
   if (brief_ && !connected_ && absl::IsUnimplemented(status)) {  // a planner of 0.2.0
     brief_ = false;
@@ -264,9 +286,10 @@ void PlannerStream::OnEnd(const absl::Status& status) {
     return events_->OnPlannerDown();
   }
   brief_ = true;  // the next planner may be a newer one
-  const std::string trouble = absl::StrCat("planner ", options_.address, ": ",
+  const std::string trouble = absl::StrCat("planner ", planners_.current(), ": ",
                                            status.ok() ? absl::string_view("it ended the stream") : status.message());
-  const absl::Duration pause = NextPause(status);
+  const absl::Duration pause =
+      planners_.Ended(clock_->Now() - std::min(accepted_, clock_->Now()), IsRefusal(status), leader);
   next_try_ = clock_->Now() + pause;
   // Warns once for each trouble and each warn_every, not once for each try.
   if (connected_ || trouble != trouble_ || clock_->Now() >= next_warning_) {
@@ -278,12 +301,9 @@ void PlannerStream::OnEnd(const absl::Status& status) {
   events_->OnPlannerDown();
 }
 
-absl::Duration PlannerStream::NextPause(const absl::Status& status) {
-  const bool refused = refused_ || absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
-                       absl::IsUnauthenticated(status) || absl::IsUnimplemented(status) || absl::IsAborted(status);
-  if (refused) return pause_.NextWhenRefused();
-  const absl::Time now = clock_->Now();
-  return pause_.Next(now - std::min(accepted_, now));
+bool PlannerStream::IsRefusal(const absl::Status& status) const {
+  return refused_ || absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
+         absl::IsUnauthenticated(status) || absl::IsUnimplemented(status) || absl::IsAborted(status);
 }
 
 }  // namespace copse::daemon

@@ -14,13 +14,15 @@
 #include "base/clock.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/mailbox.h"
+#include "daemon/rpc/leader_watch.h"
+#include "daemon/rpc/planner_list.h"
 #include "daemon/rpc/reconnect_pause.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
 
 struct PlannerStreamOptions {
-  std::string address;  // HOST:PORT
+  std::vector<std::string> addresses;  // HOST:PORT each; one of these planners leads
   bool insecure = false;
   ReconnectPauseOptions pause;
   absl::Duration warn_every = absl::Minutes(5);  // period of warnings of the same trouble
@@ -37,7 +39,8 @@ class PlannerEvents {
   virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
 };
 
-// A PlannerStream keeps one stream at a time; one that ends is replaced after a pause (reconnect_pause.h). All calls
+// A PlannerStream keeps one stream at a time; one that ends is replaced after a pause (planner_list.h). Of several
+// planners it uses the one that leads, and refuses one whose term is lower than a term that it has heard. All calls
 // come from the loop's thread; gRPC's threads only post to the mailbox.
 class PlannerStream final : public PlannerLink {
  public:
@@ -51,11 +54,13 @@ class PlannerStream final : public PlannerLink {
 
   // Starts a stream if there is none and the pause is over, and calls OnPlannerUp.
   void Tick(absl::Time now);
-  absl::Time NextDeadline() const { return next_try_; }
+  absl::Time NextDeadline() const;
 
   // Implements PlannerLink. Drops the message while there is no stream.
   void Send(const schedule::FromDaemon& message) override;
 
+  // Returns the planner that is in use, or tried next.
+  const std::string& planner() const { return planners_.current(); }
   // Returns whether the planner has sent a message on this stream.
   bool connected() const { return connected_; }
   // Returns the reason why the last stream ended; empty while connected.
@@ -70,18 +75,23 @@ class PlannerStream final : public PlannerLink {
                 uint64_t seed);
 
   void OnMessage(const absl::StatusOr<schedule::ToDaemon>& message);
-  void OnEnd(const absl::Status& status);
-  absl::Duration NextPause(const absl::Status& status);
+  // `leader`: the planner that leads, if the one that ended the stream has named it.
+  void OnEnd(const absl::Status& status, const std::string& leader);
+  void OnLeader(const std::string& leader);
+  void Leave(const absl::Status& why);  // ends the stream from this side
+  bool IsRefusal(const absl::Status& status) const;
 
   const Clock* const clock_;
   Mailbox* const mailbox_;
   PlannerEvents* const events_;
   const PlannerStreamOptions options_;
-  ReconnectPause pause_;
+  PlannerList planners_;
+  LeaderWatch watch_;
   std::unique_ptr<Stream> stream_;
   absl::Time next_try_;
   absl::Time next_warning_;
   absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
+  uint64_t term_ = 0;                             // the highest that a planner has told
   bool connected_ = false;
   bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream

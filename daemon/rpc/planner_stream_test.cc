@@ -22,12 +22,13 @@ namespace {
 class PlannerStreamTest : public testing::Test, public PlannerEvents {
  protected:
   void SetUp() override { ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok()); }
-  void Connect(int port) {
-    auto stream = PlannerStream::Create(&clock_, mailbox_.get(), this,
-                                        {.address = absl::StrCat("127.0.0.1:", port),
-                                         .pause = {absl::Milliseconds(1), absl::Milliseconds(20)},
-                                         .warn_every = warn_every_},
-                                        1);
+  void Connect(const std::vector<int>& ports) {
+    std::vector<std::string> addresses;
+    for (const int port : ports) addresses.push_back(absl::StrCat("127.0.0.1:", port));
+    auto stream = PlannerStream::Create(
+        &clock_, mailbox_.get(), this,
+        {.addresses = addresses, .pause = {absl::Milliseconds(1), absl::Milliseconds(20)}, .warn_every = warn_every_},
+        1);
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
   }
@@ -65,7 +66,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
 TEST_F(PlannerStreamTest, CarriesMessagesInOrderBothWays) {
   EchoPlanner planner;
   ASSERT_TRUE(planner.Start(0));
-  Connect(planner.port());
+  Connect({planner.port()});
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   for (uint64_t i = 1; i <= 100; ++i) stream_->Send(schedule::EpochQuery{.team = TeamId(i), .epoch = EpochId(1)});
   ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 101; }));
@@ -87,7 +88,7 @@ TEST_F(PlannerStreamTest, RegistersTeamsByTheirContents) {
     layout.nodes[0].incarnation = Incarnation(id);
     teams_.push_back({.layout = layout, .epoch = EpochId(1), .plans = {}, .why = {}});
   }
-  Connect(planner.port());
+  Connect({planner.port()});
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   EXPECT_EQ(planner.contents(), "content content ");
   EXPECT_EQ(ups_, 1);
@@ -97,7 +98,7 @@ TEST_F(PlannerStreamTest, RegistersTeamsByTheirContents) {
 TEST_F(PlannerStreamTest, ADamagedContentEndsTheStream) {
   EchoPlanner planner;
   ASSERT_TRUE(planner.Start(0));
-  Connect(planner.port());
+  Connect({planner.port()});
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   stream_->Send(schedule::EpochQuery{.team = TeamId(kDamagedContentTeam), .epoch = EpochId(1)});
   ASSERT_TRUE(TurnUntil([&] { return downs_ == 1; }));
@@ -105,11 +106,72 @@ TEST_F(PlannerStreamTest, ADamagedContentEndsTheStream) {
   EXPECT_EQ(ups_, 2);
 }
 
+// --- Several planners ---
+
+class PlannersTest : public PlannerStreamTest {
+ protected:
+  void SetUp() override {
+    PlannerStreamTest::SetUp();
+    for (EchoPlanner* planner : {&a_, &b_}) ASSERT_TRUE(planner->Start(0));
+  }
+  static std::string AddressOf(const EchoPlanner& planner) { return absl::StrCat("127.0.0.1:", planner.port()); }
+  bool Uses(const EchoPlanner& planner) {
+    return TurnUntil([&] { return stream_->connected() && stream_->planner() == AddressOf(planner); });
+  }
+
+  EchoPlanner a_, b_;
+};
+
+TEST_F(PlannersTest, AStandbyNamesTheLeader) {
+  a_.StandBy(AddressOf(b_), 1);
+  Connect({a_.port()});
+  EXPECT_TRUE(Uses(b_));
+  EXPECT_EQ(downs_, 1);
+}
+
+TEST_F(PlannersTest, TheNextOneIsTriedWhenOneEnds) {
+  auto first = std::make_unique<EchoPlanner>();
+  ASSERT_TRUE(first->Start(0));
+  Connect({first->port(), b_.port()});
+  EXPECT_TRUE(Uses(*first));
+  first.reset();
+  EXPECT_TRUE(Uses(b_));
+}
+
+TEST_F(PlannersTest, AStandbysWordMovesTheDaemonFromALeaderThatIsSilent) {
+  b_.StandBy(AddressOf(a_), 7);
+  Connect({a_.port(), b_.port()});
+  EXPECT_TRUE(Uses(a_));
+  EchoPlanner c;
+  ASSERT_TRUE(c.Start(0));
+  c.Lead(2);
+  b_.StandBy(AddressOf(c), 8);  // maybe before the daemon has asked it
+  for (uint64_t number = 9; stream_->planner() == AddressOf(a_) && number < 1000; ++number) {
+    b_.StandBy(AddressOf(c), number);
+    const absl::Time until = clock_.Now() + absl::Milliseconds(50);
+    TurnUntil([&] { return clock_.Now() > until; });
+  }
+  EXPECT_TRUE(Uses(c));
+}
+
+TEST_F(PlannersTest, APlannerOfALowerTermIsLeft) {
+  a_.Lead(5);
+  b_.Lead(4);
+  Connect({a_.port(), b_.port()});
+  EXPECT_TRUE(Uses(a_));
+  a_.StandBy(AddressOf(b_), 1);
+  stream_->Send(schedule::EpochQuery{.team = TeamId(kDamagedContentTeam), .epoch = EpochId(1)});  // ends this stream
+  ASSERT_TRUE(TurnUntil([&] { return absl::StrContains(stream_->trouble(), "term=4"); }));
+  EXPECT_TRUE(absl::StrContains(stream_->trouble(), "heard=5")) << stream_->trouble();
+  b_.Lead(6);
+  EXPECT_TRUE(Uses(b_));
+}
+
 TEST_F(PlannerStreamTest, UnderstandsAnEarlierPlanner) {
   EchoPlanner planner;
   planner.BeEarlier();
   ASSERT_TRUE(planner.Start(0));
-  Connect(planner.port());
+  Connect({planner.port()});
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   EXPECT_EQ(ups_, 2);
   EXPECT_EQ(downs_, 1);
@@ -122,7 +184,7 @@ TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
   auto planner = std::make_unique<EchoPlanner>();
   ASSERT_TRUE(planner->Start(0));
   const int port = planner->port();
-  Connect(port);
+  Connect({port});
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   planner.reset();
   ASSERT_TRUE(TurnUntil([&] { return downs_ >= 3; }));
@@ -138,7 +200,7 @@ TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
 TEST_F(PlannerStreamTest, SaysNowAndThenThatThePlannerIsStillAway) {
   const auto warnings = [&](int tries) {
     testing::internal::CaptureStderr();
-    Connect(1);  // no server listens
+    Connect({1});  // no server listens
     EXPECT_TRUE(TurnUntil([&] { return downs_ >= tries; }));
     stream_.reset();
     mailbox_->Drain();
@@ -155,7 +217,7 @@ TEST_F(PlannerStreamTest, AsksARefusingPlannerAgainAndSaysWhy) {
   EchoPlanner planner;
   ASSERT_TRUE(planner.Start(0));
   planner.Refuse("proto 9 (this side 1)");
-  Connect(planner.port());
+  Connect({planner.port()});
   ASSERT_TRUE(TurnUntil([&] { return downs_ >= 2; }));
   EXPECT_TRUE(absl::StrContains(stream_->trouble(), "proto 9 (this side 1)")) << stream_->trouble();
   EXPECT_GE(stream_->NextDeadline(), clock_.Now());
@@ -164,7 +226,7 @@ TEST_F(PlannerStreamTest, AsksARefusingPlannerAgainAndSaysWhy) {
 }
 
 TEST_F(PlannerStreamTest, EndsWhileConnecting) {
-  Connect(1);  // no server listens
+  Connect({1});  // no server listens
   ASSERT_TRUE(TurnUntil([&] { return ups_ == 1; }));
   const int downs = downs_;
   stream_.reset();
@@ -174,7 +236,7 @@ TEST_F(PlannerStreamTest, EndsWhileConnecting) {
 
 TEST_F(PlannerStreamTest, RefusesImpossibleAddresses) {
   for (const char* address : {"", "nohost", "host:99999"}) {
-    EXPECT_FALSE(PlannerStream::Create(&clock_, mailbox_.get(), this, {.address = address}, 1).ok()) << address;
+    EXPECT_FALSE(PlannerStream::Create(&clock_, mailbox_.get(), this, {.addresses = {address}}, 1).ok()) << address;
   }
 }
 

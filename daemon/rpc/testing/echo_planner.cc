@@ -6,12 +6,14 @@
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "protocol/control.h"
+#include "rpc/credentials.h"
 #include "rpc/team_content.h"
 
 namespace copse::daemon {
@@ -40,6 +42,18 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
   std::string Get(const std::string Impl::*field) {
     MutexLock lock(&mutex_);
     return this->*field;
+  }
+
+  void StandBy(const std::string& leader, uint64_t number) {
+    MutexLock lock(&mutex_);
+    leader_ = leader;
+    number_ = number;
+    leader_changed_.NotifyAll();
+  }
+  void Lead(uint64_t term) {
+    MutexLock lock(&mutex_);
+    leader_.clear();
+    term_ = term;
   }
 
   void BeEarlier() {
@@ -74,10 +88,31 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     return true;
   }
 
-  grpc::Status Attach(grpc::ServerContext* /*context*/,
+  grpc::Status WatchLeader(grpc::ServerContext* context, const v1::WatchLeaderRequest* /*request*/,
+                           grpc::ServerWriter<v1::Leader>* stream) override {
+    for (std::optional<uint64_t> told; !context->IsCancelled();) {
+      v1::Leader leader;
+      {
+        MutexLock lock(&mutex_);
+        if (told == number_) leader_changed_.WaitFor(&mutex_, absl::Milliseconds(20));
+        if (told == number_) continue;
+        told = number_;
+        leader.set_address(leader_);
+        leader.set_number(number_);
+      }
+      stream->Write(leader);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Attach(grpc::ServerContext* context,
                       grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) override {
     {
       MutexLock lock(&mutex_);
+      if (!leader_.empty()) {
+        context->AddTrailingMetadata(rpc::kLeaderMetadataKey, leader_);
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "stands by");
+      }
       if (!refusal_.empty()) return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, refusal_);
     }
     v1::FromDaemon message;
@@ -89,6 +124,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
         answer.mutable_registered()->set_accepted(true);
         answer.mutable_registered()->add_features(static_cast<uint32_t>(schedule::Feature::kStopping));
         MutexLock lock(&mutex_);
+        answer.mutable_registered()->set_term(term_);
         token_ = message.register_().node().join_token();
         node_ = message.register_().node().name();
         admin_address_ = message.register_().node().admin_address();
@@ -111,6 +147,10 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);
   bool earlier_ ABSL_GUARDED_BY(mutex_) = false;
+  CondVar leader_changed_;
+  std::string leader_ ABSL_GUARDED_BY(mutex_);  // empty: this planner
+  uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 EchoPlanner::EchoPlanner() : impl_(std::make_unique<Impl>()) {}
@@ -118,6 +158,8 @@ EchoPlanner::~EchoPlanner() = default;
 bool EchoPlanner::Start(int port) { return impl_->Start(port); }
 int EchoPlanner::port() const { return impl_->port(); }
 void EchoPlanner::Refuse(const std::string& why) { impl_->Refuse(why); }
+void EchoPlanner::StandBy(const std::string& leader, uint64_t number) { impl_->StandBy(leader, number); }
+void EchoPlanner::Lead(uint64_t term) { impl_->Lead(term); }
 void EchoPlanner::BeEarlier() { impl_->BeEarlier(); }
 std::string EchoPlanner::contents() const { return impl_->Get(&Impl::contents_); }
 std::string EchoPlanner::token() const { return impl_->Get(&Impl::token_); }

@@ -25,6 +25,10 @@ class EchoPlanner {
 
   // Ends streams with FAILED_PRECONDITION and this text from now on; empty: accepts them.
   void Refuse(const std::string& why);
+  // Stands by from now on, and names the leader: refuses streams that begin, and tells those who watch.
+  void StandBy(const std::string& leader, uint64_t number);
+  // Leads from now on, in this term.
+  void Lead(uint64_t term);
   // Is a planner of 0.2.0 from now on, without AttachBriefly.
   void BeEarlier();
   // The answers to questions for the contents that Register named: "content " for each that is right.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/leader_watch.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "daemon/rpc/planner_channel.h"
+#include "proto/copse/v1/daemon_service.grpc.pb.h"
+
+namespace copse::daemon {
+namespace {
+
+constexpr absl::Duration kPause = absl::Seconds(5);
+
+}  // namespace
+
+// A Stream is one call, from its start to its end; see PlannerStream::Stream for the threads.
+class LeaderWatch::Stream final : public grpc::ClientReadReactor<v1::Leader> {
+ public:
+  Stream(LeaderWatch* owner, Mailbox* mailbox) : owner_(std::make_shared<LeaderWatch*>(owner)), mailbox_(mailbox) {}
+  ~Stream() override {
+    *owner_ = nullptr;
+    context_.TryCancel();
+    MutexLock lock(&mutex_);
+    while (!done_) done_changed_.Wait(&mutex_);
+  }
+
+  void Start(const std::shared_ptr<grpc::Channel>& channel) {
+    stub_ = v1::DaemonService::NewStub(channel);
+    stub_->async()->WatchLeader(&context_, &request_, this);
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;  // OnDone follows
+    mailbox_->Post([owner = owner_, leader = incoming_] {
+      if (*owner != nullptr) (*owner)->OnMessage(leader.address(), leader.number());
+    });
+    StartRead(&incoming_);
+  }
+
+  void OnDone(const grpc::Status&) override {
+    mailbox_->Post([owner = owner_] {
+      if (*owner != nullptr) (*owner)->OnEnd();
+    });
+    MutexLock lock(&mutex_);
+    done_ = true;
+    done_changed_.NotifyAll();
+  }
+
+ private:
+  const std::shared_ptr<LeaderWatch*> owner_;  // its target belongs to the loop's thread
+  Mailbox* const mailbox_;
+  grpc::ClientContext context_;
+  v1::WatchLeaderRequest request_;
+  std::unique_ptr<v1::DaemonService::Stub> stub_;
+  v1::Leader incoming_;
+  Mutex mutex_;
+  CondVar done_changed_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+LeaderWatch::LeaderWatch(const Clock* clock, Mailbox* mailbox, bool insecure, OnLeader on_leader)
+    : clock_(clock), mailbox_(mailbox), insecure_(insecure), on_leader_(std::move(on_leader)) {}
+
+LeaderWatch::~LeaderWatch() = default;
+
+void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& address) {
+  if (now < next_try_) return;
+  next_try_ = absl::InfiniteFuture();
+  asked_ = address();
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = NewPlannerChannel(asked_, insecure_);
+  if (!channel.ok()) return OnEnd();
+  stream_ = std::make_unique<Stream>(this, mailbox_);
+  stream_->Start(*channel);
+}
+
+void LeaderWatch::Restart() {
+  stream_.reset();
+  asked_.clear();
+  next_try_ = clock_->Now();
+}
+
+void LeaderWatch::OnMessage(const std::string& leader, uint64_t number) {
+  // The first answer is no change: a planner that is cut off may name an old leader.
+  const bool is_change = number_ != 0 && number > number_;
+  number_ = std::max(number_, number);
+  if (is_change && !leader.empty()) on_leader_(leader);
+}
+
+void LeaderWatch::OnEnd() {
+  stream_.reset();
+  asked_.clear();
+  next_try_ = clock_->Now() + kPause;
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/planner_channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "rpc/control_conversion.h"
+#include "rpc/credentials.h"
+
+namespace copse::daemon {
+namespace {
+
+constexpr absl::Duration kKeepalive = absl::Seconds(20);
+constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address, bool insecure) {
+  RETURN_IF_ERROR(rpc::CheckAddress(address));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   rpc::CredentialsFactory({insecure}).Channel(address));
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+  arguments.SetMaxSendMessageSize(rpc::kMessageBytesMax);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+}  // namespace copse::daemon
