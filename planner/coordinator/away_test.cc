@@ -177,14 +177,14 @@ TEST_F(CoordinatorTest, IdsOfALostStoreDoNotComeAgain) {
   LoseStore();
   // A node that does not know the older planner requests a team before the older team's daemons are back.
   Register(3, "n3");
-  EXPECT_EQ(RegisterFrom(1, "n1", 1, "machine of n1", {}, old_term).term, old_term + 1);
+  EXPECT_EQ(RegisterFrom(1, "n1", 1, "machine of n1", {}, old_term).term, old_term + kLostTerms);
   Join(3, 0, 1, ++request, "new");
   EXPECT_TRUE(Silent()) << "others may know of higher terms";
   EXPECT_TRUE(RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1)}, old_term + 4).forgotten.empty());
   EXPECT_EQ(State(team.layout.id), "ready");
   Advance(absl::Seconds(6));
   const auto prepare = sink.Take<schedule::Prepare>(3);
-  EXPECT_EQ(prepare.layout.id.value() / 1'000'000, old_term + 5);
+  EXPECT_EQ(prepare.layout.id.value() / 1'000'000, old_term + kLostTerms);
   EXPECT_LT(prepare.layout.id.value(), uint64_t{1} << 53);
 }
 

@@ -35,7 +35,7 @@ absl::Status Coordinator::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
   started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
-  ids_.emplace(&outbox_, snapshot.term);
+  ids_.emplace(&outbox_, snapshot.term, snapshot.since);
   for (const TeamId id : snapshot.aborted) ended_.Insert(id);
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];

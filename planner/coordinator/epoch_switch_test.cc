@@ -267,9 +267,10 @@ TEST_F(EpochSwitchTest, ATeamThatBreaksWhileItsDecisionWaitsIsToldOnce) {
   EXPECT_TRUE(Silent());
   store.error = absl::ResourceExhaustedError("disk full");
   Advance(absl::Seconds(2));
-  EXPECT_TRUE(Silent()) << "the team stays broken";
+  EXPECT_TRUE(Silent()) << "the first attempt may have stored it";
   store.error = absl::OkStatus();
   Advance(absl::Seconds(2));
+  sink.Take<schedule::Commit>(1);
   EXPECT_THAT(sink.Take<schedule::BreakTeam>(1).why.text, Names("rank 1 died"));
   Restart();
   EXPECT_EQ(coordinator->FindTeam(team.layout.id)->state, "broken");

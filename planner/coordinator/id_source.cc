@@ -6,18 +6,21 @@
 
 namespace copse::coordinator {
 
-IdSource::IdSource(Outbox* outbox, uint64_t stored) : outbox_(outbox), stored_(stored) { NewTerm(stored + 1); }
+IdSource::IdSource(Outbox* outbox, uint64_t stored, uint64_t since) : outbox_(outbox), stored_(stored), since_(since) {
+  NewTerm(stored + 1);
+}
 
 void IdSource::NewTerm(uint64_t term) {
   term_ = term;
   terms_.insert(term);
   teams_ = plans_ = 0;
-  outbox_->Record(PutTerm{term});
+  outbox_->Record(PutTerm{term, since_});
 }
 
 bool IdSource::Hear(uint64_t term, bool by_us) {
   if (IsRecorded(term, by_us) || term < term_ || term > kTermBelievedMax) return false;
-  NewTerm(term + 1);
+  since_ = term + kLostTerms;
+  NewTerm(since_);
   return true;
 }
 

@@ -21,6 +21,10 @@ inline constexpr uint64_t kTermMax = (uint64_t{1} << 53) / kIdsPerTerm - 1;
 // Higher terms that a daemon reports are ignored: no number of restarts leads there, and no room for ids would be left.
 inline constexpr uint64_t kTermBelievedMax = kTermMax / 2;
 
+// After a store was lost, this many terms are skipped: daemons that have not reported yet may know of a few more, and a
+// planner that ends before they do leaves a store that does not show that it is behind.
+inline constexpr uint64_t kLostTerms = 1000;
+
 template <typename Id>
 constexpr uint64_t TermOf(Id id) {
   return id.value() / kIdsPerTerm;
@@ -31,8 +35,9 @@ constexpr uint64_t TermOf(Id id) {
 // know, so that a planner whose store was lost continues above them. Thread-compatible.
 class IdSource {
  public:
-  // Records the term in `*outbox`, which must outlive this object. `stored` is the term in the store; 0: none.
-  IdSource(Outbox* outbox, uint64_t stored);
+  // Records the term in `*outbox`, which must outlive this object. `stored` and `since` are Snapshot::term
+  // and Snapshot::since.
+  IdSource(Outbox* outbox, uint64_t stored, uint64_t since);
 
   // Handles a daemon's report that it knows `term`, which it may have received from this planner if `by_us`. Returns
   // true if the term shows that a planner with another store was ahead; a new term has then begun.
@@ -44,7 +49,9 @@ class IdSource {
 
   uint64_t term() const { return term_; }
   // Returns whether the store has every decision that a daemon that knows `term` can know. `by_us` is as in Hear.
-  bool IsRecorded(uint64_t term, bool by_us) const { return term <= stored_ || (by_us && terms_.count(term) != 0); }
+  bool IsRecorded(uint64_t term, bool by_us) const {
+    return (since_ <= term && term <= stored_) || (by_us && terms_.count(term) != 0);
+  }
 
  private:
   void NewTerm(uint64_t term);
@@ -52,6 +59,7 @@ class IdSource {
 
   Outbox* const outbox_;
   const uint64_t stored_;
+  uint64_t since_;
   std::set<uint64_t> terms_;  // all terms of this planner since its start
   uint64_t term_ = 0;
   uint64_t teams_ = 0, plans_ = 0;  // issued in this term

@@ -66,13 +66,15 @@ void Outbox::Record(StoreChange change, Done done) {
   const TeamId team = TeamOf(change);
   if (team != TeamId{0}) of_teams_[team] = last_;
   if (IsOfCluster(change)) of_cluster_ = last_;
+  const bool now = done != nullptr;
   pending_.push_back({last_, std::move(change), std::move(done)});
-  StartCommit();
+  if (now || !waits_) StartCommit();
 }
 
 void Outbox::StartCommit() {
   if (commits_ || is_deposed_ || pending_.empty()) return;
   commits_ = true;
+  if (std::exchange(waits_, false)) timers_->Cancel(again_);
   in_flight_ = std::exchange(pending_, {});
   std::vector<StoreChange> changes;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
@@ -110,19 +112,25 @@ void Outbox::OnCommitted(const absl::Status& status) {
     is_deposed_ = true;
     return;
   }
-  if (absl::IsResourceExhausted(status)) Withdraw(status);
+  if (absl::IsResourceExhausted(status)) {
+    Withdraw(status);
+  } else {
+    for (Item& item : in_flight_) item.may_be_stored = true;
+  }
   in_flight_.insert(in_flight_.end(), std::make_move_iterator(pending_.begin()),
                     std::make_move_iterator(pending_.end()));
   pending_ = std::exchange(in_flight_, {});
+  commits_ = false;
   if (pending_.empty()) {
     stored_ = last_;
-    commits_ = false;
     return Release();
   }
-  timers_->Set(clock_->Now() + kCommitAgain, [this] {
-    commits_ = false;
-    StartCommit();
-  });
+  waits_ = true;
+  again_ = timers_->Set(clock_->Now() + kCommitAgain, [this] { StartCommit(); });
+}
+
+absl::Duration Outbox::failing_for() const {
+  return waiting_changes() == 0 ? absl::ZeroDuration() : std::max(clock_->Now() - fails_since_, absl::ZeroDuration());
 }
 
 void Outbox::NoteFailure(const absl::Status& status) {
@@ -138,7 +146,10 @@ void Outbox::NoteFailure(const absl::Status& status) {
 
 void Outbox::Withdraw(const absl::Status& status) {
   std::vector<Item> kept, withdrawn;
-  for (Item& item : in_flight_) (item.done ? withdrawn : kept).push_back(std::move(item));
+  for (Item& item : in_flight_) {
+    const bool can_be = item.done != nullptr && !item.may_be_stored;
+    (can_be ? withdrawn : kept).push_back(std::move(item));
+  }
   in_flight_ = std::move(kept);
   for (const Item& item : withdrawn) {
     const TeamId team = TeamOf(item.change);

@@ -40,7 +40,9 @@ class Outbox {
 
   // Records a change. `done`, which may be null, is called once, then or later: with OK when the change is stored, or
   // with RESOURCE_EXHAUSTED when the store has no room; the change is then withdrawn, and so are the messages about its
-  // team or node that wait for it. A change without `done` is tried again in that case, too.
+  // team or node that wait for it. A change that an earlier attempt may have stored is not withdrawn. A change without
+  // `done` is tried again in that case, too. A change with `done` does not wait for the time of the next attempt after
+  // a failure.
   void Record(StoreChange change, Done done = nullptr);
 
   void Send(SessionId session, const schedule::ToDaemon& message);
@@ -49,10 +51,10 @@ class Outbox {
   void Close(SessionId session, const std::string& why);
   void Drop(SessionId session);  // called when a session has ended
 
-  // Returns OK, or why the last commit failed; since when there was none that succeeded; and the number of changes that
-  // are not stored.
+  // Returns OK, or why the last commit failed; for how long changes have waited since a commit failed, or zero; and the
+  // number of changes that are not stored.
   const absl::Status& error() const { return error_; }
-  absl::Time fails_since() const { return fails_since_; }
+  absl::Duration failing_for() const;
   size_t waiting_changes() const { return in_flight_.size() + pending_.size(); }
   size_t waiting_messages() const;
   // Returns whether another planner leads. Nothing is sent any more.
@@ -63,6 +65,7 @@ class Outbox {
     uint64_t number = 0;
     StoreChange change;
     Done done;
+    bool may_be_stored = false;  // a commit of it ended with an unknown outcome
   };
   // A Held is a message that waits, or this session's part of a Prepare that several share.
   struct Held {
@@ -90,9 +93,11 @@ class Outbox {
   SessionSink* const sink_;
 
   std::vector<Item> pending_, in_flight_;
-  bool commits_ = false;  // a commit is in flight, or is to be tried again
-  uint64_t last_ = 0;     // the last change recorded
-  uint64_t stored_ = 0;   // changes up to this one are stored or withdrawn
+  bool commits_ = false;  // a commit is in flight
+  bool waits_ = false;    // `again_` is to begin the next attempt after a failure
+  TimerId again_;
+  uint64_t last_ = 0;    // the last change recorded
+  uint64_t stored_ = 0;  // changes up to this one are stored or withdrawn
   uint64_t of_cluster_ = 0;
   std::map<TeamId, uint64_t> of_teams_;  // the last change of each team that has one which is not stored
   std::map<SessionId, std::deque<Held>> held_;

@@ -163,10 +163,11 @@ TEST_F(OutboxTest, ACommitOfUnknownOutcomeIsTriedAgain) {
   outbox.Send(1, schedule::Commit{.team = kTeam});
   store.End(absl::UnavailableError("no answer"));
   EXPECT_EQ(outbox.error().message(), "no answer");
-  EXPECT_EQ(outbox.fails_since(), clock.Now());
+  EXPECT_EQ(outbox.failing_for(), absl::ZeroDuration());
   outbox.Record(Put(kOther));
   EXPECT_FALSE(store.is_busy()) << "not before its time";
   TryAgain();
+  EXPECT_EQ(outbox.failing_for(), absl::Seconds(1));
   EXPECT_FALSE(noted.has_value());
   store.End(absl::OkStatus());
   EXPECT_TRUE(noted.value().ok());
@@ -187,6 +188,23 @@ TEST_F(OutboxTest, WithoutRoomAChangeIsWithdrawnWithItsMessages) {
   EXPECT_THAT(Sent(), ElementsAre("1 break 1")) << "nothing of this team waits any more";
   TryAgain();
   EXPECT_THAT(store.sizes, ElementsAre(1));
+  EXPECT_EQ(outbox.failing_for(), absl::ZeroDuration()) << "nothing waits";
+  outbox.Record(Put(kTeam));
+  EXPECT_TRUE(store.is_busy());
+}
+
+TEST_F(OutboxTest, WhatMayBeStoredIsNotWithdrawn) {
+  outbox.Record(Put(kTeam), Note());
+  outbox.Send(1, schedule::Commit{.team = kTeam});
+  store.End(absl::UnavailableError("the answer is lost"));
+  TryAgain();
+  store.End(absl::ResourceExhaustedError("full"));
+  EXPECT_FALSE(noted.has_value());
+  EXPECT_THAT(Sent(), IsEmpty());
+  TryAgain();
+  store.End(absl::OkStatus());
+  EXPECT_TRUE(noted.value().ok());
+  EXPECT_THAT(Sent(), ElementsAre("1 commit 1"));
 }
 
 TEST_F(OutboxTest, WithoutRoomADrainIsWithdrawnAndARegistrationGoesOn) {
@@ -207,11 +225,14 @@ TEST_F(OutboxTest, WithoutRoomAChangeThatNobodyAsksForWaits) {
   TryAgain();
   store.End(absl::ResourceExhaustedError("full"));
   EXPECT_TRUE(noted.has_value());
+  outbox.Record(Put(kTeam), Note());
+  EXPECT_TRUE(store.is_busy()) << "somebody asks";
+  store.End(absl::ResourceExhaustedError("full"));
   EXPECT_THAT(Sent(), IsEmpty());
   TryAgain();
   store.End(absl::OkStatus());
   EXPECT_THAT(Sent(), ElementsAre("2 break 2"));
-  EXPECT_THAT(store.sizes, ElementsAre(1, 2, 1));
+  EXPECT_THAT(store.sizes, ElementsAre(1, 2, 2, 1));
 }
 
 TEST_F(OutboxTest, ADeposedPlannerSaysNothing) {

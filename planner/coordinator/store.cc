@@ -12,7 +12,10 @@ void Apply(const StoreChange& change, Snapshot& snapshot) {
         using T = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<T, PutTeam>) snapshot.teams.insert_or_assign(c.record->layout.id, *c.record);
         if constexpr (std::is_same_v<T, DropTeam>) snapshot.teams.erase(c.team);
-        if constexpr (std::is_same_v<T, PutTerm>) snapshot.term = c.term;
+        if constexpr (std::is_same_v<T, PutTerm>) {
+          snapshot.term = c.term;
+          snapshot.since = c.since;
+        }
         if constexpr (std::is_same_v<T, PutAborted>) snapshot.aborted.insert(c.team);
         if constexpr (std::is_same_v<T, PutDraining>) {
           if (c.draining) {

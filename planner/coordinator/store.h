@@ -50,7 +50,8 @@ struct Snapshot {
   // These teams were forming when a planner ended, and a daemon was then ordered to abort them: other daemons may have
   // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
-  uint64_t term = 0;  // term of the last planner that used this store; 0: none
+  uint64_t term = 0;   // term of the last planner that used this store; 0: none
+  uint64_t since = 0;  // the store has all decisions of the terms from this one to `term`
 };
 
 // --- Changes of a Snapshot ---
@@ -66,6 +67,7 @@ struct PutDraining {
 };
 struct PutTerm {
   uint64_t term = 0;
+  uint64_t since = 0;  // Snapshot::since
 };
 struct PutAborted {
   TeamId team{0};

@@ -75,7 +75,7 @@ void Coordinator::OnJoin(SessionId session, const schedule::JoinTeam& message) {
   if (nodes_.at(join.node).stopping || draining_.count(join.node) != 0) {
     return refuse(Failure::kNoResource, absl::StrCat("node ", join.node, " is draining"), FailureCause::kNodeDraining);
   }
-  if (message.parent == TeamId{0} && clock_->Now() - outbox_.fails_since() > kStorePatience)
+  if (message.parent == TeamId{0} && outbox_.failing_for() > kStorePatience)
     return Act(joins_.Refuse(join, NotRecorded(outbox_.error())));
   if (message.parent != TeamId{0}) {
     const Team* parent = TeamOf(message.parent);

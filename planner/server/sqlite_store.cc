@@ -101,7 +101,8 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
                {c.node}});
         }
         if constexpr (std::is_same_v<T, coordinator::PutTerm>) {
-          to.push_back({"INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(c.term)}});
+          to.push_back({"INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?), ('since', ?)",
+                        {static_cast<int64_t>(c.term), static_cast<int64_t>(c.since)}});
         }
         if constexpr (std::is_same_v<T, coordinator::PutAborted>) {
           to.push_back({"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {Integer(c.team)}});
@@ -302,8 +303,11 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   }));
   RETURN_IF_ERROR(database.Query("SELECT node FROM draining", {},
                                  [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
-  RETURN_IF_ERROR(database.Query("SELECT value FROM meta WHERE key = 'term'", {}, [&](sqlite3_stmt* row) {
-    snapshot.term = static_cast<uint64_t>(sqlite3_column_int64(row, 0));
+  RETURN_IF_ERROR(database.Query("SELECT key, value FROM meta", {}, [&](sqlite3_stmt* row) {
+    const std::string key = Database::Bytes(row, 0);
+    const auto value = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
+    if (key == "term") snapshot.term = value;
+    if (key == "since") snapshot.since = value;
   }));
   return snapshot;
 }

@@ -78,7 +78,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
     ASSERT_TRUE(Commit(*store, {Put(Record(8)), Put(Record(9)), coordinator::PutTerm{3}}).ok());
     ASSERT_TRUE(Commit(*store, {Put(broken), Put(Record(10)), coordinator::DropTeam{TeamId(10)}}).ok()) << "replaces";
     ASSERT_TRUE(Commit(*store, {coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
-                                coordinator::PutDraining{"n2", false}, coordinator::PutTerm{4},
+                                coordinator::PutDraining{"n2", false}, coordinator::PutTerm{4, 2},
                                 coordinator::PutAborted{TeamId(77)}})
                     .ok());
   }
@@ -89,6 +89,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
   EXPECT_EQ(snapshot.term, 4u);
+  EXPECT_EQ(snapshot.since, 2u);
 }
 
 TEST_F(SqliteStoreTest, NewFileIsEmpty) {
