@@ -21,12 +21,16 @@ constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 // --- Nodes ---
 
+const char* Coordinator::StateOf(const Node& node) const {
+  if (node.session == 0) return node.is_lost() ? "lost" : "away";
+  return node.stopping || draining_.count(node.announcement.name) != 0 ? "draining" : "ready";
+}
+
 NodeInfo Coordinator::InfoOf(const Node& node) const {
   NodeInfo info;
   info.announcement = node.announcement;
   info.connected = node.session != 0;
-  const bool takes_no_teams = node.stopping || draining_.count(node.announcement.name) != 0;
-  info.state = !info.connected ? (node.is_lost() ? "lost" : "away") : takes_no_teams ? "draining" : "ready";
+  info.state = StateOf(node);
   info.last_seen_s = info.connected ? 0 : absl::ToDoubleSeconds(clock_->Now() - node.away_since);
   for (const TeamId id : node.teams) {
     const Team& team = teams_.at(id);
@@ -41,6 +45,12 @@ std::vector<NodeInfo> Coordinator::Nodes() const {
   std::vector<NodeInfo> out;
   for (const auto& [name, node] : nodes_) out.push_back(InfoOf(node));
   return out;
+}
+
+std::map<std::string, uint64_t> Coordinator::NodesByState() const {
+  std::map<std::string, uint64_t> counts = {{"ready", 0}, {"draining", 0}, {"away", 0}, {"lost", 0}};
+  for (const auto& [name, node] : nodes_) ++counts[StateOf(node)];
+  return counts;
 }
 
 absl::StatusOr<NodeInfo> Coordinator::FindNode(const std::string& name) const {
@@ -74,12 +84,16 @@ void Coordinator::SetDraining(const std::string& name, bool draining, std::funct
 
 // --- Teams ---
 
+const char* Coordinator::StateOf(const Team& team) {
+  return team.record.broken ? "broken" : team.record.epoch == EpochId{0} ? "forming" : "ready";
+}
+
 TeamInfo Coordinator::InfoOf(const Team& team) const {
   TeamInfo info;
   info.layout = team.record.layout;
   info.size = team.record.layout.shape.size();
   info.epoch = team.record.epoch;
-  info.state = team.record.broken ? "broken" : team.record.epoch == EpochId{0} ? "forming" : "ready";
+  info.state = StateOf(team);
   info.why = team.record.why.text;
   return info;
 }
@@ -97,6 +111,12 @@ std::vector<TeamInfo> Coordinator::Teams() const {
   }
   for (const auto& [id, team] : teams_) out.push_back(InfoOf(team));
   return out;
+}
+
+std::map<std::string, uint64_t> Coordinator::TeamsByState() const {
+  std::map<std::string, uint64_t> counts = {{"forming", joins_.size()}, {"ready", 0}, {"broken", 0}};
+  for (const auto& [id, team] : teams_) ++counts[StateOf(team)];
+  return counts;
 }
 
 absl::StatusOr<TeamInfo> Coordinator::FindTeam(TeamId id) const {

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "planner/coordinator/ended_teams.h"
+#include "planner/coordinator/formation_counts.h"
 #include "planner/coordinator/id_source.h"
 #include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
@@ -141,6 +142,11 @@ class Coordinator {
   absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
+  // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
+  std::map<std::string, uint64_t> NodesByState() const;
+  std::map<std::string, uint64_t> TeamsByState() const;
+  const FormationCounts& formations() const { return formations_; }
+  uint64_t term() const { return ids_->term(); }  // of the next id; requires Start
 
   void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;
@@ -203,6 +209,7 @@ class Coordinator {
     bool is_told = false;  // false: its plans are being made
     std::vector<std::string> plans;
     std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
+    absl::Time begun;                                    // of a first epoch
     std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
     TimerId timer;
     std::function<void(const absl::Status&)> done;  // may be null
@@ -404,6 +411,8 @@ class Coordinator {
   void OnStatusReply(Node& node, const schedule::StatusReply& message);
   void NodeSilent(const std::string& node);  // ends the queries that wait for a node without stream
   void FinishQuery(uint64_t query);
+  const char* StateOf(const Node& node) const;
+  static const char* StateOf(const Team& team);
   NodeInfo InfoOf(const Node& node) const;
   TeamInfo InfoOf(const Team& team) const;
   std::vector<PlanInfo> PlansOf(const Team& team) const;
@@ -423,6 +432,7 @@ class Coordinator {
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
   std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
   EndedTeams ended_;                                              // ended or aborted
+  FormationCounts formations_;
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_JOIN_TABLE_H_
 #define COPSE_PLANNER_COORDINATOR_JOIN_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -74,6 +75,7 @@ class JoinTable {
   absl::Time NextDeadline() const;
 
   std::vector<Forming> List() const;
+  size_t size() const { return formations_.size(); }
 
  private:
   using Key = std::pair<schedule::TeamIdentity, TeamId>;

@@ -128,6 +128,7 @@ void Coordinator::ForgetRequest(const Join& join) {
 
 void Coordinator::FailJoins(const std::vector<Join>& joins, const FailureReport& why) {
   COPSE_LOG(kInfo, "a team is not formed: ", why.text);
+  formations_.NoteUnformed(why);
   std::map<SessionId, std::vector<uint64_t>> requests;
   for (const Join& join : joins) {
     ForgetRequest(join);
@@ -194,6 +195,7 @@ void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join>
   Change change;
   change.epoch = team.record.prepared;
   change.joins = std::move(joins);
+  change.begun = clock_->Now();
   team.change = std::move(change);
   MakePlans(team.record.layout, PlanOptions{}, [this, id](absl::StatusOr<std::vector<std::string>> plans) {
     Team* planned = TeamOf(id);
@@ -266,6 +268,7 @@ void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) 
   const bool ends = team.record.epoch == EpochId{0};
   again &= ends;
   const bool is_derived = schedule::IsDerivedTeam(layout.identity);
+  if (ends) formations_.NoteUnformed(why, again);
   COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
   const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, change.joins);
   for (uint32_t i = 0; i < layout.nodes.size(); ++i) {
@@ -352,6 +355,8 @@ void Coordinator::Decide(Team& team) {
     Team* decided_team = TeamOf(id);
     if (decided_team == nullptr || !decided_team->unstored.has_value() || decided_team->record.epoch != epoch) return;
     if (stored.ok()) {
+      const Unstored& unstored = *decided_team->unstored;
+      if (unstored.record.epoch == EpochId{0}) formations_.NoteFormed(clock_->Now() - unstored.change.begun);
       decided_team->unstored.reset();
     } else {
       Undecide(*decided_team, stored);
