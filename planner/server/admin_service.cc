@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "planner/server/admin_rows.h"
+#include "planner/server/planner_rows.h"
 #include "planner/server/topology_probe.h"
 #include "planner/server/topology_source.h"
 #include "planner/topology/slurm_topology.h"
@@ -68,11 +69,12 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   using Reactor = grpc::ServerUnaryReactor;
 
   AdminCalls(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
-             TopologyHistory* topologies, const rpc::Authorizer* authorizer)
+             TopologyHistory* topologies, const PlannerInstruments* instruments, const rpc::Authorizer* authorizer)
       : queue_(queue),
         coordinator_(coordinator),
         plan_maker_(plan_maker),
         topologies_(topologies),
+        instruments_(instruments),
         authorizer_(authorizer) {}
 
   grpc::Service* service() override { return this; }
@@ -403,6 +405,22 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
+  Reactor* GetPlannerStatus(Context* context, const v1::GetPlannerStatusRequest*,
+                            v1::GetPlannerStatusReply* reply) override {
+    return Answer(context, "GetPlannerStatus", [this, reply] {
+      FillPlannerStatus(instruments_->State(), reply);
+      return absl::OkStatus();
+    });
+  }
+
+  Reactor* GetPlannerStats(Context* context, const v1::GetPlannerStatsRequest*,
+                           v1::GetPlannerStatsReply* reply) override {
+    return Answer(context, "GetPlannerStats", [this, reply] {
+      FillPlannerStats(*instruments_, reply);
+      return absl::OkStatus();
+    });
+  }
+
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     return Serve(context, "GetTrace", [this, request, reply](const Done& done) -> absl::Status {
       ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->node()));
@@ -579,6 +597,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
+  const PlannerInstruments* const instruments_;
   const rpc::Authorizer* const authorizer_;
   std::set<Call*> open_;  // calls without a reply
   const MonotonicClock clock_;
@@ -591,8 +610,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
+                                               const PlannerInstruments* instruments,
                                                const rpc::Authorizer* authorizer) {
-  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, authorizer);
+  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, instruments, authorizer);
 }
 
 }  // namespace copse::planner

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/cpu_time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -191,8 +192,11 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
                                                                         const coordinator::PlanOptions& options) {
   ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, options));
   if (const auto* kept = FindKept(task)) return *kept;
-  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, MakePlansOf(task, model_.rules));
-  ++sets_made_;
+  const absl::Duration begun = ThreadCpuTime();
+  absl::StatusOr<std::vector<schedule::Plan>> made = MakePlansOf(task, model_.rules);
+  counts_.cpu += ThreadCpuTime() - begun;
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, std::move(made));
+  ++counts_.sets_made;
   Keep(std::move(task), plans);
   return plans;
 }
@@ -204,7 +208,9 @@ void ClusterPlanMaker::MakePlansLater(const schedule::TeamLayout& layout, const 
   if (!task.ok()) return done(task.status());
   if (const auto* kept = FindKept(*task)) return done(*kept);
   for (Ordered& ordered : ordered_) {
-    if (ordered.task == *task) return ordered.done.push_back(std::move(done));
+    if (ordered.task != *task) continue;
+    ++counts_.sets_reused;
+    return ordered.done.push_back(std::move(done));
   }
   Order(ordered_.insert(ordered_.end(), {layout.identity.uid, *std::move(task), {std::move(done)}}));
 }
@@ -215,15 +221,22 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
     Rules rules;
     uint64_t rules_number = 0;
     absl::StatusOr<std::vector<schedule::Plan>> plans = std::vector<schedule::Plan>();
+    absl::Duration cpu;
   };
   const auto job = std::make_shared<Job>(Job{ordered->task, model_.rules, rules_number_});
   workers_->Run(
-      ordered->user, [job] { job->plans = MakePlansOf(job->task, job->rules); },
+      ordered->user,
+      [job] {
+        const absl::Duration begun = ThreadCpuTime();
+        job->plans = MakePlansOf(job->task, job->rules);
+        job->cpu = ThreadCpuTime() - begun;
+      },
       [this, job, ordered] {
+        counts_.cpu += job->cpu;
         if (job->rules_number != rules_number_) return Order(ordered);  // the rules have changed meanwhile
         const std::vector<PlansDone> waiting = std::move(ordered->done);
         ordered_.erase(ordered);
-        ++sets_made_;
+        ++counts_.sets_made;
         if (job->plans.ok()) Keep(std::move(job->task), *job->plans);
         for (const PlansDone& done : waiting) done(job->plans);
       });
@@ -232,6 +245,7 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
 const std::vector<schedule::Plan>* ClusterPlanMaker::FindKept(const PlanTask& task) {
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     if (it->task != task) continue;
+    ++counts_.sets_reused;
     kept_.splice(kept_.begin(), kept_, it);
     return &it->plans;
   }

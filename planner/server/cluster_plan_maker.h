@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/planner.h"
 #include "planner/rules.h"
@@ -81,6 +83,13 @@ struct PlanTask {
 // Planner::MakePlans, and of CheckAlgorithm for the options.
 absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules);
 
+// PlanCounts counts sets of plans: those of one team. A set is made, or is there already: cached or being made.
+struct PlanCounts {
+  uint64_t sets_made = 0;
+  uint64_t sets_reused = 0;
+  absl::Duration cpu;  // processor time that was spent making plans, on whichever thread
+};
+
 // A ClusterPlanMaker caches plans until the rules change, so that teams whose members are connected alike are planned
 // once. A node that is not in the topology is logged once. Thread-compatible: only the planner's thread calls it.
 class ClusterPlanMaker : public coordinator::PlanMaker {
@@ -107,7 +116,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
     return draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
   }
   // Returns how often plans were made because the cache did not have them.
-  uint64_t sets_made() const { return sets_made_; }
+  uint64_t sets_made() const { return counts_.sets_made; }
+  const PlanCounts& counts() const { return counts_; }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
 
@@ -158,7 +168,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   ClusterTopologies topologies_;
   std::set<std::string> unknown_;  // nodes that were logged as missing in the topology
   std::list<Kept> kept_;           // most recently used first
-  uint64_t sets_made_ = 0;
+  PlanCounts counts_;
   PlanWorkers* workers_ = nullptr;
   std::list<Ordered> ordered_;
   uint64_t rules_number_ = 0;  // grows with each change of the rules

@@ -186,6 +186,8 @@ TEST_F(PlansOnWorkersTest, EqualTasksAreWorkedOnOnceAndTheResultIsKept) {
   EXPECT_EQ(answers_, std::vector(3, at_once.MakePlans(Layout(9), {}).value()));
   Ask(9);
   EXPECT_EQ(answers_.size(), 4u) << "it was kept";
+  EXPECT_EQ(maker_.counts().sets_reused, 3u);
+  EXPECT_GT(maker_.counts().cpu, absl::ZeroDuration());
 }
 
 TEST_F(PlansOnWorkersTest, RulesThatChangeMeanwhileCount) {

@@ -44,11 +44,21 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     StartRead(&incoming_);
   }
 
+  // Called on the planner's thread.
   void Write(grpc::ByteBuffer message) {
     MutexLock lock(&mutex_);
     if (closing_) return;
-    outgoing_.push_back(std::move(message));
-    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+    const size_t bytes = message.Length();
+    ++service_->sent_;
+    service_->sent_bytes_ += bytes;
+    queued_bytes_ += bytes;
+    outgoing_.push_back({std::move(message), bytes});
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front().message);
+  }
+
+  uint64_t queued_bytes() const {
+    MutexLock lock(&mutex_);
+    return queued_bytes_;
   }
 
   // Ends the stream after the messages that were written before have been sent.
@@ -73,6 +83,8 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       End(grpc::Status::OK);
       return;
     }
+    service_->received_.fetch_add(1, std::memory_order_relaxed);
+    service_->received_bytes_.fetch_add(incoming_.Length(), std::memory_order_relaxed);
     v1::FromDaemon incoming;
     if (!rpc::Decode(incoming_, &incoming)) {
       return EndInvalid(absl::InvalidArgumentError(absl::StrCat("no FromDaemon (bytes=", incoming_.Length(), ")")));
@@ -115,10 +127,14 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
 
   void OnWriteDone(bool ok) override {
     MutexLock lock(&mutex_);
+    queued_bytes_ -= outgoing_.front().bytes;
     outgoing_.pop_front();
-    if (!ok) outgoing_.clear();  // the read fails too, and ends the stream
+    if (!ok) {  // the read fails too, and ends the stream
+      outgoing_.clear();
+      queued_bytes_ = 0;
+    }
     if (!outgoing_.empty()) {
-      StartWrite(&outgoing_.front());
+      StartWrite(&outgoing_.front().message);
     } else if (closing_) {
       Finish(status_);
     }
@@ -142,6 +158,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     Close(status);
   }
 
+  struct Outgoing {
+    grpc::ByteBuffer message;
+    size_t bytes = 0;
+  };
+
   TaskQueue* const queue_;
   DaemonService* const service_;
   const bool brief_;
@@ -151,8 +172,9 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Stream> self_;
 
-  Mutex mutex_;
-  std::deque<grpc::ByteBuffer> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  mutable Mutex mutex_;
+  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  uint64_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of outgoing_
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
@@ -288,6 +310,20 @@ void DaemonService::NoteUnknown(coordinator::SessionId session) {
   // Logs the first such message, and then each time their number has doubled.
   if ((unknown_ & (unknown_ - 1)) != 0) return;
   COPSE_LOG(kWarning, "session ", session, ": a message of unknown kind is ignored (ignored=", unknown_, ")");
+}
+
+StreamCounts DaemonService::Counts() const {
+  StreamCounts counts{.sessions = streams_.size(),
+                      .received = received_.load(std::memory_order_relaxed),
+                      .received_bytes = received_bytes_.load(std::memory_order_relaxed),
+                      .sent = sent_,
+                      .sent_bytes = sent_bytes_};
+  for (const auto& [session, stream] : streams_) {
+    const uint64_t bytes = stream->queued_bytes();
+    counts.queued_bytes += bytes;
+    counts.queued_bytes_most = std::max(counts.queued_bytes_most, bytes);
+  }
+  return counts;
 }
 
 void DaemonService::CloseAll(const absl::Status& why) {

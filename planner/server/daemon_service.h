@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 #define COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +29,16 @@ class StreamEvents {
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };
 
+// StreamCounts has messages since the planner's start, and bytes that are queued now: messages that gRPC has not sent.
+// Bytes that several streams share, such as a team's content, count for each of them.
+struct StreamCounts {
+  uint64_t sessions = 0;
+  uint64_t queued_bytes = 0;
+  uint64_t queued_bytes_most = 0;  // of the session that has the most
+  uint64_t received = 0, received_bytes = 0;
+  uint64_t sent = 0, sent_bytes = 0;
+};
+
 // The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
 // the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
 class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Attach<
@@ -50,6 +61,8 @@ class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Atta
   // more.
   void CloseAll(const absl::Status& why);
 
+  StreamCounts Counts() const;
+
  private:
   class Stream;
 
@@ -68,6 +81,8 @@ class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Atta
   BriefRegistrations brief_{this};
   absl::Status closed_;   // the reason for refusing streams; OK: they are accepted
   uint64_t unknown_ = 0;  // number of messages of an unknown kind
+  uint64_t sent_ = 0, sent_bytes_ = 0;
+  std::atomic<uint64_t> received_ = 0, received_bytes_ = 0;  // counted by gRPC's threads
 };
 
 }  // namespace copse::planner

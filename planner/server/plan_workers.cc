@@ -34,6 +34,13 @@ void PlanWorkers::Run(uint32_t user, std::function<void()> work, std::function<v
   changed_.NotifyOne();
 }
 
+size_t PlanWorkers::waiting() const {
+  const MutexLock lock(&mutex_);
+  size_t jobs = 0;
+  for (const auto& [user, of_user] : jobs_) jobs += of_user.size();
+  return jobs;
+}
+
 void PlanWorkers::Work() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone, on Linux
   while (true) {

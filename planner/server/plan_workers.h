@@ -2,6 +2,7 @@
 #ifndef COPSE_PLANNER_SERVER_PLAN_WORKERS_H_
 #define COPSE_PLANNER_SERVER_PLAN_WORKERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -26,6 +27,8 @@ class PlanWorkers {
 
   // Runs `work` on a worker, and then `done` on the planner's thread.
   void Run(uint32_t user, std::function<void()> work, std::function<void()> done);
+  // Returns the number of jobs that no worker has begun.
+  size_t waiting() const;
 
  private:
   struct Job {
@@ -34,7 +37,7 @@ class PlanWorkers {
   void Work();
 
   TaskQueue* const queue_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::map<uint32_t, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);  // by user; no user's are empty
   std::deque<uint32_t> turns_ ABSL_GUARDED_BY(mutex_);                // the users of jobs_

@@ -82,8 +82,10 @@ TEST_F(PlanWorkersTest, UsersTakeTurns) {
   for (const char name : {'a', 'b', 'c'}) Add(workers, 1, name);
   for (const char name : {'x', 'y'}) Add(workers, 2, name);
   Add(workers, 3, 'z');
+  EXPECT_EQ(workers.waiting(), 6u);
   gate.Open();
   RunUntil(7);
+  EXPECT_EQ(workers.waiting(), 0u);
   EXPECT_EQ(done_, "gaxzbyc");
 }
 

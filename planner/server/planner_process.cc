@@ -133,13 +133,23 @@ absl::Status PlannerProcess::Open() {
   RETURN_IF_ERROR(coordinator_->Start());
   topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
   RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
-  admin_service_ = MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), authorizer_.get());
+  const std::string store = start_.settings.state.empty() ? "memory" : start_.settings.state;
+  instruments_ = std::make_unique<PlannerInstruments>(PlannerParts{.clock = &clock_,
+                                                                   .queue = &queue_,
+                                                                   .turns = &turns_,
+                                                                   .streams = daemon_service_.get(),
+                                                                   .coordinator = coordinator_.get(),
+                                                                   .plan_maker = &plan_maker_,
+                                                                   .plan_workers = &plan_workers_},
+                                                      store);
+  admin_service_ = MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(),
+                                    authorizer_.get());
   RETURN_IF_ERROR(Listen());
+  instruments_->SetAddress(address_);
   signals_ = std::thread([this] { WaitForSignals(); });
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
-            ", teams=", coordinator_->Teams().size(),
-            ", state=", start_.settings.state.empty() ? "memory" : start_.settings.state, ")");
+            ", teams=", coordinator_->Teams().size(), ", state=", store, ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();
 }
@@ -249,6 +259,7 @@ void PlannerProcess::Reload() {
 }
 
 void PlannerProcess::Run() {
+  turns_.Begin();
   while (!stopped_) {
     const absl::Time now = clock_.Now();
     const absl::Time heard = std::min(now, queue_.Oldest());
@@ -260,6 +271,7 @@ void PlannerProcess::Run() {
                 ", tasks=", queue_.size(), ")");
     }
     queue_.RunUntil(std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
+    turns_.End();
   }
   service_manager_.Stopping("stopping");
 }

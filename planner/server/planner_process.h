@@ -18,10 +18,12 @@
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/plan_workers.h"
+#include "planner/server/planner_instruments.h"
 #include "planner/server/settings.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
 #include "planner/server/topology_store.h"
+#include "planner/server/turn_counts.h"
 
 namespace copse::planner {
 
@@ -66,6 +68,7 @@ class PlannerProcess : public StreamEvents {
   const MonotonicClock clock_;
   ServiceManager service_manager_;
   TaskQueue queue_{&clock_};
+  TurnCounts turns_;
   std::unique_ptr<coordinator::Store> store_;
   std::unique_ptr<TopologyStore> memory_topologies_;  // null if there is a `state` file
   TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
@@ -75,6 +78,7 @@ class PlannerProcess : public StreamEvents {
   std::unique_ptr<DaemonService> daemon_service_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
   std::unique_ptr<TopologyHistory> topologies_;
+  std::unique_ptr<PlannerInstruments> instruments_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <set>
 #include <type_traits>
@@ -83,8 +84,11 @@ class Life {
     return absl::Now() - begin;
   }
 
+  const std::string& address() const { return address_; }
   std::shared_ptr<grpc::Channel> Channel() const {
-    return grpc::CreateChannel(address_, grpc::InsecureChannelCredentials());
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window of a stream that is not read stays small
+    return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
   }
 
  private:
@@ -208,6 +212,90 @@ TEST(PlannerProcessTest, EndsThoughSomebodyWaitsForADaemonThatDoesNotAnswer) {
   EXPECT_LT(life.End(), absl::Seconds(10));
   asking.join();
   EXPECT_EQ(asked.error_code(), grpc::StatusCode::UNAVAILABLE) << asked.error_message();
+}
+
+std::map<std::string, uint64_t> Counters(const Life& life) {
+  const auto reply = List(life, &v1::AdminService::Stub::GetPlannerStats);
+  return {reply.counters().begin(), reply.counters().end()};
+}
+
+TEST(PlannerProcessTest, TellsWhatItIs) {
+  const std::string state = TestFile("state.db");
+  for (const std::string& store : {std::string(), state}) {
+    Life life(store);
+    PlayedDaemon daemon(life);
+    daemon.Register();
+    const auto status = List(life, &v1::AdminService::Stub::GetPlannerStatus);
+    EXPECT_EQ(status.role(), "leader");
+    EXPECT_EQ(status.leader(), status.address());
+    EXPECT_EQ(status.address(), life.address());
+    EXPECT_EQ(status.version(), kVersion);
+    EXPECT_EQ(status.store(), store.empty() ? "memory" : state);
+    EXPECT_EQ(status.sessions(), 1u);
+    EXPECT_GE(status.term(), 1u);
+    EXPECT_GE(status.since_s(), 0);
+    EXPECT_LT(status.since_s(), 600);
+    EXPECT_GT(status.longest_turn_ms(), 0);
+    EXPECT_EQ(status.longest_turn_at().size(), sizeof("2026-01-01T00:00:00Z") - 1) << status.longest_turn_at();
+  }
+}
+
+TEST(PlannerProcessTest, CountsItself) {
+  Life life("");
+  PlayedDaemon daemon(life);
+  daemon.Register();
+  daemon.Send(Alone(5, "alone"));
+  daemon.RunEpoch();
+  const auto reply = List(life, &v1::AdminService::Stub::GetPlannerStats);
+  std::map<std::string, uint64_t> counters(reply.counters().begin(), reply.counters().end());
+  EXPECT_EQ(counters["sessions"], 1u);
+  EXPECT_EQ(counters["nodes.ready"], 1u);
+  EXPECT_EQ(counters["nodes.lost"], 0u);
+  EXPECT_EQ(counters["teams.ready"], 1u);
+  EXPECT_EQ(counters["formations.formed"], 1u);
+  EXPECT_GT(counters["formations.time_max_us"], 0u);
+  EXPECT_GE(counters["formations.time_max_us"], counters["formations.time_p50_us"]);
+  EXPECT_EQ(counters["plans.sets_made"], 1u);
+  EXPECT_GT(counters["plans.cpu_us"], 0u);
+  EXPECT_EQ(counters["messages.sent"], 3u) << "Registered, Prepare and Commit";
+  EXPECT_GE(counters["messages.received"], 3u) << "Register, JoinTeam, PrepareReply, and CommitReply unless it is late";
+  EXPECT_GT(counters["messages.sent_bytes"], 0u);
+  EXPECT_GT(counters["messages.received_bytes"], 0u);
+  EXPECT_GT(counters["loop.turns"], 0u);
+  EXPECT_GE(counters["process.cpu_us"], counters["loop.cpu_us"]);
+  EXPECT_GE(counters["loop.cpu_us"], counters["loop.turn_max_us"]);
+  EXPECT_GT(counters["loop.turn_max_at_s"], 1'700'000'000u);
+  EXPECT_GT(counters["queue.oldest_max_us"], 0u);
+  EXPECT_GT(counters["process.memory_bytes"], 1u << 20);
+  uint64_t turns = 0;
+  for (const uint64_t count : reply.turns().count()) turns += count;
+  EXPECT_EQ(turns, counters["loop.turns"]);
+  EXPECT_EQ(reply.turns().max_ns() / 1000, counters["loop.turn_max_us"]);
+  EXPECT_EQ(reply.formations().count_size(), 1);
+}
+
+// A daemon that reads nothing lets its answers queue up at the planner.
+TEST(PlannerProcessTest, CountsWhatItCannotSend) {
+  constexpr uint64_t kQueries = 5000;  // their answers exceed a stream's window of 64 KiB
+  Life life("");
+  PlayedDaemon daemon(life);
+  daemon.Register();
+  PlayedDaemon other(life);
+  other.Register("n1");
+  std::thread asking([&daemon] {
+    for (uint64_t i = 0; i < kQueries; ++i) daemon.Send(schedule::EpochQuery{TeamId{7}, EpochId{1}});
+  });
+  std::map<std::string, uint64_t> counters;
+  do {
+    counters = Counters(life);
+  } while (counters["messages.sent"] < 2 + kQueries);
+  asking.join();
+  EXPECT_GT(counters["sessions.queued_bytes"], 0u);
+  EXPECT_EQ(counters["sessions.queued_bytes_most"], counters["sessions.queued_bytes"]) << "the other one has none";
+  EXPECT_LT(counters["sessions.queued_bytes"], counters["messages.sent_bytes"]);
+  for (uint64_t i = 0; i < kQueries; ++i) daemon.Await<schedule::Abort>();
+  while (counters["sessions.queued_bytes"] > 0) counters = Counters(life);
+  EXPECT_EQ(counters["sessions.queued_bytes_most"], 0u);
 }
 
 // One of three daemons is of an earlier version.

@@ -24,17 +24,20 @@ void TaskQueue::RunUntil(absl::Time deadline) {
     const absl::Duration wait = std::min<absl::Duration>(deadline - clock_->Now(), kWaitMax);
     if (tasks_.empty() && wait > absl::ZeroDuration()) posted_.WaitFor(&mutex_, wait);
   }
-  const absl::Time end = clock_->Now() + kTurnMax;
+  absl::Time now = clock_->Now();
+  const absl::Time end = now + kTurnMax;
   do {
     std::function<void()> run;
     {
       MutexLock lock(&mutex_);
       if (tasks_.empty()) return;
+      longest_wait_ = std::max(longest_wait_, now - tasks_.front().posted);
       run = std::move(tasks_.front().run);
       tasks_.pop_front();
     }
     run();
-  } while (clock_->Now() < end);
+    now = clock_->Now();
+  } while (now < end);
 }
 
 absl::Time TaskQueue::Oldest() const {

@@ -31,6 +31,8 @@ class TaskQueue {
   // task is pending.
   absl::Time Oldest() const;
   size_t size() const;
+  // Returns the longest time that any task has waited until it began.
+  absl::Duration longest_wait() const { return longest_wait_; }
 
  private:
   struct Task {
@@ -42,6 +44,7 @@ class TaskQueue {
   mutable Mutex mutex_;
   CondVar posted_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration longest_wait_;  // accessed by the planner's thread only
 };
 
 }  // namespace copse::planner
