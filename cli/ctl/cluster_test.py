@@ -318,6 +318,17 @@ class ClusterTest(unittest.TestCase):
         self.assertIn("loop.turns", self.text("stats"))
         self.fails(1, "stats", "--node", "n9", says="n9")
 
+    def test_planner(self):
+        status = self.json("planner", "status")
+        self.keys(status, "leader term since_s role version store sessions address")
+        self.assertEqual((status["role"], status["sessions"]), ("leader", 2))
+        self.assertIn("longest turn", self.text("planner", "status"))
+        (row,) = self.json("stats", "--planner")
+        self.assertEqual(row["node"], "planner")
+        self.assertEqual(row["counters"]["nodes.ready"] + row["counters"]["nodes.draining"], 2)
+        self.assertEqual(row["counters"]["sessions"], 2)
+        self.assertIn("loop.turns", self.text("stats", "--planner"))
+
     def test_ping_and_version(self):
         for verb in ("ping", "version"):
             for arguments in ([verb], [verb, "--node", "n1"]):

@@ -25,8 +25,8 @@ std::string ErrorLine(const std::string& what, std::string_view why) {
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
-    for (auto family :
-         {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), StatsVerbs(), TraceVerbs()}) {
+    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), PlannerVerbs(),
+                        StatsVerbs(), TraceVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     return all;

@@ -194,6 +194,18 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status GetPlannerStatus(grpc::ServerContext*, const v1::GetPlannerStatusRequest*,
+                                v1::GetPlannerStatusReply* reply) override {
+    reply->set_role("leader");
+    return grpc::Status::OK;
+  }
+  grpc::Status GetPlannerStats(grpc::ServerContext*, const v1::GetPlannerStatsRequest*,
+                               v1::GetPlannerStatsReply* reply) override {
+    (*reply->mutable_counters())["loop.turns"] = 100 + 5 * stats_asked++;
+    (*reply->mutable_counters())["sessions"] = 3;
+    return grpc::Status::OK;
+  }
+
   // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone. The daemon of
   // node "again" restarts before the fourth query, and has 150 records then.
   grpc::Status GetTrace(grpc::ServerContext*, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
@@ -292,6 +304,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"topo", "list"},
                                                                {"topo", "probe"},
                                                                {"coll", "list"},
+                                                               {"planner", "status"},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
                                                                {"ping"},
@@ -491,7 +504,30 @@ TEST_F(CopsectlTest, WatchedStatsTellWhatChanged) {
   EXPECT_GE(json[0]["seconds"].get<double>(), 0.05);
 }
 
+TEST_F(CopsectlTest, ThePlannersStatsAreThoseOfANode) {
+  planner_.stats_asked = 0;
+  EXPECT_EQ(CtlJson({"stats", "--planner"}),
+            Json::array({{{"node", "planner"}, {"counters", {{"loop.turns", 100}, {"sessions", 3}}}}}));
+  const Outcome table = Ctl({"stats", "--planner"});
+  EXPECT_EQ(table.out,
+            "NODE     COUNTER     VALUE\n"
+            "planner  loop.turns    105\n"
+            "planner  sessions        3\n");
+  EXPECT_EQ(CtlJson({"stats", "--planner", "--histograms"})[0]["latencies"][0]["part"], "turn");
+  std::string seen;
+  const Outcome watched =
+      RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port_), "stats", "--planner", "--watch", "0.1", "-w", "json"}, 0,
+                  [&](const std::string& text) {
+                    seen = text;
+                    return false;
+                  });
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_EQ(Json::parse(seen)[0]["changes"], Json({{"loop.turns", 5}}));
+}
+
 TEST_F(CopsectlTest, WhatCannotBeWatched) {
+  ExpectFailure({"stats", "--planner", "--node", "n1"}, 2, "--planner", "--node");
+  ExpectFailure({"stats", "--planner", "--watch", "1", "--histograms"}, 2, "--watch", "--histograms");
   ExpectFailure({"stats", "--watch", "soon"}, 2, "watch=soon, limits=0.1 to 86400");
   ExpectFailure({"stats", "--watch", "0"}, 2, "watch=0, limits=0.1 to 86400");
   ExpectFailure({"stats", "--watch", "1", "--histograms"}, 2, "--watch", "--histograms");

@@ -303,6 +303,51 @@ TEST(RenderLatenciesTest, RowsThatAreNoHistogramsAreLeftOut) {
   EXPECT_EQ(RenderLatencies(reply, kTable), "COLLECTIVE  BYTES  PART  NODE  COUNT  P50  P90  P99  MAX\n");
 }
 
+TEST(RenderPlannerTest, StatusAsTableAndJson) {
+  const auto reply = Parse<v1::GetPlannerStatusReply>(R"(
+    leader: "10.0.0.1:7470" term: 3 since_s: 200 role: "leader" version: "0.2.0" store: "/var/lib/copse/state.db"
+    sessions: 10000 address: "10.0.0.1:7470" longest_turn_ms: 31.5 longest_turn_at: "2026-01-02T03:04:05Z")");
+  EXPECT_EQ(RenderPlannerStatus(reply, kTable),
+            "role:          leader\n"
+            "address:       10.0.0.1:7470\n"
+            "leader:        10.0.0.1:7470\n"
+            "version:       0.2.0\n"
+            "since:         3 min 20 s ago\n"
+            "term:          3\n"
+            "store:         /var/lib/copse/state.db\n"
+            "sessions:      10000\n"
+            "oldest task:   none\n"
+            "longest turn:  31.5 ms, ended 2026-01-02T03:04:05Z\n");
+  const Json json = Json::parse(RenderPlannerStatus(reply, kJson));
+  EXPECT_EQ(json["leader"], "10.0.0.1:7470");
+  EXPECT_EQ(json["since_s"], 200.0);
+  EXPECT_EQ(json["sessions"], 10000);
+}
+
+TEST(RenderPlannerTest, HistogramsOfTurnsAndFormations) {
+  v1::GetPlannerStatsReply reply;
+  (*reply.mutable_counters())["loop.turns"] = 2;
+  v1::LatencyRow* turns = reply.mutable_turns();
+  turns->set_sum_ns(40'000);
+  turns->set_min_ns(10'000);
+  turns->set_max_ns(30'000);
+  for (const uint64_t ns : {10'000, 30'000}) {
+    turns->add_bucket(Histogram::BucketOf(ns));
+    turns->add_count(1);
+  }
+  EXPECT_EQ(RenderPlannerHistograms(reply, kTable),
+            "PART       COUNT       P50    P90    P99    MAX\n"
+            "turn           2  10.24 us  30 us  30 us  30 us\n"
+            "formation      0      0 ns   0 ns   0 ns   0 ns\n");
+  const Json json = Json::parse(RenderPlannerHistograms(reply, kJson));
+  EXPECT_EQ(json[0]["node"], "planner");
+  EXPECT_EQ(json[0]["counters"]["loop.turns"], 2);
+  EXPECT_EQ(json[0]["latencies"][0]["part"], "turn");
+  EXPECT_EQ(json[0]["latencies"][0]["max_ns"], 30000);
+  EXPECT_EQ(json[0]["latencies"][1]["part"], "formation");
+  EXPECT_EQ(json[0]["latencies"][1]["count"], 0);
+}
+
 TEST(RenderPingTest, PlannerAndDaemon) {
   const auto reply = Parse<v1::PingReply>(R"(ok: true version: "0.1.0" latency_ms: 0.5)");
   const auto round_trip = absl::Microseconds(1250);
@@ -409,6 +454,8 @@ TEST(RenderJsonTest, KeysAndTheirOrder) {
             "version applied source in_force bytes");
   EXPECT_EQ(keys(RenderVersion({}, kJson)), "ok version program ring packet proto plan copsectl(version proto)");
   EXPECT_EQ(keys(RenderPing({}, "n1", absl::Seconds(1), kJson)), "ok version latency_ms round_trip_ms node");
+  EXPECT_EQ(keys(RenderPlannerStatus({}, kJson)),
+            "leader term since_s role version store sessions address oldest_task_ms longest_turn_ms longest_turn_at");
   const auto pair = Parse<v1::ProbeTopologyReply>("links {} nodes {} pairs {}");
   EXPECT_EQ(keys(RenderProbe(pair, kJson)),
             "tree taken took_s links(from to latency_ns latency_spread_ns latency_doubt bandwidth_bps rate_doubt) "

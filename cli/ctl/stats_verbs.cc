@@ -2,6 +2,7 @@
 #include "cli/ctl/verbs.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
@@ -22,6 +23,7 @@ namespace copse::ctl {
 namespace {
 
 constexpr char kNode[] = "node";
+constexpr char kPlanner[] = "planner";
 constexpr char kHistograms[] = "histograms";
 constexpr char kWatch[] = "watch";
 constexpr double kWatchSecondsMin = 0.1;
@@ -73,13 +75,40 @@ std::string FormatClass(const LatencyKey& key) {
   return key.bytes_min == key.bytes_max ? absl::StrCat(key.bytes_min) : absl::StrCat(key.bytes_min, "-", key.bytes_max);
 }
 
-Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
-  Json json = {
-      {"collective", key.collective}, {"bytes_min", key.bytes_min},  {"bytes_max", key.bytes_max}, {"part", key.part},
-      {"count", histogram.count()},   {"mean_ns", histogram.mean()}, {"min_ns", histogram.min()}};
+Json PercentilesJson(const Histogram& histogram) {
+  Json json = {{"count", histogram.count()}, {"mean_ns", histogram.mean()}, {"min_ns", histogram.min()}};
   for (const auto& [name, p] : kPercentiles) json[absl::StrCat(name, "_ns")] = histogram.Percentile(p);
   json["max_ns"] = histogram.max();
   return json;
+}
+
+void AppendPercentiles(const Histogram& histogram, std::vector<std::string>* cells) {
+  cells->push_back(absl::StrCat(histogram.count()));
+  for (const auto& [name, p] : kPercentiles) {
+    cells->push_back(cli::FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
+  }
+  cells->push_back(cli::FormatNanoseconds(static_cast<double>(histogram.max())));
+}
+
+Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
+  Json json = {
+      {"collective", key.collective}, {"bytes_min", key.bytes_min}, {"bytes_max", key.bytes_max}, {"part", key.part}};
+  json.update(PercentilesJson(histogram));
+  return json;
+}
+
+// Returns the planner's counters as those of a node of this name.
+v1::GetStatsReply AsNode(const v1::GetPlannerStatsReply& reply) {
+  v1::GetStatsReply stats;
+  v1::NodeStats* row = stats.add_stats();
+  row->set_node(kPlanner);
+  *row->mutable_counters() = reply.counters();
+  return stats;
+}
+
+absl::StatusOr<v1::GetStatsReply> AskPlannerStats(VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(&PlannerAdmin::GetPlannerStats, {}));
+  return AsNode(reply);
 }
 
 absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, VerbContext& context) {
@@ -89,36 +118,52 @@ absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, V
 }
 
 // Prints changes at intervals, first after one interval, until the output is closed or a call fails.
-absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& request, VerbContext& context) {
+absl::Status Watch(const Arguments& arguments, const std::function<absl::StatusOr<v1::GetStatsReply>()>& ask,
+                   VerbContext& context) {
   double seconds = 0;
   if (!absl::SimpleAtod(arguments.Text(kWatch), &seconds) ||
       !(seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax)) {
     return absl::InvalidArgumentError(absl::StrFormat("not a number of seconds (%s=%s, limits=%g to %g)", kWatch,
                                                       arguments.Text(kWatch), kWatchSecondsMin, kWatchSecondsMax));
   }
-  if (request.latencies()) return absl::InvalidArgumentError("--watch and --histograms exclude each other");
+  if (arguments.Has(kHistograms)) return absl::InvalidArgumentError("--watch and --histograms exclude each other");
   auto asked = std::chrono::steady_clock::now();
   const auto start = asked;
-  ASSIGN_OR_RETURN(v1::GetStatsReply before, AskStats(request, context));
+  ASSIGN_OR_RETURN(v1::GetStatsReply before, ask());
   for (int round = 1;; ++round) {
     // Intervals are counted from the first query, so that the duration of queries does not lengthen them.
     std::this_thread::sleep_until(start + absl::ToChronoNanoseconds(absl::Seconds(seconds) * round));
     const auto now = std::chrono::steady_clock::now();
     const absl::Duration apart = absl::FromChrono(now - asked);
     context.client->Extend(apart);
-    ASSIGN_OR_RETURN(v1::GetStatsReply after, AskStats(request, context));
+    ASSIGN_OR_RETURN(v1::GetStatsReply after, ask());
     if (!context.print(RenderChanges(before, after, apart, context.style))) return absl::OkStatus();
     asked = now;
     before = std::move(after);
   }
 }
 
+absl::Status PlannerStats(const Arguments& arguments, VerbContext& context) {
+  if (arguments.Has(kNode)) return absl::InvalidArgumentError("--planner and --node exclude each other");
+  if (arguments.Has(kWatch)) {
+    return Watch(
+        arguments, [&context] { return AskPlannerStats(context); }, context);
+  }
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(&PlannerAdmin::GetPlannerStats, {}));
+  return context.Answer(arguments.Has(kHistograms) ? RenderPlannerHistograms(reply, context.style)
+                                                   : RenderStats(AsNode(reply), context.style));
+}
+
 absl::Status Stats(const Arguments& arguments, VerbContext& context) {
+  if (arguments.Has(kPlanner)) return PlannerStats(arguments, context);
   v1::GetStatsRequest request;
   request.set_node(arguments.Text(kNode));
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
   request.set_latencies(arguments.Has(kHistograms));
-  if (arguments.Has(kWatch)) return Watch(arguments, request, context);
+  if (arguments.Has(kWatch)) {
+    return Watch(
+        arguments, [&] { return AskStats(request, context); }, context);
+  }
   ASSIGN_OR_RETURN(const v1::GetStatsReply reply, AskStats(request, context));
   context.out = request.latencies() ? RenderLatencies(reply, context.style) : RenderStats(reply, context.style);
   if (reply.silent_size() == 0) return absl::OkStatus();
@@ -207,14 +252,26 @@ std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style) 
   cli::TableRows rows = {{"COLLECTIVE", "BYTES", "PART", "NODE", "COUNT>", "P50>", "P90>", "P99>", "MAX>"}};
   for (const auto& [key, histogram] : latencies) {
     std::vector<std::string> cells = {key.collective, FormatClass(key), key.part,
-                                      key.node == kAllNodes ? "all" : key.node, absl::StrCat(histogram.count())};
-    for (const auto& [name, p] : kPercentiles) {
-      cells.push_back(cli::FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
-    }
-    cells.push_back(cli::FormatNanoseconds(static_cast<double>(histogram.max())));
+                                      key.node == kAllNodes ? "all" : key.node};
+    AppendPercentiles(histogram, &cells);
     rows.push_back(std::move(cells));
   }
   return cli::RenderTable(std::move(rows), style.width);
+}
+
+std::string RenderPlannerHistograms(const v1::GetPlannerStatsReply& reply, const Style& style) {
+  Json json = {{"node", kPlanner}, {"counters", Sorted(reply.counters())}, {"latencies", Json::array()}};
+  cli::TableRows rows = {{"PART", "COUNT>", "P50>", "P90>", "P99>", "MAX>"}};
+  for (const auto& [part, row] : {std::pair("turn", &reply.turns()), std::pair("formation", &reply.formations())}) {
+    const std::optional<Histogram> histogram = Restored(*row);
+    if (!histogram.has_value()) continue;
+    Json latency = {{"part", part}};
+    latency.update(PercentilesJson(*histogram));
+    json["latencies"].push_back(std::move(latency));
+    rows.push_back({part});
+    AppendPercentiles(*histogram, &rows.back());
+  }
+  return style.format == Format::kJson ? DumpJson(Json::array({json})) : cli::RenderTable(std::move(rows), style.width);
 }
 
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
@@ -249,8 +306,9 @@ std::string RenderVersion(const v1::VersionReply& reply, const Style& style) {
 
 std::vector<Verb> StatsVerbs() {
   return {{.name = "stats",
-           .help = "counters of all daemons, or of one",
+           .help = "counters of all daemons, or of one, or of the planner",
            .options = {{kNode, "NAME", "only this node's"},
+                       {kPlanner, "", "the planner's own"},
                        {kWatch, "SECONDS", "go on: what has changed, every so many seconds"},
                        {kHistograms, "", "what calls took, by collective and size, instead of counters"}},
            .run = Stats},

@@ -52,6 +52,10 @@ std::string RenderProbe(const v1::ProbeTopologyReply& reply, const Style& style)
 std::vector<Verb> CollVerbs();
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
 
+// PlannerVerbs has `planner status`, which shows what the planner is and how busy.
+std::vector<Verb> PlannerVerbs();
+std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style);
+
 // StatsVerbs are `stats`, `ping` and `version`, which show the state that daemons and the planner report.
 std::vector<Verb> StatsVerbs();
 // Renders the counters of each node: as a table without those that are 0, or as JSON with all.
@@ -63,6 +67,8 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
 // Renders percentiles of the calls' durations for each node, by collective, size class and part of the call. The table
 // adds the total of several nodes; JSON adds the counters. Rows that are not valid histograms are left out.
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style);
+// Renders percentiles of the planner's histograms. JSON adds the counters.
+std::string RenderPlannerHistograms(const v1::GetPlannerStatsReply& reply, const Style& style);
 // Renders the reply. `round_trip` is the time from copsectl to the planner and back, which includes the planner's ping
 // of the daemon of `node`; `node` is empty if only the planner was pinged.
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/verbs.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/command_line/table.h"
+#include "cli/ctl/message_json.h"
+
+namespace copse::ctl {
+namespace {
+
+std::string FormatMilliseconds(double ms) { return cli::FormatNanoseconds(1e6 * ms); }
+
+absl::Status Status(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatusReply reply, context.client->Call(&PlannerAdmin::GetPlannerStatus, {}));
+  return context.Answer(RenderPlannerStatus(reply, context.style));
+}
+
+}  // namespace
+
+std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style) {
+  if (style.format == Format::kJson) return DumpJson(ToJson(reply));
+  std::string longest = FormatMilliseconds(reply.longest_turn_ms());
+  if (!reply.longest_turn_at().empty()) absl::StrAppend(&longest, ", ended ", reply.longest_turn_at());
+  return cli::RenderDetails(
+      {{"role", reply.role()},
+       {"address", reply.address()},
+       {"leader", reply.leader()},
+       {"version", reply.version()},
+       {"since", absl::StrCat(cli::FormatSeconds(reply.since_s()), " ago")},
+       {"term", absl::StrCat(reply.term())},
+       {"store", reply.store()},
+       {"sessions", absl::StrCat(reply.sessions())},
+       {"oldest task", reply.oldest_task_ms() > 0 ? FormatMilliseconds(reply.oldest_task_ms()) : "none"},
+       {"longest turn", longest}},
+      style.width);
+}
+
+std::vector<Verb> PlannerVerbs() {
+  return {
+      {.family = "planner", .name = "status", .help = "what the planner is, since when, and how busy", .run = Status}};
+}
+
+}  // namespace copse::ctl
