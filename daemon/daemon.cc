@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/cpu_time.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/lost_memory.h"
@@ -356,8 +357,6 @@ NodeStatus Daemon::Status() const {
 // Adds the counters of the loop and the process, and those of the clients' asynchronous completion.
 void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   const LoopStats& loop = loop_->stats();
-  timespec cpu{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
   status->counters["loop.turns"] = loop.turns;
   status->counters["loop.spins"] = loop.spins;
   status->counters["loop.spins_found"] = loop.spins_found;
@@ -369,8 +368,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
   attach_server_->early_totals().AppendCounters(&status->counters);
-  status->counters["process.cpu_us"] =
-      static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
+  status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
 }
 
 // --- Signals ---

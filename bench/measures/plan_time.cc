@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benchmarks.h"
 
-#include <time.h>
-
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "base/cpu_time.h"
 #include "base/status_macros.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
@@ -19,12 +18,6 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 constexpr uint64_t kBytes = 1024;
-
-double ThreadSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 struct Cell {
   const char* algorithm;
@@ -56,10 +49,10 @@ absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* 
   std::vector<double> times_ms;
   int64_t completion_ns = 0;
   for (uint32_t run = 0; run < cell.runs; ++run) {
-    const double start = ThreadSeconds();
+    const absl::Duration start = ThreadCpuTime();
     ASSIGN_OR_RETURN(const auto costs, planner::BroadcastCosts::FromTopology(topology, kBytes));
     ASSIGN_OR_RETURN(const auto tree, planner::BuildBroadcast(cell.algorithm, costs, 0));
-    times_ms.push_back(1000 * (ThreadSeconds() - start));
+    times_ms.push_back(absl::ToDoubleMilliseconds(ThreadCpuTime() - start));
     completion_ns = tree.completion_ns;
   }
   Summarize(times_ms, row);
