@@ -9,10 +9,11 @@
 //     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
 //     world SECONDS        forms a team of one rank on every node; it stays
 //     lose                 all daemons will lose their streams: those that are registered do not count any more
-//     back SECONDS         waits until all daemons are registered again
+//     back SECONDS         waits until all daemons are registered again, and counts streams that have ended so far
+//                          while their daemons were registered and not lost
 // A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
-// without a look at them, and answer with labels for their neighbors. With `earlier` they are daemons of 0.2.0, which
-// take no contents by name.
+// without a look at them, answer with labels for their neighbors, and report counters when they are asked for them.
+// With `earlier` they are daemons of 0.2.0, which take no contents by name.
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
@@ -57,6 +58,10 @@ using google::protobuf::io::CodedInputStream;
 constexpr uint32_t kTeamNodes = 8;
 constexpr uint32_t kNodesMax = 1u << 17;
 constexpr char kWorld[] = "world";
+constexpr uint32_t kCounters = 60;  // about as many as a daemon has
+// A stream is given up like a real daemon's (daemon/rpc/planner_stream.cc).
+constexpr int kKeepaliveMs = 20'000;
+constexpr int kKeepaliveTimeoutMs = 10'000;
 
 std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
 
@@ -126,6 +131,9 @@ class Swarm {
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
       arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
       arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+      arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
       arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
       daemons_[node].stub = std::make_unique<grpc::GenericStub>(
           grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments));
@@ -143,7 +151,7 @@ class Swarm {
     const absl::Time deadline = start + timeout;
     while (registered_ < daemons_.size() && absl::Now() < deadline) changed_.WaitFor(&mutex_, deadline - absl::Now());
     return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start), " registered=", registered_,
-                        " refused=", refused_, " broken=", broken_);
+                        " refused=", refused_, " broken=", broken_, " ended=", ended_);
   }
 
   std::string Lose() {
@@ -221,6 +229,9 @@ class Swarm {
         stream->Write(grpc::ByteBuffer(&bytes, 1));
         return;
       }
+      case v1::ToDaemon::kStatusQuery:
+        stream->Write(Status(node, proto.status_query().query()));
+        return;
       case v1::ToDaemon::kContent:
         content_bytes_ = message->Length();
         contents_.try_emplace(proto.content().sha256(), std::move(*proto.mutable_content()->mutable_zstd()));
@@ -246,7 +257,10 @@ class Swarm {
     const MutexLock lock(&mutex_);
     Daemon& daemon = daemons_[node];
     daemon.stream = nullptr;
-    if (std::exchange(daemon.registered, false)) --registered_;
+    if (std::exchange(daemon.registered, false)) {
+      --registered_;
+      ++ended_;
+    }
     changed_.NotifyAll();
     daemon.pause.Set(std::chrono::system_clock::now() + std::chrono::milliseconds(100 + node % 400),
                      [this, node](bool) { Open(node); });
@@ -272,7 +286,7 @@ class Swarm {
   grpc::ByteBuffer Registration(uint32_t node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     schedule::NodeAnnouncement announcement;
     announcement.name = NameOf(node);
-    announcement.incarnation = Incarnation(Mix64(node + 1));  // as random as real ones
+    announcement.incarnation = IncarnationOf(node);
     announcement.worker_address = std::string(100, 'a');
     announcement.version = kVersion;
     announcement.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
@@ -284,6 +298,15 @@ class Swarm {
     const grpc::Slice parts[] = {rpc::Encoded(proto.register_()), world_};
     return rpc::WithField(v1::FromDaemon::kRegisterFieldNumber, parts);
   }
+
+  static grpc::ByteBuffer Status(uint32_t node, uint64_t query) {
+    schedule::StatusReply reply{.query = query, .status = {.node = NameOf(node), .state = "ready"}};
+    reply.status.incarnation = IncarnationOf(node);
+    for (uint32_t i = 0; i < kCounters; ++i) reply.status.counters[absl::StrCat("engine.something.number", i)] = node;
+    return Encoded(reply);
+  }
+
+  static Incarnation IncarnationOf(uint32_t node) { return Incarnation(Mix64(node + 1)); }  // as random as real ones
 
   uint64_t Form(std::vector<uint32_t> members, const std::string& name) {
     const MutexLock lock(&mutex_);
@@ -401,6 +424,7 @@ class Swarm {
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t broken_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t ended_ ABSL_GUARDED_BY(mutex_) = 0;  // streams of registered daemons
 };
 
 void Stream::OnReadDone(bool ok) {

@@ -30,12 +30,16 @@ TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
     return swarm->ReadLine(kSettle).value_or("no answer");
   };
   EXPECT_THAT(answer("connect 60"), Names("registered=16", "refused=0"));
+  const auto stats = cluster.admin().GetStats("", kSettle);
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  EXPECT_EQ(stats->stats_size(), 17);
+  EXPECT_EQ(stats->silent_size(), 0);
   EXPECT_THAT(answer("teams 20 1"), Names("aborted=0", "p99_ms="));
   EXPECT_THAT(answer("world 60"), Names("formed=1", "aborted=0"));
   EXPECT_THAT(answer("lose"), Names("lost=16"));
   cluster.KillPlanner();
   ASSERT_TRUE(cluster.RestartPlanner().ok());
-  EXPECT_THAT(answer("back 60"), Names("registered=16", "broken=0"));
+  EXPECT_THAT(answer("back 60"), Names("registered=16", "broken=0", "ended=0"));
   EXPECT_TRUE(cluster.CheckAlive().ok());
 }
 

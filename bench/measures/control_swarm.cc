@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/histogram.h"
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
 #include "bench/measures/line_field.h"
 #include "bench/measures/process_usage.h"
+#include "proto/copse/v1/admin.pb.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
@@ -43,101 +50,288 @@ class Swarm {
   }
   absl::Status RestartPlanner() {
     cluster_.KillPlanner();
+    turns_.clear();
     RETURN_IF_ERROR(cluster_.RestartPlanner());
     return PinPlanner();
   }
-  pid_t planner() const { return cluster_.PlannerPid(); }
+  void StopPlanner() { cluster_.StopPlanner(); }
+  void ContinuePlanner() { cluster_.ContinuePlanner(); }
+  const procs::AdminClient& admin() const { return cluster_.admin(); }
   void Pass(absl::Duration duration) { cluster_.Pass(duration); }
+  absl::StatusOr<absl::Duration> PlannerCpu() const { return CpuTime(cluster_.PlannerPid()); }
   absl::StatusOr<double> Megabytes() const {
-    ASSIGN_OR_RETURN(const Pss pss, ReadPss(planner()));
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster_.PlannerPid()));
     return pss.total_kb / 1024;
+  }
+
+  // Returns the processor time of the planner's longest turn since the last call, or since the planner's start. It is
+  // at most an eighth too high: of turns that are not the longest ever, only the histogram's bucket is known.
+  absl::StatusOr<double> LongestTurnMs() {
+    ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply stats, admin().GetPlannerStats(kPatience));
+    const v1::LatencyRow& row = stats.turns();
+    uint64_t longest_ns = 0;
+    for (int i = 0; i < std::min(row.bucket_size(), row.count_size()); ++i) {
+      const uint32_t bucket = std::min(row.bucket(i), Histogram::kBucketCount - 1);
+      if (std::exchange(turns_[bucket], row.count(i)) == row.count(i)) continue;
+      longest_ns = std::max(longest_ns, std::min(Histogram::HighestOf(bucket), row.max_ns()));
+    }
+    return static_cast<double>(longest_ns) / 1e6;
   }
 
  private:
   absl::Status PinPlanner() {
-    return std::thread::hardware_concurrency() > 1 ? PinProcess(planner(), 0) : absl::OkStatus();
+    return std::thread::hardware_concurrency() > 1 ? PinProcess(cluster_.PlannerPid(), 0) : absl::OkStatus();
   }
 
   procs::ProcessCluster cluster_;
   std::unique_ptr<procs::ChildProcess> swarm_;
+  std::map<uint32_t, uint64_t> turns_;  // by bucket, at the last LongestTurnMs
 };
 
-// The figures of all runs.
-struct Figures {
-  std::vector<double> connect_s, idle_percent, idle_mb, teams_p99_ms, teams_failed, world_s, world_mb, back_s, broken;
+// A Scale is what the phases do.
+struct Scale {
+  uint32_t nodes = 10'000;
+  absl::Duration idle = absl::Seconds(20);
+  uint32_t teams_per_s = 200;
+  uint32_t teams_s = 10;
+  uint32_t drained = 100;
+  absl::Duration stopped = absl::Seconds(30);
+  absl::Duration aftermath = absl::Seconds(15);  // streams that the stop ends have ended by then
 };
 
-absl::Status RunOnce(const Options& options, uint32_t nodes, Figures* figures) {
-  const absl::Duration idle = absl::Seconds(options.quick ? 1 : 20);
-  const uint32_t teams_per_s = options.quick ? 20 : 200;
-  Swarm swarm(options);
-  RETURN_IF_ERROR(swarm.Start(nodes));
-  ASSIGN_OR_RETURN(std::string line, swarm.Ask("connect 60"));
-  ASSIGN_OR_RETURN(const double registered, LineField("control_swarm", line, "registered"));
-  if (registered < nodes) return absl::DeadlineExceededError(absl::StrCat("not all daemons registered: ", line));
-  ASSIGN_OR_RETURN(figures->connect_s.emplace_back(), LineField("control_swarm", line, "seconds"));
-
-  ASSIGN_OR_RETURN(const absl::Duration before, CpuTime(swarm.planner()));
-  swarm.Pass(idle);
-  ASSIGN_OR_RETURN(const absl::Duration after, CpuTime(swarm.planner()));
-  figures->idle_percent.push_back(100 * absl::FDivDuration(after - before, idle));
-  ASSIGN_OR_RETURN(const double idle_mb, swarm.Megabytes());
-  figures->idle_mb.push_back(idle_mb);
-
-  ASSIGN_OR_RETURN(line, swarm.Ask(absl::StrCat("teams ", teams_per_s, options.quick ? " 1" : " 10")));
-  ASSIGN_OR_RETURN(figures->teams_p99_ms.emplace_back(), LineField("control_swarm", line, "p99_ms"));
-  ASSIGN_OR_RETURN(const double begun, LineField("control_swarm", line, "begun"));
-  ASSIGN_OR_RETURN(const double formed, LineField("control_swarm", line, "formed"));
-  figures->teams_failed.push_back(begun - formed);
-
-  ASSIGN_OR_RETURN(const double teams_mb, swarm.Megabytes());
-  ASSIGN_OR_RETURN(line, swarm.Ask("world 60"));
-  ASSIGN_OR_RETURN(const double is_formed, LineField("control_swarm", line, "formed"));
-  if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("the team of all was not formed: ", line));
-  ASSIGN_OR_RETURN(figures->world_s.emplace_back(), LineField("control_swarm", line, "seconds"));
-  ASSIGN_OR_RETURN(const double world_mb, swarm.Megabytes());
-  figures->world_mb.push_back(world_mb - teams_mb);
-
-  RETURN_IF_ERROR(swarm.Ask("lose").status());
-  const absl::Time killed = absl::Now();
-  RETURN_IF_ERROR(swarm.RestartPlanner());
-  ASSIGN_OR_RETURN(line, swarm.Ask("back 60"));
-  ASSIGN_OR_RETURN(const double returned, LineField("control_swarm", line, "registered"));
-  if (returned < nodes) return absl::DeadlineExceededError(absl::StrCat("not all daemons came back: ", line));
-  figures->back_s.push_back(absl::ToDoubleSeconds(absl::Now() - killed));
-  ASSIGN_OR_RETURN(figures->broken.emplace_back(), LineField("control_swarm", line, "broken"));
-  return absl::OkStatus();
+Scale ScaleOf(bool quick) {
+  if (!quick) return {};
+  return {.nodes = 64,
+          .idle = absl::Seconds(1),
+          .teams_per_s = 20,
+          .teams_s = 1,
+          .drained = 8,
+          .stopped = absl::Seconds(1),
+          .aftermath = absl::ZeroDuration()};
 }
+
+// What the rows are called.
+struct Cases {
+  explicit Cases(const Scale& scale)
+      : teams(absl::StrCat(scale.teams_per_s, " teams of 8 a second")),
+        drain(absl::StrCat(scale.drained, " nodes are drained")),
+        stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all")) {}
+
+  const std::string connect = "all daemons connect";
+  const std::string idle = "all daemons idle";
+  const std::string stats = "stats of all daemons";
+  const std::string teams;
+  const std::string drain;
+  const std::string world = "a team of all forms";
+  const std::string stop;
+  const std::string kill = "all return to a killed planner with a team of all";
+};
+
+// Figures have a value of each run, by case and metric.
+using Figures = std::map<std::pair<std::string, std::string>, std::vector<double>>;
+
+// A SwarmRun is one run of all phases, which follow each other in the order of declaration.
+class SwarmRun {
+ public:
+  SwarmRun(const Options& options, const Scale& scale, Figures* figures)
+      : scale_(scale), cases_(scale), figures_(figures), swarm_(options) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(swarm_.Start(scale_.nodes));
+    RETURN_IF_ERROR(Phase(cases_.connect, [this] { return Connect(); }));
+    RETURN_IF_ERROR(Phase(cases_.idle, [this] { return Idle(); }));
+    RETURN_IF_ERROR(Phase(cases_.stats, [this] { return Stats(); }));
+    RETURN_IF_ERROR(Phase(cases_.teams, [this] { return Teams(); }));
+    RETURN_IF_ERROR(Phase(cases_.drain, [this] { return Drain(); }));
+    RETURN_IF_ERROR(Phase(cases_.world, [this] { return World(); }));
+    RETURN_IF_ERROR(Phase(cases_.stop, [this] { return Stop(); }));
+    return Phase(cases_.kill, [this] { return Kill(); });
+  }
+
+ private:
+  void Note(const std::string& what, const std::string& metric, double value) {
+    (*figures_)[{what, metric}].push_back(value);
+  }
+
+  absl::Status Phase(const std::string& what, const std::function<absl::Status()>& phase) {
+    RETURN_IF_ERROR(phase());
+    ASSIGN_OR_RETURN(const double turn_ms, swarm_.LongestTurnMs());
+    Note(what, "turn", turn_ms);
+    return absl::OkStatus();
+  }
+
+  // Returns the value of `key` in the last answer of the swarm.
+  absl::StatusOr<double> Field(const std::string& key) { return LineField("control_swarm", line_, key); }
+  absl::Status Ask(const std::string& command) {
+    ASSIGN_OR_RETURN(line_, swarm_.Ask(command));
+    return absl::OkStatus();
+  }
+  // Asks the swarm, whose daemons must all be registered then.
+  absl::Status AskAll(const std::string& command) {
+    RETURN_IF_ERROR(Ask(command));
+    ASSIGN_OR_RETURN(const double registered, Field("registered"));
+    if (registered >= scale_.nodes) return absl::OkStatus();
+    return absl::DeadlineExceededError(
+        absl::StrCat("not all daemons registered (command=", command, ", nodes=", scale_.nodes, "): ", line_));
+  }
+
+  absl::Status Connect() {
+    RETURN_IF_ERROR(AskAll("connect 60"));
+    ASSIGN_OR_RETURN(const double seconds, Field("seconds"));
+    Note(cases_.connect, "time", seconds);
+    return absl::OkStatus();
+  }
+
+  absl::Status Idle() {
+    ASSIGN_OR_RETURN(const absl::Duration before, swarm_.PlannerCpu());
+    swarm_.Pass(scale_.idle);
+    ASSIGN_OR_RETURN(const absl::Duration after, swarm_.PlannerCpu());
+    Note(cases_.idle, "cpu", 100 * absl::FDivDuration(after - before, scale_.idle));
+    ASSIGN_OR_RETURN(const double idle_mb, swarm_.Megabytes());
+    Note(cases_.idle, "memory", idle_mb);
+    return absl::OkStatus();
+  }
+
+  // Notes the time that `requests` take, and the planner's processor time.
+  absl::Status Timed(const std::string& what, const std::function<absl::Status()>& requests) {
+    ASSIGN_OR_RETURN(const absl::Duration before, swarm_.PlannerCpu());
+    const absl::Time begun = absl::Now();
+    RETURN_IF_ERROR(requests());
+    Note(what, "time", absl::ToDoubleSeconds(absl::Now() - begun));
+    ASSIGN_OR_RETURN(const absl::Duration after, swarm_.PlannerCpu());
+    Note(what, "cpu", absl::ToDoubleSeconds(after - before));
+    return absl::OkStatus();
+  }
+
+  absl::Status Stats() {
+    return Timed(cases_.stats, [this]() -> absl::Status {
+      ASSIGN_OR_RETURN(const v1::GetStatsReply reply, swarm_.admin().GetStats("", kPatience));
+      if (reply.silent_size() == 0) return absl::OkStatus();
+      return absl::DeadlineExceededError(absl::StrCat("daemons are silent (silent=", reply.silent_size(), ")"));
+    });
+  }
+
+  absl::Status Teams() {
+    RETURN_IF_ERROR(Ask(absl::StrCat("teams ", scale_.teams_per_s, " ", scale_.teams_s)));
+    ASSIGN_OR_RETURN(const double p99_ms, Field("p99_ms"));
+    ASSIGN_OR_RETURN(const double begun, Field("begun"));
+    ASSIGN_OR_RETURN(const double formed, Field("formed"));
+    Note(cases_.teams, "p99", p99_ms);
+    Note(cases_.teams, "failed", begun - formed);
+    return absl::OkStatus();
+  }
+
+  // Drains nodes one by one, like an administrator's script, and lets them take teams again.
+  absl::Status Drain() {
+    const auto all = [this](bool off) -> absl::Status {
+      for (uint32_t node = 0; node < scale_.drained; ++node) {
+        RETURN_IF_ERROR(swarm_.admin().DrainNode(absl::StrFormat("node%06d", node), off, kPatience));
+      }
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(Timed(cases_.drain, [&all] { return all(false); }));
+    return all(true);
+  }
+
+  absl::Status World() {
+    ASSIGN_OR_RETURN(const double before_mb, swarm_.Megabytes());
+    RETURN_IF_ERROR(Ask("world 60"));
+    ASSIGN_OR_RETURN(const double is_formed, Field("formed"));
+    if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("the team of all was not formed: ", line_));
+    ASSIGN_OR_RETURN(const double seconds, Field("seconds"));
+    Note(cases_.world, "time", seconds);
+    ASSIGN_OR_RETURN(const double after_mb, swarm_.Megabytes());
+    Note(cases_.world, "memory", after_mb - before_mb);
+    return absl::OkStatus();
+  }
+
+  // Daemons give up a planner that answers nothing, and connect again.
+  absl::Status Stop() {
+    RETURN_IF_ERROR(AskAll("back 60"));
+    ASSIGN_OR_RETURN(const double ended_before, Field("ended"));
+    swarm_.StopPlanner();
+    swarm_.Pass(scale_.stopped);
+    swarm_.ContinuePlanner();
+    const absl::Time continued = absl::Now();
+    RETURN_IF_ERROR(AskAll("back 60"));
+    Note(cases_.stop, "time", absl::ToDoubleSeconds(absl::Now() - continued));
+    swarm_.Pass(scale_.aftermath);
+    RETURN_IF_ERROR(AskAll("back 60"));
+    ASSIGN_OR_RETURN(const double ended, Field("ended"));
+    ASSIGN_OR_RETURN(const double broken, Field("broken"));
+    Note(cases_.stop, "streams", ended - ended_before);
+    Note(cases_.stop, "broken", broken);
+    return absl::OkStatus();
+  }
+
+  absl::Status Kill() {
+    RETURN_IF_ERROR(Ask("lose"));
+    const absl::Time killed = absl::Now();
+    RETURN_IF_ERROR(swarm_.RestartPlanner());
+    RETURN_IF_ERROR(AskAll("back 60"));
+    Note(cases_.kill, "time", absl::ToDoubleSeconds(absl::Now() - killed));
+    ASSIGN_OR_RETURN(const double broken, Field("broken"));
+    Note(cases_.kill, "broken", broken);
+    return absl::OkStatus();
+  }
+
+  const Scale scale_;
+  const Cases cases_;
+  Figures* const figures_;
+  Swarm swarm_;
+  std::string line_;  // the swarm's last answer
+};
 
 }  // namespace
 
 absl::Status RunControlSwarm(const Options& options, const Contest&, const Reporter& report) {
-  const uint32_t nodes = options.quick ? 64 : 10'000;
-  const auto row = [nodes](const std::string& what, const std::string& note) {
-    return Row{.bench = "control-swarm", .what = what, .system = "copse", .nodes = nodes, .ppn = 1, .note = note};
+  const Scale scale = ScaleOf(options.quick);
+  const auto row = [&scale](const std::string& what, const std::string& note) {
+    return Row{.bench = "control-swarm", .what = what, .system = "copse", .nodes = scale.nodes, .ppn = 1, .note = note};
   };
   if (!Wanted(options, row("", ""))) return absl::OkStatus();
   Figures figures;
   const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : 3;
   for (uint32_t run = 0; run < runs; ++run) {
-    if (const absl::Status status = RunOnce(options, nodes, &figures); !status.ok()) {
+    if (const absl::Status status = SwarmRun(options, scale, &figures).Run(); !status.ok()) {
       report(Unfinished(row("a run", ""), std::string(status.message())));
       return absl::OkStatus();
     }
   }
-  const std::string on = "planner on one core, all daemons' streams from one process on another";
-  report(Figure(row("all daemons connect", on), "time", "s", figures.connect_s));
-  report(Figure(row("all daemons idle", "of a core, user and system"), "cpu", "%", figures.idle_percent));
-  report(Figure(row("all daemons idle", "PSS"), "memory", "MB", figures.idle_mb));
-  const std::string rate = options.quick ? "20" : "200";
-  report(Figure(row(absl::StrCat(rate, " teams of 8 a second"), "from the joins to the last Commit"), "p99", "ms",
-                figures.teams_p99_ms));
-  report(Figure(row(absl::StrCat(rate, " teams of 8 a second"), "that did not form"), "failed", "1",
-                figures.teams_failed));
-  report(Figure(row("a team of all forms", "its first plans included"), "time", "s", figures.world_s));
-  report(Figure(row("a team of all forms", "PSS, beyond that before"), "memory", "MB", figures.world_mb));
-  report(Figure(row("all return to a killed planner with a team of all", "from kill -9"), "time", "s", figures.back_s));
-  report(Figure(row("all return to a killed planner with a team of all", "teams"), "broken", "1", figures.broken));
+  const Cases cases(scale);
+  const std::string pss = "PSS";
+  const std::string turn = "processor time of the planner's longest turn";
+  const struct {
+    std::string what, metric, unit, note;
+  } columns[] = {
+      {cases.connect, "time", "s", "planner on one core, all daemons' streams from one process on another"},
+      {cases.connect, "turn", "ms", turn},
+      {cases.idle, "cpu", "%", "of a core, user and system"},
+      {cases.idle, "memory", "MB", pss},
+      {cases.idle, "turn", "ms", turn},
+      {cases.stats, "time", "s", "counters of all, in one request"},
+      {cases.stats, "cpu", "s", "the planner's"},
+      {cases.stats, "turn", "ms", turn},
+      {cases.teams, "p99", "ms", "from the joins to the last Commit"},
+      {cases.teams, "failed", "1", "that did not form"},
+      {cases.teams, "turn", "ms", turn},
+      {cases.drain, "time", "s", "one request each, without teams"},
+      {cases.drain, "cpu", "s", "the planner's"},
+      {cases.drain, "turn", "ms", turn},
+      {cases.world, "time", "s", "its first plans included"},
+      {cases.world, "memory", "MB", "PSS, beyond that before"},
+      {cases.world, "turn", "ms", turn},
+      {cases.stop, "time", "s", "from SIGCONT until all are registered"},
+      {cases.stop, "streams", "1", "that ended, and began again"},
+      {cases.stop, "broken", "1", "teams"},
+      {cases.stop, "turn", "ms", turn},
+      {cases.kill, "time", "s", "from kill -9"},
+      {cases.kill, "broken", "1", "teams"},
+      {cases.kill, "turn", "ms", turn},
+  };
+  for (const auto& column : columns) {
+    report(Figure(row(column.what, column.note), column.metric, column.unit, figures[{column.what, column.metric}]));
+  }
   return absl::OkStatus();
 }
 

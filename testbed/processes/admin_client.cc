@@ -26,6 +26,7 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
   // Several clusters in one process share no connections.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(-1);  // any: 10,000 daemons' counters are some 20 MB
   return arguments;
 }
 
@@ -139,6 +140,10 @@ absl::StatusOr<v1::GetStatsReply> AdminClient::GetStats(const std::string& node,
   request.set_node(node);
   request.set_timeout_s(absl::ToDoubleSeconds(timeout / 2));
   return impl_->Call(&Stub::GetStats, request, timeout);
+}
+
+absl::StatusOr<v1::GetPlannerStatsReply> AdminClient::GetPlannerStats(absl::Duration timeout) const {
+  return impl_->Call(&Stub::GetPlannerStats, v1::GetPlannerStatsRequest(), timeout);
 }
 
 absl::Status AdminClient::DrainNode(const std::string& node, bool off, absl::Duration timeout) const {

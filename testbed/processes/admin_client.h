@@ -35,6 +35,7 @@ class AdminClient {
   // `text` is the content of a topology file.
   absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const std::string& text, absl::Duration timeout) const;
   absl::StatusOr<v1::GetStatsReply> GetStats(const std::string& node, absl::Duration timeout) const;
+  absl::StatusOr<v1::GetPlannerStatsReply> GetPlannerStats(absl::Duration timeout) const;
   absl::Status DrainNode(const std::string& node, bool off, absl::Duration timeout) const;
   absl::StatusOr<v1::ProbeTopologyReply> ProbeTopology(const v1::ProbeTopologyRequest& request,
                                                        absl::Duration timeout) const;
