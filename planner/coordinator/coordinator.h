@@ -145,6 +145,7 @@ class Coordinator {
   // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
   std::map<std::string, uint64_t> NodesByState() const;
   std::map<std::string, uint64_t> TeamsByState() const;
+  const Outbox& outbox() const { return outbox_; }
   const FormationCounts& formations() const { return formations_; }
   uint64_t term() const { return ids_->term(); }  // of the next id; requires Start
 

@@ -15,7 +15,7 @@ using Counts = std::map<std::string, uint64_t>;
 
 TEST_F(TwoNodesTest, NodesAreCountedByTheirStates) {
   EXPECT_EQ(coordinator->NodesByState(), Counts({{"ready", 2}, {"draining", 0}, {"away", 0}, {"lost", 0}}));
-  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  ASSERT_TRUE(SetDraining("n1", true).ok());
   coordinator->OnDisconnected(2);
   EXPECT_EQ(coordinator->NodesByState(), Counts({{"ready", 0}, {"draining", 1}, {"away", 1}, {"lost", 0}}));
   Counts listed = {{"ready", 0}, {"draining", 0}, {"away", 0}, {"lost", 0}};

@@ -75,6 +75,7 @@ void Outbox::StartCommit() {
   if (commits_ || is_deposed_ || pending_.empty()) return;
   commits_ = true;
   if (std::exchange(waits_, false)) timers_->Cancel(again_);
+  began_ = clock_->Now();
   in_flight_ = std::exchange(pending_, {});
   std::vector<StoreChange> changes;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
@@ -91,6 +92,7 @@ void Outbox::StartCommit() {
 
 void Outbox::OnCommitted(const absl::Status& status) {
   if (status.ok()) {
+    commits_ns_.Record(static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Nanoseconds(clock_->Now() - began_), 0)));
     if (!error_.ok()) COPSE_LOG(kInfo, "the planner's decisions are stored again (changes=", in_flight_.size(), ")");
     error_ = absl::OkStatus();
     fails_since_ = absl::InfiniteFuture();
@@ -134,6 +136,7 @@ absl::Duration Outbox::failing_for() const {
 }
 
 void Outbox::NoteFailure(const absl::Status& status) {
+  ++failed_commits_;
   const absl::Time now = clock_->Now();
   fails_since_ = std::min(fails_since_, now);
   const bool is_new = status.message() != error_.message();

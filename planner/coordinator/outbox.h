@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/ids.h"
 #include "planner/coordinator/session_sink.h"
 #include "planner/coordinator/store.h"
@@ -57,6 +58,8 @@ class Outbox {
   absl::Duration failing_for() const;
   size_t waiting_changes() const { return in_flight_.size() + pending_.size(); }
   size_t waiting_messages() const;
+  const Histogram& commits_ns() const { return commits_ns_; }  // the times of commits that succeeded
+  uint64_t failed_commits() const { return failed_commits_; }
   // Returns whether another planner leads. Nothing is sent any more.
   bool is_deposed() const { return is_deposed_; }
 
@@ -105,6 +108,9 @@ class Outbox {
   absl::Time fails_since_ = absl::InfiniteFuture();
   absl::Time complained_ = absl::InfinitePast();
   bool is_deposed_ = false;
+  absl::Time began_;  // of the commit in flight
+  Histogram commits_ns_;
+  uint64_t failed_commits_ = 0;
 };
 
 }  // namespace copse::coordinator
