@@ -32,6 +32,7 @@ _ROOMS = {
     "//planner": "planner",
     "//planner/algorithms": "algorithms",
     "//planner/coordinator": "coordinator",
+    "//planner/etcd": "planner-etcd",
     "//planner/server": "planner-server",
     "//planner/topology": "topology",
     "//proto": "proto",
@@ -60,7 +61,7 @@ _GRPC = ["grpc", "protobuf", "proto", "rpc"]
 _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim", "ucx-transport"]
-_PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]
+_PLANNER = ["planner", "algorithms", "coordinator", "planner-etcd", "planner-server", "topology"]
 _CLIENT = ["client", "mpi-library", "preload", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests", "testbed"]
@@ -73,12 +74,13 @@ _WALLS = {
     "collectives": _OURS + _GRPC + _UCX + ["absl", "protocol"] + _TESTS,
     "proto": _OURS + ["base", "clock", "rpc"] + _UCX + _TESTS,
     "rpc": _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
-    "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
-    "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner", "coordinator", "planner-server", "clock", "yaml"] + _TESTS,
-    "topology": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "engine"] + _TESTS,
+    "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-etcd", "planner-server"] + _TESTS,
+    "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner", "coordinator", "planner-etcd", "planner-server", "clock", "yaml"] + _TESTS,
+    "topology": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-etcd", "planner-server", "engine"] + _TESTS,
     "protocol": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["clock"] + _TESTS,
     "schedule": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["protocol", "clock"] + _TESTS,
-    "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
+    "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-etcd", "planner-server"] + _TESTS,
+    "planner-etcd": _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["sqlite", "yaml"] + _TESTS,
     "planner-server": _UCX + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "engine": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
     "sim": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
@@ -94,7 +96,7 @@ _WALLS = {
     "copse-run": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "client", "mpi-library", "preload"] + _TESTS,
     "command-line": _OURS + _GRPC + _UCX + _TESTS,
     "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "copse-trace", "perftest"] + _TESTS,
-    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "copse-trace", "perftest", "planner-server"] + _CLIENT + _TESTS,
+    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "copse-trace", "perftest", "planner-etcd", "planner-server"] + _CLIENT + _TESTS,
     # Of the client it has the formats of files alone.
     "copse-trace": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "perftest", "mpi-library", "copse-run"] + _TESTS,
     # A user of libcopse's C API like any other.
