@@ -13,8 +13,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "proto/copse/v1/store.pb.h"
-#include "rpc/control_conversion.h"
+#include "planner/server/team_record_codec.h"
 
 namespace copse::planner {
 namespace {
@@ -25,58 +24,6 @@ using coordinator::TeamRecord;
 constexpr int kSchemaVersion = 1;
 // The store and file(1) recognize the file by this id in its header.
 constexpr int kApplicationId = 0x43505345;  // "CPSE"
-
-std::string Serialize(const TeamRecord& record) {
-  v1::StoredTeam stored;
-  rpc::ToProto(schedule::Prepare{.layout = record.layout, .epoch = record.epoch, .plans = record.plans},
-               stored.mutable_prepare());
-  stored.set_prepared(record.prepared.value());
-  stored.set_first_call(record.first_call.value());
-  for (const auto& labels : record.outgoing) {
-    rpc::ToProto(
-        schedule::Commit{
-            .team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
-        stored.add_commit());
-  }
-  for (const std::string& machine : record.machines) stored.add_machine(machine);
-  if (record.broken)
-    rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
-  return stored.SerializeAsString();
-}
-
-// Returns the message of a stored field, or INVALID_ARGUMENT if it is not a valid T.
-template <typename T>
-absl::StatusOr<T> Get(const v1::ToDaemon& proto) {
-  ASSIGN_OR_RETURN(schedule::ToDaemon message, rpc::FromProto(proto));
-  if (!std::holds_alternative<T>(message)) return absl::InvalidArgumentError("another message than expected");
-  return std::get<T>(std::move(message));
-}
-
-absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
-  v1::StoredTeam stored;
-  if (!stored.ParseFromString(bytes)) return absl::InvalidArgumentError("no record");
-  ASSIGN_OR_RETURN(schedule::Prepare prepare, Get<schedule::Prepare>(stored.prepare()));
-  TeamRecord record{.layout = std::move(prepare.layout),
-                    .epoch = prepare.epoch,
-                    .prepared = EpochId(stored.prepared()),
-                    .first_call = CallSeq(stored.first_call()),
-                    .plans = std::move(prepare.plans)};
-  for (const v1::ToDaemon& commit : stored.commit()) {
-    ASSIGN_OR_RETURN(schedule::Commit labels, Get<schedule::Commit>(commit));
-    record.outgoing.push_back(std::move(labels.outgoing));
-  }
-  if (!record.outgoing.empty() && record.outgoing.size() != record.layout.nodes.size()) {
-    return absl::InvalidArgumentError("labels of another number of nodes");
-  }
-  record.machines.assign(stored.machine().begin(), stored.machine().end());
-  record.machines.resize(record.layout.nodes.size());
-  if (stored.has_broken()) {
-    ASSIGN_OR_RETURN(schedule::BreakTeam broken, Get<schedule::BreakTeam>(stored.broken()));
-    record.broken = true;
-    record.why = std::move(broken.why);
-  }
-  return record;
-}
 
 // A Value is a parameter of a statement.
 using Value = std::variant<int64_t, std::string>;
@@ -90,7 +37,7 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
         using T = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<T, coordinator::PutTeam>) {
           to.push_back({"INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
-                        {Integer(c.record->layout.id), Serialize(*c.record)}});
+                        {Integer(c.record->layout.id), EncodeTeamRecord(*c.record)}});
         }
         if constexpr (std::is_same_v<T, coordinator::DropTeam>) {
           to.push_back({"DELETE FROM team WHERE id = ?", {Integer(c.team)}});
@@ -282,7 +229,7 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   RETURN_IF_ERROR(database.Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
     const int64_t id = sqlite3_column_int64(row, 0);
     std::string bytes = Database::Bytes(row, 1);
-    absl::StatusOr<TeamRecord> record = Deserialize(bytes);
+    absl::StatusOr<TeamRecord> record = DeserializeTeam(bytes);
     if (record.ok() && record->layout.id.value() != static_cast<uint64_t>(id)) {
       record = absl::InvalidArgumentError(absl::StrCat("it is of team ", record->layout.id.value()));
     }
@@ -312,6 +259,34 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   return snapshot;
 }
 
+<<<<<<< HEAD
+=======
+absl::Status SqliteStore::SaveTeam(const TeamRecord& record) {
+  return database_->Run("INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
+                        {static_cast<int64_t>(record.layout.id.value()), SerializeTeam(record)});
+}
+
+absl::Status SqliteStore::RemoveTeam(TeamId team) {
+  return database_->Run("DELETE FROM team WHERE id = ?", {static_cast<int64_t>(team.value())});
+}
+
+absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
+  return database_->Run(
+      draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
+}
+
+absl::Status SqliteStore::SaveTerm(uint64_t term) {
+  return database_->Run("INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(term)});
+}
+
+absl::Status SqliteStore::SaveAborted(TeamId team) {
+  return database_->RunTogether(
+      {{"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())}},
+       {"DELETE FROM aborted WHERE team <= (SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
+        {static_cast<int64_t>(coordinator::kAbortedMax)}}});
+}
+
+>>>>>>> a5f394d5 (planner: the encoding of a team's record has a file of its own)
 absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
   const MutexLock lock(&database_mutex_);
   std::vector<TopologyVersion> versions;
