@@ -9,10 +9,18 @@
 
 namespace copse {
 
-absl::Time MonotonicClock::Now() const {
+namespace {
+
+absl::Time Read(clockid_t clock) {
   timespec now;
-  CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+  CHECK_EQ(clock_gettime(clock, &now), 0);
   return absl::TimeFromTimespec(now);
 }
+
+}  // namespace
+
+absl::Time MonotonicClock::Now() const { return Read(CLOCK_MONOTONIC); }
+
+absl::Time BootClock::Now() const { return Read(CLOCK_BOOTTIME); }
 
 }  // namespace copse

@@ -24,6 +24,12 @@ class MonotonicClock final : public Clock {
   absl::Time Now() const override;
 };
 
+// A BootClock reads CLOCK_BOOTTIME, which goes on while the machine is suspended; otherwise like MonotonicClock.
+class BootClock final : public Clock {
+ public:
+  absl::Time Now() const override;
+};
+
 }  // namespace copse
 
 #endif  // COPSE_BASE_CLOCK_H_

@@ -32,5 +32,15 @@ TEST(MonotonicClockTest, NeverGoesBack) {
   }
 }
 
+TEST(BootClockTest, AgreesWithTheKernel) {
+  timespec before;
+  ASSERT_EQ(clock_gettime(CLOCK_BOOTTIME, &before), 0);
+  const absl::Time now = BootClock().Now();
+  timespec after;
+  ASSERT_EQ(clock_gettime(CLOCK_BOOTTIME, &after), 0);
+  EXPECT_GE(now, absl::TimeFromTimespec(before));
+  EXPECT_LE(now, absl::TimeFromTimespec(after));
+}
+
 }  // namespace
 }  // namespace copse

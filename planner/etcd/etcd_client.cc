@@ -124,7 +124,7 @@ class EtcdClient::Call {
 
   // Returns false if the client ends.
   bool PrepareContext() {
-    const absl::Duration timeout = std::min(Remaining(), client_->options_.attempt_timeout);
+    const absl::Duration timeout = std::min(Remaining(), timeout_ / static_cast<int64_t>(answers_.size()));
     MutexLock lock(&client_->mutex_);
     if (client_->stopping_) return false;
     member_ = client_->present_;

@@ -34,13 +34,13 @@ struct EtcdClientOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials;  // shared, as gRPC wants it
   std::string user;                                       // empty: without a user's name, or that of the certificate
   std::string password;                                   // of `user`
-  absl::Duration timeout = absl::Seconds(5);              // of a call, with all its attempts
-  absl::Duration attempt_timeout = absl::Milliseconds(1500);  // of an attempt at one endpoint
+  absl::Duration timeout = absl::Seconds(5);              // of a call
 };
 
 // An EtcdClient makes calls at one of the endpoints. If that does not answer, or has lost the cluster's majority, the
-// same call is made at the next one, until the call's timeout; the later calls stay there. So a call may be made twice,
-// and the first may even arrive after the second: callers make calls for which that does not matter.
+// same call is made at the next one, until the call's timeout, of which each endpoint gets a part; later calls stay
+// there. So a call may be made twice, and the first may even arrive after the second: callers make calls for which that
+// does not matter.
 //
 // Thread-safe. `done` of a call is called once, on a thread of gRPC, or at once if the request is too long; it must not
 // block. The destructor cancels all calls, and waits until each `done` has returned.
