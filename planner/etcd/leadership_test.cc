@@ -1,74 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/etcd/leadership.h"
 
-#include <deque>
-#include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "planner/etcd/testing/candidate.h"
 #include "planner/etcd/testing/etcd_cluster.h"
 
 namespace copse::planner {
 namespace {
 
 using copse::testing::IsOk;
+using testing::Candidate;
 using testing::EtcdCluster;
-
-constexpr absl::Duration kLease = absl::Seconds(2);
-constexpr absl::Duration kTimeout = absl::Seconds(20);
-
-// A Candidate campaigns, and keeps its events as texts.
-class Candidate : public LeadershipEvents {
- public:
-  Candidate(const EtcdCluster& cluster, const std::string& prefix, const std::string& address)
-      : client_(cluster.NewClient()),
-        leadership_(std::make_unique<Leadership>(
-            client_.get(), LeadershipOptions{.prefix = prefix, .address = address, .lease = kLease}, this)) {}
-
-  void OnLeader(const std::string& address) override { Add("leader " + address); }
-  void OnWon(int64_t fence) override {
-    {
-      MutexLock lock(&mutex_);
-      fence_ = fence;
-    }
-    Add("won");
-  }
-  void OnLost(const absl::Status& why) override { Add(absl::StrCat("lost ", absl::StatusCodeToString(why.code()))); }
-
-  std::string Next(absl::Duration timeout = kTimeout) {
-    MutexLock lock(&mutex_);
-    while (events_.empty()) {
-      if (!changed_.WaitFor(&mutex_, timeout)) return "nothing";
-    }
-    std::string event = events_.front();
-    events_.pop_front();
-    return event;
-  }
-
-  int64_t fence() {
-    MutexLock lock(&mutex_);
-    return fence_;
-  }
-  EtcdClient* client() { return client_.get(); }
-  Leadership* leadership() { return leadership_.get(); }
-  void Vanish() { leadership_.reset(); }
-
- private:
-  void Add(const std::string& event) {
-    MutexLock lock(&mutex_);
-    events_.push_back(event);
-    changed_.NotifyAll();
-  }
-
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<std::string> events_ ABSL_GUARDED_BY(mutex_);
-  int64_t fence_ ABSL_GUARDED_BY(mutex_) = 0;
-  const std::unique_ptr<EtcdClient> client_;
-  std::unique_ptr<Leadership> leadership_;
-};
+using testing::kLease;
+using testing::kTimeout;
 
 class LeadershipTest : public ::testing::Test {
  protected:
@@ -81,13 +28,13 @@ class LeadershipTest : public ::testing::Test {
 EtcdCluster* LeadershipTest::cluster_ = nullptr;
 
 TEST_F(LeadershipTest, OneLeadsAndTheOtherKnowsIt) {
-  Candidate first(*cluster_, prefix_, "a:1");
+  Candidate first(cluster_->ClientOptions(), prefix_, "a:1");
   EXPECT_EQ(first.Next(), "won");
   EXPECT_TRUE(first.leadership()->is_valid());
-  Candidate second(*cluster_, prefix_, "b:1");
+  Candidate second(cluster_->ClientOptions(), prefix_, "b:1");
   EXPECT_EQ(second.Next(), "leader a:1");
   EXPECT_FALSE(second.leadership()->is_valid());
-  Candidate elsewhere(*cluster_, prefix_ + "2", "c:1");
+  Candidate elsewhere(cluster_->ClientOptions(), prefix_ + "2", "c:1");
   EXPECT_EQ(elsewhere.Next(), "won") << "another prefix";
 
   EXPECT_EQ(second.Next(2 * kLease), "nothing") << "the lease is renewed";
@@ -95,9 +42,9 @@ TEST_F(LeadershipTest, OneLeadsAndTheOtherKnowsIt) {
 }
 
 TEST_F(LeadershipTest, AResignationHandsOverAtOnce) {
-  Candidate first(*cluster_, prefix_, "a:1");
+  Candidate first(cluster_->ClientOptions(), prefix_, "a:1");
   ASSERT_EQ(first.Next(), "won");
-  Candidate second(*cluster_, prefix_, "b:1");
+  Candidate second(cluster_->ClientOptions(), prefix_, "b:1");
   ASSERT_EQ(second.Next(), "leader a:1");
   const absl::Time begin = BootClock().Now();
   first.leadership()->Resign();
@@ -110,9 +57,9 @@ TEST_F(LeadershipTest, AResignationHandsOverAtOnce) {
 }
 
 TEST_F(LeadershipTest, AVanishedLeaderIsFollowedWhenItsLeaseEnds) {
-  Candidate first(*cluster_, prefix_, "a:1");
+  Candidate first(cluster_->ClientOptions(), prefix_, "a:1");
   ASSERT_EQ(first.Next(), "won");
-  Candidate second(*cluster_, prefix_, "b:1");
+  Candidate second(cluster_->ClientOptions(), prefix_, "b:1");
   ASSERT_EQ(second.Next(), "leader a:1");
   const absl::Time begin = BootClock().Now();
   first.Vanish();
@@ -123,11 +70,11 @@ TEST_F(LeadershipTest, AVanishedLeaderIsFollowedWhenItsLeaseEnds) {
 }
 
 TEST_F(LeadershipTest, ACompactionDoesNotStopAStandby) {
-  Candidate first(*cluster_, prefix_, "a:1");
+  Candidate first(cluster_->ClientOptions(), prefix_, "a:1");
   ASSERT_EQ(first.Next(), "won");
-  Candidate second(*cluster_, prefix_, "b:1");
+  Candidate second(cluster_->ClientOptions(), prefix_, "b:1");
   ASSERT_EQ(second.Next(), "leader a:1");
-  Candidate other(*cluster_, prefix_ + "2", "c:1");
+  Candidate other(cluster_->ClientOptions(), prefix_ + "2", "c:1");
   ASSERT_EQ(other.Next(), "won");
   ASSERT_THAT(cluster_->Compact(other.fence()), IsOk());
   first.leadership()->Resign();
@@ -135,7 +82,7 @@ TEST_F(LeadershipTest, ACompactionDoesNotStopAStandby) {
 }
 
 TEST_F(LeadershipTest, ALeaderWhoseKeyIsDeletedHasLost) {
-  Candidate first(*cluster_, prefix_, "a:1");
+  Candidate first(cluster_->ClientOptions(), prefix_, "a:1");
   ASSERT_EQ(first.Next(), "won");
   etcdserverpb::TxnRequest request;
   request.add_success()->mutable_request_delete_range()->set_key(LeaderKey(prefix_));
@@ -148,7 +95,7 @@ TEST_F(LeadershipTest, ALeaderWhoseKeyIsDeletedHasLost) {
 
 TEST(LeadershipWithoutEtcdTest, ALeaderHasLostBeforeItsLeaseEnds) {
   const auto cluster = EtcdCluster::Start().value();
-  Candidate first(*cluster, "/copse", "a:1");
+  Candidate first(cluster->ClientOptions(), "/copse", "a:1");
   ASSERT_EQ(first.Next(), "won");
   const absl::Time begin = BootClock().Now();
   cluster->Pause(0);
@@ -156,7 +103,7 @@ TEST(LeadershipWithoutEtcdTest, ALeaderHasLostBeforeItsLeaseEnds) {
   EXPECT_LT(BootClock().Now() - begin, kLease);
   EXPECT_FALSE(first.leadership()->is_valid());
 
-  Candidate second(*cluster, "/copse", "b:1");
+  Candidate second(cluster->ClientOptions(), "/copse", "b:1");
   cluster->Resume(0);
   std::string event = second.Next();
   if (event == "leader a:1") event = second.Next();  // the lease had not ended in etcd
