@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stores the planner's state in etcd.
+#ifndef COPSE_PLANNER_ETCD_ETCD_STORE_H_
+#define COPSE_PLANNER_ETCD_ETCD_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "planner/coordinator/store.h"
+#include "planner/coordinator/store_v2.h"
+#include "planner/etcd/etcd_client.h"
+#include "planner/etcd/fenced_writer.h"
+#include "planner/server/topology_store.h"
+
+namespace copse::planner {
+
+// An EtcdStore keeps the state below PREFIX/, while this planner leads: it is made when a Leadership was won, and
+// every change is ABORTED once that was lost. Numbers in keys have 20 digits.
+//
+//   PREFIX/team/ID, PREFIX/topology/VERSION    v1::StoredTeam, v1::StoredTopology (stored_value.h)
+//   PREFIX/draining/NODE, PREFIX/aborted/ID    empty
+//   PREFIX/term                                decimal
+//   PREFIX/cluster                             a UUID, made by the first leader
+//   PREFIX/leader, PREFIX/commit               leadership.h, fenced_writer.h
+//   PREFIX/damaged/...                         what could not be read, under its former name
+//
+// A damaged value does not prevent others from being loaded: it is logged, and moved to PREFIX/damaged/.
+//
+// A Commit of more than kOperationsMax operations or kValueBytesMax is made in several transactions: when it fails,
+// those at its begin may have been made, also with ABORTED. Each team is changed as a whole in any case.
+//
+// Only the planner's thread calls it. Load and the functions of TopologyStore block; TopologyStore's may have made
+// their change although they return UNAVAILABLE.
+class EtcdStore : public coordinator::v2::Store, public TopologyStore {
+ public:
+  // `fence` is that of the Leadership; `post` runs a task on the planner's thread. `*client` must outlive the store.
+  EtcdStore(EtcdClient* client, const std::string& prefix, int64_t fence,
+            std::function<void(std::function<void()>)> post);
+
+  absl::StatusOr<coordinator::Snapshot> Load() override;
+  void Commit(std::vector<coordinator::v2::StoreChange> changes,
+              std::function<void(const absl::Status&)> done) override;
+
+  absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
+  absl::Status SaveTopology(const TopologyVersion& version) override;
+  absl::Status RemoveTopology(uint64_t version) override;
+
+  // Returns the UUID of the state, by which another cluster's is recognized. Empty before Load.
+  const std::string& cluster() const { return cluster_; }
+
+ private:
+  using Operations = std::vector<etcdserverpb::RequestOp>;
+  using Keys = std::map<std::string, std::string>;  // with their values
+
+  std::string TeamKey(TeamId team) const;
+  std::string TopologyKey(uint64_t version) const;
+  std::string AbortedKey(TeamId team) const;
+  void AppendPut(const std::string& key, const std::string& bytes, Operations* operations);
+  void AppendDrop(const std::string& key, Operations* operations);
+  void Append(const coordinator::v2::StoreChange& change, Operations* operations);
+
+  absl::Status Write(Operations operations);  // blocks
+  // Reads a key, or all keys that begin with `key` if that ends with `/`. A revision of 0 is set to the newest.
+  absl::StatusOr<Keys> Read(const std::string& key, int64_t* revision);
+  // Decodes the keys below FOLDER, which are numbers, and calls `parse`; those that it refuses are put aside.
+  absl::Status Parse(const std::string& folder, const Keys& keys,
+                     const std::function<absl::Status(uint64_t number, const std::string& bytes)>& parse);
+  absl::Status LoadAborted(int64_t revision, coordinator::Snapshot* snapshot);
+  absl::Status LoadCluster(int64_t revision);
+
+  EtcdClient* const client_;
+  const std::string prefix_;
+  const std::function<void(std::function<void()>)> post_;
+  const std::shared_ptr<FencedWriter> writer_;  // shared with its calls
+
+  std::set<std::string> in_parts_;  // keys whose values have, or had, parts
+  std::string cluster_;
+  uint64_t versions_ = 0;  // of values in parts, which this object has made
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ETCD_ETCD_STORE_H_
