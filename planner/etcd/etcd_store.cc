@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "planner/etcd/operations.h"
@@ -19,12 +20,12 @@ namespace {
 
 using coordinator::Snapshot;
 using coordinator::TeamRecord;
-using coordinator::v2::DropTeam;
-using coordinator::v2::PutAborted;
-using coordinator::v2::PutDraining;
-using coordinator::v2::PutTeam;
-using coordinator::v2::PutTerm;
-using coordinator::v2::StoreChange;
+using coordinator::DropTeam;
+using coordinator::PutAborted;
+using coordinator::PutDraining;
+using coordinator::PutTeam;
+using coordinator::PutTerm;
+using coordinator::StoreChange;
 
 constexpr int64_t kPageKeys = 500;
 constexpr absl::Duration kPageTimeout = absl::Seconds(30);
@@ -83,7 +84,7 @@ void EtcdStore::Append(const StoreChange& change, Operations* operations) {
     const std::string key = absl::StrCat(prefix_, "draining/", draining->node);
     operations->push_back(draining->draining ? PutOp(key, "") : DeleteOp(key));
   } else if (const auto* term = std::get_if<PutTerm>(&change)) {
-    operations->push_back(PutOp(prefix_ + "term", absl::StrCat(term->term)));
+    operations->push_back(PutOp(prefix_ + "term", absl::StrCat(term->term, " ", term->since)));
   } else if (const auto* aborted = std::get_if<PutAborted>(&change)) {
     // More than kAbortedMax are dropped by the next Load.
     operations->push_back(PutOp(AbortedKey(aborted->team), ""));
@@ -193,9 +194,13 @@ absl::StatusOr<Snapshot> EtcdStore::Load() {
   for (const auto& [key, value] : nodes) snapshot.draining.insert(key.substr(draining.size()));
   ASSIGN_OR_RETURN(const Keys term, Read(prefix_ + "term", &revision));
   for (const auto& [key, value] : term) {
-    if (absl::SimpleAtoi(value, &snapshot.term)) continue;
+    const std::vector<std::string> numbers = absl::StrSplit(value, ' ');
+    if (numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &snapshot.term) &&
+        absl::SimpleAtoi(numbers[1], &snapshot.since)) {
+      continue;
+    }
     // With a lower term daemons would refuse this planner.
-    return absl::DataLossError(absl::StrCat("etcd: the term is no number (key=", key, ", value=", value, ")"));
+    return absl::DataLossError(absl::StrCat("etcd: the terms are not two numbers (key=", key, ", value=", value, ")"));
   }
   RETURN_IF_ERROR(LoadAborted(revision, &snapshot));
   RETURN_IF_ERROR(LoadCluster(revision));

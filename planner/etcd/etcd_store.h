@@ -16,7 +16,6 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "planner/coordinator/store.h"
-#include "planner/coordinator/store_v2.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/server/topology_store.h"
@@ -28,7 +27,7 @@ namespace copse::planner {
 //
 //   PREFIX/team/ID, PREFIX/topology/VERSION    v1::StoredTeam, v1::StoredTopology (stored_value.h)
 //   PREFIX/draining/NODE, PREFIX/aborted/ID    empty
-//   PREFIX/term                                decimal
+//   PREFIX/term                                Snapshot::term and ::since, decimal, with a space between
 //   PREFIX/cluster                             a UUID, made by the first leader
 //   PREFIX/leader, PREFIX/commit               leadership.h, fenced_writer.h
 //   PREFIX/damaged/...                         what could not be read, under its former name
@@ -40,14 +39,14 @@ namespace copse::planner {
 //
 // Only the planner's thread calls it. Load and the functions of TopologyStore block; TopologyStore's may have made
 // their change although they return UNAVAILABLE.
-class EtcdStore : public coordinator::v2::Store, public TopologyStore {
+class EtcdStore : public coordinator::Store, public TopologyStore {
  public:
   // `fence` is that of the Leadership; `post` runs a task on the planner's thread. `*client` must outlive the store.
   EtcdStore(EtcdClient* client, const std::string& prefix, int64_t fence,
             std::function<void(std::function<void()>)> post);
 
   absl::StatusOr<coordinator::Snapshot> Load() override;
-  void Commit(std::vector<coordinator::v2::StoreChange> changes,
+  void Commit(std::vector<coordinator::StoreChange> changes,
               std::function<void(const absl::Status&)> done) override;
 
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
@@ -66,7 +65,7 @@ class EtcdStore : public coordinator::v2::Store, public TopologyStore {
   std::string AbortedKey(TeamId team) const;
   void AppendPut(const std::string& key, const std::string& bytes, Operations* operations);
   void AppendDrop(const std::string& key, Operations* operations);
-  void Append(const coordinator::v2::StoreChange& change, Operations* operations);
+  void Append(const coordinator::StoreChange& change, Operations* operations);
 
   absl::Status Write(Operations operations);  // blocks
   // Reads a key, or all keys that begin with `key` if that ends with `/`. A revision of 0 is set to the newest.

@@ -86,6 +86,9 @@ void FencedWriter::OnAnswer(const absl::StatusOr<etcdserverpb::TxnResponse>& res
     MutexLock lock(&mutex_);
     status = Outcome(response);
     Job& job = jobs_.front();
+    // RESOURCE_EXHAUSTED says that nothing was changed.
+    if (job.is_begun && absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
+    job.is_begun |= has_begun_ && status.ok();
     if (has_begun_) job.transactions.pop_front();
     has_begun_ = has_begun_ || status.ok();
     if (!status.ok() || job.transactions.empty()) {

@@ -48,6 +48,7 @@ class FencedWriter : public std::enable_shared_from_this<FencedWriter> {
   struct Job {
     std::deque<etcdserverpb::TxnRequest> transactions;  // those that are left
     std::function<void(const absl::Status&)> done;
+    bool is_begun = false;  // a transaction of it was made
   };
 
   void SendNext();

@@ -37,7 +37,7 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
         using T = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<T, coordinator::PutTeam>) {
           to.push_back({"INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
-                        {Integer(c.record->layout.id), EncodeTeamRecord(*c.record)}});
+                        {Integer(c.record->layout.id), SerializeTeam(*c.record)}});
         }
         if constexpr (std::is_same_v<T, coordinator::DropTeam>) {
           to.push_back({"DELETE FROM team WHERE id = ?", {Integer(c.team)}});
@@ -259,34 +259,6 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   return snapshot;
 }
 
-<<<<<<< HEAD
-=======
-absl::Status SqliteStore::SaveTeam(const TeamRecord& record) {
-  return database_->Run("INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
-                        {static_cast<int64_t>(record.layout.id.value()), SerializeTeam(record)});
-}
-
-absl::Status SqliteStore::RemoveTeam(TeamId team) {
-  return database_->Run("DELETE FROM team WHERE id = ?", {static_cast<int64_t>(team.value())});
-}
-
-absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
-  return database_->Run(
-      draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
-}
-
-absl::Status SqliteStore::SaveTerm(uint64_t term) {
-  return database_->Run("INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(term)});
-}
-
-absl::Status SqliteStore::SaveAborted(TeamId team) {
-  return database_->RunTogether(
-      {{"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())}},
-       {"DELETE FROM aborted WHERE team <= (SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
-        {static_cast<int64_t>(coordinator::kAbortedMax)}}});
-}
-
->>>>>>> a5f394d5 (planner: the encoding of a team's record has a file of its own)
 absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
   const MutexLock lock(&database_mutex_);
   std::vector<TopologyVersion> versions;
