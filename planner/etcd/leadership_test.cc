@@ -37,7 +37,7 @@ TEST_F(LeadershipTest, OneLeadsAndTheOtherKnowsIt) {
   Candidate elsewhere(cluster_->ClientOptions(), prefix_ + "2", "c:1");
   EXPECT_EQ(elsewhere.Next(), "won") << "another prefix";
 
-  EXPECT_EQ(second.Next(2 * kLease), "nothing") << "the lease is renewed";
+  EXPECT_EQ(second.Next(kLease + absl::Seconds(1)), "nothing") << "the lease is renewed";
   EXPECT_TRUE(first.leadership()->is_valid());
 }
 
@@ -91,6 +91,33 @@ TEST_F(LeadershipTest, ALeaderWhoseKeyIsDeletedHasLost) {
               IsOk());
   EXPECT_EQ(first.Next(), "lost ABORTED");
   EXPECT_FALSE(first.leadership()->is_valid());
+}
+
+TEST(LeadershipUserTest, NeedsNoMoreThanTheKeysOfItsPrefix) {
+  const auto cluster = EtcdCluster::Start({.allowed_keys = "/copse/"}).value();
+  Candidate first(cluster->ClientOptions(), "/copse/c1", "a:1");
+  ASSERT_EQ(first.Next(), "won");
+  Candidate second(cluster->ClientOptions(), "/copse/c1", "b:1");
+  ASSERT_EQ(second.Next(), "leader a:1");
+  first.leadership()->Resign();
+  EXPECT_EQ(second.Next(), "won");
+  EXPECT_EQ(second.Next(kLease), "nothing") << "the lease is renewed";
+  Candidate elsewhere(cluster->ClientOptions(), "/other", "c:1");
+  EXPECT_EQ(elsewhere.Next(absl::Milliseconds(500)), "nothing");
+}
+
+TEST(LeadershipMembersTest, OutlivesEachMember) {
+  const auto cluster = EtcdCluster::Start({.members = 3}).value();
+  Candidate leader(cluster->ClientOptions(), "/copse", "a:1", absl::Seconds(5));
+  ASSERT_EQ(leader.Next(), "won");
+  for (size_t member = 0; member < 3; ++member) {  // one of them leads etcd
+    cluster->Kill(member);
+    EXPECT_THAT(cluster->AwaitHealth(), IsOk());
+    EXPECT_EQ(leader.Next(absl::Milliseconds(1500)), "nothing") << "it is renewed at another one";
+    ASSERT_THAT(cluster->Restart(member), IsOk());
+    EXPECT_THAT(cluster->AwaitHealth(), IsOk());
+  }
+  EXPECT_TRUE(leader.leadership()->is_valid());
 }
 
 TEST(LeadershipWithoutEtcdTest, ALeaderHasLostBeforeItsLeaseEnds) {

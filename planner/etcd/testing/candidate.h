@@ -25,10 +25,11 @@ inline constexpr absl::Duration kTimeout = absl::Seconds(20);
 // A Candidate campaigns, and keeps its events as texts.
 class Candidate : public LeadershipEvents {
  public:
-  Candidate(const EtcdClientOptions& options, const std::string& prefix, const std::string& address)
+  Candidate(const EtcdClientOptions& options, const std::string& prefix, const std::string& address,
+            absl::Duration lease = kLease)
       : client_(EtcdClient::Create(options).value()),
         leadership_(std::make_unique<Leadership>(
-            client_.get(), LeadershipOptions{.prefix = prefix, .address = address, .lease = kLease}, this)) {}
+            client_.get(), LeadershipOptions{.prefix = prefix, .address = address, .lease = lease}, this)) {}
 
   void OnLeader(const std::string& address) override { Add("leader " + address); }
   void OnWon(int64_t fence) override {
