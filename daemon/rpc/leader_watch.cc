@@ -15,6 +15,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr absl::Duration kPause = absl::Seconds(5);
+constexpr absl::Duration kPauseAfterAnswer = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -83,20 +84,23 @@ void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& addre
 void LeaderWatch::Restart() {
   stream_.reset();
   asked_.clear();
+  answered_ = false;
   next_try_ = clock_->Now();
 }
 
 void LeaderWatch::OnMessage(const std::string& leader, uint64_t number) {
-  // The first answer is no change: a planner that is cut off may name an old leader.
-  const bool is_change = number_ != 0 && number > number_;
-  number_ = std::max(number_, number);
-  if (is_change && !leader.empty()) on_leader_(leader);
+  answered_ = true;
+  // A planner that is cut off may name an old leader.
+  if (number <= number_) return;
+  number_ = number;
+  on_leader_(leader.empty() ? asked_ : leader);
 }
 
 void LeaderWatch::OnEnd() {
   stream_.reset();
   asked_.clear();
-  next_try_ = clock_->Now() + kPause;
+  // A planner that begins to lead ends its streams.
+  next_try_ = clock_->Now() + (std::exchange(answered_, false) ? kPauseAfterAnswer : kPause);
 }
 
 }  // namespace copse::daemon

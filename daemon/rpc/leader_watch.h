@@ -4,6 +4,7 @@
 #ifndef COPSE_DAEMON_RPC_LEADER_WATCH_H_
 #define COPSE_DAEMON_RPC_LEADER_WATCH_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,7 +20,7 @@ namespace copse::daemon {
 // successor's word, and not by keepalives. All calls come from the loop's thread.
 class LeaderWatch {
  public:
-  // Called at each change of the leader that the planner sees, with the leader's HOST:PORT.
+  // Called when a planner leads that is newer than those heard of before, with its HOST:PORT.
   using OnLeader = std::function<void(const std::string& leader)>;
 
   // All pointees must outlive the object.
@@ -31,6 +32,8 @@ class LeaderWatch {
   absl::Time NextDeadline() const { return next_try_; }
   // Returns the planner that is asked; empty: none.
   const std::string& asked() const { return asked_; }
+  // Notes the number of the leader that is in use.
+  void Heard(uint64_t number) { number_ = std::max(number_, number); }
   // Ends the stream; another one begins at once.
   void Restart();
 
@@ -46,7 +49,8 @@ class LeaderWatch {
   std::unique_ptr<Stream> stream_;
   std::string asked_;
   absl::Time next_try_ = absl::InfinitePast();
-  uint64_t number_ = 0;  // the highest that was heard
+  bool answered_ = false;  // by the planner that is asked
+  uint64_t number_ = 0;    // the highest that was heard
 };
 
 }  // namespace copse::daemon

@@ -80,7 +80,12 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     } else if (incoming_.has_content()) {
       if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) EndBy(status);
     } else {
-      if (incoming_.has_registered()) ForgetReported();
+      if (incoming_.has_registered()) {
+        ForgetReported();
+        mailbox_->Post([owner = owner_, number = incoming_.registered().leader_number()] {
+          if (*owner != nullptr) (*owner)->watch_.Heard(number);
+        });
+      }
       Deliver(Converted(&incoming_));
     }
     StartRead(&incoming_);

@@ -18,14 +18,14 @@
 namespace copse::planner {
 namespace {
 
-using coordinator::Snapshot;
-using coordinator::TeamRecord;
 using coordinator::DropTeam;
 using coordinator::PutAborted;
 using coordinator::PutDraining;
 using coordinator::PutTeam;
 using coordinator::PutTerm;
+using coordinator::Snapshot;
 using coordinator::StoreChange;
+using coordinator::TeamRecord;
 
 constexpr int64_t kPageKeys = 500;
 constexpr absl::Duration kPageTimeout = absl::Seconds(30);

@@ -23,14 +23,7 @@
 namespace copse::planner {
 
 // An EtcdStore keeps the state below PREFIX/, while this planner leads: it is made when a Leadership was won, and
-// every change is ABORTED once that was lost. Numbers in keys have 20 digits.
-//
-//   PREFIX/team/ID, PREFIX/topology/VERSION    v1::StoredTeam, v1::StoredTopology (stored_value.h)
-//   PREFIX/draining/NODE, PREFIX/aborted/ID    empty
-//   PREFIX/term                                Snapshot::term and ::since, decimal, with a space between
-//   PREFIX/cluster                             a UUID, made by the first leader
-//   PREFIX/leader, PREFIX/commit               leadership.h, fenced_writer.h
-//   PREFIX/damaged/...                         what could not be read, under its former name
+// every change is ABORTED once that was lost. docs/reference/etcd.md has the keys and their values.
 //
 // A damaged value does not prevent others from being loaded: it is logged, and moved to PREFIX/damaged/.
 //
@@ -46,8 +39,7 @@ class EtcdStore : public coordinator::Store, public TopologyStore {
             std::function<void(std::function<void()>)> post);
 
   absl::StatusOr<coordinator::Snapshot> Load() override;
-  void Commit(std::vector<coordinator::StoreChange> changes,
-              std::function<void(const absl::Status&)> done) override;
+  void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override;
 
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
   absl::Status SaveTopology(const TopologyVersion& version) override;

@@ -27,14 +27,14 @@ namespace copse::planner {
 namespace {
 
 using absl::StatusCode;
-using coordinator::Snapshot;
-using coordinator::TeamRecord;
 using coordinator::DropTeam;
 using coordinator::PutAborted;
 using coordinator::PutDraining;
 using coordinator::PutTeam;
 using coordinator::PutTerm;
+using coordinator::Snapshot;
 using coordinator::StoreChange;
+using coordinator::TeamRecord;
 using copse::testing::FailsWith;
 using copse::testing::IsOk;
 using testing::Candidate;

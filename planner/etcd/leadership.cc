@@ -114,7 +114,10 @@ absl::Status Leadership::Campaign() {
                      client_->Range(request, client_->options().timeout, done);
                    }));
   if (present.kvs_size() > 0) {
-    if (leader_ != present.kvs(0).value()) events_->OnLeader(leader_ = present.kvs(0).value());
+    if (led_by_ != present.kvs(0).create_revision()) {
+      led_by_ = present.kvs(0).create_revision();
+      events_->OnLeader(present.kvs(0).value(), led_by_);
+    }
     return AwaitChange(present.header().revision() + 1);
   }
   const absl::Status created = CreateKey();

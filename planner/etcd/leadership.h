@@ -35,8 +35,8 @@ inline std::string LeaderKey(const std::string& prefix) { return prefix + "/lead
 class LeadershipEvents {
  public:
   virtual ~LeadershipEvents() = default;
-  // Another planner leads, which has this address.
-  virtual void OnLeader(const std::string& address) = 0;
+  // Another planner leads, which has this address and this fence.
+  virtual void OnLeader(const std::string& address, int64_t fence) = 0;
   // This planner leads. `fence` is the create revision of the key, which is greater than that of each leader before: a
   // transaction that compares it changes nothing when another planner leads.
   virtual void OnWon(int64_t fence) = 0;
@@ -94,7 +94,7 @@ class Leadership {
 
   // These belong to thread_, and to Resign when that has ended.
   Term term_;
-  std::string leader_;   // the last one that was notified
+  int64_t led_by_ = 0;   // the fence of the last leader that was notified
   std::string trouble_;  // the last one that was logged
 
   mutable Mutex mutex_;

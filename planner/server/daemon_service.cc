@@ -181,6 +181,20 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
 
 namespace {
 
+// A LeaderStream tells one leader, and then nothing until its caller, or the server, ends it.
+class LeaderStream final : public grpc::ServerWriteReactor<v1::Leader> {
+ public:
+  explicit LeaderStream(uint64_t number) {
+    leader_.set_number(number);
+    StartWrite(&leader_);
+  }
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override { delete this; }
+
+ private:
+  v1::Leader leader_;
+};
+
 // A RefusedStream is refused before it begins.
 class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
@@ -218,6 +232,11 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Atta
   return NewStream(context, "/copse.v1.DaemonService/AttachBriefly", /*brief=*/true);
 }
 
+grpc::ServerWriteReactor<v1::Leader>* DaemonService::WatchLeader(grpc::CallbackServerContext* /*context*/,
+                                                                 const v1::WatchLeaderRequest* /*request*/) {
+  return new LeaderStream(number_);
+}
+
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewStream(
     grpc::CallbackServerContext* context, const char* method, bool brief) {
   const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), method);
@@ -232,6 +251,7 @@ void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemo
   if (it == streams_.end()) return;
   v1::ToDaemon proto;
   rpc::ToProto(message, &proto);
+  if (proto.has_registered()) proto.mutable_registered()->set_leader_number(number_);
   const grpc::Slice bytes = rpc::Encoded(proto);
   it->second->Write(grpc::ByteBuffer(&bytes, 1));
 }

@@ -41,18 +41,24 @@ struct StreamCounts {
 
 // The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
 // the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
-class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Attach<
-                                v1::DaemonService::WithRawCallbackMethod_AttachBriefly<v1::DaemonService::Service>>,
-                            public coordinator::SessionSink,
-                            private BriefSink {
+class DaemonService final
+    : public v1::DaemonService::WithRawCallbackMethod_Attach<v1::DaemonService::WithRawCallbackMethod_AttachBriefly<
+          v1::DaemonService::WithCallbackMethod_WatchLeader<v1::DaemonService::Service>>>,
+      public coordinator::SessionSink,
+      private BriefSink {
  public:
-  DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
-      : queue_(queue), events_(events), authorizer_(authorizer) {}
+  // `number` tells this leader from others (v1::Leader); 0: there is one planner.
+  DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer, int64_t number = 0)
+      : queue_(queue), events_(events), authorizer_(authorizer), number_(static_cast<uint64_t>(number)) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(grpc::CallbackServerContext* context) override;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AttachBriefly(
       grpc::CallbackServerContext* context) override;
+
+  // Says that this planner leads, without its address, which the caller knows.
+  grpc::ServerWriteReactor<v1::Leader>* WatchLeader(grpc::CallbackServerContext* context,
+                                                    const v1::WatchLeaderRequest* request) override;
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
   void SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) override;
@@ -76,6 +82,7 @@ class DaemonService final : public v1::DaemonService::WithRawCallbackMethod_Atta
   TaskQueue* const queue_;
   StreamEvents* const events_;
   const rpc::Authorizer* const authorizer_;
+  const uint64_t number_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
   BriefRegistrations brief_{this};

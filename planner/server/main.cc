@@ -42,7 +42,7 @@ int Main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<PlannerProcess>> process =
       PlannerProcess::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});
   if (!process.ok()) return config::Fail(config, process.status());
-  (*process)->Run();
+  if (const absl::Status ended = (*process)->Run(); !ended.ok()) return config::Fail(config, ended);
   return config::kExitDone;
 }
 

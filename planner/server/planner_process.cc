@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/planner_process.h"
 
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "planner/etcd/etcd_store.h"
 #include "planner/server/sqlite_store.h"
 #include "rpc/control_conversion.h"
 
@@ -74,6 +76,10 @@ class CrashingStore : public coordinator::Store {
   std::map<TeamId, EpochId> epochs_;
 };
 
+absl::Status NotLeading(const absl::Status& why) {
+  return absl::AbortedError(absl::StrCat("this planner does not lead any more: ", why.message()));
+}
+
 // Replaces the file atomically, so that a reader never sees an incomplete one.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string temporary = absl::StrCat(path, ".new");
@@ -103,14 +109,18 @@ absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerSta
 }
 
 absl::Status PlannerProcess::OpenStore() {
-  if (start_.settings.state.empty()) {
+  const auto post = [this](std::function<void()> task) { queue_.Post(std::move(task)); };
+  const StoreAddress& address = start_.settings.store;
+  if (!address.etcd.empty()) {
+    auto store = std::make_unique<EtcdStore>(etcd_.get(), address.prefix, fence_, post);
+    topology_store_ = store.get();
+    store_ = std::move(store);
+  } else if (address.file.empty()) {
     store_ = std::make_unique<coordinator::MemoryStore>();
     memory_topologies_ = std::make_unique<MemoryTopologyStore>();
     topology_store_ = memory_topologies_.get();
   } else {
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<SqliteStore> store,
-        SqliteStore::Open(start_.settings.state, [this](std::function<void()> task) { queue_.Post(std::move(task)); }));
+    ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(address.file, post));
     topology_store_ = store.get();
     store_ = std::move(store);
   }
@@ -120,20 +130,84 @@ absl::Status PlannerProcess::OpenStore() {
   return absl::OkStatus();
 }
 
+absl::Status PlannerProcess::OpenEtcd() {
+  EtcdClientOptions options;
+  options.endpoints = start_.settings.store.etcd;
+  if (start_.settings.store.is_encrypted) {
+    grpc::SslCredentialsOptions pem;
+    const TlsTexts& texts = start_.settings.tls;
+    pem.pem_root_certs = texts.ca;
+    pem.pem_cert_chain = texts.certificate;
+    pem.pem_private_key = texts.key;
+    options.credentials = grpc::SslCredentials(pem);
+  } else {
+    options.credentials = grpc::InsecureChannelCredentials();
+  }
+  ASSIGN_OR_RETURN(etcd_, EtcdClient::Create(std::move(options)));
+  return absl::OkStatus();
+}
+
+absl::Status PlannerProcess::StandBy() {
+  v1::GetPlannerStatusReply status;
+  status.set_role("standby");
+  status.set_version(kVersion);
+  status.set_store(start_.settings.store_text);
+  ASSIGN_OR_RETURN(standby_, Standby::Start(start_.settings.listen, start_.settings.insecure, std::move(status)));
+  start_.settings.listen = standby_->address();  // it has a port now
+  const std::string& advertise = start_.settings.advertise;
+  leadership_ =
+      std::make_unique<Leadership>(etcd_.get(),
+                                   LeadershipOptions{.prefix = start_.settings.store.prefix,
+                                                     .address = advertise.empty() ? standby_->address() : advertise,
+                                                     .lease = start_.settings.lease},
+                                   this);
+  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, standby_->address()));
+  COPSE_LOG(kInfo, "the planner stands by (version=", kVersion, ", listen=", standby_->address(),
+            ", store=", start_.settings.store_text, ")");
+  service_manager_.Ready("standing by");
+  while (fence_ == 0 && lost_.ok() && !stopped_) {
+    service_manager_.Tick(clock_.Now());
+    queue_.RunUntil(service_manager_.NextDeadline());
+  }
+  standby_.reset();
+  return absl::OkStatus();
+}
+
+void PlannerProcess::OnLeader(const std::string& address, int64_t fence) {
+  queue_.Post([this, address, fence] {
+    COPSE_LOG(kInfo, "planner ", address, " leads");
+    if (standby_ != nullptr) standby_->SetLeader(address, static_cast<uint64_t>(fence));
+  });
+}
+
+void PlannerProcess::OnWon(int64_t fence) {
+  queue_.Post([this, fence] { fence_ = fence; });
+}
+
+void PlannerProcess::OnLost(const absl::Status& why) {
+  queue_.Post([this, why] { lost_ = NotLeading(why); });
+}
+
 absl::Status PlannerProcess::Open() {
+  signals_ = std::thread([this] { WaitForSignals(); });
+  if (start_.settings.store.etcd.empty()) return Lead();
+  return OpenEtcd();
+}
+
+absl::Status PlannerProcess::Lead() {
   RETURN_IF_ERROR(OpenStore());
   // The authorizer needs no token: the join token is for daemons, and is checked at Register, where a refusal can be
   // reported.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   plan_maker_.SetWorkers(&plan_workers_);
-  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
+  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(), fence_);
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
   coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), plan_maker, daemon_service_.get(),
                                                             start_.settings.live.coordinator);
   RETURN_IF_ERROR(coordinator_->Start());
   topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
   RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
-  const std::string store = start_.settings.state.empty() ? "memory" : start_.settings.state;
+  const std::string& store = start_.settings.store_text;
   instruments_ = std::make_unique<PlannerInstruments>(PlannerParts{.clock = &clock_,
                                                                    .queue = &queue_,
                                                                    .turns = &turns_,
@@ -146,10 +220,9 @@ absl::Status PlannerProcess::Open() {
                                     authorizer_.get());
   RETURN_IF_ERROR(Listen());
   instruments_->SetAddress(address_);
-  signals_ = std::thread([this] { WaitForSignals(); });
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
-            ", teams=", coordinator_->Teams().size(), ", state=", store, ")");
+            ", teams=", coordinator_->Teams().size(), ", store=", store, ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();
 }
@@ -188,6 +261,8 @@ PlannerProcess::~PlannerProcess() {
     pthread_kill(signals_.native_handle(), kEndSignalThread);
     signals_.join();
   }
+  // Another planner may lead at once; what this one has not recorded by now, it never will.
+  if (leadership_ != nullptr) leadership_->Resign();
   if (server_ == nullptr) return;
   // Every pending call gets a reply, as do calls that arrive while the server shuts down.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
@@ -240,40 +315,53 @@ void PlannerProcess::Reload() {
     COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
-      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "window" ||
-                         key == "team_size_max" || key == "node_timeout";
+      const bool fixed = key == "listen" || key == "state" || key == "store" || key == "advertise" || key == "lease" ||
+                         key == "insecure" || key == "window" || key == "team_size_max" || key == "node_timeout";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);
     if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
       COPSE_LOG(kError, "reload: ", opened.message());
     }
-    coordinator_->SetLive(settings->live.coordinator);
-    topologies_->ApplyRules(std::move(settings->live.model.rules));
-    const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
-    if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
+    if (coordinator_ == nullptr) {  // it stands by
+      start_.settings.live = std::move(settings->live);
+    } else {
+      coordinator_->SetLive(settings->live.coordinator);
+      topologies_->ApplyRules(std::move(settings->live.model.rules));
+      const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
+      if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
+    }
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");
   }
   service_manager_.Ready(absl::StrCat("listening on ", address_));
 }
 
-void PlannerProcess::Run() {
-  turns_.Begin();
-  while (!stopped_) {
-    const absl::Time now = clock_.Now();
-    const absl::Time heard = std::min(now, queue_.Oldest());
-    coordinator_->Tick(heard);
-    service_manager_.Tick(now);
-    if (now - heard >= kBehindMax && now >= next_complaint_) {
-      next_complaint_ = now + kComplainEvery;
-      COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
-                ", tasks=", queue_.size(), ")");
-    }
-    queue_.RunUntil(std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
-    turns_.End();
+absl::Status PlannerProcess::Run() {
+  if (etcd_ != nullptr) {
+    RETURN_IF_ERROR(StandBy());
+    if (fence_ != 0 && !stopped_) RETURN_IF_ERROR(Lead());
   }
+  turns_.Begin();
+  while (!stopped_ && lost_.ok()) Turn();
   service_manager_.Stopping("stopping");
+  return lost_;
+}
+
+void PlannerProcess::Turn() {
+  const absl::Time now = clock_.Now();
+  const absl::Time heard = std::min(now, queue_.Oldest());
+  coordinator_->Tick(heard);
+  service_manager_.Tick(now);
+  if (now - heard >= kBehindMax && now >= next_complaint_) {
+    next_complaint_ = now + kComplainEvery;
+    COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
+              ", tasks=", queue_.size(), ")");
+  }
+  queue_.RunUntil(std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
+  turns_.End();
+  const coordinator::Outbox& outbox = coordinator_->outbox();
+  if (outbox.is_deposed()) lost_ = NotLeading(outbox.error());
 }
 
 }  // namespace copse::planner

@@ -14,12 +14,15 @@
 #include "base/config/config.h"
 #include "base/service_manager.h"
 #include "planner/coordinator/plan_maker.h"
+#include "planner/etcd/etcd_client.h"
+#include "planner/etcd/leadership.h"
 #include "planner/server/admin_service.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/plan_workers.h"
 #include "planner/server/planner_instruments.h"
 #include "planner/server/settings.h"
+#include "planner/server/standby.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
 #include "planner/server/topology_store.h"
@@ -40,15 +43,16 @@ struct PlannerStart {
 void BlockSignals();
 
 // A PlannerProcess is a planner that listens. The thread that calls Run also runs the coordinator and all tasks.
-class PlannerProcess : public StreamEvents {
+class PlannerProcess : public StreamEvents, public LeadershipEvents {
  public:
   // Opens the store and listens. Errors name the configuration's key: INVALID_ARGUMENT for an invalid value; others may
   // be transient.
   static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
   ~PlannerProcess() override;
 
-  // Runs until SIGTERM or SIGINT. Teams continue without a planner.
-  void Run();
+  // Runs until SIGTERM or SIGINT; of several planners it first stands by until it leads. Teams continue without a
+  // planner. ABORTED: it does not lead any more, and another process of this planner may stand by.
+  absl::Status Run();
 
   void OnConnected(coordinator::SessionId session, const std::string& from) override {
     coordinator_->OnConnected(session, from);
@@ -56,10 +60,20 @@ class PlannerProcess : public StreamEvents {
   void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
   void OnDisconnected(coordinator::SessionId session) override { coordinator_->OnDisconnected(session); }
 
+  // These three are called on the leadership's thread.
+  void OnLeader(const std::string& address, int64_t fence) override;
+  void OnWon(int64_t fence) override;
+  void OnLost(const absl::Status& why) override;
+
  private:
   explicit PlannerProcess(PlannerStart start);
   absl::Status Open();
   absl::Status OpenStore();
+  absl::Status OpenEtcd();
+  // Serves as a standby until this planner leads, or is to stop.
+  absl::Status StandBy();
+  absl::Status Lead();
+  void Turn();
   absl::Status Listen();
   void WaitForSignals();  // runs in thread signals_
   void Reload();
@@ -69,6 +83,12 @@ class PlannerProcess : public StreamEvents {
   ServiceManager service_manager_;
   TaskQueue queue_{&clock_};
   TurnCounts turns_;
+  // These three are null unless the store is etcd.
+  std::unique_ptr<EtcdClient> etcd_;
+  std::unique_ptr<Leadership> leadership_;
+  std::unique_ptr<Standby> standby_;
+  int64_t fence_ = 0;  // 0: it does not lead
+  absl::Status lost_;  // why it does not lead any more
   std::unique_ptr<coordinator::Store> store_;
   std::unique_ptr<TopologyStore> memory_topologies_;  // null if there is a `state` file
   TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`

@@ -68,7 +68,7 @@ class Life {
     process_ = *std::move(process);
     std::ifstream(port_file) >> address_;
     thread_ = std::thread([this] {
-      process_->Run();
+      EXPECT_TRUE(process_->Run().ok());
       process_.reset();
     });
   }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
 #include "base/status_macros.h"
@@ -32,6 +33,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& 
   return text.str();
 }
 
+bool IsWildcard(const std::string& address) {
+  return absl::StartsWith(address, "0.0.0.0:") || absl::StartsWith(address, "[::]:");
+}
+
 uint32_t UsableCores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
@@ -51,6 +56,44 @@ absl::StatusOr<ClusterModel> ReadModel(const config::Config& config) {
   // Only daemons on this machine can reach a planner that listens on loopback.
   if (rpc::IsLoopback(config.Text("listen"))) model.shared_cores = UsableCores();
   return model;
+}
+
+absl::Status ReadStore(const config::Config& config, Settings& settings) {
+  const std::string& state = config.Text("state");
+  settings.store_text = config.Text("store");
+  if (settings.store_text.empty() && !state.empty()) {
+    settings.store_key = "state";
+    settings.store_text = absl::StrCat("sqlite:", state);
+  }
+  ASSIGN_OR_RETURN(settings.store, ParseStoreAddress(settings.store_text));
+  if (settings.store_text.empty()) settings.store_text = "memory";
+  settings.lease = config.Duration("lease");
+  settings.advertise = config.Text("advertise");
+  if (settings.store.etcd.empty()) return absl::OkStatus();
+  const std::string& reached = settings.advertise.empty() ? settings.listen : settings.advertise;
+  const absl::Status address = rpc::CheckAddress(reached);
+  if (!address.ok()) return absl::InvalidArgumentError(absl::StrCat("advertise: ", address.message()));
+  if (settings.advertise.empty() && IsWildcard(settings.listen)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "advertise: needed, since nobody can connect to the address of listen (listen=", settings.listen, ")"));
+  }
+  if (settings.store.is_encrypted) {
+    for (const auto& [key, text] : {std::pair{"tls_ca", &settings.tls.ca},
+                                    {"tls_cert", &settings.tls.certificate},
+                                    {"tls_key", &settings.tls.key}}) {
+      const std::string& path = config.Text(key);
+      if (path.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(key, ": needed by etcds (store=", settings.store_text, ")"));
+      }
+      ASSIGN_OR_RETURN(*text, ReadFile(key, path));
+    }
+    return absl::OkStatus();
+  }
+  for (const std::string& member : settings.store.etcd) {
+    const absl::Status plain = rpc::CredentialsFactory({settings.insecure}).Channel(member).status();
+    if (!plain.ok()) return absl::InvalidArgumentError(absl::StrCat("store: ", plain.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LiveSettings> ReadLive(const config::Config& config) {
@@ -84,8 +127,21 @@ config::Config NewConfig() {
           {.name = "listen",
            .default_text = "127.0.0.1:7470",
            .comment = "Where daemons and copsectl connect, HOST:PORT. Port 0: any (see --port-file)."},
-          {.name = "state",
-           .comment = "SQLite file with the teams and decisions that survive a restart. Empty: they do not."},
+          {.name = "store",
+           .comment =
+               "Teams and decisions that survive a restart: sqlite:FILE for one planner, or for several, of which one "
+               "leads, etcds://HOST:PORT[,HOST:PORT...]/PREFIX (etcd:// without encryption). Empty: they do not."},
+          {.name = "state", .comment = "SQLite file, unless store is given; an older name of store: sqlite:FILE."},
+          {.name = "advertise",
+           .comment = "HOST:PORT by which daemons and other planners reach this one, with etcd. Empty: as listen."},
+          {.name = "lease",
+           .type = Type::kDuration,
+           .default_text = "10s",
+           .comment = "With etcd: a leader that is not heard for so long is replaced.",
+           .lowest = "2s"},
+          {.name = "tls_ca", .comment = "With etcds: PEM file of the authority that signed etcd's certificates."},
+          {.name = "tls_cert", .comment = "With etcds: PEM file with this planner's certificate."},
+          {.name = "tls_key", .comment = "With etcds: PEM file with its key."},
           {.name = "topology",
            .comment = "The cluster's topology, YAML. Empty: all nodes hang on one switch. Read again at SIGHUP."},
           {.name = "rules", .comment = "Algorithms that are not the planner's choice, YAML. Read again at SIGHUP."},
@@ -136,9 +192,9 @@ config::Config NewConfig() {
 absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   Settings settings;
   settings.listen = config.Text("listen");
-  settings.state = config.Text("state");
   settings.insecure = config.Bool("insecure");
   settings.node_timeout = config.Duration("node_timeout");
+  RETURN_IF_ERROR(ReadStore(config, settings));
   if (const absl::Status address = rpc::CheckAddress(settings.listen); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
   }
@@ -148,7 +204,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
 }
 
 absl::Status CheckPlaces(const Settings& settings) {
-  RETURN_IF_ERROR(config::CheckWritable("state", settings.state));
+  RETURN_IF_ERROR(config::CheckWritable(settings.store_key, settings.store.file));
   return config::CheckWritable("log_file", settings.live.log_file);
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
+#include "planner/server/store_address.h"
 
 namespace copse::planner {
 
@@ -22,9 +23,19 @@ struct LiveSettings {
   ClusterModel model;
 };
 
+// TlsTexts are PEM texts; all are empty, or none is.
+struct TlsTexts {
+  std::string ca, certificate, key;
+};
+
 struct Settings {
   std::string listen;
-  std::string state;  // path of the SQLite file; empty: state is kept in memory only
+  StoreAddress store;
+  std::string store_key = "store";  // the key that names it: "store" or "state"
+  std::string store_text;           // as configured, for display; "memory": none
+  std::string advertise;            // HOST:PORT by which others reach this planner; empty: `listen`
+  absl::Duration lease;             // of a leader's key in etcd
+  TlsTexts tls;                     // for etcd
   bool insecure = false;
   absl::Duration node_timeout;
   LiveSettings live;

@@ -31,7 +31,7 @@ class Candidate : public LeadershipEvents {
         leadership_(std::make_unique<Leadership>(
             client_.get(), LeadershipOptions{.prefix = prefix, .address = address, .lease = lease}, this)) {}
 
-  void OnLeader(const std::string& address) override { Add("leader " + address); }
+  void OnLeader(const std::string& address, int64_t /*fence*/) override { Add("leader " + address); }
   void OnWon(int64_t fence) override {
     {
       MutexLock lock(&mutex_);

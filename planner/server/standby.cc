@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/standby.h"
+
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/copse/v1/daemon_service.pb.h"
+#include "rpc/credentials.h"
+#include "rpc/message_bytes.h"
+
+namespace copse::planner {
+namespace {
+
+grpc::ByteBuffer Bytes(const google::protobuf::MessageLite& message) {
+  const grpc::Slice bytes = rpc::Encoded(message);
+  return grpc::ByteBuffer(&bytes, 1);
+}
+
+// An Answer ends a call at once, with a message or without.
+class Answer final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Answer(const grpc::Status& status) { Finish(status); }
+  explicit Answer(const google::protobuf::MessageLite& message) : message_(Bytes(message)) {
+    StartWriteAndFinish(&message_, {}, grpc::Status::OK);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  grpc::ByteBuffer message_;
+};
+
+}  // namespace
+
+// A Watcher is a WatchLeader call.
+class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Watcher(Standby* standby) : standby_(standby) {}
+
+  // Tells the leader, if it is another one than was told and nothing is being written.
+  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(standby_->mutex_) {
+    if (ended_ || writing_ || (told_ && number_ == standby_->number_)) return;
+    told_ = writing_ = true;
+    number_ = standby_->number_;
+    v1::Leader leader;
+    leader.set_address(standby_->status_.leader());
+    leader.set_number(number_);
+    message_ = Bytes(leader);
+    StartWrite(&message_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&standby_->mutex_);
+    writing_ = false;
+    if (ok) Tell();
+  }
+  void OnCancel() override {
+    {
+      MutexLock lock(&standby_->mutex_);
+      ended_ = true;
+    }
+    Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    {
+      MutexLock lock(&standby_->mutex_);
+      standby_->watchers_.erase(this);
+    }
+    delete this;
+  }
+
+ private:
+  Standby* const standby_;
+  bool told_ ABSL_GUARDED_BY(standby_->mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(standby_->mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(standby_->mutex_) = false;
+  uint64_t number_ ABSL_GUARDED_BY(standby_->mutex_) = 0;
+  grpc::ByteBuffer message_;
+};
+
+absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& listen, bool insecure,
+                                                        v1::GetPlannerStatusReply status) {
+  ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({insecure}).Server(listen));
+  RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
+  std::unique_ptr<Standby> standby(new Standby(std::move(status)));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(listen, credentials, &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  builder.RegisterCallbackGenericService(standby.get());
+  standby->server_ = builder.BuildAndStart();
+  if (standby->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));
+  }
+  standby->address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  MutexLock lock(&standby->mutex_);
+  standby->status_.set_address(standby->address_);
+  return standby;
+}
+
+Standby::~Standby() {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+}
+
+void Standby::SetLeader(const std::string& address, uint64_t number) {
+  MutexLock lock(&mutex_);
+  status_.set_leader(address);
+  number_ = number;
+  for (Watcher* watcher : watchers_) watcher->Tell();
+}
+
+grpc::ServerGenericBidiReactor* Standby::CreateReactor(grpc::GenericCallbackServerContext* context) {
+  MutexLock lock(&mutex_);
+  if (context->method() == "/copse.v1.DaemonService/WatchLeader") {
+    auto* const watcher = new Watcher(this);
+    watchers_.insert(watcher);
+    watcher->Tell();
+    return watcher;
+  }
+  if (context->method() == "/copse.v1.AdminService/GetPlannerStatus") return new Answer(status_);
+  const std::string& leader = status_.leader();
+  if (!leader.empty()) context->AddTrailingMetadata(rpc::kLeaderMetadataKey, leader);
+  return new Answer(grpc::Status(grpc::StatusCode::UNAVAILABLE, absl::StrCat("this planner stands by (leader=",
+                                                                             leader.empty() ? "none" : leader, ")")));
+}
+
+}  // namespace copse::planner

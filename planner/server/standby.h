@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Serves while another planner leads.
+#ifndef COPSE_PLANNER_SERVER_STANDBY_H_
+#define COPSE_PLANNER_SERVER_STANDBY_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::planner {
+
+// A Standby answers WatchLeader and GetPlannerStatus, and refuses all other calls as UNAVAILABLE with the leader's
+// address (rpc::kLeaderMetadataKey). Thread-safe.
+class Standby final : public grpc::CallbackGenericService {
+ public:
+  // Listens. `status` is what GetPlannerStatus answers; its address and leader are set here. Errors name the key
+  // `listen`: INVALID_ARGUMENT, UNAVAILABLE.
+  static absl::StatusOr<std::unique_ptr<Standby>> Start(const std::string& listen, bool insecure,
+                                                        v1::GetPlannerStatusReply status);
+  // Ends all calls and stops to listen.
+  ~Standby() override;
+
+  const std::string& address() const { return address_; }
+  // Tells those who watch. `number` grows from leader to leader.
+  void SetLeader(const std::string& address, uint64_t number);
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+
+ private:
+  class Watcher;
+  explicit Standby(v1::GetPlannerStatusReply status) : status_(std::move(status)) {}
+
+  std::string address_;
+  Mutex mutex_;
+  v1::GetPlannerStatusReply status_ ABSL_GUARDED_BY(mutex_);
+  uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_STANDBY_H_
