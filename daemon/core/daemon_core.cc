@@ -61,13 +61,8 @@ bool DaemonCore::Progress() {
   return any;
 }
 
-absl::Time DaemonCore::NextDeadline() const {
-  const bool awaits_planner = !registered() && !registry_.formations().empty();
-  if (neighbors_.size() == 0 && registry_.teams().empty() && !connections_.waiting() && !awaits_planner) {
-    return absl::InfiniteFuture();
-  }
-  return std::min(next_tick_, meters_.NextDeadline());
-}
+// A daemon with nothing to do ticks as well: a gap between its turns then means that it stood still (SilenceWatch).
+absl::Time DaemonCore::NextDeadline() const { return std::min(next_tick_, meters_.NextDeadline()); }
 
 void DaemonCore::Tick(absl::Time now) {
   const absl::Duration since_last =

@@ -82,7 +82,8 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   // Progresses network and engine, and runs timers that are due. Returns true if it handled frames, operations or
   // events; more of them may be ready then.
   bool Progress();
-  // Returns the latest time for the next Progress, even if nothing arrives; InfiniteFuture if no timer runs.
+  // Returns the latest time for the next Progress, even if nothing arrives. A caller that is much later counts as
+  // having stood still.
   absl::Time NextDeadline() const;
   // Dies if an invariant of the core or its engine does not hold. Tests and the simulator call it while Progress has
   // nothing to do; its cost grows with the number of teams and calls.

@@ -125,6 +125,20 @@ TEST_F(SilenceTest, ADaemonThatStoodStillIsTheOneThatItsNeighborHasLost) {
   EXPECT_EQ(EndOf(0, call_).limit, 60'000u);
 }
 
+// The loop may leave out every turn that NextDeadline does not ask for.
+TEST_F(SilenceTest, ADaemonWithNothingToDoDidNotStandStill) {
+  Turn();
+  for (const absl::Time end = clock_.Now() + absl::Minutes(1); clock_.Now() < end;) {
+    clock_.AdvanceTo(std::min(core_.NextDeadline(), end));
+    Turn();
+  }
+  FormTeamUnder({});
+  transport_.to_lose.push_back(kNeighbor);
+  Turn();
+  ExpectEnd(0, call_, FailureCause::kConnectionLost);
+  EXPECT_EQ(EndOf(0, call_).node, "n1");
+}
+
 // --- Clients ---
 
 TEST_F(DaemonCoreTest, UnknownHandlesAreRefused) {

@@ -30,7 +30,7 @@ class SilenceWatch {
       : neighbors_(neighbors), planner_(planner), teams_(teams) {}
 
   // This daemon did not run for `gap`, until `now`. If that is more than half the time-out, it is not counted as
-  // silence of the neighbors.
+  // silence of the neighbors. Daemons run at least twice in that time, even with nothing to do.
   void OnGap(absl::Duration gap, absl::Time now, absl::Duration node_timeout) {
     if (gap + gap > node_timeout) AllowFor(gap, now);
   }
