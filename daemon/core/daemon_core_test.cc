@@ -106,6 +106,16 @@ TEST_F(SilenceTest, APauseOfTheDaemonItselfIsNotItsNeighborsSilence) {
   ExpectEnd(0, call_, FailureCause::kNodeSilent);
 }
 
+TEST_F(SilenceTest, WhatCameDuringAPauseDoesNotExcuseLaterSilence) {
+  FormTeamUnder({});
+  clock_.Advance(absl::Minutes(1));
+  ReceiveFromNeighbor();
+  RunFor(kNodeTimeout - kHeartbeat);
+  EXPECT_EQ(EndOf(0, call_), kWaits);
+  RunFor(kHeartbeat);
+  ExpectEnd(0, call_, FailureCause::kNodeSilent);
+}
+
 TEST_F(SilenceTest, AConnectionThatEndsBreaksItsTeams) {
   FormTeamUnder({});
   transport_.to_lose.push_back(kNeighbor);

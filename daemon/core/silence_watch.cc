@@ -15,7 +15,7 @@ constexpr int kVerdictWait = 4;
 }  // namespace
 
 void SilenceWatch::AllowFor(absl::Duration gap, absl::Time now) {
-  neighbors_->AllowFor(gap);
+  neighbors_->AllowFor(gap, now);
   stood_still_ = gap;
   went_on_ = now;
 }

@@ -64,8 +64,11 @@ void NeighborTable::OnReceived(Incarnation peer, absl::Time now) {
   if (it != neighbors_.end()) it->second.last_received = now;
 }
 
-void NeighborTable::AllowFor(absl::Duration gap) {
-  for (auto& [peer, neighbor] : neighbors_) neighbor.last_received += gap;
+void NeighborTable::AllowFor(absl::Duration gap, absl::Time now) {
+  for (auto& [peer, neighbor] : neighbors_) {
+    // A frame that was handled just before, or an Acquire, is later than the gap's beginning.
+    neighbor.last_received = std::min(neighbor.last_received + gap, now);
+  }
 }
 
 std::vector<Incarnation> NeighborTable::DueHeartbeats(absl::Time now, absl::Duration interval) {

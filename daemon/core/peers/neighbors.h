@@ -37,8 +37,8 @@ class NeighborTable {
 
   // A frame from the peer has arrived.
   void OnReceived(Incarnation peer, absl::Time now);
-  // This daemon did not run for `gap`, so that time does not count as silence of any neighbor.
-  void AllowFor(absl::Duration gap);
+  // This daemon did not run for `gap`, until `now`, so that time does not count as silence of any neighbor.
+  void AllowFor(absl::Duration gap, absl::Time now);
   // Returns the neighbors in use to which a heartbeat is due, and records it as sent.
   std::vector<Incarnation> DueHeartbeats(absl::Time now, absl::Duration interval);
   // Returns the neighbors in use that have been silent for at least `timeout`.

@@ -64,7 +64,7 @@ TEST_F(NeighborTableTest, SilenceCountsFromWhatWasHeardLast) {
   table_->OnReceived(Incarnation(2), start_ + 5 * kSecond);
   EXPECT_TRUE(table_->Silent(start_ + 14 * kSecond, 10 * kSecond).empty());
   // This daemon itself stood still for a minute: that is not the neighbor's silence.
-  table_->AllowFor(absl::Minutes(1));
+  table_->AllowFor(absl::Minutes(1), start_ + 66 * kSecond);
   EXPECT_TRUE(table_->Silent(start_ + 70 * kSecond, 10 * kSecond).empty());
   EXPECT_EQ(table_->Silent(start_ + 75 * kSecond, 10 * kSecond).size(), 1u);
 }
