@@ -230,7 +230,7 @@ TEST(PlannerProcessTest, TellsWhatItIs) {
     EXPECT_EQ(status.leader(), status.address());
     EXPECT_EQ(status.address(), life.address());
     EXPECT_EQ(status.version(), kVersion);
-    EXPECT_EQ(status.store(), store.empty() ? "memory" : state);
+    EXPECT_EQ(status.store(), store.empty() ? "memory" : "sqlite:" + state);
     EXPECT_EQ(status.sessions(), 1u);
     EXPECT_GE(status.term(), 1u);
     EXPECT_GE(status.since_s(), 0);

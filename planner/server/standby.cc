@@ -35,32 +35,20 @@ class Answer final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-// A Watcher is a WatchLeader call.
+// A Watcher is a WatchLeader call. The standby's mutex guards its members.
 class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
  public:
   explicit Watcher(Standby* standby) : standby_(standby) {}
 
-  // Tells the leader, if it is another one than was told and nothing is being written.
-  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(standby_->mutex_) {
-    if (ended_ || writing_ || (told_ && number_ == standby_->number_)) return;
-    told_ = writing_ = true;
-    number_ = standby_->number_;
-    v1::Leader leader;
-    leader.set_address(standby_->status_.leader());
-    leader.set_number(number_);
-    message_ = Bytes(leader);
-    StartWrite(&message_);
-  }
-
   void OnWriteDone(bool ok) override {
     MutexLock lock(&standby_->mutex_);
-    writing_ = false;
-    if (ok) Tell();
+    writing = false;
+    if (ok) standby_->Tell(this);
   }
   void OnCancel() override {
     {
       MutexLock lock(&standby_->mutex_);
-      ended_ = true;
+      ended = true;
     }
     Finish(grpc::Status::CANCELLED);
   }
@@ -72,14 +60,26 @@ class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
     delete this;
   }
 
+  bool told = false;
+  bool writing = false;
+  bool ended = false;
+  uint64_t number = 0;  // of the leader that was told
+  grpc::ByteBuffer message;
+
  private:
   Standby* const standby_;
-  bool told_ ABSL_GUARDED_BY(standby_->mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(standby_->mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(standby_->mutex_) = false;
-  uint64_t number_ ABSL_GUARDED_BY(standby_->mutex_) = 0;
-  grpc::ByteBuffer message_;
 };
+
+void Standby::Tell(Watcher* watcher) {
+  if (watcher->ended || watcher->writing || (watcher->told && watcher->number == number_)) return;
+  watcher->told = watcher->writing = true;
+  watcher->number = number_;
+  v1::Leader leader;
+  leader.set_address(status_.leader());
+  leader.set_number(number_);
+  watcher->message = Bytes(leader);
+  watcher->StartWrite(&watcher->message);
+}
 
 absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& listen, bool insecure,
                                                         v1::GetPlannerStatusReply status) {
@@ -112,7 +112,7 @@ void Standby::SetLeader(const std::string& address, uint64_t number) {
   MutexLock lock(&mutex_);
   status_.set_leader(address);
   number_ = number;
-  for (Watcher* watcher : watchers_) watcher->Tell();
+  for (Watcher* watcher : watchers_) Tell(watcher);
 }
 
 grpc::ServerGenericBidiReactor* Standby::CreateReactor(grpc::GenericCallbackServerContext* context) {
@@ -120,7 +120,7 @@ grpc::ServerGenericBidiReactor* Standby::CreateReactor(grpc::GenericCallbackServ
   if (context->method() == "/copse.v1.DaemonService/WatchLeader") {
     auto* const watcher = new Watcher(this);
     watchers_.insert(watcher);
-    watcher->Tell();
+    Tell(watcher);
     return watcher;
   }
   if (context->method() == "/copse.v1.AdminService/GetPlannerStatus") return new Answer(status_);

@@ -40,6 +40,9 @@ class Standby final : public grpc::CallbackGenericService {
   class Watcher;
   explicit Standby(v1::GetPlannerStatusReply status) : status_(std::move(status)) {}
 
+  // Tells the leader, if the watcher was told another one and nothing is being written to it.
+  void Tell(Watcher* watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   std::string address_;
   Mutex mutex_;
   v1::GetPlannerStatusReply status_ ABSL_GUARDED_BY(mutex_);
