@@ -90,14 +90,13 @@ class Failover(unittest.TestCase):
         self.planners = {f"127.0.0.1:{port}": None for port in ports[:3]}
         cluster = ",".join(f"m{i}=http://127.0.0.1:{ports[3 + i]}" for i in range(3))
         self.etcd = [f"127.0.0.1:{ports[6 + i]}" for i in range(3)]
-        self.members = {}
-        for i in range(3):
-            self.members[self.etcd[i]] = self.start("etcd", f"--name=m{i}", f"--data-dir={self.folder}/m{i}",
-                                                    f"--listen-client-urls=http://{self.etcd[i]}",
-                                                    f"--advertise-client-urls=http://{self.etcd[i]}",
-                                                    f"--listen-peer-urls=http://127.0.0.1:{ports[3 + i]}",
-                                                    f"--initial-advertise-peer-urls=http://127.0.0.1:{ports[3 + i]}",
-                                                    f"--initial-cluster={cluster}", "--logger=zap")
+        self.commands = [("etcd", f"--name=m{i}", f"--data-dir={self.folder}/m{i}",
+                          f"--listen-client-urls=http://{self.etcd[i]}",
+                          f"--advertise-client-urls=http://{self.etcd[i]}",
+                          f"--listen-peer-urls=http://127.0.0.1:{ports[3 + i]}",
+                          f"--initial-advertise-peer-urls=http://127.0.0.1:{ports[3 + i]}",
+                          f"--initial-cluster={cluster}", "--logger=zap") for i in range(3)]
+        self.members = [self.start(*command) for command in self.commands]
         until("etcd", lambda: all(self.is_healthy(member) for member in self.etcd))
         for address in self.planners:
             self.start_planner(address)
@@ -228,6 +227,25 @@ class Failover(unittest.TestCase):
             self.start_planner(leader)
 
         self.survive("SIGSTOP of the leader", lambda leader: self.planners[leader].send_signal(signal.SIGSTOP), resume)
+
+    def test_a_member_of_etcd_that_is_killed(self):
+        turn = 0
+
+        def kill(_):
+            self.members[turn % 3].kill()
+            self.members[turn % 3].wait()
+
+        def restart(leader):
+            nonlocal turn
+            self.members[turn % 3] = self.start(*self.commands[turn % 3])
+            turn += 1
+            until("etcd", lambda: all(self.is_healthy(member) for member in self.etcd))
+            # A planner whose lease ended meanwhile has ended, too.
+            for address, planner in self.planners.items():
+                if planner.poll() is not None:
+                    self.start_planner(address)
+
+        self.survive("kill -9 of a member of etcd", kill, restart)
 
     def test_a_standby_names_the_leader_and_refuses(self):
         leader = self.leader()
