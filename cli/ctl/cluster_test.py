@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """copsectl against a planner and two daemons, with a team in the middle of a call.
 
-Arguments: copsectl, copse-planner, copsed, libcopse.so.0. As a rank: --rank LIBRARY SOCKET RANK SIZE.
+Arguments: copsectl, copse-planner, copsed, libcopse.so.0, testbed/script/barrier_rank.py.
 """
 
-import ctypes
 import json
 import os
 import socket
@@ -17,36 +16,6 @@ import unittest
 
 PATIENCE_S = 30
 PROGRAMS = {}
-
-
-def rank_main(library, socket_name, rank, size):
-    """Joins the team "world", and takes part in one barrier for each line on standard input."""
-    os.environ["COPSE_SOCKET"] = socket_name
-    copse = ctypes.CDLL(library)
-    copse.copse_last_error.restype = ctypes.c_char_p
-
-    class Oob(ctypes.Structure):
-        _fields_ = [("calls", ctypes.c_void_p * 3), ("info", ctypes.c_void_p), ("n", ctypes.c_uint32),
-                    ("ep", ctypes.c_uint32)]
-
-    class TeamParams(ctypes.Structure):
-        _fields_ = [("mask", ctypes.c_uint64), ("name", ctypes.c_char_p), ("rank", ctypes.c_uint32),
-                    ("size", ctypes.c_uint32), ("oob", Oob), ("nonce", ctypes.c_uint64), ("timeout", ctypes.c_double)]
-
-    def check(status):
-        if status != 0:
-            sys.exit(copse.copse_last_error().decode())
-
-    context, team = ctypes.c_void_p(), ctypes.c_void_p()
-    check(copse.copse_init(None, ctypes.byref(context)))
-    params = TeamParams(mask=7, name=b"world", rank=rank, size=size)
-    check(copse.copse_team_create(context, ctypes.byref(params), ctypes.byref(team)))
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        check(copse.copse_barrier(team))
-        print("done", flush=True)
-    check(copse.copse_team_destroy(team))
-    check(copse.copse_fini(context))
 
 
 def until(what, condition):
@@ -92,8 +61,8 @@ class Cluster:
 
     def start_rank(self, rank):
         process = subprocess.Popen(
-            [sys.executable, os.path.realpath(__file__), "--rank", PROGRAMS["libcopse"],
-             self.socket_of("n1" if rank < 2 else "n2"), str(rank), "4"],
+            [sys.executable, PROGRAMS["rank"], PROGRAMS["libcopse"],
+             self.socket_of("n1" if rank < 2 else "n2"), "world", str(rank), "4"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.processes.append(process)
         return process
@@ -105,7 +74,7 @@ class Cluster:
 
     def enter(self, *ranks):
         for rank in ranks:
-            self.ranks[rank].stdin.write(b"go\n")
+            self.ranks[rank].stdin.write(b"1\n")
             self.ranks[rank].stdin.flush()
 
     def stop(self):
@@ -367,9 +336,6 @@ def load_tests(loader, _tests, _pattern):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--rank":
-        rank_main(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
-        sys.exit(0)
-    for key, path in zip(("copsectl", "copse-planner", "copsed", "libcopse"), sys.argv[1:5]):
+    for key, path in zip(("copsectl", "copse-planner", "copsed", "libcopse", "rank"), sys.argv[1:6]):
         PROGRAMS[key] = os.path.realpath(path)
     unittest.main(argv=sys.argv[:1])

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three planners on etcd, of which one leads, with two daemons and a team that makes calls all the time.
 
-Arguments: copse-planner, copsed, copsectl, libcopse.so.0. As a rank: --rank LIBRARY SOCKET RANK SIZE.
+Arguments: copse-planner, copsed, copsectl, libcopse.so.0, testbed/script/barrier_rank.py.
 With ROUNDS in the environment, each fault is made so often, and the times are printed.
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -23,37 +22,6 @@ PATIENCE_S = 60
 LEASE_S = 2
 ROUNDS = int(os.environ.get("ROUNDS", "1"))
 PROGRAMS = {}
-
-
-def rank_main(library, socket_name, rank, size):
-    """Joins the team "world", and makes barriers until standard input ends."""
-    os.environ["COPSE_SOCKET"] = socket_name
-    copse = ctypes.CDLL(library)
-    copse.copse_last_error.restype = ctypes.c_char_p
-
-    class Oob(ctypes.Structure):
-        _fields_ = [("calls", ctypes.c_void_p * 3), ("info", ctypes.c_void_p), ("n", ctypes.c_uint32),
-                    ("ep", ctypes.c_uint32)]
-
-    class TeamParams(ctypes.Structure):
-        _fields_ = [("mask", ctypes.c_uint64), ("name", ctypes.c_char_p), ("rank", ctypes.c_uint32),
-                    ("size", ctypes.c_uint32), ("oob", Oob), ("nonce", ctypes.c_uint64), ("timeout", ctypes.c_double)]
-
-    def check(status):
-        if status != 0:
-            sys.exit(copse.copse_last_error().decode())
-
-    context, team = ctypes.c_void_p(), ctypes.c_void_p()
-    check(copse.copse_init(None, ctypes.byref(context)))
-    params = TeamParams(mask=7, name=f"team{os.environ['TEAM']}".encode(), rank=rank, size=size)
-    check(copse.copse_team_create(context, ctypes.byref(params), ctypes.byref(team)))
-    print("ready", flush=True)
-    for line in sys.stdin:
-        for _ in range(int(line)):
-            check(copse.copse_barrier(team))
-        print("done", flush=True)
-    check(copse.copse_team_destroy(team))
-    check(copse.copse_fini(context))
 
 
 def until(what, condition, pause=0.05):
@@ -154,8 +122,8 @@ class Failover(unittest.TestCase):
         """Starts a rank on each node, and returns them when their team is formed."""
         self.teams += 1
         ranks = [
-            self.start(sys.executable, __file__, "--rank", PROGRAMS["libcopse"], name, str(rank), "2",
-                       env=dict(os.environ, TEAM=str(self.teams)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.start(sys.executable, PROGRAMS["rank"], PROGRAMS["libcopse"], name, f"team{self.teams}", str(rank), "2",
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             for rank, name in enumerate(self.daemons)
         ]
         return ranks if all(rank.stdout.readline() == "ready\n" for rank in ranks) else None
@@ -257,9 +225,6 @@ class Failover(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--rank":
-        rank_main(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
-    else:
-        for name, path in zip(("copse-planner", "copsed", "copsectl", "libcopse"), sys.argv[1:5]):
-            PROGRAMS[name] = os.path.abspath(path)
-        unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=2)
+    for name, path in zip(("copse-planner", "copsed", "copsectl", "libcopse", "rank"), sys.argv[1:6]):
+        PROGRAMS[name] = os.path.abspath(path)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[6:], verbosity=2)
