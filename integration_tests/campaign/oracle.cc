@@ -125,7 +125,9 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
       const bool nobody_weighs = made_.size() > 1;
       const std::set<uint32_t> nodes(job.placement.begin(), job.placement.end());
       const bool others_left = IsTarget(job) && case_->state == State::kLeaving;
-      return nodes.size() == 2 || others_left || nobody_weighs;
+      // A shorter cut is a loss only on a link on which TCP's pause went on; the node's other links are well.
+      const bool one_link_only = fault.lasts < case_->options.node_timeout;
+      return nodes.size() == 2 || others_left || nobody_weighs || one_link_only;
     }
     case FaultKind::kDrain:
       return not_in_time || (forms && named && cause == FailureCause::kNodeDraining);

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "integration_tests/campaign/case.h"
 #include "integration_tests/campaign/faults.h"
 
@@ -43,7 +45,7 @@ class OracleTest : public testing::Test {
     return oracle_.Judge(job, {{{}, outcome, {}}, {{}, outcome, {}}}).complaints.empty();
   }
 
-  const Scale scale_ = SimulatedScale();
+  Scale scale_ = SimulatedScale();
   Case case_;
   Job other_;
   Oracle oracle_{&case_, &scale_};
@@ -96,6 +98,20 @@ TEST_F(OracleTest, SilenceIsALossIfItLasts) {
   Made(FaultKind::kDaemonPause, 1, scale_.node_timeout / 2);
   EXPECT_TRUE(Believes(case_.target, silent));
   EXPECT_FALSE(Believes(other_, silent));
+}
+
+TEST_F(OracleTest, AfterAShortCutTheEndsOfOneLinkAreTakenForEqual) {
+  scale_.real = true;
+  Job& job = case_.target;
+  job.placement = {0, 1, 2};
+  job.programs = scenario::TeamPrograms(job.name, job.placement, {{.collective = Collective::kBarrier}}, 1);
+  const Outcome silent = Failed(Failure::kMemberLost, FailureCause::kNodeSilent, "");
+  const std::vector<std::vector<Outcome>> outcomes(3, {{}, silent, {}});
+  Oracle longer(&case_, &scale_);
+  longer.Made({.kind = FaultKind::kDataCut, .ranks = {1}, .nodes = {1}, .lasts = 2 * scale_.node_timeout});
+  EXPECT_FALSE(longer.Judge(job, outcomes).complaints.empty());
+  Made(FaultKind::kDataCut, 1, scale_.node_timeout / 2);
+  EXPECT_TRUE(oracle_.Judge(job, outcomes).complaints.empty());
 }
 
 TEST_F(OracleTest, WrongDataIsAComplaintWhateverWasMade) {
