@@ -130,6 +130,11 @@ std::vector<std::vector<uint32_t>> NeighborsByNode(absl::Span<const Plan> plans,
   return all;
 }
 
+bool HaveSameTree(const Plan& a, const Plan& b) {
+  return a.kind == PlanKind::kTree && b.kind == PlanKind::kTree && a.root_node == b.root_node &&
+         a.neighbors == b.neighbors;
+}
+
 const Plan* SelectPlan(absl::Span<const Plan> plans, Collective collective, uint64_t bytes) {
   for (const Plan& plan : plans) {
     if (plan.collective == collective && plan.bytes_min <= bytes && bytes <= plan.bytes_max) return &plan;

@@ -168,6 +168,9 @@ std::vector<NodeIndex> NeighborsOf(const Plan& plan, NodeIndex node);
 // nodes.
 std::vector<std::vector<uint32_t>> NeighborsByNode(absl::Span<const Plan> plans, uint32_t node_count);
 
+// Returns whether both are trees, with the same root node and the same neighbors in the same order.
+bool HaveSameTree(const Plan& a, const Plan& b);
+
 // EncodePlan and DecodePlan convert a plan to and from the plan format. DecodePlan accepts any bytes; it checks lengths
 // and enumerators, but not meaning (verify.h does).
 // Errors: FAILED_PRECONDITION if the format version is incompatible, INVALID_ARGUMENT if the bytes are malformed.

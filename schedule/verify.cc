@@ -53,11 +53,19 @@ absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLi
   return absl::OkStatus();
 }
 
-absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
-  if (plan.collective == Collective::kAlltoall) return Bad(plan, "a tree cannot carry it");
+bool TreeCarries(Collective collective) { return collective != Collective::kAlltoall; }
+
+absl::Status CheckTreeLists(const Plan& plan) {
   const uint32_t n = plan.node_count;
   if (!plan.steps.empty()) return Bad(plan, "a tree with exchange steps (nodes=", plan.steps.size(), ")");
   if (plan.neighbors.size() != n) return Bad(plan, "neighbor lists (lists=", plan.neighbors.size(), ", nodes=", n, ")");
+  return absl::OkStatus();
+}
+
+absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
+  if (!TreeCarries(plan.collective)) return Bad(plan, "a tree cannot carry it");
+  RETURN_IF_ERROR(CheckTreeLists(plan));
+  const uint32_t n = plan.node_count;
   uint64_t links = 0;
   std::vector<std::vector<uint32_t>> sorted = plan.neighbors;
   for (uint32_t v = 0; v < n; ++v) {
@@ -471,7 +479,19 @@ absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLi
 }
 
 absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits) {
-  for (const Plan& plan : plans) RETURN_IF_ERROR(VerifyPlan(plan, shape, limits));
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const Plan& plan = plans[i];
+    const auto proven = plans.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_known =
+        std::any_of(plans.begin(), proven, [&](const Plan& before) { return HaveSameTree(before, plan); });
+    if (!is_known || !TreeCarries(plan.collective)) {
+      RETURN_IF_ERROR(VerifyPlan(plan, shape, limits));
+      continue;
+    }
+    // The tree was proven with the earlier plan, for which all that depends on the tree was checked.
+    RETURN_IF_ERROR(CheckSizes(plan, shape, limits));
+    RETURN_IF_ERROR(CheckTreeLists(plan));
+  }
   const Family family = plans.empty() ? Family::kCommon : FamilyOf(plans[0].collective);
   for (const Plan& plan : plans) {
     if (FamilyOf(plan.collective) != family) {

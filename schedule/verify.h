@@ -38,8 +38,9 @@ struct VerifyLimits {
 // Errors: INVALID_ARGUMENT that names the plan and the reason (of an invalid shape: the team). Nothing else.
 absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits = {});
 
-// Verifies each of a team's plans. They must be of one collective class, and for each of its collectives the size
-// classes must leave no gap up to kMessageBytesMax. Errors: INVALID_ARGUMENT, also if there are no plans.
+// Verifies each of a team's plans; a tree that several plans have is proven once. They must be of one collective class,
+// and for each of its collectives the size classes must leave no gap up to kMessageBytesMax. Errors: INVALID_ARGUMENT,
+// also if there are no plans.
 absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits = {});
 
 // Executes the primitive sequences of all nodes for one barrier, bcast, reduce or allreduce symbolically: deadlock,

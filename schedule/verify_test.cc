@@ -298,6 +298,27 @@ TEST(VerifyTest, KindsThatDoNotCarryACollectiveAreRefused) {
   }
 }
 
+TEST(VerifyPlansTest, PlansOfOneTreeAreEachChecked) {
+  std::vector<Plan> plans;
+  for (int c = 0; c < kCommonCollectiveCount; ++c) plans.push_back(RandomTreePlan(static_cast<Collective>(c), 5, 1));
+  for (Plan& plan : plans) {
+    plan.neighbors = plans[0].neighbors;
+    plan.root_node = plans[0].root_node;
+  }
+  ASSERT_TRUE(HaveSameTree(plans[0], plans[1]));
+  EXPECT_TRUE(VerifyPlans(plans, BlockShape(5, 1)).ok());
+  std::vector<Plan> bad = plans;
+  bad[1].segment_bytes = kSegmentUnitBytes + 1;
+  EXPECT_THAT(VerifyPlans(bad, BlockShape(5, 1)), FailsWith(kInvalid, "segment", "plan"));
+  bad = plans;
+  bad[1].steps.resize(5);
+  EXPECT_THAT(VerifyPlans(bad, BlockShape(5, 1)), FailsWith(kInvalid, "nodes=5"));
+  bad = plans;
+  bad[1].neighbors[0].clear();
+  EXPECT_FALSE(HaveSameTree(bad[0], bad[1]));
+  EXPECT_FALSE(VerifyPlans(bad, BlockShape(5, 1)).ok());
+}
+
 TEST(VerifyPlansTest, EverySizeOfEveryCollectiveHasAPlan) {
   std::vector<Plan> plans;
   for (int c = 0; c < kCommonCollectiveCount; ++c) plans.push_back(RandomTreePlan(static_cast<Collective>(c), 4, c));
