@@ -358,6 +358,8 @@ NodeStatus Daemon::Status() const {
 void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   const LoopStats& loop = loop_->stats();
   status->counters["loop.turns"] = loop.turns;
+  status->counters["loop.turn_max_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(loop_->turns().longest()));
+  status->counters["loop.turns_long"] = loop_->turns().long_turns();
   status->counters["loop.spins"] = loop.spins;
   status->counters["loop.spins_found"] = loop.spins_found;
   status->counters["loop.spins_vain"] = loop.spins - loop.spins_found;

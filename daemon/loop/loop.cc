@@ -55,7 +55,9 @@ bool Loop::WorkOnce() {
 
 bool Loop::WorkUntilIdle() {
   for (int i = 0; i < kRoundsPerTurn; ++i) {
-    if (!WorkOnce()) return false;
+    const bool any = WorkOnce();
+    turns_.Mark(clock_->Now());
+    if (!any) return false;
   }
   return true;
 }
@@ -68,12 +70,14 @@ bool Loop::Spin() {
   const absl::Time end = now + budget;
   while (now < end) {
     sched_yield();
-    if (WorkOnce()) {
+    const bool any = WorkOnce();
+    const absl::Time after = clock_->Now();
+    turns_.Mark(after);
+    if (any) {
       ++stats_.spins_found;
       spin_.OnSpun(/*found_work=*/true);
       return true;
     }
-    const absl::Time after = clock_->Now();
     if (spin_.OnYielded(after, after - now)) break;
     now = after;
   }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "daemon/loop/poller.h"
 #include "daemon/loop/spin_policy.h"
+#include "daemon/loop/turn_meter.h"
 
 namespace copse::daemon {
 
@@ -55,6 +56,8 @@ class Loop {
 
   void set_spin(absl::Duration spin) { spin_.set_budget(spin); }
   const LoopStats& stats() const { return stats_; }
+  // A turn of the meter is one round of work with the descriptors' callbacks before it.
+  const TurnMeter& turns() const { return turns_; }
 
  private:
   bool WorkOnce();
@@ -71,6 +74,7 @@ class Loop {
   const LoopOptions options_;
   SpinPolicy spin_;
   LoopStats stats_;
+  TurnMeter turns_;
   uint32_t vain_wakes_ = 0;  // wake-ups in a row by a ready descriptor without any work
   absl::Time looked_ = absl::InfinitePast();
   bool stopped_ = false;
