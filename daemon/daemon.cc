@@ -166,6 +166,7 @@ absl::Status Daemon::Open() {
   CatchMemoryFaults();
   ASSIGN_OR_RETURN(poller_, Poller::Create());
   ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
+  worker_ = std::make_unique<Worker>();
   RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, [this](uint32_t) { ++wakes_.mailbox; }));
   const sigset_t set = OurSignals();
   signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -207,7 +208,8 @@ absl::Status Daemon::OpenControl() {
   PlannerStreamOptions stream;
   stream.addresses = settings_.planners;
   stream.insecure = settings_.insecure;
-  ASSIGN_OR_RETURN(planner_stream_, PlannerStream::Create(&clock_, mailbox_.get(), this, stream, incarnation_.value()));
+  ASSIGN_OR_RETURN(planner_stream_,
+                   PlannerStream::Create(&clock_, mailbox_.get(), worker_.get(), this, stream, incarnation_));
   return absl::OkStatus();
 }
 
@@ -319,6 +321,8 @@ void Daemon::OnPlannerMessage(const schedule::ToDaemon& message) {
   if (core_->registered() && !std::exchange(was_registered_, true)) OnRegistered();
 }
 
+void Daemon::OnPrepare(const CheckedPrepare& prepare) { core_->OnPrepare(prepare); }
+
 void Daemon::OnRegistered() {
   COPSE_LOG(kInfo, "node ", settings_.node,
             ": registered with the planner (state=ready, planner=", planner_stream_->planner(), ")");
@@ -360,6 +364,8 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.turns"] = loop.turns;
   status->counters["loop.turn_max_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(loop_->turns().longest()));
   status->counters["loop.turns_long"] = loop_->turns().long_turns();
+  status->counters["daemon.prepare_max_us"] =
+      static_cast<uint64_t>(absl::ToInt64Microseconds(planner_stream_->prepare_max()));
   status->counters["loop.spins"] = loop.spins;
   status->counters["loop.spins_found"] = loop.spins_found;
   status->counters["loop.spins_vain"] = loop.spins - loop.spins_found;

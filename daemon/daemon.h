@@ -18,10 +18,12 @@
 #include "base/service_manager.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/team/checked_prepare.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
 #include "daemon/loop/unique_fd.h"
+#include "daemon/loop/worker.h"
 #include "daemon/rpc/admin_server.h"
 #include "daemon/rpc/planner_stream.h"
 #include "daemon/settings.h"
@@ -66,6 +68,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   void OnPlannerUp() override;
   void OnPlannerDown() override;
   void OnPlannerMessage(const schedule::ToDaemon& message) override;
+  void OnPrepare(const CheckedPrepare& prepare) override;
   // Implements PlannerLink: forwards the core's messages to the stream.
   void Send(const schedule::FromDaemon& message) override;
 
@@ -99,6 +102,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
   std::unique_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Worker> worker_;  // posts to the mailbox, and destroys objects of the core
   std::unique_ptr<emu::UcxTransport> transport_;
   std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<Instruments> instruments_;

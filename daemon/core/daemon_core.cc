@@ -40,6 +40,7 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
                  &engine_,
                  this,
                  &drain_}),
+      checker_(options_.node.incarnation),
       silence_(&neighbors_, &planner_, &registry_.teams()),
       last_progress_(clock->Now()) {}
 
@@ -232,6 +233,11 @@ void DaemonCore::OnPlannerDown() {
 
 void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) {
   std::visit([this](const auto& m) { On(m); }, message);
+  registry_.RemoveBrokenFormations();
+}
+
+void DaemonCore::OnPrepare(const CheckedPrepare& prepare) {
+  registry_.On(prepare);
   registry_.RemoveBrokenFormations();
 }
 

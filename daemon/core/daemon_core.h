@@ -28,6 +28,7 @@
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/planner_session.h"
 #include "daemon/core/silence_watch.h"
+#include "daemon/core/team/checked_prepare.h"
 #include "daemon/core/team/team_host.h"
 #include "daemon/core/team_registry.h"
 #include "offload_emu/engine.h"
@@ -47,7 +48,10 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void OnPlannerUp();
   // The stream is down. Running teams continue without the planner.
   void OnPlannerDown();
+  // A Prepare is checked here. Programs whose loop must not stand still meanwhile check it elsewhere, for OnPrepare.
   void OnPlannerMessage(const schedule::ToDaemon& message);
+  // Handles a Prepare that was checked, by a PrepareChecker of this daemon's incarnation.
+  void OnPrepare(const CheckedPrepare& prepare);
   // Returns whether the stream is up and the planner has accepted this daemon on it.
   bool registered() const { return planner_.registered(); }
   // Returns why the planner's latest answer to Register was a refusal; kNone: it was not.
@@ -138,6 +142,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void On(const TeamMessage& m) {
     registry_.On(m);
   }
+  void On(const schedule::Prepare& m) { registry_.On(checker_.Check(m)); }
   void On(const schedule::StatusQuery& m);
   void On(const schedule::TraceQuery& m);
   void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
@@ -173,6 +178,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   ClientTable clients_;
   DrainState drain_;
   TeamRegistry registry_;
+  PrepareChecker checker_;
   SilenceWatch silence_;
   bool is_stopping_ = false;  // SayStopping was called
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;

@@ -109,8 +109,8 @@ void DerivedTeams::PlannerLost() {
   }
 }
 
-FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
-  const schedule::TeamLayout& layout = prepare.layout;
+FailureReport DerivedTeams::Check(const CheckedPrepare& prepare) {
+  const schedule::TeamLayout& layout = prepare.head;
   const Team* team = teams_->Find(layout.parent);
   if (team == nullptr || !team->ready()) {
     return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not on this node any more")};
@@ -119,7 +119,7 @@ FailureReport DerivedTeams::Check(const schedule::Prepare& prepare) {
   const schedule::TeamLayout& parent = team->layout();
   if (schedule::IsDerivedTeam(parent.identity) || layout.identity.uid != parent.identity.uid ||
       layout.identity.job != parent.identity.job || layout.identity.name != parent.identity.name ||
-      !schedule::HaveSameNodes(layout, parent) || layout.shape != parent.shape || layout.window != parent.window) {
+      !HaveSameMembers(**prepare.layout, *team->shared_layout()) || layout.window != parent.window) {
     return {Failure::kInvalidArgument, absl::StrCat("not a derived team of team ", layout.parent.value(), ": ",
                                                     schedule::DescribeTeam(layout.identity))};
   }

@@ -16,6 +16,7 @@
 #include "collectives/call_arguments.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/formations.h"
+#include "daemon/core/team/checked_prepare.h"
 #include "daemon/core/team/team.h"
 #include "daemon/core/team_table.h"
 #include "protocol/control.h"
@@ -50,7 +51,7 @@ class DerivedTeams {
   void PlannerLost();
   // Returns why the team of `prepare` cannot be prepared; kNone: it can. Attempts that have failed elsewhere are
   // counted here, too, and fail calls.
-  schedule::FailureReport Check(const schedule::Prepare& prepare);
+  schedule::FailureReport Check(const CheckedPrepare& prepare);
   // Records that the checked team is prepared here.
   void Prepared(const Team& derived);
   // An epoch of the derived team is committed. With the first one, the parent's ranks here join it, and the calls that

@@ -146,10 +146,10 @@ void Formations::FailWithoutPlanner() {
 
 // --- Teams that are formed ---
 
-absl::Status Formations::Check(const schedule::Prepare& prepare, NodeIndex self) const {
-  const schedule::TeamShape& shape = prepare.layout.shape;
+absl::Status Formations::Check(const std::vector<std::pair<uint64_t, Rank>>& requests, const schedule::TeamShape& shape,
+                               NodeIndex self) const {
   std::set<Rank> ranks;
-  for (const auto& [request, rank] : prepare.requests) {
+  for (const auto& [request, rank] : requests) {
     const auto join = joins_.find(request);
     if (join == joins_.end()) {
       return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));

@@ -67,9 +67,10 @@ class Formations {
   // --- Teams that are formed ---
   // Checks the joins that the team answers. NOT_FOUND: a join is gone with its process, or was canceled.
   // INVALID_ARGUMENT: a rank is not on this node.
-  absl::Status Check(const schedule::Prepare& prepare, NodeIndex self) const;
+  absl::Status Check(const std::vector<std::pair<uint64_t, Rank>>& requests, const schedule::TeamShape& shape,
+                     NodeIndex self) const;
   // The checked team is being prepared: from now on its decision ends these joins.
-  void Prepared(const schedule::Prepare& prepare) { forming_[prepare.layout.id] = prepare.requests; }
+  void Prepared(TeamId team, const std::vector<std::pair<uint64_t, Rank>>& requests) { forming_[team] = requests; }
   // This node has refused the team after Prepared. Its joins stay, until the planner's Abort names them.
   void Refused(TeamId team) { forming_.erase(team); }
   // The team's first epoch is committed: its ranks join it, and their clients get OnTeamReady. Later commits of the

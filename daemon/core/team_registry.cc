@@ -140,7 +140,7 @@ void TeamRegistry::SayLeft(const Team& team) {
 }
 
 schedule::RunningTeam TeamRegistry::Describe(const Team& team) {
-  return {.layout = team.layout(),
+  return {.layout = team.shared_layout()->shared(),
           .epoch = team.epoch(),
           .broken = team.broken().has_value(),
           .why = team.broken().value_or(FailureReport{}),
@@ -180,47 +180,47 @@ void TeamRegistry::RemoveBrokenFormations() {
   }
 }
 
-void TeamRegistry::On(const schedule::Prepare& m) {
-  Team* team = teams_.Find(m.layout.id);
+void TeamRegistry::On(const CheckedPrepare& m) {
+  Team* team = teams_.Find(m.head.id);
   FailureReport why;
   if (team == nullptr && m.epoch != EpochId{1}) {  // an epoch switch that was sent before LeaveTeam arrived
     why = {Failure::kMemberLost, absl::StrCat("node ", node_name(), ": has left the team"), FailureCause::kMemberLeft,
            node_name()};
-  } else if (team != nullptr && !schedule::IsSameTeam(team->layout(), m.layout)) {
+  } else if (team != nullptr && (!m.layout.ok() || !IsSameTeam(*team->shared_layout(), **m.layout))) {
     why = {Failure::kInvalidArgument,
            absl::StrCat("node ", node_name(), ": another layout than before for ",
-                        schedule::DescribeTeam(m.layout.identity), " (team=", m.layout.id.value(), ")")};
+                        schedule::DescribeTeam(m.head.identity), " (team=", m.head.id.value(), ")")};
   }
   if (why.failure != Failure::kNone) {
-    return parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .why = std::move(why)});
+    return parts_.planner->Send(schedule::PrepareReply{.team = m.head.id, .epoch = m.epoch, .why = std::move(why)});
   }
   if (team == nullptr) {
     team = Add(m);
     if (team == nullptr) return;
   } else {
-    team->LearnAddresses(m.layout);
+    team->LearnAddresses(*m.layout);
   }
   schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
   const bool is_new = !team->ready() && !team->broken();
   if (!reply.accepted && is_new) {
     Refuse(m, reply.why);
-    formations_.Refused(m.layout.id);
-    teams_.Remove(m.layout.id);
+    formations_.Refused(m.head.id);
+    teams_.Remove(m.head.id);
     return;
   }
   if (!reply.accepted) reply.why.text = absl::StrCat("node ", node_name(), ": ", reply.why.text);
-  if (is_new && schedule::IsDerivedTeam(m.layout.identity)) derived_.Prepared(*team);
+  if (is_new && schedule::IsDerivedTeam(m.head.identity)) derived_.Prepared(*team);
   parts_.planner->Send(reply);
 }
 
-Team* TeamRegistry::Add(const schedule::Prepare& m) {
-  const bool derived = schedule::IsDerivedTeam(m.layout.identity);
+Team* TeamRegistry::Add(const CheckedPrepare& m) {
+  const bool derived = schedule::IsDerivedTeam(m.head.identity);
   if (!parts_.drain->reason().empty() && !derived) {
     Refuse(m, {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(parts_.drain->reason())),
                FailureCause::kNodeDraining, node_name()});
     return nullptr;
   }
-  const absl::StatusOr<NodeIndex> self = CheckLayout(m);
+  const absl::StatusOr<NodeIndex> self = PlaceIn(m);
   if (!self.ok()) {
     const bool gone = self.status().code() == absl::StatusCode::kNotFound;
     Refuse(m, {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())});
@@ -232,36 +232,26 @@ Team* TeamRegistry::Add(const schedule::Prepare& m) {
       return nullptr;
     }
   } else {
-    formations_.Prepared(m);
+    formations_.Prepared(m.head.id, m.requests);
   }
-  return teams_.Add(std::make_unique<Team>(parts_.engine, parts_.host, m.layout, *self, teams_.ready()));
+  return teams_.Add(std::make_unique<Team>(parts_.engine, parts_.host, *m.layout, *self, teams_.ready()));
 }
 
-void TeamRegistry::Refuse(const schedule::Prepare& m, FailureReport why) {
+void TeamRegistry::Refuse(const CheckedPrepare& m, FailureReport why) {
   why.text = absl::StrCat("node ", node_name(), ": ", why.text);
-  parts_.planner->Send(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .accepted = false, .why = why});
-  if (schedule::IsDerivedTeam(m.layout.identity)) derived_.Refused(m.layout, why);
+  parts_.planner->Send(schedule::PrepareReply{.team = m.head.id, .epoch = m.epoch, .accepted = false, .why = why});
+  if (schedule::IsDerivedTeam(m.head.identity)) derived_.Refused(m.head, why);
 }
 
-absl::StatusOr<NodeIndex> TeamRegistry::CheckLayout(const schedule::Prepare& m) const {
-  const schedule::TeamLayout& layout = m.layout;
-  RETURN_IF_ERROR(schedule::CheckShape(layout.shape));
-  if (layout.nodes.size() != layout.shape.node_count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
-  }
-  if (layout.window < 2 || layout.window > 4096 || (layout.window & (layout.window - 1)) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
-  }
-  const auto self = std::find_if(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& node) {
-    return node.incarnation == parts_.options->node.incarnation;
-  });
-  if (self == layout.nodes.end()) return absl::InvalidArgumentError("team layout does not name this daemon");
-  const NodeIndex index(static_cast<uint32_t>(self - layout.nodes.begin()));
+absl::StatusOr<NodeIndex> TeamRegistry::PlaceIn(const CheckedPrepare& m) const {
+  RETURN_IF_ERROR(m.layout.status());
+  const std::optional<NodeIndex> self = (*m.layout)->NodeOf(parts_.options->node.incarnation);
+  if (!self) return absl::InvalidArgumentError("team layout does not name this daemon");
   // A derived team answers no joins of clients, since its members are those of its parent.
-  if (!schedule::IsDerivedTeam(layout.identity)) RETURN_IF_ERROR(formations_.Check(m, index));
-  return index;
+  if (!schedule::IsDerivedTeam(m.head.identity)) {
+    RETURN_IF_ERROR(formations_.Check(m.requests, (*m.layout)->layout().shape, *self));
+  }
+  return *self;
 }
 
 void TeamRegistry::On(const schedule::Commit& m) {
@@ -290,7 +280,8 @@ void TeamRegistry::On(const schedule::Abort& m) {
     team->Abort(m.epoch);
     teams_.Pump();
   } else if (team != nullptr) {
-    const schedule::TeamLayout layout = team->layout();
+    const SharedLayout kept = team->shared_layout();
+    const schedule::TeamLayout& layout = kept->layout();
     teams_.Remove(m.team);
     if (schedule::IsDerivedTeam(layout.identity)) derived_.Dropped(layout);
     // A restarted planner aborts teams that it does not know, and names no joins: those of the team are sent again.

@@ -19,6 +19,7 @@
 #include "daemon/core/formations.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/planner_session.h"
+#include "daemon/core/team/checked_prepare.h"
 #include "daemon/core/team/team.h"
 #include "daemon/core/team/team_host.h"
 #include "daemon/core/team_table.h"
@@ -52,7 +53,7 @@ class TeamRegistry {
   // The planner has accepted this daemon: breaks the teams that it has ended meanwhile, and repeats the joins.
   void OnRegistered(const schedule::Registered& m);
   void OnPlannerDown() { derived_.PlannerLost(); }
-  void On(const schedule::Prepare& m);
+  void On(const CheckedPrepare& m);
   void On(const schedule::Commit& m);
   void On(const schedule::Abort& m);
   void On(const schedule::BreakTeam& m);
@@ -87,11 +88,11 @@ class TeamRegistry {
 
  private:
   // Adds the team of a first Prepare. Returns null after it has refused the team and notified the planner.
-  Team* Add(const schedule::Prepare& m);
-  void Refuse(const schedule::Prepare& m, schedule::FailureReport why);
+  Team* Add(const CheckedPrepare& m);
+  void Refuse(const CheckedPrepare& m, schedule::FailureReport why);
   // Returns this node's index in a new team. NOT_FOUND: a rank's process is gone. INVALID_ARGUMENT: the layout is not
   // valid.
-  absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
+  absl::StatusOr<NodeIndex> PlaceIn(const CheckedPrepare& m) const;
   // An epoch of the team was committed, by the planner's message or a neighbor's. If it is the first one, the ranks
   // here join the team.
   void OnFormed(Team* team);

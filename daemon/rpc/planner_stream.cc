@@ -26,18 +26,117 @@
 #include "rpc/team_content.h"
 
 namespace copse::daemon {
-// A Stream is one stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the
-// owner through `owner_`; its target is null when the stream is gone.
+namespace {
+
+// Returns whether the message depends on no other one.
+bool IsQuery(const v1::ToDaemon& message) {
+  return message.has_status_query() || message.has_trace_query() || message.has_measure_query();
+}
+
+}  // namespace
+
+// A Decoder decodes and checks the messages of one stream, and posts them to the mailbox. The worker calls it, which
+// may be after the end of the stream: `owner_` is null then.
+class PlannerStream::Decoder {
+ public:
+  Decoder(std::shared_ptr<PlannerStream*> owner, Mailbox* mailbox, Worker* worker, Incarnation self)
+      : owner_(std::move(owner)), mailbox_(mailbox), worker_(worker), checker_(self) {}
+
+  void Take(v1::ToDaemon* message, absl::Time arrived) {
+    if (message->has_content()) {
+      content_arrived_ = std::min(content_arrived_, arrived);
+      if (const absl::Status status = TakeContent(message->mutable_content()); !status.ok()) EndBy(status);
+    } else if (message->has_prepare()) {
+      TakePrepare(message, std::min(std::exchange(content_arrived_, absl::InfiniteFuture()), arrived));
+    } else {
+      Deliver(*message);
+    }
+  }
+
+  // A message that needs nothing of the others. Thread-safe.
+  void Deliver(const v1::ToDaemon& message) {
+    absl::StatusOr<schedule::ToDaemon> decoded = rpc::FromProto(message);
+    if (!decoded.ok()) return DeliverUnreadable(decoded.status());
+    Post([message = *std::move(decoded)](PlannerStream* owner) { owner->OnMessage(message); });
+  }
+
+  // Calls `letter` with the owner, on the loop's thread, unless the stream is gone.
+  template <typename Letter>
+  void Post(Letter letter) {
+    mailbox_->Post([owner = owner_, letter = std::move(letter)] {
+      if (*owner != nullptr) letter(*owner);
+    });
+  }
+
+ private:
+  // Keeps a content for the messages that name it.
+  absl::Status TakeContent(v1::TeamContent* content) {
+    RETURN_IF_ERROR(rpc::CheckContent(*content));
+    if (contents_.Use(content->sha256()) == nullptr) {
+      const size_t size = content->zstd().size();
+      contents_.Add(content->sha256(), std::move(*content->mutable_zstd()), size);
+    }
+    return absl::OkStatus();
+  }
+
+  void TakePrepare(v1::ToDaemon* message, absl::Time arrived) {
+    if (!message->prepare().content().empty()) {
+      if (const absl::Status joined = rpc::Join(&contents_, message->mutable_prepare()); !joined.ok()) {
+        return EndBy(joined);
+      }
+    }
+    absl::StatusOr<schedule::ToDaemon> decoded = rpc::FromProto(*message);
+    if (!decoded.ok()) return DeliverUnreadable(decoded.status());
+    CheckedPrepare checked = checker_.Check(std::move(std::get<schedule::Prepare>(*decoded)));
+    if (checked.layout.ok() && (*checked.layout)->shape().node_count() > VerifiedPlans::kSmallMax) {
+      // The loop must not destroy a large team, either.
+      checked.layout = worker_->DisposeOf(*std::move(checked.layout));
+      if (checked.plans.ok()) checked.plans = worker_->DisposeOf(*std::move(checked.plans));
+    }
+    Post([checked = std::move(checked), arrived](PlannerStream* owner) { owner->OnPrepare(checked, arrived); });
+  }
+
+  void DeliverUnreadable(const absl::Status& why) {
+    Post([why](PlannerStream* owner) { owner->OnUnreadable(why); });
+  }
+
+  void EndBy(const absl::Status& mistake) {
+    DeliverUnreadable(mistake);
+    Post([](PlannerStream* owner) { owner->EndStream(); });
+  }
+
+  const std::shared_ptr<PlannerStream*> owner_;  // its target belongs to the loop's thread
+  Mailbox* const mailbox_;
+  Worker* const worker_;
+  PrepareChecker checker_;
+  rpc::ContentWindow contents_;
+  absl::Time content_arrived_ = absl::InfiniteFuture();  // the first one since the last Prepare
+};
+
+// A Stream is one stream, from its start to its end. Reactions run on gRPC's threads; what they receive goes to the
+// worker, in order, and from there as letters to the owner.
 //
 // Only the loop's thread destroys it; the destructor waits until gRPC is done with it. Destroying the last channel ends
 // the threads on which gRPC runs reactions, so it must not happen on one of them.
 class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
   // `brief`: Register names contents (AttachBriefly).
-  Stream(PlannerStream* owner, Mailbox* mailbox, bool brief)
-      : owner_(std::make_shared<PlannerStream*>(owner)), mailbox_(mailbox), brief_(brief) {}
+  Stream(PlannerStream* owner, bool brief)
+      : owner_(std::make_shared<PlannerStream*>(owner)),
+        clock_(owner->clock_),
+        worker_(owner->worker_),
+        brief_(brief),
+        decoder_(std::make_shared<Decoder>(owner_, owner->mailbox_, owner->worker_, owner->self_)),
+        door_(std::make_shared<Door>()) {
+    MutexLock lock(&door_->mutex);
+    door_->stream = this;
+  }
   ~Stream() override {
     *owner_ = nullptr;
+    {
+      MutexLock lock(&door_->mutex);
+      door_->stream = nullptr;
+    }
     context_.TryCancel();
     MutexLock lock(&mutex_);
     while (!done_) done_changed_.Wait(&mutex_);
@@ -56,37 +155,36 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
   void Send(const schedule::FromDaemon& message) {
+    const auto* const registers = std::get_if<schedule::Register>(&message);
+    if (registers != nullptr && !registers->teams.empty()) return SendTeams(message);
     v1::FromDaemon proto;
     rpc::ToProto(message, &proto);
     MutexLock lock(&mutex_);
-    if (brief_ && proto.has_register_()) {
-      for (v1::RunningTeam& team : *proto.mutable_register_()->mutable_teams()) {
-        v1::TeamContent content = rpc::TakeContent(&team);
-        reported_.insert_or_assign(content.sha256(), std::move(content));
-      }
-    }
     Write(std::move(proto));
   }
 
+  void Cancel() { context_.TryCancel(); }
+
   bool Flushed() {
     MutexLock lock(&mutex_);
-    return ended_ || outgoing_.empty();
+    return ended_ || (outgoing_.empty() && !encoding_);
   }
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
     if (incoming_.has_content_query()) {
       Answer(incoming_.content_query());
-    } else if (incoming_.has_content()) {
-      if (const absl::Status status = TakeContent(incoming_.content()); !status.ok()) EndBy(status);
+    } else if (IsQuery(incoming_)) {
+      decoder_->Deliver(incoming_);
     } else {
       if (incoming_.has_registered()) {
         ForgetReported();
-        mailbox_->Post([owner = owner_, number = incoming_.registered().leader_number()] {
-          if (*owner != nullptr) (*owner)->watch_.Heard(number);
-        });
+        decoder_->Post(
+            [number = incoming_.registered().leader_number()](PlannerStream* owner) { owner->watch_.Heard(number); });
       }
-      Deliver(Converted(&incoming_));
+      const auto message = std::make_shared<v1::ToDaemon>();
+      message->Swap(&incoming_);
+      worker_->Post([decoder = decoder_, message, arrived = clock_->Now()] { decoder->Take(message.get(), arrived); });
     }
     StartRead(&incoming_);
   }
@@ -107,8 +205,9 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     if (const auto named = metadata.find(rpc::kLeaderMetadataKey); named != metadata.end()) {
       leader.assign(named->second.data(), named->second.size());
     }
-    mailbox_->Post([owner = owner_, status = rpc::FromGrpc(status), leader] {
-      if (*owner != nullptr) (*owner)->OnEnd(status, leader);
+    // The end comes after all messages.
+    worker_->Post([decoder = decoder_, status = rpc::FromGrpc(status), leader] {
+      decoder->Post([status, leader](PlannerStream* owner) { owner->OnEnd(status, leader); });
     });
     MutexLock lock(&mutex_);
     done_ = true;
@@ -116,8 +215,43 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
+  // A Door leads the worker to the stream while that exists. Its lock is taken before the stream's.
+  struct Door {
+    Mutex mutex;
+    Stream* stream ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  // The worker encodes the message; others that are sent meanwhile follow it.
+  void SendTeams(const schedule::FromDaemon& message) {
+    {
+      MutexLock lock(&mutex_);
+      encoding_ = true;
+    }
+    worker_->Post([door = door_, message, brief = brief_] {
+      v1::FromDaemon proto;
+      rpc::ToProto(message, &proto);
+      std::map<std::string, v1::TeamContent> reported;
+      for (v1::RunningTeam& team : *proto.mutable_register_()->mutable_teams()) {
+        if (!brief) break;
+        v1::TeamContent content = rpc::TakeContent(&team);
+        reported.insert_or_assign(content.sha256(), std::move(content));
+      }
+      MutexLock lock(&door->mutex);
+      if (door->stream != nullptr) door->stream->WriteTeams(std::move(proto), std::move(reported));
+    });
+  }
+
+  void WriteTeams(v1::FromDaemon message, std::map<std::string, v1::TeamContent> reported) {
+    MutexLock lock(&mutex_);
+    encoding_ = false;
+    reported_ = std::move(reported);
+    Write(std::move(message));
+    for (v1::FromDaemon& later : std::exchange(held_, {})) Write(std::move(later));
+  }
+
   void Write(v1::FromDaemon message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
+    if (encoding_) return held_.push_back(std::move(message));
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
@@ -136,56 +270,31 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     reported_.clear();
   }
 
-  // Keeps a content for the messages that name it.
-  absl::Status TakeContent(const v1::TeamContent& content) {
-    RETURN_IF_ERROR(rpc::CheckContent(content));
-    if (contents_.Use(content.sha256()) == nullptr) {
-      contents_.Add(content.sha256(), content.zstd(), content.zstd().size());
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<schedule::ToDaemon> Converted(v1::ToDaemon* message) {
-    if (message->has_prepare() && !message->prepare().content().empty()) {
-      const absl::Status joined = rpc::Join(&contents_, message->mutable_prepare());
-      if (!joined.ok()) context_.TryCancel();  // as EndBy
-      RETURN_IF_ERROR(joined);
-    }
-    return rpc::FromProto(*message);
-  }
-
-  // Both sides must know of the same contents: after a mistake they begin anew, with another stream.
-  void EndBy(const absl::Status& mistake) {
-    Deliver(mistake);
-    context_.TryCancel();
-  }
-
-  void Deliver(absl::StatusOr<schedule::ToDaemon> message) {
-    mailbox_->Post([owner = owner_, message = std::move(message)] {
-      if (*owner != nullptr) (*owner)->OnMessage(message);
-    });
-  }
-
   // It is called when no more messages will be received: no more are written either, so gRPC may finish the call.
   void End() {
     {
       MutexLock lock(&mutex_);
       ended_ = true;
+      held_.clear();
     }
     RemoveHold();
   }
 
   const std::shared_ptr<PlannerStream*> owner_;  // its target belongs to the loop's thread
-  Mailbox* const mailbox_;
+  const Clock* const clock_;
+  Worker* const worker_;
   const bool brief_;
+  const std::shared_ptr<Decoder> decoder_;
+  const std::shared_ptr<Door> door_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
   v1::ToDaemon incoming_;
-  rpc::ContentWindow contents_;
 
   Mutex mutex_;
   CondVar done_changed_;
   std::deque<v1::FromDaemon> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  std::deque<v1::FromDaemon> held_ ABSL_GUARDED_BY(mutex_);      // to be written after the message that is encoded
+  bool encoding_ ABSL_GUARDED_BY(mutex_) = false;                // the worker encodes a message
   // Contents that Register has named, by SHA-256, until the planner answers it.
   std::map<std::string, v1::TeamContent> reported_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
@@ -193,22 +302,24 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 };
 
 absl::StatusOr<std::unique_ptr<PlannerStream>> PlannerStream::Create(const Clock* clock, Mailbox* mailbox,
-                                                                     PlannerEvents* events,
-                                                                     PlannerStreamOptions options, uint64_t seed) {
+                                                                     Worker* worker, PlannerEvents* events,
+                                                                     PlannerStreamOptions options, Incarnation self) {
   CHECK(!options.addresses.empty());
   for (const std::string& address : options.addresses) {
     RETURN_IF_ERROR(NewPlannerChannel(address, options.insecure).status());
   }
-  return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, events, std::move(options), seed));
+  return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, worker, events, std::move(options), self));
 }
 
-PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents* events, PlannerStreamOptions options,
-                             uint64_t seed)
+PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, Worker* worker, PlannerEvents* events,
+                             PlannerStreamOptions options, Incarnation self)
     : clock_(clock),
       mailbox_(mailbox),
+      worker_(worker),
       events_(events),
       options_(std::move(options)),
-      planners_(options_.addresses, options_.pause, seed),
+      self_(self),
+      planners_(options_.addresses, options_.pause, self.value()),
       watch_(clock, mailbox, options_.insecure, [this](const std::string& leader) { OnLeader(leader); }),
       next_try_(clock->Now()) {}
 
@@ -226,7 +337,7 @@ void PlannerStream::Tick(absl::Time now) {
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       NewPlannerChannel(planners_.current(), options_.insecure);
   if (!channel.ok()) return OnEnd(channel.status(), "");  // another planner has named it
-  stream_ = std::make_unique<Stream>(this, mailbox_, brief_);
+  stream_ = std::make_unique<Stream>(this, brief_);
   stream_->Start(*channel);
   events_->OnPlannerUp();
 }
@@ -241,15 +352,27 @@ void PlannerStream::Send(const schedule::FromDaemon& message) {
 
 bool PlannerStream::Flushed() const { return stream_ == nullptr || stream_->Flushed(); }
 
-void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message) {
-  if (!message.ok()) {
-    COPSE_LOG(kError, "planner ", planners_.current(), ": unreadable message: ", message.status().message());
-    return;
-  }
+void PlannerStream::OnUnreadable(const absl::Status& why) {
+  COPSE_LOG(kError, "planner ", planners_.current(), ": unreadable message: ", why.message());
+}
+
+void PlannerStream::EndStream() { stream_->Cancel(); }
+
+void PlannerStream::OnHeard() {
   if (!connected_) COPSE_LOG(kInfo, "planner ", planners_.current(), ": connected");
   connected_ = true;
   trouble_.clear();
-  const auto* const registered = std::get_if<schedule::Registered>(&*message);
+}
+
+void PlannerStream::OnPrepare(const CheckedPrepare& prepare, absl::Time arrived) {
+  OnHeard();
+  events_->OnPrepare(prepare);
+  prepare_max_ = std::max(prepare_max_, clock_->Now() - arrived);
+}
+
+void PlannerStream::OnMessage(const schedule::ToDaemon& message) {
+  OnHeard();
+  const auto* const registered = std::get_if<schedule::Registered>(&message);
   if (registered != nullptr) {
     if (registered->accepted && registered->term != 0 && registered->term < term_) {
       return Leave(absl::FailedPreconditionError(
@@ -261,7 +384,7 @@ void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message)
       term_ = std::max(term_, registered->term);
     }
   }
-  events_->OnPlannerMessage(*message);
+  events_->OnPlannerMessage(message);
 }
 
 void PlannerStream::Leave(const absl::Status& why) {

@@ -12,8 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/ids.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/team/checked_prepare.h"
 #include "daemon/loop/mailbox.h"
+#include "daemon/loop/worker.h"
 #include "daemon/rpc/leader_watch.h"
 #include "daemon/rpc/planner_list.h"
 #include "daemon/rpc/reconnect_pause.h"
@@ -36,19 +39,25 @@ class PlannerEvents {
   // planner can be reached; if not, OnPlannerDown follows.
   virtual void OnPlannerUp() = 0;
   virtual void OnPlannerDown() = 0;
+  // It is called for all messages but Prepare.
   virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
+  virtual void OnPrepare(const CheckedPrepare& prepare) = 0;
 };
 
 // A PlannerStream keeps one stream at a time; one that ends is replaced after a pause (planner_list.h). Of several
 // planners it uses the one that leads, and refuses one whose term is lower than a term that it has heard. All calls
-// come from the loop's thread; gRPC's threads only post to the mailbox.
+// come from the loop's thread; gRPC's threads and the worker only post to the mailbox.
+//
+// The worker decodes and checks what the planner sends, and encodes the teams of Register, which takes long for large
+// teams. Messages of a stream keep their order, and so do those that are sent; but queries (StatusQuery, TraceQuery,
+// MeasureQuery), which depend on no other message, do not wait for the worker.
 class PlannerStream final : public PlannerLink {
  public:
-  // All pointees must outlive the object. `seed` randomizes the pauses. INVALID_ARGUMENT if the address is invalid, or
-  // beyond loopback without `insecure`.
-  static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox,
+  // All pointees must outlive the object. `self` is this daemon's incarnation, which also randomizes the pauses.
+  // INVALID_ARGUMENT if the address is invalid, or beyond loopback without `insecure`.
+  static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox, Worker* worker,
                                                                PlannerEvents* events, PlannerStreamOptions options,
-                                                               uint64_t seed);
+                                                               Incarnation self);
   // Ends the stream at once; messages that were not written yet are lost.
   ~PlannerStream() override;
 
@@ -67,14 +76,23 @@ class PlannerStream final : public PlannerLink {
   const std::string& trouble() const { return trouble_; }
   // Returns whether no message waits to be written; true without a stream.
   bool Flushed() const;
+  // Returns the longest time from the arrival of a Prepare, or of the content that it names, until OnPrepare returned.
+  absl::Duration prepare_max() const { return prepare_max_; }
 
  private:
+  class Decoder;
   class Stream;
 
-  PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents* events, PlannerStreamOptions options,
-                uint64_t seed);
+  PlannerStream(const Clock* clock, Mailbox* mailbox, Worker* worker, PlannerEvents* events,
+                PlannerStreamOptions options, Incarnation self);
 
-  void OnMessage(const absl::StatusOr<schedule::ToDaemon>& message);
+  void OnMessage(const schedule::ToDaemon& message);
+  void OnPrepare(const CheckedPrepare& prepare, absl::Time arrived);
+  void OnUnreadable(const absl::Status& why);
+  // A message has arrived.
+  void OnHeard();
+  // Both sides must know of the same contents: after a mistake they begin anew, with another stream.
+  void EndStream();
   // `leader`: the planner that leads, if the one that ended the stream has named it.
   void OnEnd(const absl::Status& status, const std::string& leader);
   void OnLeader(const std::string& leader);
@@ -83,8 +101,10 @@ class PlannerStream final : public PlannerLink {
 
   const Clock* const clock_;
   Mailbox* const mailbox_;
+  Worker* const worker_;
   PlannerEvents* const events_;
   const PlannerStreamOptions options_;
+  const Incarnation self_;
   PlannerList planners_;
   LeaderWatch watch_;
   std::unique_ptr<Stream> stream_;
@@ -96,6 +116,7 @@ class PlannerStream final : public PlannerLink {
   bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream
   std::string trouble_;
+  absl::Duration prepare_max_;
 };
 
 }  // namespace copse::daemon

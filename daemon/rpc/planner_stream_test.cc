@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include <functional>
+#include <latch>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "daemon/core/testing/test_plan.h"
 #include "daemon/loop/poller.h"
 #include "daemon/rpc/testing/echo_planner.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {
@@ -26,9 +29,9 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
     std::vector<std::string> addresses;
     for (const int port : ports) addresses.push_back(absl::StrCat("127.0.0.1:", port));
     auto stream = PlannerStream::Create(
-        &clock_, mailbox_.get(), this,
+        &clock_, mailbox_.get(), &worker_, this,
         {.addresses = addresses, .pause = {absl::Milliseconds(1), absl::Milliseconds(20)}, .warn_every = warn_every_},
-        1);
+        Incarnation(5));
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
   }
@@ -52,14 +55,17 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   }
   void OnPlannerDown() override { ++downs_; }
   void OnPlannerMessage(const schedule::ToDaemon& message) override { messages_.push_back(message); }
+  void OnPrepare(const CheckedPrepare& prepare) override { prepares_.push_back(prepare); }
 
   MonotonicClock clock_;
   std::unique_ptr<Poller> poller_ = *Poller::Create();
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
+  Worker worker_;
   absl::Duration warn_every_ = absl::Hours(1);
   int ups_ = 0, downs_ = 0;
   std::vector<schedule::RunningTeam> teams_;  // to be registered with
   std::vector<schedule::ToDaemon> messages_;
+  std::vector<CheckedPrepare> prepares_;
   std::unique_ptr<PlannerStream> stream_;
 };
 
@@ -104,6 +110,107 @@ TEST_F(PlannerStreamTest, ADamagedContentEndsTheStream) {
   ASSERT_TRUE(TurnUntil([&] { return downs_ == 1; }));
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   EXPECT_EQ(ups_, 2);
+}
+
+// --- Messages that the worker decodes ---
+
+class PlannerStreamWorkTest : public PlannerStreamTest {
+ protected:
+  void SetUp() override {
+    PlannerStreamTest::SetUp();
+    ASSERT_TRUE(planner_.Start(0));
+  }
+  void TearDown() override {
+    if (!released_.try_wait()) released_.count_down();
+  }
+  // Keeps the worker busy until Release.
+  void Hold() {
+    worker_.Post([this] { released_.wait(); });
+  }
+  void Release() { released_.count_down(); }
+  void Ask() { stream_->Send(schedule::EpochQuery{.team = TeamId(kScriptTeam), .epoch = EpochId(1)}); }
+  // Returns a team of this node, and of `nodes` in all.
+  static schedule::Prepare TeamOf(uint64_t team, uint32_t nodes) {
+    schedule::Prepare prepare{.layout = {.id = TeamId(team), .shape = {.node_count = nodes}}, .epoch = EpochId(1)};
+    std::vector<std::vector<uint32_t>> star(nodes);
+    for (uint32_t n = 0; n < nodes; ++n) {
+      prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
+      prepare.layout.nodes.push_back({absl::StrCat("n", n), Incarnation(5 + n), "address"});
+      if (n > 0) star[0].push_back(n);
+      if (n > 0) star[n].push_back(0);
+    }
+    for (const Collective c : CollectivesOf(Family::kCommon)) {
+      prepare.plans.push_back(schedule::EncodePlan(TestPlan(c, star)));
+    }
+    return prepare;
+  }
+
+  EchoPlanner planner_;
+  std::latch released_{1};
+};
+
+TEST_F(PlannerStreamWorkTest, QueriesDoNotWaitForIt) {
+  Connect({planner_.port()});
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  planner_.AnswerWith({schedule::EndTeam{TeamId(1)}, schedule::StatusQuery{.query = 2}});
+  Hold();
+  Ask();
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 2; }));
+  EXPECT_EQ(std::get<schedule::StatusQuery>(messages_[1]).query, 2u);
+  Release();
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 3; }));
+  EXPECT_EQ(std::get<schedule::EndTeam>(messages_[2]).team, TeamId(1));
+}
+
+TEST_F(PlannerStreamWorkTest, TeamsAreCheckedAndOtherMessagesFollowThem) {
+  Connect({planner_.port()});
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  schedule::Prepare bad = TeamOf(8, 2);
+  bad.plans.pop_back();
+  planner_.AnswerWith({TeamOf(7, VerifiedPlans::kSmallMax + 1), bad, schedule::Commit{.team = TeamId(7)}});
+  Ask();
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 2; }));
+  EXPECT_EQ(std::get<schedule::Commit>(messages_[1]).team, TeamId(7));
+  ASSERT_EQ(prepares_.size(), 2u);
+  EXPECT_EQ(prepares_[0].head.id, TeamId(7));
+  EXPECT_TRUE(prepares_[0].plans.ok()) << prepares_[0].plans.status();
+  EXPECT_EQ(prepares_[1].head.id, TeamId(8));
+  EXPECT_TRUE(prepares_[1].layout.ok()) << prepares_[1].layout.status();
+  EXPECT_FALSE(prepares_[1].plans.ok());
+  EXPECT_GT(stream_->prepare_max(), absl::ZeroDuration());
+}
+
+TEST_F(PlannerStreamWorkTest, WhatItHasOfALostStreamIsDropped) {
+  Connect({planner_.port()});
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  planner_.AnswerWith({schedule::EndTeam{TeamId(1)}, TeamOf(7, 2), schedule::StatusQuery{.query = 2}});
+  Hold();
+  Ask();
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 2; }));  // the others have arrived, too
+  stream_.reset();
+  Release();
+  std::latch done{1};
+  worker_.Post([&] { done.count_down(); });
+  done.wait();
+  mailbox_->Drain();
+  EXPECT_EQ(messages_.size(), 2u);
+  EXPECT_EQ(prepares_.size(), 0u);
+}
+
+TEST_F(PlannerStreamWorkTest, MessagesFollowTheTeamsThatItEncodes) {
+  schedule::TeamLayout layout{.id = TeamId(1), .shape = {.node_of_rank = {NodeIndex(0)}, .node_count = 1}};
+  layout.nodes = {{"n1", Incarnation(5), "address"}};
+  teams_.push_back({.layout = layout, .epoch = EpochId(1), .plans = {}, .why = {}});
+  Connect({planner_.port()});
+  Hold();
+  ASSERT_TRUE(TurnUntil([&] { return ups_ == 1; }));
+  stream_->Send(schedule::EpochQuery{.team = TeamId(9), .epoch = EpochId(1)});
+  EXPECT_FALSE(stream_->Flushed());
+  Release();
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 2; }));
+  EXPECT_TRUE(std::get<schedule::Registered>(messages_[0]).accepted);
+  EXPECT_EQ(std::get<schedule::EndTeam>(messages_[1]).team, TeamId(9));
+  EXPECT_TRUE(TurnUntil([&] { return stream_->Flushed(); }));
 }
 
 // --- Several planners ---
@@ -231,7 +338,9 @@ TEST_F(PlannerStreamTest, EndsWhileConnecting) {
 
 TEST_F(PlannerStreamTest, RefusesImpossibleAddresses) {
   for (const char* address : {"", "nohost", "host:99999"}) {
-    EXPECT_FALSE(PlannerStream::Create(&clock_, mailbox_.get(), this, {.addresses = {address}}, 1).ok()) << address;
+    EXPECT_FALSE(
+        PlannerStream::Create(&clock_, mailbox_.get(), &worker_, this, {.addresses = {address}}, Incarnation(5)).ok())
+        << address;
   }
 }
 

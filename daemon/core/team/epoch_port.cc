@@ -27,8 +27,8 @@ schedule::LoweredCall& Lowered() {
 }  // namespace
 
 EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
-                     const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans, ReadyTeams::Entry* ready,
-                     Instruments* instruments)
+                     const schedule::TeamLayout& layout, std::shared_ptr<const VerifiedPlans> plans,
+                     ReadyTeams::Entry* ready, Instruments* instruments)
     : engine_(engine),
       self_(self),
       epoch_(epoch),
@@ -48,7 +48,7 @@ EpochPort::~EpochPort() {
 
 absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                            const schedule::TeamLayout& layout, NodeIndex self,
-                                                           EpochId epoch, std::vector<schedule::Plan> plans,
+                                                           EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
                                                            ReadyTeams::Entry* ready, Instruments* instruments) {
   auto port = std::unique_ptr<EpochPort>(
       new EpochPort(engine, shape, self, epoch, layout, std::move(plans), ready, instruments));
@@ -57,26 +57,18 @@ absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, 
 }
 
 absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
-  const std::vector<schedule::Plan>& plans = expansions_.plans();
+  const PortNeeds& needs = expansions_.verified().needs();
   emu::PortOptions options;
   options.job = layout.identity.uid;
   options.slots = window_;
   options.edges = static_cast<uint32_t>(edges_.nodes().size());
-  const bool blocks =
-      std::any_of(plans.begin(), plans.end(), [](const schedule::Plan& plan) { return HasBlocks(plan.collective); });
-  options.regions = window_ * (local_ranks_ * 2 + (blocks ? 1 : 0));  // the last ones are for the daemon's metadata
+  options.regions =
+      window_ * (local_ranks_ * 2 + (needs.blocks ? 1 : 0));  // the last ones are for the daemon's metadata
   options.eq_entries = window_ * (local_ranks_ + 1);
-  uint32_t sequences = 0;
-  for (const schedule::Plan& plan : plans) {
-    counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
-    sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_, ranks_));
-    if (plan.collective == Collective::kAlltoall) {
-      sequences = std::max(sequences, schedule::SequencesPerFold(plan, local_ranks_, ranks_));
-    }
-    options.cell_bytes = std::max(options.cell_bytes, schedule::CellBytes(plan));
-  }
+  counters_per_slot_ = needs.counters_per_slot;
+  options.cell_bytes = needs.cell_bytes;
   options.counters_per_slot = counters_per_slot_;
-  options.sequences = sequences * window_;
+  options.sequences = needs.sequences * window_;
   ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
   engine_->NameInTrace(*port_, team_, CallSeq(0));  // packets may come before the first call is known
   return edges_.Open(*port_, layout);

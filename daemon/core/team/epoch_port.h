@@ -22,6 +22,7 @@
 #include "daemon/core/team/plan_expansions.h"
 #include "daemon/core/team/port_edges.h"
 #include "daemon/core/team/ready_list.h"
+#include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
 #include "protocol/control.h"
 #include "schedule/lower.h"
@@ -50,11 +51,11 @@ struct PortEvent {
 // it.
 class EpochPort : public emu::PortSink {
  public:
-  // Reserves everything that the plans, which were verified before, can need. Errors name the resource. The port marks
+  // Reserves everything that the plans can need. Errors name the resource. The port marks
   // `*ready`, which must outlive it, whenever TakeEvents would return something new.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
-                                                         EpochId epoch, std::vector<schedule::Plan> plans,
+                                                         EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
                                                          ReadyTeams::Entry* ready, Instruments* instruments = nullptr);
   ~EpochPort() override;
 
@@ -110,7 +111,7 @@ class EpochPort : public emu::PortSink {
 
  private:
   EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
-            const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans, ReadyTeams::Entry* ready,
+            const schedule::TeamLayout& layout, std::shared_ptr<const VerifiedPlans> plans, ReadyTeams::Entry* ready,
             Instruments* instruments);
 
   absl::Status OpenPort(const schedule::TeamLayout& layout);

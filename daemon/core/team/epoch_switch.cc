@@ -5,34 +5,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "schedule/verify.h"
 
 namespace copse::daemon {
 
 using schedule::ReportOf;
 
-schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans,
+schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch,
+                                            const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
                                             CallSeq started, absl::Time now) {
   const schedule::TeamLayout& layout = parts_.members->layout();
   schedule::PrepareReply reply{.team = layout.id, .epoch = epoch};
   reply.started = started;
   if (!prepared_ || prepared_epoch() != epoch) {
-    std::vector<schedule::Plan> plans;
-    plans.reserve(encoded_plans.size());
-    for (const std::string& encoded : encoded_plans) {
-      absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
-      if (!plan.ok()) {
-        reply.why = ReportOf(plan.status(), "plans refused");
-        return reply;
-      }
-      plans.push_back(*std::move(plan));
-    }
-    if (const absl::Status verified = schedule::VerifyPlans(plans, layout.shape); !verified.ok()) {
-      reply.why = ReportOf(verified, "plans refused");
+    if (!plans.ok()) {
+      reply.why = ReportOf(plans.status(), "plans refused");
       return reply;
     }
-    auto port = EpochPort::Open(parts_.engine, &parts_.members->shape(), layout, parts_.members->self(), epoch,
-                                std::move(plans), parts_.ready, parts_.instruments);
+    auto port = EpochPort::Open(parts_.engine, &parts_.members->shape(), layout, parts_.members->self(), epoch, *plans,
+                                parts_.ready, parts_.instruments);
     if (!port.ok()) {
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;
@@ -83,11 +73,8 @@ bool EpochSwitch::Abort(EpochId epoch) {
   return true;
 }
 
-std::vector<std::string> EpochSwitch::EncodedPlans() const {
-  std::vector<std::string> encoded;
-  if (epochs_.empty()) return encoded;
-  for (const schedule::Plan& plan : epochs_.back()->plans().plans()) encoded.push_back(schedule::EncodePlan(plan));
-  return encoded;
+Shared<std::vector<std::string>> EpochSwitch::EncodedPlans() const {
+  return epochs_.empty() ? Shared<std::vector<std::string>>() : epochs_.back()->plans().verified().Encoded();
 }
 
 std::optional<std::vector<uint32_t>> EpochSwitch::TakeNodesToAsk(absl::Time now, absl::Duration age) {

@@ -12,14 +12,17 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "base/shared.h"
 #include "daemon/core/calls/call_record.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/team/epoch_port.h"
 #include "daemon/core/team/team_edges.h"
 #include "daemon/core/team/team_members.h"
+#include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
 #include "protocol/control.h"
 
@@ -49,14 +52,14 @@ class EpochSwitch {
   EpochId prepared_epoch() const { return prepared_ ? prepared_->port->epoch() : EpochId(0); }
   const std::vector<std::unique_ptr<EpochPort>>& ports() const { return epochs_; }
   // Returns the encoded plans of the newest committed epoch; without one, none.
-  std::vector<std::string> EncodedPlans() const;
+  Shared<std::vector<std::string>> EncodedPlans() const;
 
   // --- The planner's decisions ---
-  // Verifies the plans and reserves their resources, in place of an epoch that was prepared before. The reply says why
-  // if the epoch is refused. `started`: number of calls that any rank here has started. If this epoch is prepared
-  // already, only returns the reply again.
-  schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans, CallSeq started,
-                                 absl::Time now);
+  // Reserves the resources of the plans, in place of an epoch that was prepared before. The reply says why if the epoch
+  // is refused. `plans`: or why they are not valid. `started`: number of calls that any rank here has started. If this
+  // epoch is prepared already, only returns the reply again.
+  schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
+                                 CallSeq started, absl::Time now);
   // Makes the prepared epoch the newest committed one; a repetition does nothing. FAILED_PRECONDITION: the epoch is not
   // prepared. INVALID_ARGUMENT: a label from a node that is no neighbor, a first call that has already started here, or
   // one other than 0 in the first epoch.

@@ -52,8 +52,10 @@ class EpochSwitchTest : public ::testing::Test {
     }
     return plans;
   }
-  schedule::PrepareReply Prepare(uint64_t epoch, uint64_t started = 0) {
-    return epochs_.Prepare(EpochId(epoch), Plans(), CallSeq(started), kStart);
+  schedule::PrepareReply Prepare(uint64_t epoch, uint64_t started = 0) { return Prepare(epoch, Plans(), started); }
+  schedule::PrepareReply Prepare(uint64_t epoch, std::vector<std::string> plans, uint64_t started = 0) {
+    const auto verified = VerifiedPlans::Verify(std::move(plans), members_.shared_layout(), Incarnation(100));
+    return epochs_.Prepare(EpochId(epoch), verified, CallSeq(started), kStart);
   }
   absl::Status Commit(uint64_t epoch, uint64_t first_call, uint64_t started = 0) {
     return epochs_.Commit(EpochId(epoch), CallSeq(first_call), CallSeq(started), {{NodeIndex(1), 9000}});
@@ -75,7 +77,7 @@ class EpochSwitchTest : public ::testing::Test {
   emu::Engine engine_{&transport_, &control_, {.incarnation = Incarnation(100)}};
   ReadyTeams ready_;
   ReadyTeams::Entry entry_{&ready_, nullptr};
-  TeamMembers members_{Layout(), NodeIndex(0)};
+  TeamMembers members_{IndexLayout(Layout()), NodeIndex(0)};
   TeamEdges edges_{&link_, &members_};
   EpochSwitch epochs_{{.engine = &engine_, .members = &members_, .edges = &edges_, .ready = &entry_}};
 };
@@ -93,16 +95,16 @@ TEST_F(EpochSwitchTest, AnEpochIsReadyOnceItIsCommitted) {
   EXPECT_EQ(epochs_.epoch(), EpochId(1));
   EXPECT_EQ(epochs_.prepared_epoch(), EpochId(0));
   EXPECT_EQ(link_.users, 1);
-  EXPECT_EQ(epochs_.EncodedPlans(), Plans());
+  EXPECT_EQ(*epochs_.EncodedPlans(), Plans());
   EXPECT_TRUE(Commit(1, 0).ok());  // repeated
   EXPECT_EQ(link_.users, 1);
   epochs_.CheckInvariants();
 }
 
 TEST_F(EpochSwitchTest, PlansThatCannotBeReadOrDoNotFitAreRefused) {
-  EXPECT_FALSE(epochs_.Prepare(EpochId(1), {"garbage"}, CallSeq(0), kStart).accepted);
-  EXPECT_FALSE(epochs_.Prepare(EpochId(0), {"garbage"}, CallSeq(0), kStart).accepted);
-  EXPECT_FALSE(epochs_.Prepare(EpochId(1), {}, CallSeq(0), kStart).accepted);
+  EXPECT_FALSE(Prepare(1, {"garbage"}).accepted);
+  EXPECT_FALSE(Prepare(0, {"garbage"}).accepted);
+  EXPECT_FALSE(Prepare(1, std::vector<std::string>()).accepted);
   EXPECT_EQ(epochs_.prepared_epoch(), EpochId(0));
 }
 

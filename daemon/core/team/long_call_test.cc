@@ -66,7 +66,9 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
       emu::Engine engine(&transport, &sink, {.incarnation = Incarnation(2)});
       ReadyTeams ready;
       ReadyTeams::Entry entry(&ready, nullptr);
-      auto port = EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &entry);
+      auto port =
+          EpochPort::Open(&engine, &shape, layout, self, EpochId(1),
+                          std::make_shared<const VerifiedPlans>(PlansOf(regular, segment_bytes), shape, self), &entry);
       ASSERT_TRUE(port.ok()) << port.status();
       // Nobody but the root knows how short the blocks are.
       const CallArguments arguments{.collective = collective, .type = ElementType::kInt32};

@@ -9,24 +9,40 @@
 
 namespace copse::daemon {
 
-PlanExpansions::PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans)
-    : shape_(shape), self_(self), plans_(std::move(plans)), prepared_(plans_.size()) {}
+PlanExpansions::PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self,
+                               std::shared_ptr<const VerifiedPlans> plans)
+    : shape_(shape), self_(self), verified_(std::move(plans)), prepared_(verified_->plans().size()) {}
 
 const schedule::Plan* PlanExpansions::PlanFor(const CallArguments& arguments) const {
-  return schedule::PlanFor(plans_, arguments, shape_->size());
+  return schedule::PlanFor(plans(), arguments, shape_->size());
+}
+
+size_t PlanExpansions::PlaceOf(const schedule::Plan& plan) const {
+  const auto place = static_cast<size_t>(&plan - plans().data());
+  DCHECK(place < plans().size());
+  return place;
 }
 
 PlanExpansions::Prepared& PlanExpansions::PreparedOf(const schedule::Plan& plan) {
-  const auto place = static_cast<size_t>(&plan - plans_.data());
-  DCHECK(place < plans_.size());
+  const size_t place = PlaceOf(plan);
   std::unique_ptr<Prepared>& prepared = prepared_[place];
-  if (prepared == nullptr) prepared = std::make_unique<Prepared>(plan);
+  if (prepared != nullptr) return *prepared;
+  prepared = std::make_unique<Prepared>();
+  prepared->index = verified_->TreeOf(place);
+  prepared->blocks = verified_->BlocksOf(place);
+  if (prepared->index == nullptr) {
+    prepared->own_index = std::make_unique<const schedule::TreeIndex>(plan);
+    prepared->index = prepared->own_index.get();
+  }
   return *prepared;
 }
 
 const PlanIndex& PlanExpansions::IndexOf(const schedule::Plan& plan) {
   Prepared& prepared = PreparedOf(plan);
-  if (prepared.blocks == nullptr) prepared.blocks = std::make_unique<PlanIndex>(*shape_, plan);
+  if (prepared.blocks == nullptr) {
+    prepared.own_blocks = std::make_unique<const PlanIndex>(*shape_, plan);
+    prepared.blocks = prepared.own_blocks.get();
+  }
   return *prepared.blocks;
 }
 
@@ -43,9 +59,9 @@ absl::StatusOr<const schedule::NodeSequence*> PlanExpansions::Expand(const sched
   const schedule::NodeView view = schedule::ViewOf(*shape_, plan, self_, arguments, rotation);
   auto sequence = std::make_unique<schedule::NodeSequence>();
   if (LongCall::Needed(arguments)) {
-    *sequence = schedule::ExpandAs(arguments.collective, plan, prepared.index, view);
+    *sequence = schedule::ExpandAs(arguments.collective, plan, *prepared.index, view);
   } else {
-    ASSIGN_OR_RETURN(*sequence, schedule::Expand(plan, prepared.index, view, arguments));
+    ASSIGN_OR_RETURN(*sequence, schedule::Expand(plan, *prepared.index, view, arguments));
   }
   // There are at most as many rotations as nodes, and one call uses several, so they are never dropped.
   if (cache.size() >= kExpansionsMax && HasRoot(arguments.collective)) cache.clear();

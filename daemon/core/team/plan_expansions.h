@@ -14,26 +14,28 @@
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/team/long_call.h"
+#include "daemon/core/team/verified_plans.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {
 
-// PlanExpansions caches what a plan's first call computes, for later calls. An idle epoch has memory only for its
-// plans. Thread-compatible; `*shape` must outlive it.
+// PlanExpansions caches what a plan's first call computes, for later calls. An idle epoch of a small team has memory
+// only for its plans. Thread-compatible; `*shape` must outlive it.
 class PlanExpansions {
  public:
   // Limits the roots for which a plan's expansions are kept. A program that rotates the root through a larger team
   // recomputes them.
   static constexpr size_t kExpansionsMax = 64;
 
-  PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::vector<schedule::Plan> plans);
+  PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::shared_ptr<const VerifiedPlans> plans);
 
-  const std::vector<schedule::Plan>& plans() const { return plans_; }
+  const std::vector<schedule::Plan>& plans() const { return verified_->plans(); }
+  const VerifiedPlans& verified() const { return *verified_; }
   // Returns the plan that a call uses; null if no plan is for its collective and size.
   const schedule::Plan* PlanFor(const CallArguments& arguments) const;
-  // Returns the plan's index, which is made at the first call. `plan` must be one of plans().
+  // Returns the plan's index, which a small team makes at the first call. `plan` must be one of plans().
   const PlanIndex& IndexOf(const schedule::Plan& plan);
   // Returns the node's sequences for all segments of a call, or of its chunk number `chunk`, as LowerNode takes them.
   // They are valid until the next SequencesOf of any PlanExpansions on this thread. `plan` must be one of plans().
@@ -45,13 +47,17 @@ class PlanExpansions {
 
  private:
   struct Prepared {
-    explicit Prepared(const schedule::Plan& plan) : index(plan) {}
-    schedule::TreeIndex index;
+    const schedule::TreeIndex* index = nullptr;
+    const PlanIndex* blocks = nullptr;  // null before the first block collective
+    // Small teams own their indices here.
+    std::unique_ptr<const schedule::TreeIndex> own_index;
+    std::unique_ptr<const PlanIndex> own_blocks;
     // It holds expansions by root, or by rotation for collectives without a root.
     std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
-    std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
   };
 
+  // Returns the plan's place in plans().
+  size_t PlaceOf(const schedule::Plan& plan) const;
   Prepared& PreparedOf(const schedule::Plan& plan);
   // Returns the cached expansion, after making it if necessary. `rotation` is that of schedule::ViewOf.
   absl::StatusOr<const schedule::NodeSequence*> Expand(const schedule::Plan& plan, const CallArguments& arguments,
@@ -59,8 +65,8 @@ class PlanExpansions {
 
   const schedule::ShapeIndex* const shape_;
   const NodeIndex self_;
-  const std::vector<schedule::Plan> plans_;
-  std::vector<std::unique_ptr<Prepared>> prepared_;  // parallel to plans_; null before the first call
+  const std::shared_ptr<const VerifiedPlans> verified_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;  // parallel to plans(); null before the first call
 };
 
 }  // namespace copse::daemon

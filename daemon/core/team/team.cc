@@ -14,7 +14,7 @@ using schedule::Failure;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
-Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready)
+Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready)
     : host_(host),
       ready_(ready, this),
       members_(std::move(layout), self),
@@ -29,14 +29,14 @@ Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, Nod
 
 // --- The planner's decisions ---
 
-schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans) {
+schedule::PrepareReply Team::Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans) {
   if (broken()) {
     schedule::PrepareReply reply{.team = id(), .epoch = epoch};
     reply.started = calls_.Started();
     reply.why = *broken();
     return reply;
   }
-  return epochs_.Prepare(epoch, encoded_plans, calls_.Started(), host_->Now());
+  return epochs_.Prepare(epoch, plans, calls_.Started(), host_->Now());
 }
 
 absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing) {

@@ -5,23 +5,28 @@
 #define COPSE_DAEMON_CORE_TEAM_TEAM_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "base/shared.h"
 #include "daemon/core/calls/call_record.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/team/call_window.h"
 #include "daemon/core/team/epoch_switch.h"
+#include "daemon/core/team/indexed_layout.h"
 #include "daemon/core/team/leavers.h"
 #include "daemon/core/team/team_edges.h"
 #include "daemon/core/team/team_host.h"
 #include "daemon/core/team/team_members.h"
+#include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
 #include "protocol/control.h"
 
@@ -34,19 +39,20 @@ namespace copse::daemon {
 class Team : private TeamBreaker {
  public:
   // The team marks itself on `*ready`, which must outlive it, when Pump has work.
-  Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready);
+  Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready);
 
   const schedule::TeamLayout& layout() const { return members_.layout(); }
+  const SharedLayout& shared_layout() const { return members_.shared_layout(); }
   const TeamMembers& members() const { return members_; }
   TeamId id() const { return members_.id(); }
   bool ready() const { return epochs_.ready(); }
   const std::optional<schedule::FailureReport>& broken() const { return calls_.ended(); }
   EpochId epoch() const { return epochs_.epoch(); }
   EpochId prepared_epoch() const { return epochs_.prepared_epoch(); }
-  std::vector<std::string> EncodedPlans() const { return epochs_.EncodedPlans(); }
+  Shared<std::vector<std::string>> EncodedPlans() const { return epochs_.EncodedPlans(); }
 
   // --- The planner's decisions (see EpochSwitch) ---
-  schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans);
+  schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans);
   absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
   void Abort(EpochId epoch);
   // Asks the neighbors for the decision if a prepared epoch has waited for `age` since Prepare or the last question.
@@ -54,7 +60,7 @@ class Team : private TeamBreaker {
   bool AskForDecision(absl::Duration age);
 
   // --- Members ---
-  void LearnAddresses(const schedule::TeamLayout& layout) { members_.LearnAddresses(layout); }
+  void LearnAddresses(const SharedLayout& layout) { members_.LearnAddresses(layout); }
   void Join(Rank rank, ClientId client) { members_.Join(rank, client); }
   // The member leaves; its calls in flight get no more events. A call that other ranks start after this one's last call
   // breaks the team. Returns true if no member is left here.

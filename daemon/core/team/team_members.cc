@@ -6,18 +6,16 @@
 
 namespace copse::daemon {
 
-TeamMembers::TeamMembers(schedule::TeamLayout layout, NodeIndex self)
-    : layout_(std::move(layout)), self_(self), shape_(layout_.shape), clients_(ranks().size()) {}
+TeamMembers::TeamMembers(SharedLayout layout, NodeIndex self)
+    : layout_(std::move(layout)), self_(self), clients_(ranks().size()) {}
 
-void TeamMembers::LearnAddresses(const schedule::TeamLayout& layout) {
-  for (size_t i = 0; i < layout_.nodes.size(); ++i) {
-    const std::string& address = layout.nodes[i].worker_address;
-    if (!address.empty()) layout_.nodes[i].worker_address = address;
-  }
+void TeamMembers::LearnAddresses(const SharedLayout& layout) {
+  // A layout with our index was made from an earlier layout of this team, and has its addresses.
+  layout_ = layout->members() == layout_->members() ? layout : IndexLayout(layout->layout(), layout_);
 }
 
 std::optional<ClientId> TeamMembers::ClientOf(Rank rank) const {
-  if (rank.value() >= shape_.size() || shape_.NodeOf(rank) != self_) return std::nullopt;
+  if (rank.value() >= shape().size() || shape().NodeOf(rank) != self_) return std::nullopt;
   return clients_[LocalIndex(rank)];
 }
 
@@ -40,21 +38,14 @@ const LeftMessage* TeamMembers::OwnDeparture() const {
   return it == left_.end() ? nullptr : &it->second;
 }
 
-std::optional<NodeIndex> TeamMembers::NodeOf(Incarnation incarnation) const {
-  for (uint32_t n = 0; n < layout_.nodes.size(); ++n) {
-    if (layout_.nodes[n].incarnation == incarnation) return NodeIndex(n);
-  }
-  return std::nullopt;
-}
-
 std::optional<NodeIndex> TeamMembers::OtherMember(Incarnation incarnation) const {
   const std::optional<NodeIndex> node = NodeOf(incarnation);
   return node && *node != self_ && !HasLeft(node->value()) ? node : std::nullopt;
 }
 
 std::string TeamMembers::DescribeNode(NodeIndex node) const {
-  const absl::Span<const Rank> ranks = shape_.RanksOf(node);
-  return schedule::DescribeMember({ranks.begin(), ranks.end()}, layout_.nodes[node.value()].name);
+  const absl::Span<const Rank> ranks = shape().RanksOf(node);
+  return schedule::DescribeMember({ranks.begin(), ranks.end()}, layout().nodes[node.value()].name);
 }
 
 bool TeamMembers::HasLeft(uint32_t node) const {

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/team/indexed_layout.h"
 #include "protocol/control.h"
 #include "schedule/plan.h"
 
@@ -23,21 +24,22 @@ namespace copse::daemon {
 // ascend with the rank. Thread-compatible.
 class TeamMembers {
  public:
-  TeamMembers(schedule::TeamLayout layout, NodeIndex self);
+  TeamMembers(SharedLayout layout, NodeIndex self);
 
-  const schedule::TeamLayout& layout() const { return layout_; }
-  TeamId id() const { return layout_.id; }
+  const schedule::TeamLayout& layout() const { return layout_->layout(); }
+  const SharedLayout& shared_layout() const { return layout_; }
+  TeamId id() const { return layout().id; }
   NodeIndex self() const { return self_; }
-  const schedule::ShapeIndex& shape() const { return shape_; }
-  const schedule::TeamNode& node(uint32_t index) const { return layout_.nodes[index]; }
+  const schedule::ShapeIndex& shape() const { return layout_->shape(); }
+  const schedule::TeamNode& node(uint32_t index) const { return layout().nodes[index]; }
   // Takes the addresses of `layout`, the same team's, which may have those of other nodes.
-  void LearnAddresses(const schedule::TeamLayout& layout);
+  void LearnAddresses(const SharedLayout& layout);
   // Returns this node's name.
-  const std::string& node_name() const { return layout_.nodes[self_.value()].name; }
+  const std::string& node_name() const { return layout().nodes[self_.value()].name; }
 
   // --- Ranks of this node ---
-  absl::Span<const Rank> ranks() const { return shape_.RanksOf(self_); }  // by local index
-  uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
+  absl::Span<const Rank> ranks() const { return shape().RanksOf(self_); }  // by local index
+  uint32_t LocalIndex(Rank rank) const { return shape().LocalIndexOf(rank); }
   void Join(Rank rank, ClientId client) { clients_[LocalIndex(rank)] = client; }
   // Returns nothing if the rank has not joined, has left, or is not on this node.
   std::optional<ClientId> ClientOf(Rank rank) const;
@@ -52,7 +54,7 @@ class TeamMembers {
 
   // --- Nodes ---
   // Returns nothing if the daemon is not in the team.
-  std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
+  std::optional<NodeIndex> NodeOf(Incarnation incarnation) const { return layout_->NodeOf(incarnation); }
   // Returns the daemon's node if it is in the team, is not this one, and still has members.
   std::optional<NodeIndex> OtherMember(Incarnation incarnation) const;
   // Returns a text such as "rank 3 on node n2" or "ranks 2-3 on node n2".
@@ -65,9 +67,8 @@ class TeamMembers {
   const std::map<uint32_t, LeftMessage>& departures() const { return left_; }
 
  private:
-  schedule::TeamLayout layout_;
+  SharedLayout layout_;  // its index is always the same one
   const NodeIndex self_;
-  const schedule::ShapeIndex shape_;
   absl::InlinedVector<std::optional<ClientId>, 1> clients_;  // by local index; mostly there is one
   std::map<uint32_t, LeftMessage> left_;                     // by node
 };

@@ -27,16 +27,21 @@ schedule::TeamLayout Layout() {
 
 class TeamMembersTest : public ::testing::Test {
  protected:
-  TeamMembers members_{Layout(), NodeIndex(0)};
+  TeamMembers members_{IndexLayout(Layout()), NodeIndex(0)};
 };
 
 TEST_F(TeamMembersTest, AddressesOfNewNeighborsAreLearned) {
   schedule::TeamLayout layout = Layout();
   layout.nodes[1].worker_address = "";
   layout.nodes[2].worker_address = "new";
-  members_.LearnAddresses(layout);
-  EXPECT_EQ(members_.node(1).worker_address, "fake");
-  EXPECT_EQ(members_.node(2).worker_address, "new");
+  // The layout is made alone, or with the earlier one.
+  for (const SharedLayout& earlier : {SharedLayout(), members_.shared_layout()}) {
+    TeamMembers members(members_.shared_layout(), NodeIndex(0));
+    members.LearnAddresses(IndexLayout(layout, earlier));
+    EXPECT_EQ(members.node(1).worker_address, "fake");
+    EXPECT_EQ(members.node(2).worker_address, "new");
+    EXPECT_EQ(&members.shape(), &members_.shape());
+  }
 }
 
 TEST_F(TeamMembersTest, OnlyRanksHereHaveClients) {

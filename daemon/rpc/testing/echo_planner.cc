@@ -6,13 +6,17 @@
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
+#include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "protocol/control.h"
+#include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/team_content.h"
 
@@ -61,6 +65,11 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     earlier_ = true;
   }
 
+  void AnswerWith(std::vector<schedule::ToDaemon> script) {
+    MutexLock lock(&mutex_);
+    script_ = std::move(script);
+  }
+
   std::string contents_;                              // guarded by mutex_
   std::string token_, node_, admin_address_, stops_;  // guarded by mutex_
 
@@ -74,18 +83,45 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     return Attach(context, stream);
   }
 
-  // Asks for the contents that Register names. Returns false at the end of the stream.
-  bool AskForContents(const v1::Register& message, grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) {
+  // Asks for the contents that Register names. Other messages that come meanwhile are added to `*others`. Returns false
+  // at the end of the stream.
+  bool AskForContents(const v1::Register& message, grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream,
+                      std::deque<v1::FromDaemon>* others) {
     for (const v1::RunningTeam& team : message.teams()) {
       v1::ToDaemon query;
       query.mutable_content_query()->set_sha256(team.content());
       v1::FromDaemon answer;
-      if (team.content().empty() || !stream->Write(query) || !stream->Read(&answer)) return false;
+      if (team.content().empty() || !stream->Write(query)) return false;
+      for (bool is_answer = false; !is_answer;) {
+        if (!stream->Read(&answer)) return false;
+        is_answer = answer.has_content();
+        if (!is_answer) others->push_back(answer);
+      }
       const bool is_it = answer.content().sha256() == team.content() && rpc::CheckContent(answer.content()).ok();
       MutexLock lock(&mutex_);
       absl::StrAppend(&contents_, is_it ? "content " : "something else ");
     }
     return true;
+  }
+
+  void SendScript(grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) {
+    std::vector<schedule::ToDaemon> script;
+    {
+      MutexLock lock(&mutex_);
+      script = script_;
+    }
+    for (const schedule::ToDaemon& message : script) {
+      v1::ToDaemon proto;
+      rpc::ToProto(message, &proto);
+      if (proto.has_prepare()) {
+        rpc::SplitPrepare split = rpc::Split(std::move(*proto.mutable_prepare()), 0);
+        v1::ToDaemon content;
+        *content.mutable_content() = std::move(split.content);
+        stream->Write(content);
+        *proto.mutable_prepare() = std::move(split.head);
+      }
+      stream->Write(proto);
+    }
   }
 
   grpc::Status WatchLeader(grpc::ServerContext* context, const v1::WatchLeaderRequest* /*request*/,
@@ -116,11 +152,18 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
       if (!refusal_.empty()) return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, refusal_);
     }
     v1::FromDaemon message;
-    while (stream->Read(&message)) {
+    std::deque<v1::FromDaemon> read;
+    const auto next = [&] {
+      if (read.empty()) return stream->Read(&message);
+      message = std::move(read.front());
+      read.pop_front();
+      return true;
+    };
+    while (next()) {
       v1::ToDaemon answer;
       if (message.has_register_()) {
         const v1::Register asked = message.register_();
-        if (asked.teams_size() > 0 && !AskForContents(asked, stream)) return grpc::Status::OK;
+        if (asked.teams_size() > 0 && !AskForContents(asked, stream, &read)) return grpc::Status::OK;
         answer.mutable_registered()->set_accepted(true);
         answer.mutable_registered()->add_features(static_cast<uint32_t>(schedule::Feature::kStopping));
         MutexLock lock(&mutex_);
@@ -130,6 +173,9 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
         admin_address_ = message.register_().node().admin_address();
       } else if (message.has_epoch_query() && message.epoch_query().team() == kDamagedContentTeam) {
         answer.mutable_content()->set_sha256("not this content's name");
+      } else if (message.has_epoch_query() && message.epoch_query().team() == kScriptTeam) {
+        SendScript(stream);
+        continue;
       } else if (message.has_epoch_query()) {
         answer.mutable_end_team()->set_team(message.epoch_query().team());
       } else {
@@ -151,6 +197,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
   std::string leader_ ABSL_GUARDED_BY(mutex_);  // empty: this planner
   uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<schedule::ToDaemon> script_ ABSL_GUARDED_BY(mutex_);
 };
 
 EchoPlanner::EchoPlanner() : impl_(std::make_unique<Impl>()) {}
@@ -160,6 +207,7 @@ int EchoPlanner::port() const { return impl_->port(); }
 void EchoPlanner::Refuse(const std::string& why) { impl_->Refuse(why); }
 void EchoPlanner::StandBy(const std::string& leader, uint64_t number) { impl_->StandBy(leader, number); }
 void EchoPlanner::Lead(uint64_t term) { impl_->Lead(term); }
+void EchoPlanner::AnswerWith(std::vector<schedule::ToDaemon> script) { impl_->AnswerWith(std::move(script)); }
 void EchoPlanner::BeEarlier() { impl_->BeEarlier(); }
 std::string EchoPlanner::contents() const { return impl_->Get(&Impl::contents_); }
 std::string EchoPlanner::token() const { return impl_->Get(&Impl::token_); }

@@ -7,11 +7,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "protocol/control.h"
 
 namespace copse::daemon {
 
 // A question for this team's epoch is answered with a content that is damaged.
 inline constexpr uint64_t kDamagedContentTeam = 666;
+// A question for this team's epoch is answered with AnswerWith's messages.
+inline constexpr uint64_t kScriptTeam = 667;
 
 // Serves on gRPC's threads from Start to Stop.
 class EchoPlanner {
@@ -31,6 +36,9 @@ class EchoPlanner {
   void Lead(uint64_t term);
   // Is a planner of 0.2.0 from now on, without AttachBriefly.
   void BeEarlier();
+  // Answers an EpochQuery for team kScriptTeam with these messages. Each Prepare names its content, which is sent
+  // before.
+  void AnswerWith(std::vector<schedule::ToDaemon> script);
   // The answers to questions for the contents that Register named: "content " for each that is right.
   std::string contents() const;
   // The latest Register's token, node name, and address of the admin service.
