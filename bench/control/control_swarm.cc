@@ -8,6 +8,9 @@
 //     connect SECONDS      connects all daemons that are not, and waits until the planner has accepted all
 //     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
 //     world SECONDS        forms a team of one rank on every node; it stays
+//     beside SECONDS UID JOB NAME
+//                          joins the team NAME of user UID and job JOB, with one rank on every node, and waits until it
+//                          is formed; its last rank is that of another program
 //     lose                 all daemons will lose their streams: those that are registered do not count any more
 //     back SECONDS         waits until all daemons are registered again, and counts streams that have ended so far
 //                          while their daemons were registered and not lost
@@ -44,6 +47,7 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/version.h"
+#include "offload_emu/ucx/ucx_transport.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/message_bytes.h"
@@ -121,11 +125,22 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// Returns an address of the data plane that a real daemon can try to connect to, but that never answers.
+std::string AddressThatIsSilent() {
+  // It is never destroyed, and makes no progress.
+  static emu::UcxTransport* const transport = emu::UcxTransport::Create({}).value().release();
+  return transport->LocalAddress();
+}
+
 // All daemons. gRPC's threads call OnMessage and OnEnd; the program's thread calls the others.
 class Swarm {
  public:
   Swarm(std::string planner, uint32_t nodes, bool earlier)
-      : planner_(std::move(planner)), nodes_(nodes), earlier_(earlier), daemons_(nodes) {
+      : planner_(std::move(planner)),
+        nodes_(nodes),
+        earlier_(earlier),
+        address_(AddressThatIsSilent()),
+        daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -165,13 +180,15 @@ class Swarm {
     for (uint32_t node = 0; node < all.size(); ++node) all[node] = node;
     const absl::Time start = absl::Now();
     const uint64_t nonce = Form(std::move(all), kWorld);
-    const MutexLock lock(&mutex_);
-    while (forming_.contains(nonce) && absl::Now() < start + timeout) {
-      changed_.WaitFor(&mutex_, start + timeout - absl::Now());
-    }
-    return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start),
-                        " formed=", forming_.contains(nonce) ? 0 : 1, " aborted=", aborted_,
-                        " prepare_bytes=", prepare_bytes_, " content_bytes=", content_bytes_);
+    return Formed(nonce, start, timeout);
+  }
+
+  std::string Beside(absl::Duration timeout, schedule::TeamIdentity identity) {
+    std::vector<uint32_t> all(nodes_);
+    for (uint32_t node = 0; node < all.size(); ++node) all[node] = node;
+    const absl::Time start = absl::Now();
+    Form(std::move(all), std::move(identity), nodes_ + 1);
+    return Formed(0, start, timeout);
   }
 
   std::string Teams(uint32_t rate, absl::Duration duration) {
@@ -287,7 +304,7 @@ class Swarm {
     schedule::NodeAnnouncement announcement;
     announcement.name = NameOf(node);
     announcement.incarnation = IncarnationOf(node);
-    announcement.worker_address = std::string(100, 'a');
+    announcement.worker_address = address_;
     announcement.version = kVersion;
     announcement.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     announcement.features = {schedule::Feature::kDerivedTeams};
@@ -309,11 +326,22 @@ class Swarm {
   static Incarnation IncarnationOf(uint32_t node) { return Incarnation(Mix64(node + 1)); }  // as random as real ones
 
   uint64_t Form(std::vector<uint32_t> members, const std::string& name) {
+    const auto size = static_cast<uint32_t>(members.size());
+    uint64_t nonce = 0;
+    {
+      const MutexLock lock(&mutex_);
+      nonce = ++nonces_;
+    }
+    Form(std::move(members), {1000, "job", nonce, name}, size);
+    return nonce;
+  }
+
+  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size) {
     const MutexLock lock(&mutex_);
-    const uint64_t nonce = ++nonces_;
+    const uint64_t nonce = identity.nonce;
     schedule::JoinTeam join;
-    join.identity = {1000, "job", nonce, name};
-    join.size = static_cast<uint32_t>(members.size());
+    join.identity = std::move(identity);
+    join.size = size;
     for (uint32_t rank = 0; rank < members.size(); ++rank) {
       Daemon& daemon = daemons_[members[rank]];
       join.request = ++daemon.requests;
@@ -321,7 +349,17 @@ class Swarm {
       if (daemon.stream != nullptr) daemon.stream->Write(Encoded(join));
     }
     forming_[nonce] = {.members = std::move(members), .started = absl::Now()};
-    return nonce;
+  }
+
+  // Waits until the team is formed.
+  std::string Formed(uint64_t nonce, absl::Time start, absl::Duration timeout) {
+    const MutexLock lock(&mutex_);
+    while (forming_.contains(nonce) && absl::Now() < start + timeout) {
+      changed_.WaitFor(&mutex_, start + timeout - absl::Now());
+    }
+    return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start),
+                        " formed=", forming_.contains(nonce) ? 0 : 1, " aborted=", aborted_,
+                        " prepare_bytes=", prepare_bytes_, " content_bytes=", content_bytes_);
   }
 
   // Reads the team's number and epoch; the rest is decoded for the first member only.
@@ -408,6 +446,7 @@ class Swarm {
   const std::string planner_;
   const uint32_t nodes_;
   const bool earlier_;
+  const std::string address_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<Daemon> daemons_ ABSL_GUARDED_BY(mutex_);
@@ -449,8 +488,14 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   std::istringstream words(line);
   std::string verb;
   double first = 0, second = 0;
-  words >> verb >> first >> second;
+  words >> verb >> first;
   const absl::Duration timeout = absl::Seconds(first);
+  if (verb == "beside") {
+    schedule::TeamIdentity identity;
+    words >> identity.uid >> identity.job >> identity.name;
+    return swarm->Beside(timeout, std::move(identity));
+  }
+  words >> second;
   if (verb == "connect") return swarm->Connect(timeout);
   if (verb == "back") return swarm->Back(absl::Now(), timeout);
   if (verb == "lose") return swarm->Lose();

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the swarm's daemons form teams at a real planner, beside a real daemon.
+#include <unistd.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
+#include "testbed/script/script.h"
 
 namespace copse::bench {
 namespace {
@@ -41,6 +46,30 @@ TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
   ASSERT_TRUE(cluster.RestartPlanner().ok());
   EXPECT_THAT(answer("back 60"), Names("registered=16", "broken=0", "ended=0"));
   EXPECT_TRUE(cluster.CheckAlive().ok());
+}
+
+TEST(ControlSwarmTest, ARankAtARealDaemonTakesPart) {
+  procs::ProcessCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
+  const std::string program = procs::FindProgram("bench/control/control_swarm").value();
+  const auto swarm =
+      procs::ChildProcess::Start(
+          {.arguments = {program, cluster.planner_address(), "8"}, .stdin_pipe = true, .stdout_pipe = true})
+          .value();
+  const auto answer = [&](const std::string& command) {
+    EXPECT_TRUE(swarm->Write(command + "\n").ok());
+    return swarm->ReadLine(kSettle).value_or("no answer");
+  };
+  EXPECT_THAT(answer("connect 60"), Names("registered=8", "refused=0"));
+  const uint32_t process = cluster.Launch(
+      {{.node = 0, .script = {{.kind = scenario::StepKind::kTeam, .name = "beside", .rank = 8, .size = 9}}}});
+  EXPECT_THAT(answer(absl::StrCat("beside 60 ", getuid(), " scenario beside")), Names("formed=1", "aborted=0"));
+  ASSERT_TRUE(cluster.AwaitOutcomes(process, 1, kSettle).ok());
+  EXPECT_EQ(cluster.Outcomes(process)[0].failure, schedule::Failure::kNone);
+  const auto stats = cluster.admin().GetStats(cluster.NodeName(0), kSettle);
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  EXPECT_GT(stats->stats(0).counters().at("daemon.prepare_max_us"), 0u);
+  EXPECT_EQ(stats->stats(0).counters().count("loop.turn_max_us"), 1u);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -20,6 +22,7 @@
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
+#include "testbed/script/script.h"
 
 namespace copse::bench {
 namespace {
@@ -59,9 +62,35 @@ class Swarm {
   const procs::AdminClient& admin() const { return cluster_.admin(); }
   void Pass(absl::Duration duration) { cluster_.Pass(duration); }
   absl::StatusOr<absl::Duration> PlannerCpu() const { return CpuTime(cluster_.PlannerPid()); }
-  absl::StatusOr<double> Megabytes() const {
-    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster_.PlannerPid()));
-    return pss.total_kb / 1024;
+  absl::StatusOr<double> Megabytes() const { return MegabytesOf(cluster_.PlannerPid()); }
+
+  // --- The real daemon ---
+  absl::Status RestartDaemon() {
+    cluster_.KillDaemon(0);
+    return cluster_.RestartDaemon(0);
+  }
+  absl::StatusOr<double> DaemonMegabytes() const { return MegabytesOf(cluster_.DaemonPid(0)); }
+  absl::StatusOr<double> DaemonCounter(const std::string& name) const {
+    ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin().GetStats(cluster_.NodeName(0), kPatience));
+    if (reply.stats_size() != 1) return absl::UnavailableError("the real daemon does not answer");
+    const auto counter = reply.stats(0).counters().find(name);
+    if (counter == reply.stats(0).counters().end()) return absl::NotFoundError(absl::StrCat("counter ", name));
+    return static_cast<double>(counter->second);
+  }
+  // A process at the real daemon joins a team as its last rank. Returns the process.
+  uint32_t Join(const std::string& team, uint32_t size) {
+    return cluster_.Launch({{.node = 0,
+                             .script = {{.kind = scenario::StepKind::kTeam,
+                                         .name = team,
+                                         .rank = size - 1,
+                                         .size = size,
+                                         .timeout = kPatience}}}});
+  }
+  absl::Status AwaitJoined(uint32_t process) {
+    RETURN_IF_ERROR(cluster_.AwaitOutcomes(process, 1, kPatience));
+    const scenario::Outcome outcome = cluster_.Outcomes(process)[0];
+    if (outcome.failure == schedule::Failure::kNone) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("the real daemon's rank: ", outcome.text));
   }
 
   // Returns the processor time of the planner's longest turn since the last call, or since the planner's start. It is
@@ -79,6 +108,10 @@ class Swarm {
   }
 
  private:
+  static absl::StatusOr<double> MegabytesOf(pid_t pid) {
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(pid));
+    return pss.total_kb / 1024;
+  }
   absl::Status PinPlanner() {
     return std::thread::hardware_concurrency() > 1 ? PinProcess(cluster_.PlannerPid(), 0) : absl::OkStatus();
   }
@@ -125,6 +158,7 @@ struct Cases {
   const std::string world = "a team of all forms";
   const std::string stop;
   const std::string kill = "all return to a killed planner with a team of all";
+  const std::string member = "a real daemon in a team of all";
 };
 
 // Figures have a value of each run, by case and metric.
@@ -145,7 +179,8 @@ class SwarmRun {
     RETURN_IF_ERROR(Phase(cases_.drain, [this] { return Drain(); }));
     RETURN_IF_ERROR(Phase(cases_.world, [this] { return World(); }));
     RETURN_IF_ERROR(Phase(cases_.stop, [this] { return Stop(); }));
-    return Phase(cases_.kill, [this] { return Kill(); });
+    RETURN_IF_ERROR(Phase(cases_.kill, [this] { return Kill(); }));
+    return Phase(cases_.member, [this] { return Member(); });
   }
 
  private:
@@ -275,6 +310,26 @@ class SwarmRun {
     return absl::OkStatus();
   }
 
+  // A daemon that has just started takes a team of all nodes, and no other team.
+  absl::Status Member() {
+    RETURN_IF_ERROR(swarm_.RestartDaemon());
+    ASSIGN_OR_RETURN(const double before_mb, swarm_.DaemonMegabytes());
+    ASSIGN_OR_RETURN(const double start_us, swarm_.DaemonCounter("loop.turn_max_us"));
+    Note(cases_.member, "start", start_us / 1e3);
+    const uint32_t process = swarm_.Join("beside", scale_.nodes + 1);
+    RETURN_IF_ERROR(Ask(absl::StrCat("beside 60 ", getuid(), " scenario beside")));
+    ASSIGN_OR_RETURN(const double is_formed, Field("formed"));
+    if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("no team with the real daemon: ", line_));
+    RETURN_IF_ERROR(swarm_.AwaitJoined(process));
+    ASSIGN_OR_RETURN(const double turn_us, swarm_.DaemonCounter("loop.turn_max_us"));
+    Note(cases_.member, "daemon turn", turn_us / 1e3);
+    ASSIGN_OR_RETURN(const double prepare_us, swarm_.DaemonCounter("daemon.prepare_max_us"));
+    Note(cases_.member, "prepare", prepare_us / 1e3);
+    ASSIGN_OR_RETURN(const double after_mb, swarm_.DaemonMegabytes());
+    Note(cases_.member, "memory", after_mb - before_mb);
+    return absl::OkStatus();
+  }
+
   const Scale scale_;
   const Cases cases_;
   Figures* const figures_;
@@ -328,6 +383,11 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
       {cases.kill, "time", "s", "from kill -9"},
       {cases.kill, "broken", "1", "teams"},
       {cases.kill, "turn", "ms", turn},
+      {cases.member, "prepare", "ms", "from the arrival of the team's content to the daemon's reply"},
+      {cases.member, "daemon turn", "ms", "processor time of the longest turn of the daemon's loop"},
+      {cases.member, "start", "ms", "the same before the team"},
+      {cases.member, "memory", "MB", "PSS, beyond that before"},
+      {cases.member, "turn", "ms", turn},
   };
   for (const auto& column : columns) {
     report(Figure(row(column.what, column.note), column.metric, column.unit, figures[{column.what, column.metric}]));
