@@ -38,10 +38,12 @@ namespace copse::coordinator {
 struct CoordinatorOptions {
   absl::Duration team_formation_timeout = absl::Seconds(30);  // from the first join to the last
   absl::Duration prepare_timeout = absl::Seconds(10);         // from Prepare to the last PrepareReply
-  absl::Duration register_timeout = absl::Seconds(10);        // from connection to Register
-  absl::Duration forget_records = absl::Hours(1);             // drops a team's record if all members are away this long
-  absl::Duration forget_nodes = absl::Hours(24 * 30);         // drops a node in no team if it is away this long
-  uint32_t window = 8;                                        // calls of a team in flight on an edge
+  // Calls beyond the window wait while a switch is undecided, so a switch has at most this time, which is shorter.
+  absl::Duration switch_timeout = absl::Seconds(2);
+  absl::Duration register_timeout = absl::Seconds(10);  // from connection to Register
+  absl::Duration forget_records = absl::Hours(1);       // drops a team's record if all members are away this long
+  absl::Duration forget_nodes = absl::Hours(24 * 30);   // drops a node in no team if it is away this long
+  uint32_t window = 8;                                  // calls of a team in flight on an edge
   uint32_t team_size_max = 65536;
   uint32_t formations_max = 65536;       // teams whose joins are being gathered
   std::vector<std::string> join_tokens;  // a daemon must present one of these; empty: none required

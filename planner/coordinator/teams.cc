@@ -222,20 +222,22 @@ std::vector<std::vector<const Join*>> Coordinator::JoinsByMember(const Team& tea
 void Coordinator::SendPrepare(Team& team) {
   const TeamId id = team.id();
   team.change->is_told = true;
-  team.change->timer =
-      timers_.Set(clock_->Now() + options_.prepare_timeout, [this, id, timeout = options_.prepare_timeout] {
-        Team& late = teams_.at(id);
-        std::vector<std::string> silent;
-        for (uint32_t i = 0; i < late.node_count(); ++i) {
-          if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
-        }
-        AbortChange(late, {.failure = Failure::kTimedOut,
-                           .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout),
-                                                " from node ", absl::StrJoin(silent, ", ")),
-                           .cause = FailureCause::kNotFormedInTime,
-                           .node = silent.size() == 1 ? silent.front() : "",
-                           .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))});
-      });
+  const bool is_first = team.record.epoch == EpochId{0};
+  const absl::Duration timeout =
+      is_first ? options_.prepare_timeout : std::min(options_.prepare_timeout, options_.switch_timeout);
+  team.change->timer = timers_.Set(clock_->Now() + timeout, [this, id, timeout] {
+    Team& late = teams_.at(id);
+    std::vector<std::string> silent;
+    for (uint32_t i = 0; i < late.node_count(); ++i) {
+      if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
+    }
+    AbortChange(late, {.failure = Failure::kTimedOut,
+                       .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout), " from node ",
+                                            absl::StrJoin(silent, ", ")),
+                       .cause = FailureCause::kNotFormedInTime,
+                       .node = silent.size() == 1 ? silent.front() : "",
+                       .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))});
+  });
 
   schedule::Prepare prepare;
   prepare.layout = team.record.layout;
