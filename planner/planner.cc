@@ -168,6 +168,64 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
 
 namespace {
 
+// Returns the algorithm by position for a plan that is not priced. Binomial trees are at most about twice as slow as
+// the tree that is chosen by price, and all trees are one, so their edges are shared. Long blocks and scans take
+// cycles, beside which trees are far slower.
+const char* QuickAlgorithm(Collective collective, const SizeClass& size_class, const schedule::TeamShape& shape) {
+  constexpr uint64_t kTinyBlockBytes = 1024, kShortBlockBytes = 8 * 1024;
+  switch (collective) {
+    case Collective::kAlltoall:
+      return size_class.bytes_max <= kTinyBlockBytes ? "bruck" : "pairwise";  // Named replaces bruck where it must
+    case Collective::kAllgather:
+      if (size_class.bytes_max <= kTinyBlockBytes) return "bruck";
+      return size_class.bytes_max <= kShortBlockBytes ? "binomial" : "ring";
+    case Collective::kReduceScatter:
+      return size_class.bytes_max <= kShortBlockBytes ? "binomial" : "ring";
+    case Collective::kScan:
+    case Collective::kExscan:
+      if (!RanksInOrder(shape)) return "binomial";
+      return size_class.bytes_max <= kShortBlockBytes ? "doubling" : "ring";
+    default:
+      return "binomial";
+  }
+}
+
+}  // namespace
+
+bool IsPlannedFast(const schedule::TeamShape& shape, Family family) {
+  if (family == Family::kCommon) return shape.node_count + shape.size() / 8 <= 10;
+  return uint64_t{shape.node_count} * shape.size() <= 36;
+}
+
+absl::StatusOr<std::vector<schedule::Plan>> Planner::MakeQuickPlans(const schedule::TeamShape& shape,
+                                                                    absl::Span<const std::string> node_names,
+                                                                    Family family) const {
+  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_));
+  StructureTable table(&costs, shape.node_of_rank[0].value(), /*all=*/false, RanksInOrder(shape));
+  std::vector<schedule::Plan> plans;
+  for (const Collective collective : CollectivesOf(family)) {
+    for (const SizeClass& size_class : ClassesOf(options_.rules, collective, shape.size(), shape.node_count)) {
+      const Ruling ruling = RulingOf(options_, collective, size_class, shape.size());
+      if (IsByCost(ruling.algorithm)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("algorithm ", ruling.algorithm, ": is by cost, and takes longer to make"));
+      }
+      const std::string algorithm =
+          ruling.algorithm.empty() ? QuickAlgorithm(collective, size_class, shape) : ruling.algorithm;
+      ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Named(algorithm, collective, size_class));
+      const std::vector<uint32_t> sizes = family == Family::kCommon
+                                              ? SegmentSizes(size_class.bytes_max)
+                                              : BlockSegmentSizes(collective, size_class.bytes_max);
+      plans.push_back(PlanOf(table.structures()[which.front()], collective, size_class.bytes_min, size_class.bytes_max,
+                             ruling.segment_bytes.value_or(sizes.front())));
+      plans.back().id = PlanId(plans.size());
+    }
+  }
+  return plans;
+}
+
+namespace {
+
 bool IsFor(const schedule::Plan& a, const schedule::Plan& b) {
   return a.collective == b.collective && a.bytes_min == b.bytes_min && a.bytes_max == b.bytes_max;
 }
@@ -204,6 +262,12 @@ std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments
   }
   if (!ruling.algorithm.empty() && ruling.rules.empty()) absl::StrAppend(&text, ruling.algorithm, " is forced; ");
   const auto current = std::find_if(now.begin(), now.end(), [&](const schedule::Plan& p) { return IsFor(p, plan); });
+  if (IsQuickPlan(plan)) {
+    absl::StrAppend(&text, "a quick first plan, made in the topology's order before candidates were priced");
+    if (current == now.end()) return text;
+    return absl::StrCat(text, "; the better one is ", current->algorithm, " (",
+                        FormatMicroseconds(static_cast<int64_t>(current->predicted_us * 1000)), ")");
+  }
   if (!now.empty() && (current == now.end() || !IsSameSchedule(*current, plan))) {
     return absl::StrCat(text, "not what would be chosen now, ",
                         current == now.end() ? "since sizes are cut otherwise" : current->algorithm,

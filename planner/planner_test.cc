@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/cpu_time.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -538,6 +539,85 @@ TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
   EXPECT_THAT(explain({.collective = Collective::kBcast, .count = 1}),
               FailsWith(kInvalid, "plan 1", "barrier", "bcast uint8"));
   EXPECT_THAT(planner.Explain((*plans)[0], team.shape, {"a"}, {}), FailsWith(kInvalid, "team", "names=1", "nodes=5"));
+}
+
+// Returns a shape whose nodes have from one rank to three, not in the nodes' order.
+schedule::TeamShape Uneven(uint32_t nodes) {
+  schedule::TeamShape shape{.node_of_rank = {}, .node_count = nodes};
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      if (v % 3 >= round) shape.node_of_rank.push_back(NodeIndex(v));
+    }
+  }
+  return shape;
+}
+
+TEST(QuickPlansTest, AreValidForAllSizesAndFamilies) {
+  for (uint32_t n = 1; n <= 2000; n += n < 40 ? 1 : n < 300 ? 43 : 425) {
+    const Team team = n < 3 ? MakeTeam(n) : Sites(n, {1'000, 50'000, 2'000'000}, 1'000'000'000, {});
+    for (const Family family : {Family::kCommon, Family::kRooted, Family::kSpread, Family::kAlltoall}) {
+      for (const schedule::TeamShape& shape : {team.shape, Uneven(n)}) {
+        const auto plans = Planner(&team.topology).MakeQuickPlans(shape, team.names, family);
+        ASSERT_TRUE(plans.ok()) << n << ": " << plans.status();
+        ASSERT_EQ(schedule::VerifyPlans(*plans, shape), absl::OkStatus()) << n;
+        for (const schedule::Plan& plan : *plans) EXPECT_EQ(IsQuickPlan(plan), n > 1);
+      }
+    }
+  }
+}
+
+TEST(QuickPlansTest, HaveTheSizeClassesOfThePricedOnes) {
+  for (const uint32_t nodes : {2u, 12u}) {
+    const Team team = MakeTeam(nodes);
+    PlannerOptions options;
+    options.rules.push_back({.collective = Collective::kReduce, .bytes_min = 1'000, .algorithm = "kary-2"});
+    options.rules.push_back({.collective = Collective::kBcast, .bytes_max = 5'000, .segment_bytes = 2048});
+    for (const Family family : {Family::kCommon, Family::kRooted, Family::kSpread, Family::kAlltoall}) {
+      const auto priced = *team.Plans(options, family);
+      const auto quick = *Planner(&team.topology, {}, options).MakeQuickPlans(team.shape, team.names, family);
+      ASSERT_EQ(quick.size(), priced.size());
+      for (size_t i = 0; i < quick.size(); ++i) {
+        EXPECT_EQ(quick[i].collective, priced[i].collective);
+        EXPECT_EQ(quick[i].bytes_min, priced[i].bytes_min);
+        EXPECT_EQ(quick[i].bytes_max, priced[i].bytes_max);
+        EXPECT_FALSE(IsQuickPlan(priced[i]));
+        const bool is_ruled = quick[i].collective == Collective::kReduce && quick[i].bytes_min >= 1'000;
+        if (is_ruled) {
+          EXPECT_EQ(quick[i].algorithm, "kary-2");
+        }
+        const bool is_cut = quick[i].collective == Collective::kBcast && quick[i].bytes_max <= 5'000;
+        if (is_cut) {
+          EXPECT_EQ(quick[i].segment_bytes, 2048u);
+        }
+      }
+    }
+  }
+}
+
+TEST(QuickPlansTest, ARuleThatWantsAnAlgorithmByCostHasNone) {
+  const Team team = MakeTeam(12);
+  PlannerOptions options;
+  options.rules.push_back({.collective = Collective::kReduce, .algorithm = "mgo"});
+  EXPECT_THAT(Planner(&team.topology, {}, options).MakeQuickPlans(team.shape, team.names).status(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "algorithm mgo"));
+  EXPECT_TRUE(Planner(&team.topology, {}, options).MakeQuickPlans(team.shape, team.names, Family::kRooted).ok());
+}
+
+TEST(QuickPlansTest, TakeMillisecondsForThousandsOfNodes) {
+  const Team team = MakeTeam(10'000);
+  const absl::Duration begun = ThreadCpuTime();
+  ASSERT_TRUE(Planner(&team.topology).MakeQuickPlans(team.shape, team.names).ok());
+  // 16 ms were measured on 2026-11-27; pricing takes seconds.
+  EXPECT_LT(ThreadCpuTime() - begun, absl::Milliseconds(500));
+}
+
+TEST(QuickPlansTest, AreNotMadeWherePricingIsFast) {
+  EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 1), Family::kCommon));
+  EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 8), Family::kCommon));
+  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(16, 1), Family::kCommon));
+  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(4, 64), Family::kCommon));
+  EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 2), Family::kSpread));
+  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(8, 64), Family::kSpread));
 }
 
 }  // namespace
