@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random steps against daemons that follow the protocol: streams that end with messages on the way, daemons that
-// restart, a planner that dies between any two of its messages, and a store that fails or is lost. The test checks
+// restart, a planner that dies between any two of its messages, and a store that fails or is lost. Several planners may
+// share a store of which one is elected leader, while former leaders are paused, or go on for a while. The test checks
 // after each step, and after all faults are healed, that an epoch is decided the same way everywhere.
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <functional>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -19,6 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/prng.h"
 #include "base/testing/fake_clock.h"
@@ -51,10 +55,19 @@ struct EpochHistory {
 
 // Totals counts the events of runs, to show that they were not idle.
 struct Totals {
-  uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0;
+  uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0, derived = 0, elections = 0, deposed = 0, drains = 0;
 };
 
+struct WorldOptions {
+  int daemons = 4;
+  size_t planners = 1;  // more than one: they share the store, and one leads
+};
+
+// DerivedTeamKey names the derived team of a team for a collective class.
+using DerivedTeamKey = std::pair<TeamId, Family>;
+
 struct World;
+struct Planner;
 
 // FakeDaemon follows control.h, and remembers the messages it received.
 class FakeDaemon {
@@ -70,6 +83,14 @@ class FakeDaemon {
     uint64_t started = 0, frozen_at = 0;
     CallSeq first_call{0};
   };
+  // A Derived is what the daemon knows of a derived team; docs/reference/control.md says which attempts count as
+  // failed.
+  struct Derived {
+    TeamId id{0};          // the attempt that is prepared or committed; 0: none
+    uint64_t failed = 0;   // attempts that have failed
+    uint64_t request = 0;  // the join that was sent; 0: none
+    bool wanted = false;   // calls wait for it
+  };
 
   FakeDaemon(World* world, std::string name, uint64_t incarnation)
       : world_(world), key_(std::move(name), Incarnation{incarnation}) {}
@@ -82,93 +103,154 @@ class FakeDaemon {
   void BreakSomeTeam(Prng& prng);
   void AskAboutPrepared();
   void StartCalls(Prng& prng);
+  void CallDerived(Prng& prng);
+  // Ends the daemon's side of its stream.
+  void LoseStream();
   // Handles the reset of the connection to another daemon.
   void NoticeDeath(const NodeKey& dead);
 
   const NodeKey& key() const { return key_; }
   std::map<TeamId, Team> teams;
+  std::map<DerivedTeamKey, Derived> derived;
   std::map<uint64_t, schedule::JoinTeam> joins;  // not yet answered
   uint64_t session = 0;                          // 0: not connected
   bool registered = false;
+  bool draining = false;
   absl::Time last_seen = absl::InfinitePast();  // the last time with a connection
 
  private:
   void Send(const schedule::FromDaemon& message);
   void Resolve(uint64_t request);
+  void Break(TeamId id, const schedule::FailureReport& why);
+  void Ask(const DerivedTeamKey& key);
+  void AttemptFailed(const DerivedTeamKey& key, uint64_t failed);
+  // Returns whether the daemon may prepare this attempt at a derived team.
+  bool AcceptsAttempt(const schedule::TeamLayout& layout);
+  DerivedTeamKey KeyOf(const schedule::TeamLayout& layout) const { return {layout.parent, layout.identity.family}; }
 
   World* world_;
   NodeKey key_;
   uint64_t term_ = 0;
 };
 
-struct World : SessionSink {
-  World(uint64_t seed, Totals* totals) : prng(seed), totals(totals) {
-    SetLogLevel(std::getenv("COORDINATOR_LOG") == nullptr ? LogLevel::kError : LogLevel::kInfo);
-    options.team_formation_timeout = absl::Seconds(30);
-    StartPlanner();
-    for (int i = 1; i <= 4; ++i) AddDaemon(absl::StrCat("n", i));
-  }
+// A Planner is a coordinator, with its view of the shared store and its side of the streams.
+struct Planner : SessionSink, Store {
+  Planner(World* world, uint64_t fence);
 
-  // --- Planner ---
+  // --- Store ---
+  // A commit is made in the store at once or later, and answered at once or later. It may fail, with the changes made
+  // or not, and the planner may die right after one: no message sent afterwards leaves it.
+  void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override;
+  absl::StatusOr<Snapshot> Load() override;
+  // Makes the commit in flight, if this planner leads.
+  void Make();
+  // Answers the commit that was made or refused.
+  void Answer();
 
-  // Ends commits at once or later. They fail, with the changes made or not, and the planner dies right after one: no
-  // message sent afterwards leaves it.
-  struct CrashingStore : Store {
-    explicit CrashingStore(World* world) : world(world) {}
-    void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
-      ASSERT_FALSE(held.has_value()) << "two commits in flight";
-      held.emplace(std::move(changes), std::move(done));
-      if (!world->commits_later) Finish();
-    }
-    void Finish() {
-      if (!held.has_value()) return;
-      auto [changes, done] = *std::exchange(held, std::nullopt);
-      const double dice = world->faults ? world->prng.Unit() : 1;
-      if (dice < 0.01) return done(absl::ResourceExhaustedError("disk full"));
-      if (dice < 0.02) return done(absl::UnavailableError("no answer"));
-      for (const StoreChange& change : changes) Apply(change, snapshot);
-      if (dice < 0.03) return done(absl::UnavailableError("the answer is lost"));
-      if (dice < 0.08) world->planner_dead = true;
-      done(absl::OkStatus());
-    }
-    absl::StatusOr<Snapshot> Load() override { return snapshot; }
+  // --- SessionSink ---
+  void Send(SessionId session, const schedule::ToDaemon& message) override;
+  void Close(SessionId session, const std::string& why) override;
 
-    World* world;
-    Snapshot snapshot;
-    std::optional<std::pair<std::vector<StoreChange>, std::function<void(const absl::Status&)>>> held;
+  struct InFlight {
+    std::vector<StoreChange> changes;
+    std::function<void(const absl::Status&)> done;
+    std::optional<absl::Status> outcome;  // nullopt: not made yet
   };
 
-  void StartPlanner() {
-    planner_dead = false;
-    for (auto& [name, daemon] : daemons) Cut(*daemon);
-    links.clear();
-    plan_maker.Drop();
-    // The commit that the planner was waiting for is made or not.
-    if (store.held.has_value() && prng.Chance(0.5)) {
-      for (const StoreChange& change : store.held->first) Apply(change, store.snapshot);
-    }
-    store.held.reset();
-    coordinator = std::make_unique<Coordinator>(&clock, &store, &plan_maker, this, options);
-    EXPECT_TRUE(coordinator->Start().ok());
+  World* const world;
+  const uint64_t fence;
+  std::optional<InFlight> commit;
+  FakePlanMaker plan_maker;
+  std::unique_ptr<Coordinator> coordinator;
+  bool dead = false;
+  bool paused = false;
+};
+
+struct World {
+  World(uint64_t seed, WorldOptions options, Totals* totals) : prng(seed), options(options), totals(totals) {
+    SetLogLevel(std::getenv("COORDINATOR_LOG") == nullptr ? LogLevel::kError : LogLevel::kInfo);
+    plans_later = seed % 2 == 0;
+    commits_later = seed % 4 < 2;
+    Elect();
+    for (int i = 1; i <= options.daemons; ++i) AddDaemon(absl::StrCat("n", i));
   }
 
-  void Send(SessionId session, const schedule::ToDaemon& message) override {
-    if (planner_dead) return;
-    const auto link = links.find(session);
-    if (link != links.end()) link->second.to_daemon.push_back(message);
-    // The planner dies in the middle of a round of messages.
-    if (faults && prng.Chance(0.002)) planner_dead = true;
+  // --- Planners ---
+
+  // Makes a new planner the leader. A former one may go on, until it notices.
+  void Elect() {
+    if (!planners.empty()) {
+      // The commit that the former leader waits for is made now, or never; one of many changes may be made in part.
+      Planner& former = *planners.back();
+      if (former.commit.has_value() && !former.commit->outcome.has_value()) {
+        const double dice = prng.Unit();
+        if (dice < 0.4) {
+          former.Make();
+        } else if (dice < 0.5) {
+          std::vector<StoreChange>& changes = former.commit->changes;
+          const size_t some = prng.Below(changes.size());
+          for (size_t i = 0; i < some; ++i) Apply(changes[i], snapshot);
+        }
+      }
+    }
+    ++fence;
+    planners.push_back(std::make_unique<Planner>(this, fence));
+    if (planners.size() > 1) ++totals->elections;
+    coordinator_options.team_formation_timeout = absl::Seconds(30);
+    Planner& elected = *planners.back();
+    elected.plan_maker.later = plans_later;
+    elected.coordinator =
+        std::make_unique<Coordinator>(&clock, &elected, &elected.plan_maker, &elected, coordinator_options);
+    EXPECT_TRUE(elected.coordinator->Start().ok());
   }
-  void Close(SessionId session, const std::string& why) override {
-    if (planner_dead) return;
-    const auto link = links.find(session);
-    if (link != links.end()) link->second.closed = why;
+
+  Planner& leader() { return *planners.back(); }
+  Coordinator& coordinator() { return *leader().coordinator; }
+  bool leads(const Planner& planner) const { return planner.fence == fence; }
+
+  // Ends a planner's process. Daemons receive some of what it had sent.
+  void End(const Planner& planner) {
+    for (auto& [session, link] : links) {
+      if (link.planner != &planner) continue;
+      link.planner = nullptr;
+      link.to_planner.clear();
+      if (prng.Chance(0.7)) link.to_daemon.clear();
+      while (!link.to_daemon.empty() && prng.Chance(0.3)) link.to_daemon.pop_back();
+      link.closed = "the planner ended";
+    }
+  }
+
+  // Removes planners that have died or were deposed, and elects another leader if there is none.
+  void BuryPlanners() {
+    for (auto it = planners.begin(); it != planners.end();) {
+      Planner& planner = **it;
+      const bool is_deposed = planner.coordinator->outbox().is_deposed();
+      const bool is_leader = leads(planner);
+      // A former leader notices that its lease is over, some time after it goes on.
+      if (!is_leader && !planner.paused && (is_deposed || prng.Chance(0.02))) planner.dead = true;
+      if (is_leader && is_deposed) ADD_FAILURE() << "the leader was deposed";
+      if (planners.size() > options.planners + 1 && it == planners.begin()) planner.dead = true;
+      if (!planner.dead) {
+        ++it;
+        continue;
+      }
+      totals->crashes += is_leader;
+      totals->deposed += is_deposed;
+      if (is_leader) {
+        Elect();  // invalidates `it`
+        it = std::find_if(planners.begin(), planners.end(), [&](const auto& other) { return other.get() == &planner; });
+      }
+      End(planner);
+      it = planners.erase(it);
+    }
   }
 
   // --- Daemons and streams ---
 
   struct Link {
     std::string daemon;
+    Planner* planner = nullptr;  // null: it has ended
+    bool is_cut = false;         // the daemon has lost the stream, and the planner is yet to notice
     std::deque<schedule::FromDaemon> to_planner;
     std::deque<schedule::ToDaemon> to_daemon;
     std::optional<std::string> closed;  // set when the planner closes, after to_daemon
@@ -186,51 +268,76 @@ struct World : SessionSink {
 
   void Connect(FakeDaemon& daemon) {
     if (daemon.session != 0) return;
+    Planner& planner = prng.Chance(0.8) ? leader() : *planners[prng.Below(planners.size())];
+    if (planner.paused) return;
     daemon.session = ++sessions;
-    links[daemon.session].daemon = daemon.key().first;
-    coordinator->OnConnected(daemon.session);
-    links[daemon.session].to_planner.push_back(daemon.Registration());
+    Link& link = links[daemon.session];
+    link.daemon = daemon.key().first;
+    link.planner = &planner;
+    planner.coordinator->OnConnected(daemon.session);
+    link.to_planner.push_back(daemon.Registration());
   }
 
-  // Ends the stream; messages on the way are lost.
+  // Ends the stream; messages on the way are lost, or arrive before the planner notices.
   void Cut(FakeDaemon& daemon) {
     if (daemon.session == 0) return;
-    const SessionId session = std::exchange(daemon.session, 0);
-    daemon.registered = false;
+    const SessionId session = daemon.session;
+    daemon.LoseStream();
+    Link& link = links.at(session);
+    while (!link.to_planner.empty() && prng.Chance(0.7)) link.to_planner.pop_back();
+    link.to_daemon.clear();
+    link.is_cut = true;
+    if (link.planner == nullptr) {
+      links.erase(session);
+    } else if (!link.planner->paused && prng.Chance(0.5)) {
+      Disconnect(session);
+    }
+  }
+
+  void Disconnect(SessionId session) {
+    Planner* const planner = links.at(session).planner;
     links.erase(session);
-    if (coordinator != nullptr && !planner_dead) coordinator->OnDisconnected(session);
+    if (planner != nullptr && !planner->dead) planner->coordinator->OnDisconnected(session);
   }
 
   // Moves one message. Returns false if there is none.
   bool Deliver() {
     std::vector<std::pair<SessionId, bool>> ready;
     for (auto& [session, link] : links) {
-      if (!link.to_planner.empty()) ready.emplace_back(session, true);
-      if (!link.to_daemon.empty() || link.closed.has_value()) ready.emplace_back(session, false);
+      const bool awake = link.planner != nullptr && !link.planner->paused;
+      if (awake && (!link.to_planner.empty() || link.is_cut)) ready.emplace_back(session, true);
+      if (!link.is_cut && (!link.to_daemon.empty() || link.closed.has_value())) ready.emplace_back(session, false);
     }
-    if (ready.empty() || (store.held.has_value() && prng.Chance(0.1))) {
-      const bool commits = store.held.has_value();
-      store.Finish();
-      return commits;
+    if (ready.empty() || prng.Chance(0.1)) {
+      bool commits = false;
+      for (size_t i = 0; i < planners.size(); ++i) {
+        Planner& planner = *planners[i];
+        if (!planner.commit.has_value() || (planner.commit->outcome.has_value() && planner.paused)) continue;
+        commits = true;
+        if (!planner.commit->outcome.has_value()) {
+          planner.Make();
+        } else {
+          planner.Answer();
+        }
+      }
+      if (ready.empty() || commits) return commits;
     }
     const auto [session, to_planner] = ready[prng.Below(ready.size())];
-    Link& link = links[session];
-    if (to_planner) {
+    Link& link = links.at(session);
+    if (to_planner && link.to_planner.empty()) {
+      Disconnect(session);
+    } else if (to_planner) {
       const schedule::FromDaemon message = link.to_planner.front();
       link.to_planner.pop_front();
-      coordinator->OnMessage(session, message);
+      link.planner->coordinator->OnMessage(session, message);
     } else if (!link.to_daemon.empty()) {
       const schedule::ToDaemon message = link.to_daemon.front();
       link.to_daemon.pop_front();
       daemons.at(link.daemon)->OnMessage(message);
     } else {
       FakeDaemon& daemon = *daemons.at(link.daemon);
-      links.erase(session);
-      coordinator->OnDisconnected(session);
-      if (daemon.session == session) {
-        daemon.session = 0;
-        daemon.registered = false;
-      }
+      if (daemon.session == session) daemon.LoseStream();
+      Disconnect(session);
     }
     return true;
   }
@@ -242,7 +349,7 @@ struct World : SessionSink {
     join.identity = {1000, "job", 0, absl::StrCat("team ", ++names)};
     join.size = size;
     std::vector<TeamId> parents;
-    for (const TeamInfo& team : coordinator->Teams()) {
+    for (const TeamInfo& team : coordinator().Teams()) {
       if (team.state == "ready" && team.layout.parent == TeamId{0}) parents.push_back(team.layout.id);
     }
     std::vector<std::string> places;
@@ -250,7 +357,7 @@ struct World : SessionSink {
     if (!parents.empty() && prng.Chance(0.4)) {
       join.parent = parents[prng.Below(parents.size())];
       places.clear();
-      const TeamInfo parent = coordinator->FindTeam(join.parent).value();
+      const TeamInfo parent = coordinator().FindTeam(join.parent).value();
       for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
     }
     for (uint32_t rank = 0; rank < size; ++rank) {
@@ -268,8 +375,8 @@ struct World : SessionSink {
   // If the planner had just recorded a first epoch, and the daemon that knew of it restarts too, no process can notify
   // the others.
   void LoseStore() {
-    store.snapshot = Snapshot();
-    store.held.reset();
+    snapshot = Snapshot();
+    leader().commit.reset();
     for (const auto& [epoch, history] : epochs) {
       if (epoch.second == EpochId{1}) sub_teams.insert(epoch.first);
     }
@@ -277,11 +384,11 @@ struct World : SessionSink {
   }
 
   void Replan() {
-    const std::vector<TeamInfo> teams = coordinator->Teams();
+    const std::vector<TeamInfo> teams = coordinator().Teams();
     if (teams.empty()) return;
     const TeamInfo& team = teams[prng.Below(teams.size())];
-    coordinator->ReplanTeam(team.layout.id, {},
-                            [this](const absl::Status& status) { totals->replanned += status.ok(); });
+    coordinator().ReplanTeam(team.layout.id, {},
+                             [this](const absl::Status& status) { totals->replanned += status.ok(); });
   }
 
   void Pass(absl::Duration duration) {
@@ -291,7 +398,28 @@ struct World : SessionSink {
       if (daemon->session != 0) daemon->last_seen = clock.Now();
       if (clock.Now() - daemon->last_seen > absl::Seconds(5)) Connect(*daemon);
     }
-    coordinator->Tick(clock.Now());
+    for (size_t i = 0; i < planners.size(); ++i) {
+      if (!planners[i]->paused) planners[i]->coordinator->Tick(clock.Now());
+    }
+  }
+
+  void Drain(const std::string& node, bool on) {
+    coordinator().SetDraining(node, on, [this](const absl::Status& status) { totals->drains += status.ok(); });
+  }
+
+  // Elects, pauses and resumes planners of several.
+  void StepPlanners() {
+    const double dice = prng.Unit() * 100;
+    if (dice < 0.2) {  // the lease of the leader ends while it is paused or cut off from the store
+      if (prng.Chance(0.5)) leader().paused = true;
+      Elect();
+    } else if (dice < 0.5) {
+      leader().paused = true;
+    } else if (dice < 3) {
+      for (const auto& planner : planners) {
+        if (prng.Chance(0.5)) planner->paused = false;
+      }
+    }
   }
 
   void Step() {
@@ -321,17 +449,21 @@ struct World : SessionSink {
       Cut(daemon);
       AddDaemon(daemon.key().first);
     } else if (dice < 86.8) {
-      planner_dead = true;
-      if (prng.Chance(0.3)) LoseStore();
+      leader().dead = true;
+      if (options.planners == 1 && prng.Chance(0.3)) LoseStore();
     } else if (dice < 95) {
       Pass(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
+    } else if (options.planners > 1 && dice < 95.4) {
+      Drain(daemon.key().first, prng.Chance(0.4));
+    } else if (options.planners > 1 && dice < 97) {
+      daemon.CallDerived(prng);
     } else {
-      plan_maker.Finish();
+      for (size_t i = 0; i < planners.size(); ++i) {
+        if (!planners[i]->paused) planners[i]->plan_maker.Finish();
+      }
     }
-    if (planner_dead) {
-      ++totals->crashes;
-      StartPlanner();
-    }
+    if (options.planners > 1) StepPlanners();
+    BuryPlanners();
     Check();
   }
 
@@ -349,23 +481,31 @@ struct World : SessionSink {
         ADD_FAILURE() << "team " << epoch.first.value() << ": nodes differ in first call or plans";
       }
     }
+    for (const auto& [attempt, team] : formed_attempts) {
+      if (failed_attempts.count(attempt) != 0) {
+        ADD_FAILURE() << "derived team " << team.value() << " of team " << attempt.first.first.value() << ", attempt "
+                      << attempt.second << ", was formed at a node, and failed at another one";
+      }
+    }
   }
 
   // Heals all faults, lets everything finish, and checks the result.
   void Finish() {
     faults = false;
     commits_later = false;
-    store.Finish();
-    plan_maker.later = false;
-    plan_maker.Finish();
-    if (planner_dead) StartPlanner();
+    plans_later = false;
+    for (const auto& planner : planners) planner->dead |= !leads(*planner);
+    leader().paused = false;
+    leader().plan_maker.later = false;
+    leader().plan_maker.Finish();
+    BuryPlanners();
+    for (const auto& [name, daemon] : daemons) Drain(name, false);
     const absl::Time end = clock.Now() + absl::Seconds(120);
     while (clock.Now() < end) {
       for (auto& [name, daemon] : daemons) Connect(*daemon);
       while (Deliver()) {
       }
       for (auto& [name, daemon] : daemons) daemon->AskAboutPrepared();
-      if (planner_dead) StartPlanner();
       Pass(absl::Milliseconds(500));
     }
     while (Deliver()) {
@@ -384,6 +524,12 @@ struct World : SessionSink {
     for (const auto& [name, daemon] : daemons) {
       EXPECT_TRUE(daemon->registered) << name;
       EXPECT_TRUE(daemon->joins.empty()) << name << " waits for " << daemon->joins.size() << " joins";
+      EXPECT_FALSE(daemon->draining) << name;
+      for (const auto& [key, derived] : daemon->derived) {
+        const FakeDaemon::Team& parent = daemon->teams.at(key.first);
+        EXPECT_TRUE(parent.broken || !derived.wanted)
+            << name << ": calls wait for a derived team of " << key.first.value();
+      }
       for (const auto& [id, team] : daemon->teams) {
         EXPECT_FALSE(team.prepared.has_value()) << name << ": team " << id.value() << " was never decided";
         if (team.broken) continue;
@@ -394,7 +540,7 @@ struct World : SessionSink {
     }
     for (const auto& [id, nodes] : holders) {
       EXPECT_EQ(held[id].size(), 1u) << "team " << id.value() << " runs in two epochs";
-      const auto info = coordinator->FindTeam(id);
+      const auto info = coordinator().FindTeam(id);
       ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
       EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
       EXPECT_EQ(info->epoch, *held[id].begin());
@@ -404,7 +550,7 @@ struct World : SessionSink {
             << "team " << id.value() << " runs, but not on " << node.name;
       }
     }
-    for (const TeamInfo& team : coordinator->Teams()) {
+    for (const TeamInfo& team : coordinator().Teams()) {
       if (team.state == "ready") {
         EXPECT_TRUE(holders.count(team.layout.id) != 0)
             << "team " << team.layout.id.value() << " is ready and nobody has it";
@@ -412,28 +558,82 @@ struct World : SessionSink {
         EXPECT_EQ(team.state, "broken") << team.layout.identity.name;
       }
     }
-    const Snapshot snapshot = store.Load().value();
-    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator->FindTeam(id).ok());
+    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator().FindTeam(id).ok());
+    EXPECT_TRUE(snapshot.draining.empty());
   }
 
   Prng prng;
   FakeClock clock;
-  FakePlanMaker plan_maker;
-  CrashingStore store{this};
-  CoordinatorOptions options;
-  std::unique_ptr<Coordinator> coordinator;
-  bool planner_dead = false;
+  const WorldOptions options;
+  CoordinatorOptions coordinator_options;
+  Snapshot snapshot;                               // the content of the store
+  uint64_t fence = 0;                              // the leader's
+  std::vector<std::unique_ptr<Planner>> planners;  // the leader is the last one
   bool faults = true;
-  bool commits_later = false;
+  bool commits_later = false, plans_later = false;
   std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
   std::map<SessionId, Link> links;
   uint64_t sessions = 0, incarnations = 0, requests = 0, names = 0, labels = 0;
   Totals* const totals;
   std::map<std::pair<TeamId, EpochId>, EpochHistory> epochs;
+  // Attempts at derived teams, by the number of those that failed before.
+  using Attempt = std::pair<DerivedTeamKey, uint64_t>;
+  std::map<Attempt, TeamId> formed_attempts;
+  std::set<Attempt> failed_attempts;
   std::set<TeamId> sub_teams;
   std::set<NodeKey> dead;
   std::set<std::pair<TeamId, NodeKey>> left;
 };
+
+// --- Planner ---
+
+Planner::Planner(World* world, uint64_t fence) : world(world), fence(fence) {}
+
+void Planner::Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) {
+  ASSERT_FALSE(commit.has_value()) << "two commits in flight";
+  commit.emplace(InFlight{std::move(changes), std::move(done), std::nullopt});
+  if (world->commits_later) return;
+  Make();
+  Answer();
+}
+
+absl::StatusOr<Snapshot> Planner::Load() { return world->snapshot; }
+
+void Planner::Make() {
+  if (!world->leads(*this)) {
+    commit->outcome = absl::AbortedError("another planner leads");
+    return;
+  }
+  const double dice = world->faults ? world->prng.Unit() : 1;
+  commit->outcome = absl::OkStatus();
+  if (dice < 0.01) commit->outcome = absl::ResourceExhaustedError("disk full");
+  if (dice >= 0.01 && dice < 0.02) commit->outcome = absl::UnavailableError("no answer");
+  if (dice >= 0.02 && dice < 0.03) commit->outcome = absl::UnavailableError("the answer is lost");
+  if (dice >= 0.03 && dice < 0.08) dead = true;
+  if (dice < 0.02) return;
+  for (const StoreChange& change : commit->changes) Apply(change, world->snapshot);
+}
+
+void Planner::Answer() {
+  const InFlight answered = *std::exchange(commit, std::nullopt);
+  answered.done(*answered.outcome);
+}
+
+void Planner::Send(SessionId session, const schedule::ToDaemon& message) {
+  if (dead) return;
+  const auto link = world->links.find(session);
+  if (link != world->links.end() && !link->second.is_cut) link->second.to_daemon.push_back(message);
+  // The planner dies in the middle of a round of messages.
+  if (world->faults && world->prng.Chance(0.002)) dead = true;
+}
+
+void Planner::Close(SessionId session, const std::string& why) {
+  if (dead) return;
+  const auto link = world->links.find(session);
+  if (link != world->links.end()) link->second.closed = why;
+}
+
+// --- FakeDaemon ---
 
 void FakeDaemon::Send(const schedule::FromDaemon& message) {
   if (session != 0) world_->links.at(session).to_planner.push_back(message);
@@ -445,6 +645,7 @@ schedule::Register FakeDaemon::Registration() const {
   message.node.incarnation = key_.second;
   message.node.machine = key_.first;
   message.term = term_;
+  message.node.features = {schedule::Feature::kDerivedTeams};
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   for (const auto& [id, team] : teams) {
     message.teams.push_back({.layout = team.layout,
@@ -474,19 +675,100 @@ void FakeDaemon::CancelSomeJoin(Prng& prng) {
 void FakeDaemon::LeaveSomeTeam(Prng& prng) {
   if (teams.empty()) return;
   const auto it = SomeOf(teams, prng);
+  const TeamId id = it->first;
   if (it->second.epoch == EpochId{0} || it->second.prepared.has_value()) return;
-  world_->left.insert({it->first, key_});
-  Send(schedule::LeaveTeam{it->first});
+  if (schedule::IsDerivedTeam(it->second.layout.identity)) return;  // it is left with its parent
+  world_->left.insert({id, key_});
+  Send(schedule::LeaveTeam{id});
   teams.erase(it);
+  for (auto other = teams.begin(); other != teams.end();) {
+    const bool is_derived = KeyOf(other->second.layout).first == id && IsDerivedTeam(other->second.layout.identity);
+    if (is_derived) world_->left.insert({other->first, key_});
+    other = is_derived ? teams.erase(other) : std::next(other);
+  }
+  while (!derived.empty() && derived.lower_bound({id, Family::kCommon}) != derived.end() &&
+         derived.lower_bound({id, Family::kCommon})->first.first == id) {
+    derived.erase(derived.lower_bound({id, Family::kCommon}));
+  }
+}
+
+void FakeDaemon::Break(TeamId id, const schedule::FailureReport& why) {
+  Team& team = teams.at(id);
+  if (team.broken) return;
+  team.broken = true;
+  team.prepared.reset();
+  Send(schedule::TeamBroken{id, why});
+  if (schedule::IsDerivedTeam(team.layout.identity)) {
+    if (teams.count(team.layout.parent) != 0) Break(team.layout.parent, why);
+    return;
+  }
+  for (const auto& [other, derived_team] : teams) {
+    const schedule::TeamLayout& layout = derived_team.layout;
+    if (layout.parent == id && schedule::IsDerivedTeam(layout.identity)) Break(other, why);
+  }
+}
+
+// --- Derived teams ---
+
+void FakeDaemon::CallDerived(Prng& prng) {
+  if (teams.empty()) return;
+  const auto& [id, team] = *SomeOf(teams, prng);
+  if (team.epoch == EpochId{0} || team.broken || schedule::IsDerivedTeam(team.layout.identity)) return;
+  const DerivedTeamKey key{id, prng.Chance(0.5) ? Family::kRooted : Family::kSpread};
+  Derived& attempt = derived[key];
+  const auto its = teams.find(attempt.id);
+  if (its != teams.end() && its->second.epoch != EpochId{0}) return;
+  attempt.wanted = true;
+  Ask(key);
+}
+
+void FakeDaemon::Ask(const DerivedTeamKey& key) {
+  Derived& attempt = derived.at(key);
+  if (attempt.id != TeamId{0} || attempt.request != 0 || !attempt.wanted || !registered) return;
+  const Team& parent = teams.at(key.first);
+  schedule::JoinTeam join;
+  join.identity = parent.layout.identity;
+  join.identity.family = key.second;
+  join.identity.nonce = attempt.failed;
+  join.parent = key.first;
+  join.size = static_cast<uint32_t>(parent.layout.shape.node_of_rank.size());
+  while (parent.layout.shape.node_of_rank[join.rank.value()] != NodeIndex{parent.self}) {
+    join.rank = Rank{join.rank.value() + 1};
+  }
+  attempt.request = join.request = ++world_->requests;
+  Send(join);
+}
+
+// Each failed attempt fails one of the calls that wait; here they all end, or another one makes the next attempt.
+void FakeDaemon::AttemptFailed(const DerivedTeamKey& key, uint64_t failed) {
+  Derived& attempt = derived.at(key);
+  if (failed <= attempt.failed) return;
+  for (uint64_t number = attempt.failed; number < failed; ++number) world_->failed_attempts.insert({key, number});
+  attempt = Derived{.failed = failed, .wanted = attempt.wanted && world_->prng.Chance(0.7)};
+}
+
+bool FakeDaemon::AcceptsAttempt(const schedule::TeamLayout& layout) {
+  const auto parent = teams.find(layout.parent);
+  if (parent == teams.end() || parent->second.epoch == EpochId{0} || parent->second.broken) return false;
+  const DerivedTeamKey key = KeyOf(layout);
+  Derived& attempt = derived[key];
+  if (attempt.id != TeamId{0} && attempt.id != layout.id) return false;
+  if (layout.identity.nonce < attempt.failed) return false;
+  AttemptFailed(key, layout.identity.nonce);
+  return true;
+}
+
+void FakeDaemon::LoseStream() {
+  session = 0;
+  registered = false;
+  for (auto& [key, attempt] : derived) attempt.request = 0;
 }
 
 void FakeDaemon::BreakSomeTeam(Prng& prng) {
   if (teams.empty()) return;
   const auto it = SomeOf(teams, prng);
   if (it->second.epoch == EpochId{0} || it->second.broken) return;
-  it->second.broken = true;
-  it->second.prepared.reset();
-  Send(schedule::TeamBroken{it->first, {Failure::kMemberLost, "a process died"}});
+  Break(it->first, {Failure::kMemberLost, "a process died"});
 }
 
 void FakeDaemon::NoticeDeath(const NodeKey& dead) {
@@ -494,9 +776,7 @@ void FakeDaemon::NoticeDeath(const NodeKey& dead) {
     if (team.epoch == EpochId{0} || team.broken) continue;
     for (const schedule::TeamNode& node : team.layout.nodes) {
       if (node.name != dead.first || node.incarnation != dead.second || world_->left.count({id, dead}) != 0) continue;
-      team.broken = true;
-      team.prepared.reset();
-      Send(schedule::TeamBroken{id, {Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first}});
+      Break(id, {Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first});
     }
   }
 }
@@ -562,11 +842,10 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
   if (const auto* m = std::get_if<schedule::Registered>(&message)) {
     if (!m->accepted) return;  // the stream ends
     registered = true;
+    draining = m->draining;
     term_ = std::max(term_, m->term);
     for (const TeamId id : m->forgotten) {
-      if (teams.count(id) == 0) continue;
-      teams.at(id).broken = true;
-      teams.at(id).prepared.reset();
+      if (teams.count(id) != 0) Break(id, {Failure::kMemberLost, "forgotten"});
     }
     std::set<uint64_t> answered;
     for (const auto& [id, team] : teams) {
@@ -575,10 +854,17 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     for (const auto& [request, join] : joins) {
       if (answered.count(request) == 0) Send(join);
     }
+    for (auto& [key, attempt] : derived) {
+      attempt.request = 0;
+      Ask(key);
+    }
+  } else if (const auto* m = std::get_if<schedule::Drain>(&message)) {
+    draining = m->on;
   } else if (const auto* m = std::get_if<schedule::Prepare>(&message)) {
     const TeamId id = m->layout.id;
     EXPECT_EQ(m->hash, schedule::PlanHash(absl::StrJoin(m->plans, "")));
-    if (m->layout.parent != TeamId{0}) world_->sub_teams.insert(id);
+    if (schedule::IsSubTeam(m->layout)) world_->sub_teams.insert(id);
+    const bool is_derived = schedule::IsDerivedTeam(m->layout.identity);
     schedule::PrepareReply reply;
     reply.team = id;
     reply.epoch = m->epoch;
@@ -587,21 +873,32 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     EXPECT_EQ(m->layout.nodes[self].incarnation, key_.second);
     EpochHistory& history = world_->HistoryOf(m->layout, m->epoch);
     // A repeated join may be answered twice, once with an Abort.
-    const bool gone = std::any_of(m->requests.begin(), m->requests.end(),
-                                  [this](const auto& request) { return joins.count(request.first) == 0; });
+    const bool gone = !is_derived && std::any_of(m->requests.begin(), m->requests.end(), [this](const auto& request) {
+      return joins.count(request.first) == 0;
+    });
     // A switch may have been sent before this daemon's LeaveTeam arrived.
     const bool has_left = m->epoch != EpochId{1} && teams.count(id) == 0;
-    if (gone || has_left || (world_->faults && world_->prng.Chance(0.05))) {
+    const bool is_first = m->epoch == EpochId{1};
+    const bool fits = !is_first || (is_derived ? AcceptsAttempt(m->layout) : !draining);
+    if (gone || has_left || !fits || (world_->faults && world_->prng.Chance(0.05))) {
       reply.why = {Failure::kNoMemory, has_left ? "left" : gone ? "gone" : "full"};
       history.aborted.insert(key_);
-      return Send(reply);
+      Send(reply);
+      const auto attempt = derived.find(KeyOf(m->layout));
+      if (!is_first || !is_derived || attempt == derived.end()) return;
+      if (attempt->second.id != TeamId{0} && attempt->second.id != id) return;
+      AttemptFailed(attempt->first, m->layout.identity.nonce + 1);
+      return Ask(attempt->first);
     }
+    if (is_first && is_derived) derived.at(KeyOf(m->layout)).id = id;
     Team& team = teams[id];
     team.layout = m->layout;
     team.self = self;
     team.prepared = *m;
     team.frozen_at = team.started;
-    for (const auto& [request, rank] : m->requests) team.requests.push_back(request);
+    for (const auto& [request, rank] : m->requests) {
+      if (!is_derived) team.requests.push_back(request);
+    }
     for (uint32_t v = 0; v < m->layout.nodes.size(); ++v) {
       if (v == self) continue;
       history.labels[key_][v] = static_cast<uint32_t>(++world_->labels);
@@ -633,6 +930,13 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
       for (const uint64_t request : team.requests) Resolve(request);
       team.requests.clear();
       ++world_->totals->formed;
+      if (schedule::IsDerivedTeam(team.layout.identity)) {
+        ++world_->totals->derived;
+        Derived& attempt = derived.at(KeyOf(team.layout));
+        attempt.request = 0;
+        attempt.wanted = false;
+        world_->formed_attempts[{KeyOf(team.layout), team.layout.identity.nonce}] = m->team;
+      }
     }
     team.epoch = m->epoch;
     team.first_call = m->first_call;
@@ -643,7 +947,13 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     for (const NodeKey& key : dead) NoticeDeath(key);
   } else if (const auto* m = std::get_if<schedule::Abort>(&message)) {
     for (const uint64_t request : m->requests) {
-      if (!m->again) {
+      const auto attempt = std::find_if(derived.begin(), derived.end(),
+                                        [&](const auto& entry) { return entry.second.request == request; });
+      if (attempt != derived.end()) {
+        if (m->again) continue;
+        AttemptFailed(attempt->first, attempt->second.failed + 1);
+        Ask(attempt->first);
+      } else if (!m->again) {
         joins.erase(request);
       } else if (joins.count(request) != 0) {
         Send(joins.at(request));
@@ -653,19 +963,28 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m->epoch) return;
     // A node that was given up before its Commit reached it receives the end of the team: nothing is left to commit.
     EpochHistory& history = world_->epochs[{m->team, m->epoch}];
-    const auto info = world_->coordinator->FindTeam(m->team);
+    const auto info = world_->coordinator().FindTeam(m->team);
     if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
     if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
     const std::vector<uint64_t> unanswered = it->second.requests;
+    const schedule::TeamLayout layout = it->second.layout;
     teams.erase(it);
+    if (schedule::IsDerivedTeam(layout.identity)) {
+      const auto attempt = derived.find(KeyOf(layout));
+      if (attempt != derived.end() && attempt->second.id == layout.id) {
+        attempt->second.id = TeamId{0};
+        attempt->second.request = 0;
+        Ask(attempt->first);
+      }
+    }
     for (const uint64_t request : unanswered) {
       if (joins.count(request) != 0) Send(joins.at(request));
     }
   } else if (const auto* m = std::get_if<schedule::BreakTeam>(&message)) {
     const auto it = teams.find(m->team);
     if (it == teams.end()) return;
-    it->second.broken = true;
-    if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
+    if (it->second.epoch != EpochId{0} || schedule::IsDerivedTeam(it->second.layout.identity))
+      return Break(m->team, m->why);
     // The team's Commit never arrived.
     for (const uint64_t request : it->second.requests) Resolve(request);
     world_->left.insert({m->team, key_});
@@ -674,30 +993,55 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
   }
 }
 
-void RunSeed(uint64_t seed, int steps, Totals* totals) {
+void RunSeed(uint64_t seed, int steps, const WorldOptions& options, Totals* totals) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
-  World world(seed, totals);
-  world.plan_maker.later = seed % 2 == 0;
-  world.commits_later = seed % 4 < 2;
+  World world(seed, options, totals);
   for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) world.Step();
   if (!testing::Test::HasFailure()) world.Finish();
 }
 
-// COORDINATOR_SEED=N runs only that seed, COORDINATOR_LOG=1 logs the coordinator's actions.
-TEST(CoordinatorRandomTest, EpochsAreDecidedAlikeEverywhere) {
-  uint64_t seed = 0;
-  Totals totals;
-  if (const char* text = std::getenv("COORDINATOR_SEED"); text != nullptr && absl::SimpleAtoi(text, &seed)) {
-    return RunSeed(seed, 10000, &totals);
+// Runs the seeds of the environment's COORDINATOR_SEED, which is a number or FIRST..LAST, or those from 1 to `last`.
+// Returns false for seeds of the environment.
+bool RunSeeds(uint64_t last, const WorldOptions& options, Totals* totals) {
+  constexpr int kSteps = 10000;
+  uint64_t first = 1;
+  const char* const text = std::getenv("COORDINATOR_SEED");
+  if (text != nullptr) {
+    const std::vector<std::string> ends = absl::StrSplit(text, "..");
+    if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last)) {
+      ADD_FAILURE() << "no seed, nor FIRST..LAST (COORDINATOR_SEED=" << text << ")";
+      return false;
+    }
   }
-  for (seed = 1; seed <= 100 && !HasFailure(); ++seed) RunSeed(seed, 10000, &totals);
+  for (uint64_t seed = first; seed <= last && !testing::Test::HasFailure(); ++seed) {
+    RunSeed(seed, kSteps, options, totals);
+    if (text != nullptr && seed % 100 == 0) std::cout << "seeds to " << seed << " passed" << std::endl;
+  }
+  std::cout << "formed=" << totals->formed << " derived=" << totals->derived << " replanned=" << totals->replanned
+            << " crashes=" << totals->crashes << " elections=" << totals->elections << " deposed=" << totals->deposed
+            << " drains=" << totals->drains << std::endl;
+  return text == nullptr;
+}
+
+// COORDINATOR_SEED=N or FIRST..LAST runs only those seeds, COORDINATOR_LOG=1 logs the coordinators' actions.
+TEST(CoordinatorRandomTest, EpochsAreDecidedAlikeEverywhere) {
+  Totals totals;
+  if (!RunSeeds(100, {}, &totals)) return;
   EXPECT_GT(totals.formed, 1000u);
   EXPECT_GT(totals.replanned, 200u);
   EXPECT_GT(totals.crashes, 100u);
   EXPECT_GT(totals.lost_stores, 100u);
-  RecordProperty("formed", static_cast<int>(totals.formed));
-  RecordProperty("replanned", static_cast<int>(totals.replanned));
-  RecordProperty("crashes", static_cast<int>(totals.crashes));
+}
+
+TEST(CoordinatorRandomTest, PlannersThatTakeOverDecideAlike) {
+  Totals totals;
+  if (!RunSeeds(30, {.daemons = 8, .planners = 2}, &totals)) return;
+  EXPECT_GT(totals.formed, 1000u);
+  EXPECT_GT(totals.derived, 100u);
+  EXPECT_GT(totals.replanned, 100u);
+  EXPECT_GT(totals.elections, 500u);
+  EXPECT_GT(totals.deposed, 50u);
+  EXPECT_GT(totals.drains, 50u);
 }
 
 }  // namespace
