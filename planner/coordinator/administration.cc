@@ -62,7 +62,8 @@ absl::StatusOr<NodeInfo> Coordinator::FindNode(const std::string& name) const {
 void Coordinator::SetDraining(const std::string& name, bool draining, std::function<void(const absl::Status&)> done) {
   const auto it = nodes_.find(name);
   // Draining can also be ended for a node that has not come back since the planner's restart.
-  const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
+  const bool is_known =
+      it != nodes_.end() || (!draining && (draining_.count(name) != 0 || drain_changes_.count(name) != 0));
   if (!is_known) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
   const auto set = [this, name](bool on) {
     if (on) {
@@ -71,12 +72,19 @@ void Coordinator::SetDraining(const std::string& name, bool draining, std::funct
       draining_.erase(name);
     }
   };
-  const bool before = draining_.count(name) != 0;
+  ++drain_changes_.try_emplace(name, DrainChanges{.stored = draining_.count(name) != 0}).first->second.waiting;
   set(draining);
-  outbox_.Record(PutDraining{name, draining}, [set, before, done = std::move(done)](const absl::Status& stored) {
-    if (!stored.ok()) set(before);
-    done(stored);
-  });
+  outbox_.Record(PutDraining{name, draining},
+                 [this, set, name, draining, done = std::move(done)](const absl::Status& stored) {
+                   const auto changes = drain_changes_.find(name);
+                   if (stored.ok()) changes->second.stored = draining;
+                   // A later change decides, unless it fails, too.
+                   if (--changes->second.waiting == 0) {
+                     set(changes->second.stored);
+                     drain_changes_.erase(changes);
+                   }
+                   done(stored);
+                 });
   const bool is_set = (draining_.count(name) != 0) == draining;
   if (is_set && it != nodes_.end() && it->second.session != 0)
     outbox_.Send(it->second.session, schedule::Drain{draining});

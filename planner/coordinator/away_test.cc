@@ -298,5 +298,27 @@ TEST_F(CoordinatorTest, AnUndrainReachesANodeThatWasAway) {
   EXPECT_FALSE(Register(1, "n1").draining);
 }
 
+// The first of two changes fails while the second one waits.
+TEST_F(CoordinatorTest, ADrainThatIsNotStoredLeavesALaterOneAlone) {
+  Register(1, "n1");
+  ASSERT_TRUE(SetDraining("n1", true).ok());
+  coordinator->OnDisconnected(1);
+  Restart();
+  store.later = true;
+  std::vector<absl::Status> ends;
+  const auto note = [&ends](const absl::Status& status) { ends.push_back(status); };
+  coordinator->SetDraining("n1", false, note);
+  coordinator->SetDraining("n1", false, note);  // the node has not come back
+  store.Finish(absl::ResourceExhaustedError("full"));
+  Advance(absl::Seconds(2));  // the planner tries again
+  store.Finish(absl::OkStatus());
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_FALSE(ends[0].ok());
+  EXPECT_TRUE(ends[1].ok());
+  EXPECT_TRUE(store.Load()->draining.empty());
+  Register(2, "n1");
+  EXPECT_EQ(coordinator->FindNode("n1")->state, "ready");
+}
+
 }  // namespace
 }  // namespace copse::coordinator

@@ -436,7 +436,13 @@ class Coordinator {
   std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
   EndedTeams ended_;                                              // ended or aborted
   FormationCounts formations_;
-  std::set<std::string> draining_;
+  std::set<std::string> draining_;  // as last requested
+  // DrainChanges are the changes of a node's draining that wait for the store.
+  struct DrainChanges {
+    bool stored = false;  // what the store has
+    uint32_t waiting = 0;
+  };
+  std::map<std::string, DrainChanges> drain_changes_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;
   std::map<uint64_t, PendingMeasure> measures_;

@@ -527,7 +527,12 @@ struct World {
       EXPECT_FALSE(daemon->draining) << name;
       for (const auto& [key, derived] : daemon->derived) {
         const FakeDaemon::Team& parent = daemon->teams.at(key.first);
-        EXPECT_TRUE(parent.broken || !derived.wanted)
+        // Calls that a member left without making never end here; daemons find them by their neighbors' counts.
+        const bool all_stay =
+            std::none_of(parent.layout.nodes.begin(), parent.layout.nodes.end(), [&](const schedule::TeamNode& node) {
+              return left.count({key.first, {node.name, node.incarnation}}) != 0;
+            });
+        EXPECT_TRUE(parent.broken || !derived.wanted || !all_stay)
             << name << ": calls wait for a derived team of " << key.first.value();
       }
       for (const auto& [id, team] : daemon->teams) {

@@ -101,8 +101,9 @@ absl::Status Coordinator::RemoveNode(const std::string& name) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", name, ": is connected, from ", node.from, ": stop its daemon first"));
   }
-  if (draining_.count(name) != 0) {
-    draining_.erase(name);
+  if (drain_changes_.count(name) != 0) {
+    SetDraining(name, false, [](const absl::Status&) {});
+  } else if (draining_.erase(name) != 0) {
     outbox_.Record(PutDraining{name, false});
   }
   NodeGone(node, {Failure::kMemberLost, absl::StrCat("node ", name, " lost: removed by an administrator"),

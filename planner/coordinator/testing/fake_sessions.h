@@ -5,6 +5,8 @@
 #define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,10 +52,27 @@ class RecordingSink : public SessionSink {
 class FailingStore : public MemoryStore {
  public:
   void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
-    if (!error.ok()) return done(error);
+    if (later) {
+      held_.emplace_back(std::move(changes), std::move(done));
+    } else if (!error.ok()) {
+      done(error);
+    } else {
+      MemoryStore::Commit(std::move(changes), std::move(done));
+    }
+  }
+  // Ends the commit in flight.
+  void Finish(const absl::Status& status) {
+    auto [changes, done] = std::move(held_.front());
+    held_.pop_front();
+    if (!status.ok()) return done(status);
     MemoryStore::Commit(std::move(changes), std::move(done));
   }
+
   absl::Status error;
+  bool later = false;  // commits end when Finish is called
+
+ private:
+  std::deque<std::pair<std::vector<StoreChange>, std::function<void(const absl::Status&)>>> held_;
 };
 
 // Returns the code and the text of a failure.
