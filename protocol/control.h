@@ -84,6 +84,7 @@ enum class Feature : uint32_t {
   kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
   kStopping = 3,      // planner: handles Stopping
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
+  kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
 };
 using Features = std::set<Feature>;
 
@@ -260,6 +261,12 @@ struct LatencyStatus {
   std::vector<std::pair<uint32_t, uint64_t>> buckets;
   friend bool operator==(const LatencyStatus&, const LatencyStatus&) = default;
 };
+// A PlanCalls counts the calls that have begun at a node by a plan of an epoch that runs; a long call counts once.
+struct PlanCalls {
+  PlanId plan{0};
+  uint64_t calls = 0;
+  friend bool operator==(const PlanCalls&, const PlanCalls&) = default;
+};
 struct DaemonStatus {
   std::string node;
   Incarnation incarnation{0};
@@ -271,6 +278,7 @@ struct DaemonStatus {
   std::vector<RankProgress> progress;  // for all ranks on this node
   std::map<std::string, uint64_t> counters;
   std::vector<LatencyStatus> latencies;  // if requested
+  std::vector<PlanCalls> plan_calls;     // of the requested team, without plans that no call has used
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 struct StatusReply {
@@ -371,6 +379,7 @@ struct EndTeam {
 struct StatusQuery {
   uint64_t query = 0;
   bool latencies = false;  // the reply shall have DaemonStatus::latencies
+  TeamId calls_of{0};      // the reply shall have DaemonStatus::plan_calls of this team; 0: of none
   friend bool operator==(const StatusQuery&, const StatusQuery&) = default;
 };
 struct TraceQuery {

@@ -197,6 +197,11 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
       l->add_count(count);
     }
   }
+  for (const schedule::PlanCalls& made : status.plan_calls) {
+    v1::PlanCalls* p = out->add_plan_calls();
+    p->set_plan(made.plan.value());
+    p->set_calls(made.calls);
+  }
 }
 
 void Put(const schedule::TraceReply& from, v1::TraceReply* to) {
@@ -213,6 +218,7 @@ void Put(const schedule::TraceReply& from, v1::TraceReply* to) {
 void Put(const schedule::StatusQuery& from, v1::StatusQuery* to) {
   to->set_query(from.query);
   to->set_latencies(from.latencies);
+  to->set_calls_of(from.calls_of.value());
 }
 
 void Put(const schedule::TraceQuery& from, v1::TraceQuery* to) {
@@ -495,6 +501,10 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
     for (int i = 0; i < latency.bucket_size(); ++i) l.buckets.emplace_back(latency.bucket(i), latency.count(i));
     to.status.latencies.push_back(std::move(l));
   }
+  RETURN_IF_ERROR(CheckCount("status_reply: plan_calls", status.plan_calls_size(), kPlanCallsMax));
+  for (const v1::PlanCalls& made : status.plan_calls()) {
+    to.status.plan_calls.push_back({PlanId{made.plan()}, made.calls()});
+  }
   return to;
 }
 
@@ -712,7 +722,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
     case v1::ToDaemon::kEndTeam:
       return schedule::EndTeam{TeamId{proto.end_team().team()}};
     case v1::ToDaemon::kStatusQuery:
-      return schedule::StatusQuery{proto.status_query().query(), proto.status_query().latencies()};
+      return schedule::StatusQuery{proto.status_query().query(), proto.status_query().latencies(),
+                                   TeamId{proto.status_query().calls_of()}};
     case v1::ToDaemon::kTraceQuery:
       return schedule::TraceQuery{
           .query = proto.trace_query().query(),

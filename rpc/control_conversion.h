@@ -26,6 +26,7 @@ inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // one day; longer times 
 inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks or counters of one status
 inline constexpr uint32_t kLatenciesMax = 4096;        // rows of one status, each of at most kLatencyBucketsMax buckets
 inline constexpr uint32_t kLatencyBucketsMax = 1024;
+inline constexpr uint32_t kPlanCallsMax = 65536;  // of one status
 inline constexpr uint32_t kWindowMax = 4096;
 inline constexpr uint32_t kJobBytesMax = 64;
 inline constexpr uint32_t kNameBytesMax = 128;

@@ -85,7 +85,8 @@ schedule::StatusReply Status() {
                       .sum_ns = 30,
                       .min_ns = 10,
                       .max_ns = 20,
-                      .buckets = {{9, 1}, {16, 1}}}}};
+                      .buckets = {{9, 1}, {16, 1}}}},
+                    {{PlanId{5'000'001}, 9}, {PlanId{5'000'002}, 1}}};
   return message;
 }
 
@@ -141,6 +142,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
           schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
           schedule::EndTeam{TeamId{1}},
           schedule::StatusQuery{5, true},
+          schedule::StatusQuery{5, false, TeamId{6}},
           schedule::TraceQuery{5, 6, 7, 8},
           schedule::TraceQuery{5, 6, 7, 0},
           schedule::TraceQuery{5, 6, 7, -1},

@@ -254,7 +254,9 @@ void DaemonCore::On(const schedule::Registered& m) {
 }
 
 void DaemonCore::On(const schedule::StatusQuery& m) {
-  planner_.Send(schedule::StatusReply{.query = m.query, .status = Status(m.latencies)});
+  schedule::StatusReply reply{.query = m.query, .status = Status(m.latencies)};
+  if (const Team* team = registry_.teams().Find(m.calls_of)) team->AppendPlanCalls(&reply.status.plan_calls);
+  planner_.Send(std::move(reply));
 }
 
 void DaemonCore::On(const schedule::TraceQuery& m) {

@@ -361,6 +361,10 @@ void CallWindow::AppendStatus(schedule::DaemonStatus* status) const {
   }
 }
 
+void CallWindow::AppendPlanCalls(std::vector<schedule::PlanCalls>* counts) const {
+  for (const auto& port : parts_.epochs->ports()) port->plans().AppendCalls(counts);
+}
+
 void CallWindow::CheckInvariants() const {
   if (end_) {
     CHECK(long_calls_.empty());

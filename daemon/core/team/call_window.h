@@ -82,6 +82,8 @@ class CallWindow {
   bool HasCallInFlight() const;
   bool HasCallInFlight(uint32_t local) const;
   void AppendStatus(schedule::DaemonStatus* status) const;
+  // Appends the calls by each plan of the epochs that run.
+  void AppendPlanCalls(std::vector<schedule::PlanCalls>* counts) const;
 
   // Dies if an invariant does not hold.
   void CheckInvariants() const;

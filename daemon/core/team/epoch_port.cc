@@ -204,6 +204,7 @@ absl::Status EpochPort::Start(CallRecord* call, uint32_t local, const CallPost& 
   const bool first = call->ranks_posted == 0;
   if (first) {
     if (instruments_ != nullptr) instruments_->CallJoined(team_, call->sequence, true, false, call->arguments());
+    if (call->chunk == 0) expansions_.CountCall(*plan);
     if (!blocks) RETURN_IF_ERROR(ArmNode(*call, *plan));
   } else if (!(call->arguments() == post.arguments)) {
     return absl::FailedPreconditionError("arguments differ on this node");

@@ -37,6 +37,12 @@ PlanExpansions::Prepared& PlanExpansions::PreparedOf(const schedule::Plan& plan)
   return *prepared;
 }
 
+void PlanExpansions::AppendCalls(std::vector<schedule::PlanCalls>* counts) const {
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    if (prepared_[i] != nullptr && prepared_[i]->calls > 0) counts->push_back({plans_[i].id, prepared_[i]->calls});
+  }
+}
+
 const PlanIndex& PlanExpansions::IndexOf(const schedule::Plan& plan) {
   Prepared& prepared = PreparedOf(plan);
   if (prepared.blocks == nullptr) {

@@ -15,6 +15,7 @@
 #include "collectives/call_arguments.h"
 #include "daemon/core/team/long_call.h"
 #include "daemon/core/team/verified_plans.h"
+#include "protocol/control.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
@@ -42,6 +43,10 @@ class PlanExpansions {
   // Errors are those of schedule::Expand.
   absl::StatusOr<schedule::Sequences> SequencesOf(const schedule::Plan& plan, const CallArguments& arguments,
                                                   uint64_t chunk);
+  // Counts a call that begins by the plan, which must be one of plans().
+  void CountCall(const schedule::Plan& plan) { ++PreparedOf(plan).calls; }
+  // Appends the counts of the plans that calls have used.
+  void AppendCalls(std::vector<schedule::PlanCalls>* counts) const;
   // Returns the number of expansions that are kept.
   size_t size() const;
 
@@ -54,6 +59,7 @@ class PlanExpansions {
     std::unique_ptr<const PlanIndex> own_blocks;
     // It holds expansions by root, or by rotation for collectives without a root.
     std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
+    uint64_t calls = 0;
   };
 
   // Returns the plan's place in plans().

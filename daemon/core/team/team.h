@@ -101,6 +101,7 @@ class Team : private TeamBreaker {
   std::vector<Incarnation> Neighbors() const { return edges_.Neighbors(); }
 
   void AppendStatus(schedule::DaemonStatus* status) const { calls_.AppendStatus(status); }
+  void AppendPlanCalls(std::vector<schedule::PlanCalls>* counts) const { calls_.AppendPlanCalls(counts); }
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
 

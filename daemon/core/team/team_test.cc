@@ -137,6 +137,24 @@ TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
   EXPECT_EQ(teams.back().layout->id, TeamId(106));
 }
 
+TEST_F(TeamTest, APlannerThatAsksHearsTheCallsOfEachPlan) {
+  FormTeam();
+  const auto calls_of = [this](TeamId team) {
+    sent_.clear();
+    core_.OnPlannerMessage(schedule::StatusQuery{.query = 1, .calls_of = team});
+    return Take<schedule::StatusReply>().status.plan_calls;
+  };
+  EXPECT_TRUE(calls_of(kTeam).empty());
+  for (const uint32_t rank : {0u, 1u}) Post(rank, Collective::kBarrier);
+  for (const uint32_t rank : {1u, 0u, 1u}) Post(rank, Collective::kAllreduce);
+  const PlanId barrier = TestPlan(Collective::kBarrier, {{1}, {0}}).id;
+  const PlanId allreduce = TestPlan(Collective::kAllreduce, {{1}, {0}}).id;
+  const std::vector<schedule::PlanCalls> counted = {{barrier, 1}, {allreduce, 2}};
+  EXPECT_EQ(calls_of(kTeam), counted) << "by calls, not by ranks";
+  EXPECT_TRUE(calls_of(TeamId{0}).empty());
+  EXPECT_TRUE(calls_of(TeamId{99}).empty());
+}
+
 TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
   core_.OnPlannerMessage(schedule::Drain{.on = true});
   core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(1)});
