@@ -258,7 +258,8 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.memory_limit_bytes = settings_.memory_limit_bytes;
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
   node.join_token = settings_.live.join_token;
-  node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls};
+  node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls,
+                   schedule::Feature::kCluster};
   node.machine = Machine();
   return node;
 }

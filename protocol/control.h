@@ -85,6 +85,7 @@ enum class Feature : uint32_t {
   kStopping = 3,      // planner: handles Stopping
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
+  kCluster = 70,      // daemon: handles Cluster
 };
 using Features = std::set<Feature>;
 
@@ -147,7 +148,8 @@ struct RunningTeam {
 struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
-  uint64_t term = 0;  // the highest Registered::term that this daemon has received
+  uint64_t term = 0;    // the highest Registered::term that this daemon has received
+  std::string cluster;  // the last UUID of a cluster that it has received; empty: none
   friend bool operator==(const Register&, const Register&) = default;
 };
 // JoinTeam is sent for each rank; for a class's derived team once per daemon, for all of its ranks.
@@ -334,8 +336,13 @@ struct Registered {
   Features features;
   bool draining = false;  // an administrator drains the node
   uint64_t term = 0;      // number that grows with each start of the planner, so that ids are never reused
+  std::string cluster;    // UUID of the planner's cluster; empty: it has none
   friend bool operator==(const Registered&, const Registered&) = default;
 };
+// Returns whether two UUIDs are of different clusters; an empty one is of any.
+inline bool IsOtherCluster(const std::string& one, const std::string& other) {
+  return !one.empty() && !other.empty() && one != other;
+}
 // Prepare requests the reservation of an epoch's resources; the answer is PrepareReply.
 struct Prepare {
   TeamLayout layout;
@@ -411,8 +418,14 @@ struct Drain {
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
-using ToDaemon =
-    std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery, MeasureQuery>;
+// Cluster replaces Registered::cluster: the planner has learned that its cluster is this one.
+struct Cluster {
+  std::string uuid;
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery,
+                              MeasureQuery, Cluster>;
 
 }  // namespace copse::schedule
 

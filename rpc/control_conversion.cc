@@ -99,6 +99,7 @@ void Put(const schedule::Register& from, v1::Register* to) {
     running->set_prepared_epoch(team.prepared_epoch.value());
   }
   to->set_term(from.term);
+  to->set_cluster(ToUtf8(from.cluster));
 }
 
 void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
@@ -263,6 +264,7 @@ void Put(const schedule::Registered& from, v1::Registered* to) {
   Put(from.features, to->mutable_features());
   to->set_draining(from.draining);
   to->set_term(from.term);
+  to->set_cluster(ToUtf8(from.cluster));
 }
 
 void Put(const schedule::Prepare& from, v1::Prepare* to) {
@@ -403,6 +405,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   to.node.join_token = node.join_token();
   to.node.machine = ToUtf8(node.machine());
   to.term = from.term();
+  RETURN_IF_ERROR(CheckCount("register: cluster: bytes", from.cluster().size(), kNameBytesMax));
+  to.cluster = from.cluster();
   for (const v1::RunningTeam& team : from.teams()) {
     schedule::RunningTeam running = StandingOf(team);
     schedule::TeamLayout layout;
@@ -648,6 +652,7 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::TraceQuery>) Put(m, proto->mutable_trace_query());
         if constexpr (std::is_same_v<T, schedule::MeasureQuery>) Put(m, proto->mutable_measure_query());
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
+        if constexpr (std::is_same_v<T, schedule::Cluster>) proto->mutable_cluster()->set_uuid(ToUtf8(m.uuid));
       },
       message);
 }
@@ -705,6 +710,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       RETURN_IF_ERROR(Take("registered", proto.registered().features(), &to.features));
       to.draining = proto.registered().draining();
       to.term = proto.registered().term();
+      RETURN_IF_ERROR(CheckCount("registered: cluster: bytes", proto.registered().cluster().size(), kNameBytesMax));
+      to.cluster = proto.registered().cluster();
       return to;
     }
     case v1::ToDaemon::kPrepare:
@@ -734,6 +741,9 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return Take(proto.measure_query());
     case v1::ToDaemon::kDrain:
       return schedule::Drain{proto.drain().on()};
+    case v1::ToDaemon::kCluster:
+      RETURN_IF_ERROR(CheckCount("cluster: bytes", proto.cluster().uuid().size(), kNameBytesMax));
+      return schedule::Cluster{proto.cluster().uuid()};
     case v1::ToDaemon::kContent:  // the stream handles both
     case v1::ToDaemon::kContentQuery:
     case v1::ToDaemon::MESSAGE_NOT_SET:

@@ -55,6 +55,7 @@ schedule::Register Registration() {
   team.prepared_epoch = EpochId{3};
   message.teams = {team};
   message.term = 1ull << 20;
+  message.cluster = "c1";
   return message;
 }
 
@@ -135,26 +136,27 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
 std::vector<schedule::ToDaemon> AllToDaemon() {
   schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}, kLost};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
-  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7},
-          prepare,
-          commit,
-          schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}, true},
-          schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
-          schedule::EndTeam{TeamId{1}},
-          schedule::StatusQuery{5, true},
-          schedule::StatusQuery{5, false, TeamId{6}},
-          schedule::TraceQuery{5, 6, 7, 8},
-          schedule::TraceQuery{5, 6, 7, 0},
-          schedule::TraceQuery{5, 6, 7, -1},
-          schedule::Drain{true},
-          schedule::MeasureQuery{.query = 3,
-                                 .peer = {"n2", Incarnation{4}, "address"},
-                                 .active = true,
-                                 .pings = 5,
-                                 .ping_ns_max = 6,
-                                 .bulk_bytes_max = 7,
-                                 .bulk_ns_max = 8,
-                                 .timeout_ns = 9}};
+  return {
+      schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7, "c2"},
+      prepare,
+      commit,
+      schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}, true},
+      schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
+      schedule::EndTeam{TeamId{1}},
+      schedule::StatusQuery{5, true},
+      schedule::TraceQuery{5, 6, 7, 8},
+      schedule::TraceQuery{5, 6, 7, 0},
+      schedule::TraceQuery{5, 6, 7, -1},
+      schedule::Drain{true},
+      schedule::Cluster{"c3"},
+      schedule::MeasureQuery{.query = 3,
+                             .peer = {"n2", Incarnation{4}, "address"},
+                             .active = true,
+                             .pings = 5,
+                             .ping_ns_max = 6,
+                             .bulk_bytes_max = 7,
+                             .bulk_ns_max = 8,
+                             .timeout_ns = 9}};
 }
 
 template <typename Proto, typename Message>

@@ -14,6 +14,7 @@ using schedule::FailureReport;
 void PlannerSession::Up(schedule::Register message) {
   state_ = State::kAsked;
   message.term = term_;
+  message.cluster = cluster_;
   link_->Send(std::move(message));
 }
 
@@ -25,7 +26,10 @@ void PlannerSession::Down(absl::Time now) {
 void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Time now) {
   if (message.accepted) {
     state_ = State::kRegistered;
-    term_ = std::max(term_, message.term);
+    // Terms of two clusters are not related.
+    const bool is_other = schedule::IsOtherCluster(message.cluster, cluster_);
+    term_ = is_other ? message.term : std::max(term_, message.term);
+    if (!message.cluster.empty()) cluster_ = message.cluster;
   } else if (registered()) {
     lost_ = now;
     state_ = State::kAsked;

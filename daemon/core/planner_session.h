@@ -27,12 +27,14 @@ class PlannerSession {
  public:
   PlannerSession(PlannerLink* link, absl::Time now) : link_(link), lost_(now) {}
 
-  // The stream is up: sends `message`, with the highest term that a planner has sent.
+  // The stream is up: sends `message`, with the highest term that a planner of the cluster has sent, and its UUID.
   void Up(schedule::Register message);
   // The stream is down.
   void Down(absl::Time now);
   // Handles the planner's answer to Register: it has accepted or refused this daemon.
   void OnRegistered(const schedule::Registered& message, absl::Time now);
+  // Handles the news that the planner's cluster has this UUID.
+  void SetCluster(const std::string& uuid) { cluster_ = uuid; }
 
   bool registered() const { return state_ == State::kRegistered; }
   // Returns whether the daemon is registered with a planner that has the feature.
@@ -58,7 +60,8 @@ class PlannerSession {
   PlannerLink* const link_;
   State state_ = State::kAway;
   absl::Time lost_;        // end of the last registration; before the first one, the start
-  uint64_t term_ = 0;      // highest term received from a planner
+  uint64_t term_ = 0;      // highest term received from a planner of the cluster
+  std::string cluster_;    // UUID of the last planner's cluster; empty: it has told none
   uint64_t features_ = 0;  // features of the planner that this version knows; bit n: Feature n
   // It is allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none

@@ -54,6 +54,23 @@ TEST_F(PlannerSessionTest, TheNewestPlannersTermIsTold) {
   EXPECT_EQ(std::get<schedule::Register>(sent_.back()).term, 7u);
 }
 
+TEST_F(PlannerSessionTest, TheLastPlannersClusterIsToldWithItsTerm) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .term = 7, .cluster = "A"}, kStart);
+  session_.OnRegistered({.accepted = true, .term = 3}, kStart);  // a planner of an earlier version
+  session_.OnRegistered({.accepted = false, .term = 9, .cluster = "B"}, kStart);
+  session_.Up({});
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).cluster, "A");
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).term, 7u);
+  session_.OnRegistered({.accepted = true, .term = 2, .cluster = "B"}, kStart);
+  session_.Up({});
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).cluster, "B");
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).term, 2u);
+  session_.SetCluster("C");
+  session_.Up({});
+  EXPECT_EQ(std::get<schedule::Register>(sent_.back()).cluster, "C");
+}
+
 TEST_F(PlannerSessionTest, ARefusalIsKeptUntilItIsTakenBack) {
   EXPECT_EQ(session_.refusal(), schedule::FailureReport{});
   session_.Up({});

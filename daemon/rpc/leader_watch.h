@@ -32,8 +32,8 @@ class LeaderWatch {
   absl::Time NextDeadline() const { return next_try_; }
   // Returns the planner that is asked; empty: none.
   const std::string& asked() const { return asked_; }
-  // Notes the number of the leader that is in use.
-  void Heard(uint64_t number) { number_ = std::max(number_, number); }
+  // Notes the number of the leader that is in use. It may be lower than an earlier one's: etcd was restored.
+  void Heard(uint64_t number) { number_ = number; }
   // Ends the stream; another one begins at once.
   void Restart();
 
@@ -50,7 +50,7 @@ class LeaderWatch {
   std::string asked_;
   absl::Time next_try_ = absl::InfinitePast();
   bool answered_ = false;  // by the planner that is asked
-  uint64_t number_ = 0;    // the highest that was heard
+  uint64_t number_ = 0;    // of the newest leader that was heard of
 };
 
 }  // namespace copse::daemon

@@ -179,8 +179,10 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     } else {
       if (incoming_.has_registered()) {
         ForgetReported();
-        decoder_->Post(
-            [number = incoming_.registered().leader_number()](PlannerStream* owner) { owner->watch_.Heard(number); });
+          if (incoming_.registered().accepted()) {
+            decoder_->Post(
+                [number = incoming_.registered().leader_number()](PlannerStream* owner) { owner->watch_.Heard(number); });
+          }
       }
       const auto message = std::make_shared<v1::ToDaemon>();
       message->Swap(&incoming_);
@@ -374,16 +376,19 @@ void PlannerStream::OnMessage(const schedule::ToDaemon& message) {
   OnHeard();
   const auto* const registered = std::get_if<schedule::Registered>(&message);
   if (registered != nullptr) {
-    if (registered->accepted && registered->term != 0 && registered->term < term_) {
+    const bool is_other = schedule::IsOtherCluster(registered->cluster, cluster_);
+    if (registered->accepted && !is_other && registered->term != 0 && registered->term < term_) {
       return Leave(absl::FailedPreconditionError(
           absl::StrCat("it is behind another planner (term=", registered->term, ", heard=", term_, ")")));
     }
     refused_ = !registered->accepted;
     if (!refused_) {
       accepted_ = std::min(accepted_, clock_->Now());
-      term_ = std::max(term_, registered->term);
+      term_ = is_other ? registered->term : std::max(term_, registered->term);
+      if (!registered->cluster.empty()) cluster_ = registered->cluster;
     }
   }
+  if (const auto* const cluster = std::get_if<schedule::Cluster>(&message)) cluster_ = cluster->uuid;
   events_->OnPlannerMessage(message);
 }
 

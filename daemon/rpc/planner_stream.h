@@ -45,8 +45,8 @@ class PlannerEvents {
 };
 
 // A PlannerStream keeps one stream at a time; one that ends is replaced after a pause (planner_list.h). Of several
-// planners it uses the one that leads, and refuses one whose term is lower than a term that it has heard. All calls
-// come from the loop's thread; gRPC's threads and the worker only post to the mailbox.
+// planners it uses the one that leads, and refuses one whose term is lower than a term that it has heard in the same
+// cluster. All calls come from the loop's thread; gRPC's threads and the worker only post to the mailbox.
 //
 // The worker decodes and checks what the planner sends, and encodes the teams of Register, which takes long for large
 // teams. Messages of a stream keep their order, and so do those that are sent; but queries (StatusQuery, TraceQuery,
@@ -111,7 +111,8 @@ class PlannerStream final : public PlannerLink {
   absl::Time next_try_;
   absl::Time next_warning_;
   absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
-  uint64_t term_ = 0;                             // the highest that a planner has told
+  uint64_t term_ = 0;                             // the highest that a planner of the cluster has told
+  std::string cluster_;                           // UUID of the last planner's cluster; empty: it has told none
   bool connected_ = false;
   bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream

@@ -35,7 +35,9 @@ absl::Status Coordinator::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
   started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
+  quarantined_ = snapshot.quarantined;
   ids_.emplace(&outbox_, snapshot.term, snapshot.since);
+  cluster_.emplace(&outbox_, std::move(snapshot.cluster), snapshot.cluster_is_new, options_.fresh_cluster);
   for (const TeamId id : snapshot.aborted) ended_.Insert(id);
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];

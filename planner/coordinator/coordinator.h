@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "planner/coordinator/cluster_identity.h"
 #include "planner/coordinator/ended_teams.h"
 #include "planner/coordinator/formation_counts.h"
 #include "planner/coordinator/id_source.h"
@@ -47,6 +48,7 @@ struct CoordinatorOptions {
   uint32_t team_size_max = 65536;
   uint32_t formations_max = 65536;       // teams whose joins are being gathered
   std::vector<std::string> join_tokens;  // a daemon must present one of these; empty: none required
+  std::string fresh_cluster;             // UUID of the cluster if the store has none; empty: it stays without one
 };
 
 // --- State for administrators ---
@@ -101,6 +103,10 @@ struct CollectiveInfo {
   Family waits_for = Family::kCommon;  // as in schedule::CallStatus
 };
 
+// A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
+// connect (they retry at least every 5 s) and to report the terms that they know.
+inline constexpr absl::Duration kSettle = absl::Seconds(6);
+
 // At most this many joins of a session wait.
 inline constexpr size_t kRequestsMax = 16384;
 
@@ -148,8 +154,15 @@ class Coordinator {
   std::map<std::string, uint64_t> NodesByState() const;
   std::map<std::string, uint64_t> TeamsByState() const;
   const Outbox& outbox() const { return outbox_; }
+  uint64_t quarantined() const { return quarantined_; }  // Snapshot::quarantined
   const FormationCounts& formations() const { return formations_; }
-  uint64_t term() const { return ids_->term(); }  // of the next id; requires Start
+  uint64_t term() const { return ids_->term(); }                // of the next id; requires Start
+  const ClusterIdentity& cluster() const { return *cluster_; }  // requires Start
+
+  // Makes the planner's cluster that of daemons which were refused, whose teams are then taken over. `cluster` may be
+  // empty if all are of one. Teams of the former cluster stay recorded. Errors: NOT_FOUND if no such daemon was
+  // refused, FAILED_PRECONDITION if it must be named which one; both name the clusters.
+  absl::StatusOr<ForeignTeams> AdoptCluster(const std::string& cluster);
 
   void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;
@@ -362,6 +375,11 @@ class Coordinator {
   bool settles() const { return clock_->Now() < settled_at_; }
   void HearTerm(uint64_t term, bool by_us);
 
+  // --- cluster.cc: the planner's cluster, and daemons of others ---
+  // Returns why the daemon's teams cannot be this planner's, after the planner has adopted their cluster if it may.
+  std::optional<schedule::FailureReport> ForeignRefusal(const schedule::Register& message);
+  void BecomeCluster(const std::string& uuid);
+
   // --- silence.cc: judgment of silent nodes ---
   void OnNeighborSilent(Node& node, const schedule::NeighborSilent& message);
   void JudgeSilence(const DaemonPair& link);
@@ -449,7 +467,9 @@ class Coordinator {
   uint64_t next_query_ = 1;
   bool collects_ = false;
   std::map<PlanId, TeamId> teams_of_plans_;
-  std::optional<IdSource> ids_;  // set by Start
+  std::optional<IdSource> ids_;             // set by Start
+  std::optional<ClusterIdentity> cluster_;  // likewise
+  uint64_t quarantined_ = 0;
   absl::Time started_;
   absl::Time settled_at_ = absl::InfinitePast();
   absl::Time forgiven_until_ = absl::InfinitePast();

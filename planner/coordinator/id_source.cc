@@ -24,6 +24,11 @@ bool IdSource::Hear(uint64_t term, bool by_us) {
   return true;
 }
 
+void IdSource::LeaveStore() {
+  since_ = term_ + kLostTerms;
+  NewTerm(since_);
+}
+
 absl::StatusOr<uint64_t> IdSource::Next(uint64_t* count) {
   if (*count + 1 >= kIdsPerTerm) NewTerm(term_ + 1);
   if (term_ > kTermMax) {

@@ -11,24 +11,9 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "planner/coordinator/outbox.h"
+#include "planner/coordinator/terms.h"
 
 namespace copse::coordinator {
-
-// Ids are readable in decimal: team 3000012 is the twelfth of term 3.
-inline constexpr uint64_t kIdsPerTerm = 1'000'000;
-// Ids stay below 2^53, which every JSON reader accepts as a number.
-inline constexpr uint64_t kTermMax = (uint64_t{1} << 53) / kIdsPerTerm - 1;
-// Higher terms that a daemon reports are ignored: no number of restarts leads there, and no room for ids would be left.
-inline constexpr uint64_t kTermBelievedMax = kTermMax / 2;
-
-// After a store was lost, this many terms are skipped: daemons that have not reported yet may know of a few more, and a
-// planner that ends before they do leaves a store that does not show that it is behind.
-inline constexpr uint64_t kLostTerms = 1000;
-
-template <typename Id>
-constexpr uint64_t TermOf(Id id) {
-  return id.value() / kIdsPerTerm;
-}
 
 // An IdSource never issues an id twice, nor one that another planner of the cluster has issued: every start of a
 // planner has another term, which is recorded before an id of it is told, and daemons report the terms that they
@@ -42,6 +27,9 @@ class IdSource {
   // Handles a daemon's report that it knows `term`, which it may have received from this planner if `by_us`. Returns
   // true if the term shows that a planner with another store was ahead; a new term has then begun.
   bool Hear(uint64_t term, bool by_us);
+
+  // Begins a term far above the present one: the store has no decision of the daemons' teams.
+  void LeaveStore();
 
   // Messages with the ids wait for the term's record. Errors: RESOURCE_EXHAUSTED if no term is left.
   absl::StatusOr<TeamId> NextTeam();

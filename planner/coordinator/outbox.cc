@@ -31,7 +31,7 @@ bool Replaces(const StoreChange& change, TeamId team) {
 
 bool IsOfCluster(const StoreChange& change) {
   return std::holds_alternative<PutDraining>(change) || std::holds_alternative<PutTerm>(change) ||
-         std::holds_alternative<PutAborted>(change);
+         std::holds_alternative<PutCluster>(change) || std::holds_alternative<PutAborted>(change);
 }
 
 // Returns the team that a message concerns, or 0.
@@ -51,6 +51,7 @@ TeamId TeamOf(const schedule::ToDaemon& message) {
 
 bool TellsOfCluster(const schedule::ToDaemon& message) {
   return std::holds_alternative<schedule::Registered>(message) || std::holds_alternative<schedule::Drain>(message) ||
+         std::holds_alternative<schedule::Cluster>(message) ||
          std::holds_alternative<schedule::Prepare>(message);  // its ids are of the term
 }
 

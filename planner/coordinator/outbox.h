@@ -28,8 +28,8 @@ namespace copse::coordinator {
 
 // An Outbox commits changes to a store, those together that gather while a commit is in flight, and sends messages: a
 // message about a team waits for all changes of that team that were recorded before it, Registered and Drain for those
-// of the cluster (term, draining, aborted teams), and each of them for those that wait before it on its session. So
-// nothing is told that a crash could take back. Other messages (queries, refused joins) wait for Registered only. A
+// of the cluster (term, UUID, draining, aborted teams), and each of them for those that wait before it on its session.
+// So nothing is told that a crash could take back. Other messages (queries, refused joins) wait for Registered only. A
 // commit that fails is tried again until it succeeds.
 // Thread-compatible.
 class Outbox {

@@ -21,9 +21,6 @@ using schedule::Failure;
 using schedule::FailureReport;
 
 constexpr size_t kNodeNameLengthMax = 253;
-// A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
-// connect (they retry at least every 5 s) and to report the terms that they know.
-constexpr absl::Duration kSettle = absl::Seconds(6);
 // After a store was lost, this many epoch numbers are skipped: it may have issued them, although no daemon knows them.
 constexpr uint32_t kLostEpochs = 1024;
 
@@ -106,7 +103,9 @@ const Coordinator::Node* Coordinator::HearerOf(const Node& node) const {
 
 void Coordinator::OnRegister(SessionId session, const schedule::Register& message) {
   const schedule::NodeAnnouncement& announcement = message.node;
-  if (const std::optional<FailureReport> refusal = RefusalOf(session, announcement); refusal.has_value()) {
+  std::optional<FailureReport> refusal = RefusalOf(session, announcement);
+  if (!refusal.has_value()) refusal = ForeignRefusal(message);
+  if (refusal.has_value()) {
     COPSE_LOG(kWarning, "registration refused: ", refusal->text);
     outbox_.Send(session, schedule::Registered{.accepted = false, .why = *refusal});
     outbox_.Close(session, refusal->text);
@@ -146,7 +145,9 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   node.session = session;
   node.from = sessions_.at(session).from;
   node.has_registered = true;
-  const uint64_t term = HighestTerm(message);
+  // Teams of another cluster are broken ones here (ForeignRefusal), and its terms are no concern of this planner.
+  const bool is_foreign = cluster_->IsForeign(message.cluster);
+  const uint64_t term = is_foreign ? 0 : HighestTerm(message);
   node.all_is_recorded = ids_->IsRecorded(term, by_us);
   node.stopping = false;
   node.lost_at = absl::InfinitePast();
@@ -161,9 +162,14 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping};
   registered.draining = draining_.count(announcement.name) != 0;
   registered.term = ids_->term();
+  registered.cluster = cluster_->uuid();
   std::set<TeamId> listed, welcome;
   for (const schedule::RunningTeam& running : message.teams) {
     if (!listed.insert(running.layout->id).second) continue;
+    if (is_foreign) {
+      registered.forgotten.push_back(running.layout->id);
+      continue;
+    }
     switch (StandingOf(running, announcement)) {
       case Standing::kWelcome:
         welcome.insert(running.layout->id);

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/coordinator/store.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <variant>
 
+#include "planner/coordinator/terms.h"
+
 namespace copse::coordinator {
+
+void Outdate(Snapshot& snapshot) {
+  uint64_t term = snapshot.term <= kTermBelievedMax ? snapshot.term : 0;
+  if (!snapshot.teams.empty()) term = std::max(term, TermOf(snapshot.teams.rbegin()->first));
+  if (!snapshot.aborted.empty()) term = std::max(term, TermOf(*snapshot.aborted.rbegin()));
+  snapshot.term = term + kLostTerms;
+  snapshot.since = snapshot.term + 1;
+}
 
 void Apply(const StoreChange& change, Snapshot& snapshot) {
   std::visit(
@@ -15,6 +26,10 @@ void Apply(const StoreChange& change, Snapshot& snapshot) {
         if constexpr (std::is_same_v<T, PutTerm>) {
           snapshot.term = c.term;
           snapshot.since = c.since;
+        }
+        if constexpr (std::is_same_v<T, PutCluster>) {
+          snapshot.cluster = c.uuid;
+          snapshot.cluster_is_new = c.is_new;
         }
         if constexpr (std::is_same_v<T, PutAborted>) snapshot.aborted.insert(c.team);
         if constexpr (std::is_same_v<T, PutDraining>) {

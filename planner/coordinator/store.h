@@ -50,8 +50,11 @@ struct Snapshot {
   // These teams were forming when a planner ended, and a daemon was then ordered to abort them: other daemons may have
   // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
-  uint64_t term = 0;   // term of the last planner that used this store; 0: none
-  uint64_t since = 0;  // the store has all decisions of the terms from this one to `term`
+  uint64_t term = 0;            // term of the last planner that used this store; 0: none
+  uint64_t since = 0;           // the store has all decisions of the terms from this one to `term`
+  std::string cluster;          // UUID; empty: the store was never used, or an earlier version has made it
+  bool cluster_is_new = false;  // no team was recorded under that UUID
+  uint64_t quarantined = 0;     // things that the store could not read, and keeps aside
 };
 
 // --- Changes of a Snapshot ---
@@ -69,10 +72,18 @@ struct PutTerm {
   uint64_t term = 0;
   uint64_t since = 0;  // Snapshot::since
 };
+struct PutCluster {
+  std::string uuid;
+  bool is_new = false;  // Snapshot::cluster_is_new
+};
 struct PutAborted {
   TeamId team{0};
 };
-using StoreChange = std::variant<PutTeam, DropTeam, PutDraining, PutTerm, PutAborted>;
+using StoreChange = std::variant<PutTeam, DropTeam, PutDraining, PutTerm, PutCluster, PutAborted>;
+
+// Makes the snapshot one that is older than what daemons know, as a copy is, or one whose terms cannot be read: its
+// term is raised far above all that it has, and none of its terms counts as recorded.
+void Outdate(Snapshot& snapshot);
 
 // Makes a change of a snapshot in memory.
 void Apply(const StoreChange& change, Snapshot& snapshot);

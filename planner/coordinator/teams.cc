@@ -621,6 +621,7 @@ void Coordinator::NoteMachines(TeamRecord& record) const {
 
 void Coordinator::Record(const Team& team, Outbox::Done done) {
   if (team.durable()) {
+    cluster_->Found();
     outbox_.Record(PutTeam{std::make_shared<const TeamRecord>(team.record)}, std::move(done));
   } else if (done) {
     done(absl::OkStatus());

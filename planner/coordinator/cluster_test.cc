@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner's cluster, and daemons whose teams are of another one.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/testing/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using absl::StatusCode;
+using schedule::Failure;
+using testing::FailsWith;
+using testing::IsOk;
+using testing::Names;
+using ::testing::Pair;
+
+class ClusterTest : public TwoNodesTest {
+ protected:
+  void Begin(const std::string& uuid) {
+    options.fresh_cluster = uuid;
+    Restart();
+  }
+  void LoseStoreAndBegin(const std::string& uuid) {
+    store = FailingStore();
+    Begin(uuid);
+  }
+  schedule::Registered RegisterIn(SessionId session, const std::string& name, const std::string& cluster,
+                                  std::vector<schedule::RunningTeam> teams = {}, uint64_t term = 0) {
+    schedule::Register message{Announce(name, 1), std::move(teams), term, cluster};
+    message.node.features.insert(schedule::Feature::kCluster);
+    return RegisterAs(session, message);
+  }
+  // Forms a team of n1 and n2 in cluster A.
+  schedule::Prepare TeamOfA() {
+    Begin("A");
+    EXPECT_EQ(RegisterIn(1, "n1", "").cluster, "A");
+    EXPECT_EQ(RegisterIn(2, "n2", "").cluster, "A");
+    return FormTeam("t");
+  }
+};
+
+TEST_F(ClusterTest, TheStoreKeepsItsUuid) {
+  Begin("A");
+  EXPECT_EQ(coordinator->cluster().uuid(), "A");
+  EXPECT_TRUE(store.Load()->cluster_is_new);
+  TeamOfA();
+  EXPECT_FALSE(store.Load()->cluster_is_new);
+  Begin("B");
+  EXPECT_EQ(coordinator->cluster().uuid(), "A");
+  EXPECT_EQ(store.Load()->cluster, "A");
+}
+
+TEST_F(ClusterTest, APlannerThatLostItsStoreIsOfTheSameClusterAgain) {
+  const auto team = TeamOfA();
+  LoseStoreAndBegin("B");
+  EXPECT_EQ(RegisterIn(3, "n3", "A").cluster, "B") << "it holds no teams";
+  EXPECT_EQ(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).cluster, "A");
+  EXPECT_EQ(sink.Take<schedule::Cluster>(3).uuid, "A");
+  EXPECT_EQ(store.Load()->cluster, "A");
+  EXPECT_EQ(RegisterIn(2, "n2", "A", {Running(team, 1)}, 1).cluster, "A");
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_GT(coordinator->term(), kLostTerms);
+}
+
+TEST_F(ClusterTest, TeamsFormedBeforeTheClusterWasKnownStay) {
+  const auto old_team = TeamOfA();
+  LoseStoreAndBegin("B");
+  RegisterIn(3, "n3", "");
+  Join(3, 0, 1, 1);
+  const auto team = sink.Take<schedule::Prepare>(3);
+  coordinator->OnMessage(3, schedule::PrepareReply{team.layout.id, team.epoch, true});
+  sink.Take<schedule::Commit>(3);
+  coordinator->OnDisconnected(3);
+  EXPECT_EQ(RegisterIn(1, "n1", "A", {Running(old_team, 1)}, 1).cluster, "A") << "soon after the start";
+  EXPECT_TRUE(RegisterIn(4, "n3", "B", {Running(team, 1)}, 1).accepted) << "it has not heard of A";
+}
+
+TEST_F(ClusterTest, TeamsOfAnotherClusterAreLeftAlone) {
+  const auto team = TeamOfA();
+  LoseStoreAndBegin("B");
+  RegisterIn(3, "n3", "");
+  Join(3, 0, 1, 1);
+  const auto own = sink.Take<schedule::Prepare>(3);
+  coordinator->OnMessage(3, schedule::PrepareReply{own.layout.id, own.epoch, true});
+  Advance(kSettle);
+  const auto refused = RegisterIn(1, "n1", "A", {Running(team, 1)}, 9);
+  EXPECT_FALSE(refused.accepted);
+  EXPECT_THAT(Brief(refused.why), Pair(Failure::kPermission, Names("cluster B", "node=n1")));
+  EXPECT_THAT(refused.why.text, Names("A"));
+  EXPECT_TRUE(sink.closed.contains(1));
+  EXPECT_FALSE(coordinator->FindNode("n1").ok());
+  EXPECT_LT(coordinator->term(), 9u);
+  EXPECT_EQ(RegisterIn(2, "n2", "A", {}, 9).cluster, "B") << "without teams it follows";
+  EXPECT_LT(coordinator->term(), 9u) << "terms of another cluster";
+}
+
+TEST_F(ClusterTest, BrokenTeamsOfAnotherClusterAreOver) {
+  const auto team = TeamOfA();
+  LoseStoreAndBegin("B");
+  Advance(kSettle);
+  auto broken = Running(team, 1);
+  broken.broken = true;
+  const auto registered = RegisterIn(1, "n1", "A", {broken}, 1);
+  EXPECT_TRUE(registered.accepted);
+  EXPECT_EQ(registered.forgotten, std::vector<TeamId>{team.layout.id});
+  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
+}
+
+TEST_F(ClusterTest, AnAdministratorAdoptsTheDaemonsCluster) {
+  const auto team = TeamOfA();
+  LoseStoreAndBegin("B");
+  RegisterIn(3, "n3", "");
+  Join(3, 0, 1, 1);
+  const auto own = sink.Take<schedule::Prepare>(3);
+  coordinator->OnMessage(3, schedule::PrepareReply{own.layout.id, own.epoch, true});
+  sink.Take<schedule::Commit>(3);
+  Advance(kSettle);
+  EXPECT_THAT(coordinator->AdoptCluster(""), FailsWith(StatusCode::kNotFound, "refused=none"));
+  RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);
+  EXPECT_THAT(coordinator->AdoptCluster("C"), FailsWith(StatusCode::kNotFound, "cluster=C", "refused=A"));
+  RegisterIn(2, "n2", "D", {Running(team, 1)}, 1);
+  EXPECT_THAT(coordinator->AdoptCluster(""), FailsWith(StatusCode::kFailedPrecondition, "clusters=A,D"));
+  EXPECT_TRUE(RegisterIn(2, "n2", "B").accepted) << "it restarted, and is not refused any more";
+  const auto adopted = coordinator->AdoptCluster("");
+  ASSERT_THAT(adopted, IsOk());
+  EXPECT_EQ(adopted->cluster, "A");
+  EXPECT_EQ(adopted->nodes, std::set<std::string>{"n1"});
+  EXPECT_EQ(sink.Take<schedule::Cluster>(3).uuid, "A");
+  EXPECT_TRUE(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).accepted);
+  EXPECT_GT(coordinator->term(), kLostTerms);
+  EXPECT_EQ(store.Load()->cluster, "A");
+}
+
+}  // namespace
+}  // namespace copse::coordinator
