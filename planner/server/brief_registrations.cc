@@ -20,6 +20,9 @@ constexpr uint64_t kKeptBytesMax = 64 << 20;
 // As many bytes of contents a session may send as one message has.
 constexpr uint64_t kSessionBytesMax = rpc::kMessageBytesMax;
 
+// As many bytes of messages a session may send while its registration waits.
+constexpr uint64_t kLaterBytesMax = 4 << 20;
+
 }  // namespace
 
 void BriefRegistrations::Take(SessionId session, v1::Register message) {
@@ -36,8 +39,15 @@ void BriefRegistrations::Take(SessionId session, v1::Register message) {
   Complete(session);
 }
 
-void BriefRegistrations::Keep(SessionId session, schedule::FromDaemon message) {
-  waiting_.at(session).later.push_back(std::move(message));
+void BriefRegistrations::Keep(SessionId session, schedule::FromDaemon message, uint64_t bytes) {
+  Waiting& waiting = waiting_.at(session);
+  waiting.later_bytes += bytes;
+  if (waiting.later_bytes > kLaterBytesMax) {
+    return Fail(session,
+                absl::ResourceExhaustedError(absl::StrCat(
+                    "register: bytes of messages behind it: ", waiting.later_bytes, " (limit ", kLaterBytesMax, ")")));
+  }
+  waiting.later.push_back(std::move(message));
 }
 
 void BriefRegistrations::Ask(const std::string& sha256, Question* question) {

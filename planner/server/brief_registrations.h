@@ -36,8 +36,8 @@ class BriefRegistrations {
   // Takes a session's first message.
   void Take(coordinator::SessionId session, v1::Register message);
   bool IsWaiting(coordinator::SessionId session) const { return waiting_.contains(session); }
-  // Keeps a message of a session that waits.
-  void Keep(coordinator::SessionId session, schedule::FromDaemon message);
+  // Keeps a message of a session that waits, of `bytes`. A session whose messages are too many fails.
+  void Keep(coordinator::SessionId session, schedule::FromDaemon message, uint64_t bytes = 0);
   // Takes the answer to AskForContent. One that was not asked for, or has come before, is ignored.
   void OnContent(coordinator::SessionId session, const v1::TeamContent& content);
   void OnClosed(coordinator::SessionId session);
@@ -47,6 +47,7 @@ class BriefRegistrations {
     v1::Register message;
     std::set<std::string> lacking;  // contents
     std::vector<schedule::FromDaemon> later;
+    uint64_t later_bytes = 0;    // of the messages of `later`
     uint64_t content_bytes = 0;  // of the contents that this session has sent
   };
   struct Question {

@@ -118,6 +118,15 @@ TEST_F(BriefRegistrationsTest, WhoSendsSomethingElseFailsAlone) {
   EXPECT_TRUE(whole_.contains(2));
 }
 
+TEST_F(BriefRegistrationsTest, ADaemonThatWithholdsItsContentKeepsFewMessagesWaiting) {
+  brief_.Take(1, Brief(Registration(0, 9)));
+  brief_.Keep(1, schedule::LeaveTeam{TeamId(9)}, 4 << 20);
+  EXPECT_TRUE(brief_.IsWaiting(1));
+  brief_.Keep(1, schedule::LeaveTeam{TeamId(9)}, 1);
+  EXPECT_THAT(failed_.at(1), FailsWith(absl::StatusCode::kResourceExhausted, "4194305", "limit"));
+  EXPECT_FALSE(brief_.IsWaiting(1));
+}
+
 TEST_F(BriefRegistrationsTest, WhatDoesNotFitIsRefused) {
   v1::Register message = Brief(Registration(0, 9));
   message.mutable_teams(0)->add_plan_ids(5);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/daemon_service.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -26,15 +29,36 @@ namespace copse::planner {
 
 using coordinator::PrepareMember;
 
+namespace {
+
+// A stream is read on while at most so many of its messages, and of their bytes, wait for the planner's thread.
+constexpr uint32_t kWaitingMessagesMax = 8;
+constexpr uint64_t kWaitingBytesMax = 1 << 20;
+// Limits a first message that is not a Register. It is refused in any case, but not decoded if it is longer.
+constexpr uint64_t kUnregisteredBytesMax = 256 << 10;
+
+// Returns the number of the first field of an encoded message, or 0 if there is none.
+int FirstField(const grpc::ByteBuffer& bytes) {
+  grpc::ByteBuffer shared(bytes);  // the reader takes a mutable one
+  grpc::ProtoBufferReader reader(&shared);
+  google::protobuf::io::CodedInputStream in(&reader);
+  return static_cast<int>(in.ReadTag() >> 3);
+}
+
+}  // namespace
+
 // A Stream is one daemon's stream. Its reactions run on gRPC's threads. `self_` keeps it until OnDone, and the service
-// until it is closed.
-class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+// until it is closed. A write that begins makes system calls, so the service's sender begins those that the planner's
+// thread would.
+class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                                    public std::enable_shared_from_this<Stream> {
  public:
   // `brief`: Register names contents (AttachBriefly).
-  Stream(TaskQueue* queue, DaemonService* service, bool brief) : queue_(queue), service_(service), brief_(brief) {}
+  Stream(DaemonService* service, grpc::CallbackServerContext* context, bool brief)
+      : queue_(service->queue_), service_(service), context_(context), brief_(brief) {}
 
-  void Start(std::shared_ptr<Stream> self, std::string from) {
-    self_ = std::move(self);
+  void Start(std::string from) {
+    self_ = shared_from_this();
     queue_->Post([this, keep = self_, from = std::move(from)] {
       if (!service_->closed_.ok()) return Close(rpc::ToGrpc(service_->closed_));
       session_ = service_->next_++;
@@ -46,14 +70,20 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
 
   // Called on the planner's thread.
   void Write(grpc::ByteBuffer message) {
-    MutexLock lock(&mutex_);
-    if (closing_) return;
     const size_t bytes = message.Length();
-    ++service_->sent_;
-    service_->sent_bytes_ += bytes;
-    queued_bytes_ += bytes;
-    outgoing_.push_back({std::move(message), bytes});
-    if (outgoing_.size() == 1) StartWrite(&outgoing_.front().message);
+    {
+      MutexLock lock(&mutex_);
+      if (closing_) return;
+      if (outgoing_.empty() || queued_bytes_ + bytes <= service_->options_.queued_bytes_max) {
+        ++service_->sent_;
+        service_->sent_bytes_ += bytes;
+        queued_bytes_ += bytes;
+        outgoing_.push_back({std::move(message), bytes});
+        if (!is_writing_) WriteLater();
+        return;
+      }
+    }
+    GiveUp(bytes);
   }
 
   uint64_t queued_bytes() const {
@@ -67,7 +97,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     if (closing_) return;
     closing_ = true;
     status_ = status;
-    if (outgoing_.empty()) Finish(status_);
+    if (outgoing_.empty()) FinishNow();
   }
 
   // Returns whether a content needs only its name, since it was sent; if not, it is to be sent now.
@@ -83,33 +113,36 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       End(grpc::Status::OK);
       return;
     }
+    const uint64_t bytes = incoming_.Length();
     service_->received_.fetch_add(1, std::memory_order_relaxed);
-    service_->received_bytes_.fetch_add(incoming_.Length(), std::memory_order_relaxed);
+    service_->received_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (is_first_ && bytes > kUnregisteredBytesMax && FirstField(incoming_) != v1::FromDaemon::kRegisterFieldNumber) {
+      return EndInvalid(absl::InvalidArgumentError(absl::StrCat("too long for a message before Register (bytes=", bytes,
+                                                                ", limit=", kUnregisteredBytesMax, ")")));
+    }
     v1::FromDaemon incoming;
     if (!rpc::Decode(incoming_, &incoming)) {
-      return EndInvalid(absl::InvalidArgumentError(absl::StrCat("no FromDaemon (bytes=", incoming_.Length(), ")")));
+      return EndInvalid(absl::InvalidArgumentError(absl::StrCat("no FromDaemon (bytes=", bytes, ")")));
     }
+    is_first_ = false;
     // An unknown message is a newer daemon's, which does not depend on it, since it knows this planner's version.
     if (incoming.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
-      queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
-      return StartRead(&incoming_);
+      return Handle(bytes, [this] { service_->NoteUnknown(session_); });
     }
     if (brief_ && (incoming.has_register_() || incoming.has_content())) {
-      queue_->Post([this, keep = self_, incoming = std::move(incoming)] {
+      return Handle(bytes, [this, incoming = std::move(incoming)] {
         if (!service_->streams_.contains(session_)) return;
         if (incoming.has_content()) return service_->brief_.OnContent(session_, incoming.content());
         service_->brief_.Take(session_, incoming.register_());
       });
-      return StartRead(&incoming_);
     }
     absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming);
     if (!message.ok()) return EndInvalid(message.status());
-    queue_->Post([this, keep = self_, message = *std::move(message)] {
+    Handle(bytes, [this, bytes, message = *std::move(message)] {
       if (!service_->streams_.contains(session_)) return;
-      if (service_->brief_.IsWaiting(session_)) return service_->brief_.Keep(session_, message);
+      if (service_->brief_.IsWaiting(session_)) return service_->brief_.Keep(session_, message, bytes);
       OnMessage(message);
     });
-    StartRead(&incoming_);
   }
 
   // Passes a message on; on the planner's thread.
@@ -133,10 +166,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       outgoing_.clear();
       queued_bytes_ = 0;
     }
-    if (!outgoing_.empty()) {
+    is_writing_ = !outgoing_.empty();
+    if (is_writing_) {
       StartWrite(&outgoing_.front().message);
     } else if (closing_) {
-      Finish(status_);
+      FinishNow();
     }
   }
 
@@ -158,6 +192,60 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     Close(status);
   }
 
+  // Passes a message of `bytes` on to the planner's thread, and reads the next one once few enough wait for it.
+  void Handle(uint64_t bytes, std::function<void()> task) {
+    const MutexLock lock(&mutex_);  // until the task is posted: no later message may be read before
+    ++waiting_messages_;
+    waiting_bytes_ += bytes;
+    is_reading_ = MayRead();
+    queue_->Post([this, keep = self_, bytes, task = std::move(task)] {
+      task();
+      Handled(bytes);
+    });
+    if (is_reading_ && !is_finished_) StartRead(&incoming_);
+  }
+  void Handled(uint64_t bytes) {
+    const MutexLock lock(&mutex_);
+    --waiting_messages_;
+    waiting_bytes_ -= bytes;
+    if (is_reading_ || !MayRead()) return;
+    is_reading_ = true;
+    service_->sender_.Post([this, keep = shared_from_this()] {
+      const MutexLock reading(&mutex_);
+      if (!is_finished_) StartRead(&incoming_);
+    });
+  }
+  bool MayRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return waiting_messages_ < kWaitingMessagesMax && waiting_bytes_ < kWaitingBytesMax;
+  }
+
+  void WriteLater() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_writing_ = true;
+    service_->sender_.Post([this, keep = shared_from_this()] {
+      const MutexLock lock(&mutex_);
+      StartWrite(&outgoing_.front().message);
+    });
+  }
+
+  // Ends the stream of a daemon that does not take what it is sent; the rest of it is dropped. `bytes` are those of the
+  // message that has no room. Called on the planner's thread.
+  void GiveUp(size_t bytes) {
+    const std::string why = absl::StrCat("the daemon does not take its messages (queued_bytes=", queued_bytes(),
+                                         ", next=", bytes, ", limit=", service_->options_.queued_bytes_max, ")");
+    COPSE_LOG(kWarning, "session ", session_, " is closed: ", why);
+    {
+      const MutexLock lock(&mutex_);
+      for (; outgoing_.size() > 1; outgoing_.pop_back()) queued_bytes_ -= outgoing_.back().bytes;
+    }
+    End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, why));
+    context_->TryCancel();  // the write in progress would never end
+  }
+
+  void FinishNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_finished_ = true;
+    Finish(status_);
+  }
+
   struct Outgoing {
     grpc::ByteBuffer message;
     size_t bytes = 0;
@@ -165,7 +253,9 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
 
   TaskQueue* const queue_;
   DaemonService* const service_;
+  grpc::CallbackServerContext* const context_;
   const bool brief_;
+  bool is_first_ = true;                // nothing was read yet; accessed by OnReadDone only
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
   bool takes_content_ = false;          // likewise
   rpc::ContentWindow contents_;         // likewise
@@ -173,9 +263,15 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   std::shared_ptr<Stream> self_;
 
   mutable Mutex mutex_;
-  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
-  uint64_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of outgoing_
+  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;    // the first of outgoing_ is being written, or soon will be
+  uint64_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of outgoing_
+  // Messages that were read, and wait for the planner's thread.
+  uint32_t waiting_messages_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;  // nothing may be read or written any more
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -234,15 +330,15 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Atta
 
 grpc::ServerWriteReactor<v1::Leader>* DaemonService::WatchLeader(grpc::CallbackServerContext* /*context*/,
                                                                  const v1::WatchLeaderRequest* /*request*/) {
-  return new LeaderStream(number_);
+  return new LeaderStream(options_.number);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewStream(
     grpc::CallbackServerContext* context, const char* method, bool brief) {
   const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), method);
   if (!allowed.ok()) return new RefusedStream(allowed);
-  auto stream = std::make_shared<Stream>(queue_, this, brief);
-  stream->Start(stream, std::string(absl::StripPrefix(context->peer(), "ipv4:")));
+  auto stream = std::make_shared<Stream>(this, context, brief);
+  stream->Start(std::string(absl::StripPrefix(context->peer(), "ipv4:")));
   return stream.get();
 }
 
@@ -251,7 +347,7 @@ void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemo
   if (it == streams_.end()) return;
   v1::ToDaemon proto;
   rpc::ToProto(message, &proto);
-  if (proto.has_registered()) proto.mutable_registered()->set_leader_number(number_);
+  if (proto.has_registered()) proto.mutable_registered()->set_leader_number(options_.number);
   const grpc::Slice bytes = rpc::Encoded(proto);
   it->second->Write(grpc::ByteBuffer(&bytes, 1));
 }

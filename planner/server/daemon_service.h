@@ -14,6 +14,7 @@
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/brief_registrations.h"
 #include "planner/server/task_queue.h"
+#include "planner/server/task_thread.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/credentials.h"
 
@@ -39,6 +40,12 @@ struct StreamCounts {
   uint64_t sent = 0, sent_bytes = 0;
 };
 
+struct DaemonServiceOptions {
+  uint64_t number = 0;  // tells this leader from others (v1::Leader); 0: there is one planner
+  // A stream ends when more than this is queued on it, of a daemon that does not take it. One message may be longer.
+  uint64_t queued_bytes_max = 64 << 20;
+};
+
 // The DaemonService serves the daemons' streams. gRPC calls Attach on its threads; all other functions are called on
 // the planner's thread. `*queue`, `*events` and `*authorizer` must outlive it, and it must outlive the gRPC server.
 class DaemonService final
@@ -47,9 +54,9 @@ class DaemonService final
       public coordinator::SessionSink,
       private BriefSink {
  public:
-  // `number` tells this leader from others (v1::Leader); 0: there is one planner.
-  DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer, int64_t number = 0)
-      : queue_(queue), events_(events), authorizer_(authorizer), number_(static_cast<uint64_t>(number)) {}
+  DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer,
+                DaemonServiceOptions options = {})
+      : queue_(queue), events_(events), authorizer_(authorizer), options_(options) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(grpc::CallbackServerContext* context) override;
 
@@ -82,7 +89,7 @@ class DaemonService final
   TaskQueue* const queue_;
   StreamEvents* const events_;
   const rpc::Authorizer* const authorizer_;
-  const uint64_t number_;
+  const DaemonServiceOptions options_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
   BriefRegistrations brief_{this};
@@ -90,6 +97,7 @@ class DaemonService final
   uint64_t unknown_ = 0;  // number of messages of an unknown kind
   uint64_t sent_ = 0, sent_bytes_ = 0;
   std::atomic<uint64_t> received_ = 0, received_bytes_ = 0;  // counted by gRPC's threads
+  TaskThread sender_;                                        // begins writes and reads of streams
 };
 
 }  // namespace copse::planner

@@ -200,7 +200,8 @@ absl::Status PlannerProcess::Lead() {
   // reported.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   plan_maker_.SetWorkers(&plan_workers_);
-  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(), fence_);
+  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
+                                                    DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
   coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), plan_maker, daemon_service_.get(),
                                                             start_.settings.live.coordinator);
