@@ -144,6 +144,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
       schedule::EndTeam{TeamId{1}},
       schedule::StatusQuery{5, true},
+      schedule::StatusQuery{5, false, TeamId{6}},
       schedule::TraceQuery{5, 6, 7, 8},
       schedule::TraceQuery{5, 6, 7, 0},
       schedule::TraceQuery{5, 6, 7, -1},
