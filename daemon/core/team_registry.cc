@@ -315,7 +315,8 @@ void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   const EpochId before = team->epoch();
   team->OnPeerMessage(from, message);
   // The epoch was committed by a neighbor's answer; the planner may not know that its decision has arrived here.
-  if (team->epoch() != before) parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
+  if (team->ready() && team->epoch() != before)
+    parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
   if (!was_ready && team->ready()) OnFormed(team);
 }
 

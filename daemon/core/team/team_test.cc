@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/team/team.h"
 
+#include <cstring>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
@@ -119,6 +120,25 @@ TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
   core_.OnPlannerMessage(schedule::EndTeam{kTeam});
   core_.OnPlannerUp();
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+TEST_F(TeamTest, ANeighborsBreakIsNoCommit) {
+  FormTeam();
+  sent_.clear();
+  const EncodedPeerMessage message =
+      EncodePeerMessage(BreakMessage{.team = kTeam, .why = {Failure::kMemberLost, "rank 2 lost"}});
+  emu::Bytes frame = emu::MakeDataFrame(Incarnation(kSelf + 1), Incarnation(kSelf), {});
+  emu::FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  header.kind = static_cast<uint8_t>(emu::FrameKind::kControl);
+  header.count = message.type;
+  header.bytes = static_cast<uint32_t>(message.body.size());
+  std::memcpy(frame.data(), &header, sizeof(header));
+  frame.insert(frame.end(), message.body.begin(), message.body.end());
+  transport_.to_deliver.push_back(frame);
+  while (core_.Progress()) continue;
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kTeam);
+  EXPECT_TRUE(sent_.empty());
 }
 
 TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
