@@ -29,7 +29,10 @@ Json PlanJson(const v1::PlanRow& plan) {
 
 std::string SizeClass(const v1::PlanRow& plan) { return SizeClassOf(plan.bytes_min(), plan.bytes_max()); }
 
-std::string Predicted(const v1::PlanRow& plan) { return absl::StrFormat("%.1f us", plan.predicted_us()); }
+// A team's quick first plans are not priced.
+std::string Predicted(const v1::PlanRow& plan) {
+  return plan.predicted_us() == 0 ? "-" : absl::StrFormat("%.1f us", plan.predicted_us());
+}
 
 std::string Segments(const v1::PlanRow& plan) {
   return plan.segment_bytes() == 0 ? "-" : FormatBytes(plan.segment_bytes());

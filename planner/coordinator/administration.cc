@@ -147,7 +147,7 @@ absl::Status Coordinator::BreakTeam(TeamId id, const std::string& why) {
 // --- Status ---
 
 void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                              std::function<void(const StatusAnswer&)> done, bool latencies) {
+                              std::function<void(const StatusAnswer&)> done, bool latencies, TeamId calls_of) {
   const uint64_t id = next_query_++;
   Query query;
   query.done = std::move(done);
@@ -169,7 +169,8 @@ void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Durat
   const std::set<std::string> waiting = query.waiting;
   queries_.emplace(id, std::move(query));
   if (waiting.empty()) return FinishQuery(id);
-  for (const std::string& name : waiting) outbox_.Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies});
+  for (const std::string& name : waiting)
+    outbox_.Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies, calls_of});
 }
 
 // --- Traces ---

@@ -22,6 +22,7 @@
 #include "base/ids.h"
 #include "planner/coordinator/cluster_identity.h"
 #include "planner/coordinator/ended_teams.h"
+#include "planner/coordinator/first_plans.h"
 #include "planner/coordinator/formation_counts.h"
 #include "planner/coordinator/id_source.h"
 #include "planner/coordinator/inquiry.h"
@@ -175,10 +176,11 @@ class Coordinator {
   // obstacle may pass (a node is away, another switch is in progress), the switch is retried for `patience`.
   void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                   absl::Duration patience = absl::ZeroDuration());
-  // Queries `nodes` (empty: all that are connected) for their status, with their latencies if `latencies`. `done` is
-  // called once, at the last reply or after `timeout`, maybe before this returns.
+  // Queries `nodes` (empty: all that are connected) for their status, with their latencies if `latencies`, and the
+  // calls by each plan of the team `calls_of`. `done` is called once, at the last reply or after `timeout`, maybe
+  // before this returns.
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                   std::function<void(const StatusAnswer&)> done, bool latencies = false);
+                   std::function<void(const StatusAnswer&)> done, bool latencies = false, TeamId calls_of = TeamId{0});
   // Queries a node for a chunk of its trace; query.query is set here. `done` is called once, maybe before this returns:
   // with the chunk, or NOT_FOUND, UNAVAILABLE if the node has no stream or loses it, or DEADLINE_EXCEEDED.
   void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
@@ -222,7 +224,8 @@ class Coordinator {
   // A Change is an epoch that is planned, and then prepared by the members, and that is not decided.
   struct Change {
     EpochId epoch{0};
-    bool is_told = false;  // false: its plans are being made
+    bool is_told = false;   // false: its plans are being made
+    bool is_quick = false;  // its plans are PlanMaker::QuickPlans', and may be better
     std::vector<std::string> plans;
     std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
     absl::Time begun;                                    // of a first epoch
@@ -248,6 +251,7 @@ class Coordinator {
     std::vector<PlanId> plan_ids;                      // the team's plans in teams_of_plans_
     size_t verified = 0;                               // number of an adopted team's plans that are verified
     bool is_verified = true;                           // false: its plans are not verified yet
+    std::optional<QuickState> quick;                   // set while better plans than its own are looked for
     Shared<schedule::TeamLayout> confirmed;            // the last report of a daemon that was found to be this team
 
     TeamId id() const { return record.layout.id; }
@@ -342,6 +346,7 @@ class Coordinator {
   // Calls `done` with encoded plans, which have ids, maybe later.
   using EncodedPlansDone = std::function<void(absl::StatusOr<std::vector<std::string>>)>;
   void MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options, EncodedPlansDone done);
+  absl::StatusOr<std::vector<std::string>> Encode(std::vector<schedule::Plan> plans);  // with new ids
   void ForgetRequest(const Join& join);
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
   void StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join> joins);
@@ -379,6 +384,15 @@ class Coordinator {
   // Returns why the daemon's teams cannot be this planner's, after the planner has adopted their cluster if it may.
   std::optional<schedule::FailureReport> ForeignRefusal(const schedule::Register& message);
   void BecomeCluster(const std::string& uuid);
+
+  // --- better_plans.cc: better plans for teams that have formed with quick ones ---
+  void SeekBetterPlans(TeamId id);  // requires Team::quick
+  void LookLater(Team& team);       // sets the timer for LookForSavings
+  void LookForSavings(TeamId id);   // asks a member for the team's calls so far
+  void OnCallsSoFar(TeamId id, const StatusAnswer& answer);
+  void SettleForPlans(Team& team);   // the team keeps its plans
+  bool MayBeSwitchedNow(TeamId id);  // false while a member is away, drains or ends
+  std::string DescribeQuick(const Team& team) const;
 
   // --- silence.cc: judgment of silent nodes ---
   void OnNeighborSilent(Node& node, const schedule::NeighborSilent& message);

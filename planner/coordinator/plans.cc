@@ -101,7 +101,9 @@ absl::StatusOr<PlanInfo> Coordinator::FindPlan(PlanId id) const {
 
 absl::StatusOr<PlanExplanation> Coordinator::Explain(PlanId id) const {
   ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
-  return plan_maker_->Explain(info.layout, info.plan);
+  ASSIGN_OR_RETURN(PlanExplanation explanation, plan_maker_->Explain(info.layout, info.plan));
+  absl::StrAppend(&explanation.text, DescribeQuick(teams_.at(teams_of_plans_.at(id))));
+  return explanation;
 }
 
 absl::StatusOr<std::vector<std::string>> Coordinator::CriticalPath(PlanId id) const {

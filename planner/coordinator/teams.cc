@@ -163,19 +163,20 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::MakeLayout(const std::vector<J
   return layout;
 }
 
+absl::StatusOr<std::vector<std::string>> Coordinator::Encode(std::vector<schedule::Plan> plans) {
+  std::vector<std::string> encoded;
+  for (schedule::Plan& plan : plans) {
+    ASSIGN_OR_RETURN(plan.id, ids_->NextPlan());
+    encoded.push_back(schedule::EncodePlan(plan));
+  }
+  return encoded;
+}
+
 void Coordinator::MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options, EncodedPlansDone done) {
-  const auto encode = [this](std::vector<schedule::Plan> plans) -> absl::StatusOr<std::vector<std::string>> {
-    std::vector<std::string> encoded;
-    for (schedule::Plan& plan : plans) {
-      ASSIGN_OR_RETURN(plan.id, ids_->NextPlan());
-      encoded.push_back(schedule::EncodePlan(plan));
-    }
-    return encoded;
-  };
   plan_maker_->MakePlansLater(layout, options,
-                              [encode, done = std::move(done)](absl::StatusOr<std::vector<schedule::Plan>> plans) {
+                              [this, done = std::move(done)](absl::StatusOr<std::vector<schedule::Plan>> plans) {
                                 if (!plans.ok()) return done(plans.status());
-                                done(encode(*std::move(plans)));
+                                done(Encode(*std::move(plans)));
                               });
 }
 
@@ -196,7 +197,15 @@ void Coordinator::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join>
   change.epoch = team.record.prepared;
   change.joins = std::move(joins);
   change.begun = clock_->Now();
+  std::optional<FirstPlans> first = plan_maker_->QuickPlans(team.record.layout);
+  change.is_quick = first.has_value() && first->may_be_better;
   team.change = std::move(change);
+  if (first.has_value()) {
+    absl::StatusOr<std::vector<std::string>> plans = Encode(std::move(first->plans));
+    if (!plans.ok()) return AbortChange(team, schedule::ReportOf(plans.status()));
+    team.change->plans = *std::move(plans);
+    return SendPrepare(team);
+  }
   MakePlans(team.record.layout, PlanOptions{}, [this, id](absl::StatusOr<std::vector<std::string>> plans) {
     Team* planned = TeamOf(id);
     if (planned == nullptr) return;  // it was aborted meanwhile
@@ -358,8 +367,14 @@ void Coordinator::Decide(Team& team) {
     if (decided_team == nullptr || !decided_team->unstored.has_value() || decided_team->record.epoch != epoch) return;
     if (stored.ok()) {
       const Unstored& unstored = *decided_team->unstored;
+      const bool is_quick = unstored.change.is_quick;
       if (unstored.record.epoch == EpochId{0}) formations_.NoteFormed(clock_->Now() - unstored.change.begun);
       decided_team->unstored.reset();
+      SettleForPlans(*decided_team);
+      if (is_quick) {
+        decided_team->quick.emplace();
+        SeekBetterPlans(id);
+      }
     } else {
       Undecide(*decided_team, stored);
     }
@@ -564,6 +579,7 @@ void Coordinator::Break(Team& team, const FailureReport& why, const Node* report
   if (team.record.broken) return;
   team.record.broken = true;
   team.record.why = why;
+  SettleForPlans(team);
   COPSE_LOG(kWarning, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ") is broken: ", why.text);
   Record(team);
@@ -589,6 +605,7 @@ bool Coordinator::MaybeEnd(Team& team) {
 
 void Coordinator::Forget(TeamId id, bool has_ended) {
   ForgetPlans(teams_.at(id));
+  SettleForPlans(teams_.at(id));
   const auto settled = std::move(teams_.at(id).settled);
   const schedule::TeamLayout layout = std::move(teams_.at(id).record.layout);
   for (const schedule::TeamNode& member : layout.nodes) {

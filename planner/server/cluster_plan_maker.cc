@@ -242,6 +242,89 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
       });
 }
 
+std::optional<coordinator::FirstPlans> ClusterPlanMaker::QuickPlans(const schedule::TeamLayout& layout) {
+  if (better_workers_ == nullptr || IsPlannedFast(layout.shape, layout.identity.family)) return std::nullopt;
+  const absl::StatusOr<PlanTask> task = TaskOf(layout, {});
+  if (!task.ok()) return std::nullopt;
+  if (const auto* kept = FindKept(*task)) return coordinator::FirstPlans{.plans = *kept, .may_be_better = false};
+  const absl::Duration begun = ThreadCpuTime();
+  absl::StatusOr<std::vector<schedule::Plan>> plans = QuickPlansOf(*task, model_.rules);
+  counts_.cpu += ThreadCpuTime() - begun;
+  if (!plans.ok()) return std::nullopt;
+  ++counts_.sets_quick;
+  return coordinator::FirstPlans{.plans = *std::move(plans), .may_be_better = true};
+}
+
+void ClusterPlanMaker::PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) {
+  absl::StatusOr<PlanTask> task = TaskOf(layout, {});
+  if (!task.ok()) return done(task.status());
+  for (auto better = better_.begin(); better != better_.end(); ++better) {
+    if (better->task != *task) continue;
+    ++counts_.sets_reused;
+    better->waiting.emplace(layout.id, std::move(done));
+    *better->is_wanted = true;
+    return;
+  }
+  if (better_.size() >= kBetterTasksMax) {
+    return done(absl::ResourceExhaustedError(
+        absl::StrCat("plans: too many teams of different shapes wait for better ones (teams=", better_.size(),
+                     ", limit=", kBetterTasksMax, ")")));
+  }
+  Better better{layout.identity.uid, *std::move(task), {}, std::make_shared<std::atomic<bool>>(true)};
+  better.waiting.emplace(layout.id, std::move(done));
+  OrderBetter(better_.insert(better_.end(), std::move(better)));
+}
+
+void ClusterPlanMaker::DropBetter(TeamId team) {
+  for (Better& better : better_) {
+    if (better.waiting.erase(team) > 0 && better.waiting.empty()) *better.is_wanted = false;
+  }
+}
+
+void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
+  struct Job {
+    PlanTask task;
+    Rules rules;
+    uint64_t rules_number = 0;
+    std::shared_ptr<std::atomic<bool>> is_wanted;
+    bool was_skipped = false;
+    bool is_new = false;  // `plans` are not cached
+    absl::StatusOr<std::vector<schedule::Plan>> plans = std::vector<schedule::Plan>();
+    absl::StatusOr<std::vector<double>> savings_us = std::vector<double>();
+    absl::Duration cpu;
+  };
+  const auto job = std::make_shared<Job>(Job{better->task, model_.rules, rules_number_, better->is_wanted});
+  if (const auto* kept = FindKept(job->task)) {
+    job->plans = *kept;
+  } else {
+    job->is_new = true;
+  }
+  const auto work = [job] {
+    job->was_skipped = !*job->is_wanted;
+    if (job->was_skipped) return;
+    const absl::Duration begun = ThreadCpuTime();
+    if (job->is_new) job->plans = MakePlansOf(job->task, job->rules);
+    const absl::StatusOr<std::vector<schedule::Plan>> quick = QuickPlansOf(job->task, job->rules);
+    if (!job->plans.ok() || !quick.ok()) {
+      job->savings_us = job->plans.ok() ? quick.status() : job->plans.status();
+    } else {
+      job->savings_us = SavingsOver(*quick, *job->plans, job->task);
+    }
+    job->cpu = ThreadCpuTime() - begun;
+  };
+  better_workers_->Run(better->user, work, [this, job, better] {
+    counts_.cpu += job->cpu;
+    const bool is_stale = job->was_skipped || job->rules_number != rules_number_;
+    if (is_stale && !better->waiting.empty()) return OrderBetter(better);
+    const std::map<TeamId, SavingsDone> waiting = std::move(better->waiting);
+    better_.erase(better);
+    if (is_stale) return;
+    if (job->is_new) ++counts_.sets_made;
+    if (job->is_new && job->plans.ok()) Keep(std::move(job->task), *job->plans);
+    for (const auto& [team, done] : waiting) done(job->savings_us);
+  });
+}
+
 const std::vector<schedule::Plan>* ClusterPlanMaker::FindKept(const PlanTask& task) {
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     if (it->task != task) continue;
@@ -304,6 +387,28 @@ absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, co
   return plans;
 }
 
+absl::StatusOr<std::vector<schedule::Plan>> QuickPlansOf(const PlanTask& task, const Rules& rules) {
+  PlannerOptions planner_options;
+  planner_options.rules = rules;
+  const std::vector<std::string> names = topology::TeamTopologyNames(task.topology.nodes().size());
+  return Planner(&task.topology, task.topology.costs(), planner_options).MakeQuickPlans(task.shape, names, task.family);
+}
+
+absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan>& quick,
+                                                const std::vector<schedule::Plan>& better, const PlanTask& task) {
+  const topology::Topology& topology = task.plain.has_value() ? *task.plain : task.topology;
+  const std::vector<std::string> names = topology::TeamTopologyNames(topology.nodes().size());
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  std::vector<double> savings_us;
+  for (size_t i = 0; i < quick.size(); ++i) {
+    double& saving_us = savings_us.emplace_back(0);
+    if (i >= better.size() || better[i].collective != quick[i].collective) continue;
+    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(quick[i], task.shape, costs, TypicalCall(quick[i])));
+    saving_us = static_cast<double>(total_ns) / 1000 - better[i].predicted_us;
+  }
+  return savings_us;
+}
+
 absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout,
                                                           const std::vector<schedule::Plan>& plans) {
   const std::vector<std::string> names = NamesOf(layout);
@@ -330,8 +435,15 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   const CallArguments arguments = TypicalCall(plan);
-  // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with.
-  const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
+  // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with. Those
+  // that are to replace quick plans may take long, and are made elsewhere.
+  absl::StatusOr<std::vector<schedule::Plan>> now = std::vector<schedule::Plan>();
+  if (IsQuickPlan(plan)) {
+    ASSIGN_OR_RETURN(const PlanTask task, TaskOf(layout, {}));
+    if (const auto* kept = FindKept(task)) now = *kept;
+  } else {
+    now = MakePlans(layout, {});
+  }
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   ASSIGN_OR_RETURN(const Explanation explanation,

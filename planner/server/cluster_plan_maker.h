@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 #define COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -83,11 +84,23 @@ struct PlanTask {
 // Planner::MakePlans, and of CheckAlgorithm for the options.
 absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules);
 
+// Makes quick plans of a task (Planner::MakeQuickPlans). Thread-safe, too.
+absl::StatusOr<std::vector<schedule::Plan>> QuickPlansOf(const PlanTask& task, const Rules& rules);
+
+// Returns what a typical call of each of the quick plans saves by `better`, in us. Both are plans of the task by the
+// same rules, so they have the same size classes. Thread-safe, too. Errors: those of PredictedNs.
+absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan>& quick,
+                                                const std::vector<schedule::Plan>& better, const PlanTask& task);
+
+// Limits the tasks for which better plans are made, or wait to be made.
+inline constexpr size_t kBetterTasksMax = 64;
+
 // PlanCounts counts sets of plans: those of one team. A set is made, or is there already: cached or being made.
 struct PlanCounts {
   uint64_t sets_made = 0;
   uint64_t sets_reused = 0;
-  absl::Duration cpu;  // processor time that was spent making plans, on whichever thread
+  uint64_t sets_quick = 0;  // made without pricing
+  absl::Duration cpu;       // processor time that was spent making plans, on whichever thread
 };
 
 // A ClusterPlanMaker caches plans until the rules change, so that teams whose members are connected alike are planned
@@ -95,8 +108,12 @@ struct PlanCounts {
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
-  // Makes plans on `*workers`, which must be destroyed before this object, instead of at once.
-  void SetWorkers(PlanWorkers* workers) { workers_ = workers; }
+  // Makes plans on `*workers` instead of at once. With `better`, teams whose plans take long to make get quick ones,
+  // and `*better` makes those of PlanBetter. Both must be destroyed before this object.
+  void SetWorkers(PlanWorkers* workers, PlanWorkers* better = nullptr) {
+    workers_ = workers;
+    better_workers_ = better;
+  }
   void SetRules(Rules rules) {
     model_.rules = std::move(rules);
     ++rules_number_;
@@ -125,6 +142,13 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
                                                         const coordinator::PlanOptions& options) override;
   void MakePlansLater(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options,
                       PlansDone done) override;
+  // Returns nullopt without workers for better plans, for teams that are planned fast (IsPlannedFast), where a rule
+  // wants an algorithm by cost, and if no plans can be made.
+  std::optional<coordinator::FirstPlans> QuickPlans(const schedule::TeamLayout& layout) override;
+  // At most kBetterTasksMax tasks are worked on; teams with equal tasks share one.
+  void PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) override;
+  void DropBetter(TeamId team) override;
+
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
                                                        const schedule::Plan& plan) override;
 
@@ -164,6 +188,15 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   };
   void Order(std::list<Ordered>::iterator ordered);
 
+  // A Better is a task for which better plans than the quick ones are made.
+  struct Better {
+    uint32_t user = 0;
+    PlanTask task;
+    std::map<TeamId, SavingsDone> waiting;
+    std::shared_ptr<std::atomic<bool>> is_wanted;  // false: the worker skips the job, since no team waits
+  };
+  void OrderBetter(std::list<Better>::iterator better);
+
   ClusterModel model_;
   ClusterTopologies topologies_;
   std::set<std::string> unknown_;  // nodes that were logged as missing in the topology
@@ -171,6 +204,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   PlanCounts counts_;
   PlanWorkers* workers_ = nullptr;
   std::list<Ordered> ordered_;
+  PlanWorkers* better_workers_ = nullptr;
+  std::list<Better> better_;
   uint64_t rules_number_ = 0;  // grows with each change of the rules
 };
 

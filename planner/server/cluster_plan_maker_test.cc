@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/cluster_plan_maker.h"
 
+#include <algorithm>
+#include <map>
+
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "planner/topology/topology_yaml.h"
 #include "schedule/testing/sample_plans.h"
@@ -158,7 +162,7 @@ TEST(ClusterPlanMakerTest, TeamsThatAreConnectedAlikeArePlannedOnce) {
   EXPECT_EQ(maker.sets_made(), 3u);
 }
 
-class PlansOnWorkersTest : public testing::Test {
+class PlansOnWorkersTest : public ::testing::Test {
  protected:
   void Ask(uint32_t nodes) {
     maker_.MakePlansLater(Layout(nodes), {}, [this](absl::StatusOr<std::vector<schedule::Plan>> plans) {
@@ -197,6 +201,109 @@ TEST_F(PlansOnWorkersTest, RulesThatChangeMeanwhileCount) {
   Await(1);
   ClusterPlanMaker at_once({.rules = {{.collective = Collective::kBcast, .algorithm = "flat"}}});
   EXPECT_EQ(answers_[0], at_once.MakePlans(Layout(9), {}).value());
+}
+
+class QuickFirstTest : public PlansOnWorkersTest {
+ protected:
+  static constexpr uint32_t kNodes = 12;  // more than are planned fast
+
+  QuickFirstTest() { maker_.SetWorkers(&workers_, &better_); }
+  schedule::TeamLayout Team(uint64_t id, uint32_t nodes = kNodes) {
+    schedule::TeamLayout layout = Layout(nodes);
+    layout.id = TeamId(id);
+    return layout;
+  }
+  void Order(uint64_t id, uint32_t nodes = kNodes) {
+    maker_.PlanBetter(Team(id, nodes), [this, id](const absl::StatusOr<std::vector<double>>& savings) {
+      savings_.emplace(id, savings);
+    });
+  }
+  void AwaitSavings(size_t count) {
+    while (savings_.size() < count) queue_.RunUntil(absl::InfiniteFuture());
+  }
+
+  std::map<uint64_t, absl::StatusOr<std::vector<double>>> savings_;
+  PlanWorkers better_{&queue_, 1, 19};
+};
+
+TEST_F(QuickFirstTest, ATeamStartsWithQuickPlansAndTheNextOfItsShapeWithBetterOnes) {
+  const auto first = maker_.QuickPlans(Team(1));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->may_be_better);
+  EXPECT_TRUE(schedule::VerifyPlans(first->plans, Team(1).shape).ok());
+  EXPECT_EQ(maker_.counts().sets_quick, 1u);
+  EXPECT_EQ(maker_.sets_made(), 0u);
+  Order(1);
+  Order(2);  // of another team of this shape
+  AwaitSavings(2);
+  EXPECT_EQ(maker_.sets_made(), 1u);
+  const std::vector<double>& savings = *savings_.at(1);
+  EXPECT_EQ(savings, *savings_.at(2));
+  ASSERT_EQ(savings.size(), first->plans.size());
+  EXPECT_GT(*std::max_element(savings.begin(), savings.end()), 0);
+  const auto next = maker_.QuickPlans(Team(3));
+  ASSERT_TRUE(next.has_value());
+  EXPECT_FALSE(next->may_be_better);
+  ClusterPlanMaker at_once({});
+  EXPECT_EQ(next->plans, at_once.MakePlans(Team(3), {}).value());
+  for (size_t i = 0; i < savings.size(); ++i) EXPECT_EQ(next->plans[i].collective, first->plans[i].collective);
+  // The savings can be asked for again, and nothing is planned.
+  Order(4);
+  AwaitSavings(3);
+  EXPECT_EQ(*savings_.at(4), savings);
+  EXPECT_EQ(maker_.sets_made(), 1u);
+}
+
+TEST_F(QuickFirstTest, NoQuickPlansWherePlanningIsFastOrARuleIsByCost) {
+  EXPECT_FALSE(maker_.QuickPlans(Team(1, 4)).has_value());
+  maker_.SetRules({{.collective = Collective::kBcast, .algorithm = "mgo"}});
+  EXPECT_FALSE(maker_.QuickPlans(Team(1)).has_value());
+  maker_.SetRules({{.collective = Collective::kBcast, .algorithm = "kary-2"}});
+  ASSERT_TRUE(maker_.QuickPlans(Team(1)).has_value());
+  EXPECT_EQ(maker_.QuickPlans(Team(1))->plans[1].algorithm, "kary-2");
+  maker_.SetWorkers(&workers_);
+  EXPECT_FALSE(maker_.QuickPlans(Team(1)).has_value());
+}
+
+TEST_F(QuickFirstTest, OrdersOfEndedTeamsAreSkippedAndMayComeBack) {
+  Order(1, 20);  // occupies the worker
+  Order(2);
+  maker_.DropBetter(TeamId(2));
+  AwaitSavings(1);
+  EXPECT_TRUE(savings_.contains(1));
+  Order(3);
+  AwaitSavings(2);
+  EXPECT_TRUE(savings_.contains(3));
+  EXPECT_EQ(maker_.sets_made(), 2u);
+  EXPECT_FALSE(savings_.contains(2));
+}
+
+TEST_F(QuickFirstTest, RulesThatChangeMeanwhileCount) {
+  Order(1);
+  maker_.SetRules({{.collective = Collective::kBcast, .algorithm = "flat"}});
+  AwaitSavings(1);
+  EXPECT_EQ(maker_.MakePlans(Team(1), {})->at(1).algorithm, "flat");
+  EXPECT_EQ(maker_.sets_made(), 1u);
+}
+
+TEST_F(QuickFirstTest, TheTasksAreLimited) {
+  for (uint32_t i = 0; i <= kBetterTasksMax; ++i) Order(i, 11 + i);
+  ASSERT_EQ(savings_.size(), 1u);
+  EXPECT_THAT(savings_.at(kBetterTasksMax).status(),
+              testing::FailsWith(absl::StatusCode::kResourceExhausted, "limit=64"));
+  for (uint32_t i = 0; i < kBetterTasksMax; ++i) maker_.DropBetter(TeamId(i));
+}
+
+TEST_F(QuickFirstTest, ExplanationsNameThem) {
+  const auto first = maker_.QuickPlans(Team(1));
+  const auto explained = maker_.Explain(Team(1), first->plans[0]).value();
+  EXPECT_NE(explained.text.find("quick first plan"), std::string::npos);
+  EXPECT_NE(explained.json.find("quick first plan"), std::string::npos);
+  EXPECT_EQ(maker_.sets_made(), 0u) << "an explanation does not wait for them";
+  Order(1);
+  AwaitSavings(1);
+  const std::string better = maker_.QuickPlans(Team(2))->plans[0].algorithm;
+  EXPECT_NE(maker_.Explain(Team(1), first->plans[0])->text.find("the better one is " + better), std::string::npos);
 }
 
 TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {

@@ -7,13 +7,8 @@
 #include <utility>
 
 namespace copse::planner {
-namespace {
 
-constexpr int kNice = 10;
-
-}  // namespace
-
-PlanWorkers::PlanWorkers(TaskQueue* queue, uint32_t threads) : queue_(queue) {
+PlanWorkers::PlanWorkers(TaskQueue* queue, uint32_t threads, int nice) : queue_(queue), nice_(nice) {
   for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -42,7 +37,7 @@ size_t PlanWorkers::waiting() const {
 }
 
 void PlanWorkers::Work() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone, on Linux
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice_);  // of this thread alone, on Linux
   while (true) {
     Job job;
     {

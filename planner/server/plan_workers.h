@@ -21,7 +21,7 @@ namespace copse::planner {
 // `*queue` must outlive the object.
 class PlanWorkers {
  public:
-  PlanWorkers(TaskQueue* queue, uint32_t threads);
+  PlanWorkers(TaskQueue* queue, uint32_t threads, int nice = 10);
   // Waits for the jobs that are running; the others are dropped, and their `done` is not called.
   ~PlanWorkers();
 
@@ -37,6 +37,7 @@ class PlanWorkers {
   void Work();
 
   TaskQueue* const queue_;
+  const int nice_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<uint32_t, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);  // by user; no user's are empty

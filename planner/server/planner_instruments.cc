@@ -90,6 +90,7 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   const PlanCounts& plans = parts_.plan_maker->counts();
   counters["plans.sets_made"] = plans.sets_made;
   counters["plans.sets_reused"] = plans.sets_reused;
+  counters["plans.sets_quick"] = plans.sets_quick;
   counters["plans.cpu_us"] = Microseconds(plans.cpu);
   counters["plans.waiting"] = parts_.plan_workers->waiting();
   return counters;

@@ -40,6 +40,8 @@ constexpr absl::Duration kBehindMax = absl::Seconds(10);
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
+// One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
+constexpr int kBetterNice = 19;
 // Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
@@ -100,7 +102,8 @@ void BlockSignals() {
 PlannerProcess::PlannerProcess(PlannerStart start)
     : start_(std::move(start)),
       plan_maker_(start_.settings.live.model),
-      plan_workers_(&queue_, std::clamp(std::thread::hardware_concurrency() / 2, 1u, kPlanThreadsMax)) {}
+      plan_workers_(&queue_, std::clamp(std::thread::hardware_concurrency() / 2, 1u, kPlanThreadsMax)),
+      better_workers_(&queue_, 1, kBetterNice) {}
 
 absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerStart start) {
   auto process = std::unique_ptr<PlannerProcess>(new PlannerProcess(std::move(start)));
@@ -199,7 +202,7 @@ absl::Status PlannerProcess::Lead() {
   // The authorizer needs no token: the join token is for daemons, and is checked at Register, where a refusal can be
   // reported.
   authorizer_ = rpc::MakeTokenAuthorizer("");
-  plan_maker_.SetWorkers(&plan_workers_);
+  plan_maker_.SetWorkers(&plan_workers_, &better_workers_);
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
                                                     DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;

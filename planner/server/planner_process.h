@@ -94,6 +94,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
   ClusterPlanMaker plan_maker_;
   PlanWorkers plan_workers_;
+  PlanWorkers better_workers_;  // make better plans for teams that have quick ones
   std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;

@@ -406,5 +406,73 @@ TEST(PlannerProcessTest, WhatCameBeforeADeadlineCounts) {
   EXPECT_EQ(daemon.Await<schedule::Commit>().team, prepare.layout.id);
 }
 
+// A TeamOfDaemons is a team with a rank on each of its nodes n0, n1, ...
+class TeamOfDaemons {
+ public:
+  TeamOfDaemons(const Life& life, uint32_t nodes) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      daemons_.push_back(std::make_unique<PlayedDaemon>(life));
+      daemons_[v]->Register(absl::StrCat("n", v), {}, {schedule::Feature::kPlanCalls});
+    }
+  }
+  void Join() {
+    for (uint32_t v = 0; v < daemons_.size(); ++v) {
+      daemons_[v]->Send(schedule::JoinTeam{.request = 1,
+                                           .identity = {.uid = 1, .name = "t"},
+                                           .rank = Rank(v),
+                                           .size = static_cast<uint32_t>(daemons_.size())});
+    }
+  }
+  // All take part in the team's next epoch.
+  schedule::Prepare RunEpoch() {
+    schedule::Prepare prepare;
+    for (uint32_t v = 0; v < daemons_.size(); ++v) {
+      prepare = daemons_[v]->Await<schedule::Prepare>();
+      schedule::PrepareReply reply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true};
+      for (uint32_t other = 0; other < daemons_.size(); ++other) {
+        if (other != v) reply.incoming.push_back({NodeIndex(other), 1 + other});
+      }
+      daemons_[v]->Send(reply);
+    }
+    for (const auto& daemon : daemons_) {
+      EXPECT_EQ(daemon->Await<schedule::Commit>().epoch, prepare.epoch);
+      daemon->Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
+    }
+    return prepare;
+  }
+  // The first daemon is asked for the team's calls, and has begun so many by each plan.
+  void AnswerCalls(const schedule::Prepare& prepare, uint64_t calls) {
+    const auto query = daemons_[0]->Await<schedule::StatusQuery>();
+    EXPECT_EQ(query.calls_of, prepare.layout.id);
+    schedule::StatusReply reply{.query = query.query, .status = {.node = "n0"}};
+    for (const std::string& plan : prepare.plans) reply.status.plan_calls.push_back({schedule::PlanIdIn(plan), calls});
+    daemons_[0]->Send(reply);
+  }
+
+ private:
+  std::vector<std::unique_ptr<PlayedDaemon>> daemons_;
+};
+
+std::vector<schedule::Plan> PlansIn(const schedule::Prepare& prepare) {
+  std::vector<schedule::Plan> plans;
+  for (const std::string& encoded : prepare.plans) plans.push_back(schedule::DecodePlan(encoded).value());
+  return plans;
+}
+
+TEST(PlannerProcessTest, ATeamBeginsWithQuickPlansAndGetsBetterOnesOnceItsCallsRepayThem) {
+  Life life("");
+  TeamOfDaemons team(life, 12);
+  team.Join();
+  const auto first = team.RunEpoch();
+  for (const schedule::Plan& plan : PlansIn(first)) EXPECT_EQ(plan.predicted_us, 0);
+  EXPECT_EQ(Counters(life)["plans.sets_quick"], 1u);
+  team.AnswerCalls(first, 1);
+  team.AnswerCalls(first, 1'000'000);
+  const auto second = team.RunEpoch();
+  EXPECT_EQ(second.epoch, EpochId(2));
+  for (const schedule::Plan& plan : PlansIn(second)) EXPECT_GT(plan.predicted_us, 0);
+  EXPECT_EQ(Counters(life)["plans.sets_made"], 1u);
+}
+
 }  // namespace
 }  // namespace copse::planner

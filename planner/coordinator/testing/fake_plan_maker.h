@@ -5,6 +5,8 @@
 #define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +49,20 @@ class FakePlanMaker : public PlanMaker {
     if (!later) return done(MakePlans(layout, options));
     planned_.push_back([this, layout, options, done = std::move(done)] { done(MakePlans(layout, options)); });
   }
+  std::optional<FirstPlans> QuickPlans(const schedule::TeamLayout& layout) override {
+    if (!quick) return std::nullopt;
+    return FirstPlans{.plans = *MakePlans(layout, {.algorithm = "quick"}), .may_be_better = true};
+  }
+  void PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) override {
+    better[layout.id] = std::move(done);
+  }
+  void DropBetter(TeamId team) override { better.erase(team); }
+  // Ends the oldest order for better plans.
+  void FinishBetter(const absl::StatusOr<std::vector<double>>& savings) {
+    const SavingsDone done = std::move(better.begin()->second);
+    better.erase(better.begin());
+    done(savings);
+  }
   // Passes on what was asked for since `later` was set.
   void Finish() {
     for (const auto& done : std::exchange(planned_, {})) done();
@@ -56,6 +72,8 @@ class FakePlanMaker : public PlanMaker {
 
   absl::Status error;
   bool later = false;  // plans are made when Finish is called
+  bool quick = false;  // teams start with quick plans, by the algorithm "quick"
+  std::map<TeamId, SavingsDone> better;
 
  private:
   std::vector<std::function<void()>> planned_;

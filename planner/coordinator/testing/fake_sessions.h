@@ -87,7 +87,7 @@ inline schedule::NodeAnnouncement Announce(const std::string& name, uint64_t inc
   node.worker_address = absl::StrCat("address of ", name);
   node.version = kVersion;
   node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
-  node.features = {schedule::Feature::kDerivedTeams};
+  node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kPlanCalls};
   node.machine = absl::StrCat("machine of ", name);
   return node;
 }
