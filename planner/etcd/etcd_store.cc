@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/etcd/etcd_store.h"
 
-#include <fstream>
+#include <algorithm>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -20,6 +23,7 @@ namespace {
 
 using coordinator::DropTeam;
 using coordinator::PutAborted;
+using coordinator::PutCluster;
 using coordinator::PutDraining;
 using coordinator::PutTeam;
 using coordinator::PutTerm;
@@ -29,6 +33,10 @@ using coordinator::TeamRecord;
 
 constexpr int64_t kPageKeys = 500;
 constexpr absl::Duration kPageTimeout = absl::Seconds(30);
+// Etcd may compact a revision while its pages are read; reading begins anew this often.
+constexpr int kReadings = 3;
+constexpr char kQuarantine[] = "quarantine/";
+constexpr char kInQuarantine[] = ": in quarantine";
 
 // Returns what the change is about; of several changes of one thing in a commit, the last one is made.
 std::string ThingOf(const StoreChange& change) {
@@ -36,14 +44,24 @@ std::string ThingOf(const StoreChange& change) {
   if (const auto* drop = std::get_if<DropTeam>(&change)) return absl::StrCat("team/", drop->team.value());
   if (const auto* draining = std::get_if<PutDraining>(&change)) return "draining/" + draining->node;
   if (const auto* aborted = std::get_if<PutAborted>(&change)) return absl::StrCat("aborted/", aborted->team.value());
-  return "term";
+  return std::holds_alternative<PutCluster>(change) ? "cluster" : "term";
 }
 
-std::string NewUuid() {
-  std::ifstream file("/proc/sys/kernel/random/uuid");
-  std::string uuid;
-  std::getline(file, uuid);
-  return uuid;
+// Returns the value of a key whose value is text, with its checksum.
+std::string Summed(const std::string& name, const std::string& text) {
+  return absl::StrCat(text, text.empty() ? "" : " ", absl::Hex(RowSum("etcd", name, text), absl::kZeroPad16));
+}
+
+// Returns the text of a key's value. Values of earlier versions have no checksum, and `words` words without it.
+absl::StatusOr<std::vector<std::string>> Unsummed(const std::string& name, const std::string& value, size_t words) {
+  std::vector<std::string> parts = absl::StrSplit(value, ' ', absl::SkipEmpty());
+  if (parts.size() == words) return parts;
+  if (parts.size() != words + 1) {
+    return absl::DataLossError(absl::StrCat("not ", words, " words (value=", absl::CEscape(value), ")"));
+  }
+  parts.pop_back();
+  if (Summed(name, absl::StrJoin(parts, " ")) == value) return parts;
+  return absl::DataLossError(absl::StrCat("its checksum differs (value=", absl::CEscape(value), ")"));
 }
 
 }  // namespace
@@ -81,13 +99,17 @@ void EtcdStore::Append(const StoreChange& change, Operations* operations) {
   } else if (const auto* drop = std::get_if<DropTeam>(&change)) {
     AppendDrop(TeamKey(drop->team), operations);
   } else if (const auto* draining = std::get_if<PutDraining>(&change)) {
-    const std::string key = absl::StrCat(prefix_, "draining/", draining->node);
-    operations->push_back(draining->draining ? PutOp(key, "") : DeleteOp(key));
+    const std::string name = absl::StrCat("draining/", draining->node);
+    operations->push_back(draining->draining ? PutOp(prefix_ + name, Summed(name, "")) : DeleteOp(prefix_ + name));
   } else if (const auto* term = std::get_if<PutTerm>(&change)) {
-    operations->push_back(PutOp(prefix_ + "term", absl::StrCat(term->term, " ", term->since)));
+    operations->push_back(PutOp(prefix_ + "term", Summed("term", absl::StrCat(term->term, " ", term->since))));
+  } else if (const auto* cluster = std::get_if<PutCluster>(&change)) {
+    const std::string text = absl::StrCat(cluster->uuid, cluster->is_new ? " new" : " used");
+    operations->push_back(PutOp(prefix_ + "cluster", Summed("cluster", text)));
   } else if (const auto* aborted = std::get_if<PutAborted>(&change)) {
     // More than kAbortedMax are dropped by the next Load.
-    operations->push_back(PutOp(AbortedKey(aborted->team), ""));
+    const std::string key = AbortedKey(aborted->team);
+    operations->push_back(PutOp(key, Summed(key.substr(prefix_.size()), "")));
   }
 }
 
@@ -134,120 +156,160 @@ absl::Status EtcdStore::RemoveTopology(uint64_t version) {
 
 // --- Loading ---
 
-absl::StatusOr<EtcdStore::Keys> EtcdStore::Read(const std::string& key, int64_t* revision) {
-  etcdserverpb::RangeRequest request;
-  request.set_key(key);
-  if (key.back() == '/') request.set_range_end(EndOf(key));
-  request.set_limit(kPageKeys);
-  Keys keys;
-  for (bool more = true; more;) {
-    request.set_revision(*revision);
-    ASSIGN_OR_RETURN(
-        auto page, Await<etcdserverpb::RangeResponse>([&](auto done) { client_->Range(request, kPageTimeout, done); }));
-    if (*revision == 0) *revision = page.header().revision();
-    for (mvccpb::KeyValue& pair : *page.mutable_kvs()) keys[pair.key()] = std::move(*pair.mutable_value());
-    more = page.more() && page.kvs_size() > 0;
-    // The least key after the last one of the page.
-    if (more) request.set_key(page.kvs(page.kvs_size() - 1).key() + std::string(1, '\0'));
+absl::StatusOr<EtcdStore::Keys> EtcdStore::Read(const std::string& folder) const {
+  absl::StatusOr<Keys> keys;
+  for (int i = 0; i < kReadings; ++i) {
+    keys = [&]() -> absl::StatusOr<Keys> {
+      etcdserverpb::RangeRequest request;
+      request.set_key(prefix_ + folder);
+      request.set_range_end(EndOf(prefix_ + folder));
+      request.set_limit(kPageKeys);
+      Keys pages;
+      for (bool more = true; more;) {
+        ASSIGN_OR_RETURN(auto page, Await<etcdserverpb::RangeResponse>(
+                                        [&](auto done) { client_->Range(request, kPageTimeout, done); }));
+        if (request.revision() == 0) request.set_revision(page.header().revision());
+        for (mvccpb::KeyValue& pair : *page.mutable_kvs()) pages[pair.key()] = std::move(*pair.mutable_value());
+        more = page.more() && page.kvs_size() > 0;
+        // The least key after the last one of the page.
+        if (more) request.set_key(page.kvs(page.kvs_size() - 1).key() + std::string(1, '\0'));
+      }
+      return pages;
+    }();
+    if (!absl::IsOutOfRange(keys.status())) break;
   }
   return keys;
 }
 
-absl::Status EtcdStore::Parse(const std::string& folder, const Keys& keys,
-                              const std::function<absl::Status(uint64_t, const std::string&)>& parse) {
-  StoredValues stored = ReadValues(prefix_ + folder, keys);
-  Operations changes;
-  for (auto& [name, value] : stored.values) {
-    uint64_t number = 0;
-    absl::Status status = value.bytes.status();
-    if (status.ok() && (!absl::SimpleAtoi(name, &number) || Padded(number) != name)) {
-      status = absl::InvalidArgumentError("its key is no number");
-    }
-    if (status.ok()) status = parse(number, *value.bytes);
-    if (value.keys.size() > 1) in_parts_.insert(value.keys[0]);
-    if (status.ok()) continue;
-    COPSE_LOG(kError, "etcd: a value is damaged, and put aside (key=", value.keys[0], "): ", status.message());
-    for (const std::string& key : value.keys) {
-      changes.push_back(PutOp(absl::StrCat(prefix_, "damaged/", key.substr(prefix_.size())), keys.at(key)));
-      changes.push_back(DeleteOp(key));
-    }
-  }
-  for (const std::string& key : stored.unused) changes.push_back(DeleteOp(key));
-  return changes.empty() ? absl::OkStatus() : Write(std::move(changes));
-}
+// A Reading has what was decoded of keys, and the operations that make the keys like it.
+struct EtcdStore::Reading {
+  SavedState state;
+  std::vector<std::string> damaged;  // a line each
+  Operations repairs;                // move what is damaged, and delete what is of no use
+  std::set<std::string> in_parts;    // keys whose values have parts
+};
 
-absl::StatusOr<Snapshot> EtcdStore::Load() {
-  RETURN_IF_ERROR(Write({}));  // ABORTED if another planner leads; else nobody has changed what is read below
-  Snapshot snapshot;
-  int64_t revision = 0;
-  ASSIGN_OR_RETURN(const Keys teams, Read(prefix_ + "team/", &revision));
-  RETURN_IF_ERROR(Parse("team/", teams, [&](uint64_t id, const std::string& bytes) -> absl::Status {
+EtcdStore::Reading EtcdStore::Decode(const Keys& keys) const {
+  Reading reading;
+  Snapshot& snapshot = reading.state.snapshot;
+  const auto put_aside = [&](const std::vector<std::string>& damaged, const absl::Status& why) {
+    const std::string name = damaged[0].substr(prefix_.size());
+    reading.damaged.push_back(absl::StrCat(name, ": ", why.message()));
+    ++snapshot.quarantined;
+    for (const std::string& key : damaged) {
+      reading.repairs.push_back(PutOp(absl::StrCat(prefix_, kQuarantine, key.substr(prefix_.size())), keys.at(key)));
+      reading.repairs.push_back(DeleteOp(key));
+    }
+  };
+  // Decodes the keys of a folder, which are numbers.
+  const auto decode = [&](const std::string& folder, const auto& parse) {
+    StoredValues stored = ReadValues(
+        prefix_ + folder, Keys(keys.lower_bound(prefix_ + folder), keys.lower_bound(EndOf(prefix_ + folder))));
+    for (auto& [name, value] : stored.values) {
+      uint64_t number = 0;
+      absl::Status status = value.bytes.status();
+      if (status.ok() && (!absl::SimpleAtoi(name, &number) || Padded(number) != name)) {
+        status = absl::InvalidArgumentError("its key is no number");
+      }
+      if (status.ok()) status = parse(number, *value.bytes);
+      if (value.keys.size() > 1) reading.in_parts.insert(value.keys[0]);
+      if (!status.ok()) put_aside(value.keys, status);
+    }
+    for (const std::string& key : stored.unused) reading.repairs.push_back(DeleteOp(key));
+  };
+  decode("team/", [&](uint64_t id, const std::string& bytes) -> absl::Status {
     ASSIGN_OR_RETURN(TeamRecord record, DeserializeTeam(bytes));
     if (record.layout.id != TeamId(id)) {
       return absl::InvalidArgumentError(absl::StrCat("it is of team ", record.layout.id.value()));
     }
     snapshot.teams.emplace(record.layout.id, std::move(record));
     return absl::OkStatus();
-  }));
-  const std::string draining = prefix_ + "draining/";
-  ASSIGN_OR_RETURN(const Keys nodes, Read(draining, &revision));
-  for (const auto& [key, value] : nodes) snapshot.draining.insert(key.substr(draining.size()));
-  ASSIGN_OR_RETURN(const Keys term, Read(prefix_ + "term", &revision));
-  for (const auto& [key, value] : term) {
-    const std::vector<std::string> numbers = absl::StrSplit(value, ' ');
-    if (numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &snapshot.term) &&
-        absl::SimpleAtoi(numbers[1], &snapshot.since)) {
-      continue;
-    }
-    // With a lower term daemons would refuse this planner.
-    return absl::DataLossError(absl::StrCat("etcd: the terms are not two numbers (key=", key, ", value=", value, ")"));
-  }
-  RETURN_IF_ERROR(LoadAborted(revision, &snapshot));
-  RETURN_IF_ERROR(LoadCluster(revision));
-  return snapshot;
-}
-
-// Loads the newest kAbortedMax, and drops the others.
-absl::Status EtcdStore::LoadAborted(int64_t revision, Snapshot* snapshot) {
-  const std::string folder = prefix_ + "aborted/";
-  ASSIGN_OR_RETURN(const Keys keys, Read(folder, &revision));
-  Operations drops;
-  size_t left = keys.size();
-  for (const auto& [key, value] : keys) {
-    uint64_t team = 0;
-    const bool is_number = absl::SimpleAtoi(key.substr(folder.size()), &team);
-    if (left-- > coordinator::kAbortedMax || !is_number) {
-      drops.push_back(DeleteOp(key));
-    } else {
-      snapshot->aborted.insert(TeamId(team));
-    }
-  }
-  return drops.empty() ? absl::OkStatus() : Write(std::move(drops));
-}
-
-absl::Status EtcdStore::LoadCluster(int64_t revision) {
-  ASSIGN_OR_RETURN(const Keys keys, Read(prefix_ + "cluster", &revision));
-  cluster_ = keys.empty() ? NewUuid() : keys.begin()->second;
-  return keys.empty() ? Write({PutOp(prefix_ + "cluster", cluster_)}) : absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<TopologyVersion>> EtcdStore::LoadTopologies() {
-  std::vector<TopologyVersion> versions;
-  int64_t revision = 0;
-  ASSIGN_OR_RETURN(const Keys keys, Read(prefix_ + "topology/", &revision));
-  RETURN_IF_ERROR(Parse("topology/", keys, [&](uint64_t number, const std::string& bytes) {
+  });
+  decode("topology/", [&](uint64_t number, const std::string& bytes) {
     v1::StoredTopology stored;
     if (!stored.ParseFromString(bytes) || stored.version() != number) {
       return absl::InvalidArgumentError("no topology of this number");
     }
-    versions.push_back({.version = stored.version(),
-                        .applied = absl::FromUnixNanos(stored.applied_ns()),
-                        .source = stored.source(),
-                        .from_file = stored.from_file(),
-                        .text = stored.text()});
+    reading.state.topologies.push_back({.version = stored.version(),
+                                        .applied = absl::FromUnixNanos(stored.applied_ns()),
+                                        .source = stored.source(),
+                                        .from_file = stored.from_file(),
+                                        .text = stored.text()});
     return absl::OkStatus();
-  }));
-  return versions;
+  });
+  bool terms_are_damaged = false;
+  size_t aborted_left = 0;
+  for (const auto& [key, value] : keys) aborted_left += absl::StartsWith(key, prefix_ + "aborted/") ? 1 : 0;
+  for (const auto& [key, value] : keys) {
+    const std::string name = key.substr(prefix_.size());
+    absl::Status status;
+    if (absl::StartsWith(name, "draining/")) {
+      status = Unsummed(name, value, 0).status();
+      if (status.ok()) snapshot.draining.insert(name.substr(sizeof("draining/") - 1));
+    } else if (absl::StartsWith(name, "aborted/")) {
+      uint64_t team = 0;
+      status = Unsummed(name, value, 0).status();
+      if (status.ok() && !absl::SimpleAtoi(name.substr(sizeof("aborted/") - 1), &team)) {
+        status = absl::InvalidArgumentError("its key is no number");
+      }
+      // The newest kAbortedMax are kept.
+      if (aborted_left-- > coordinator::kAbortedMax) {
+        reading.repairs.push_back(DeleteOp(key));
+        continue;
+      }
+      if (status.ok()) snapshot.aborted.insert(TeamId(team));
+    } else if (name == "term") {
+      const auto numbers = Unsummed(name, value, 2);
+      status = numbers.status();
+      if (status.ok() &&
+          (!absl::SimpleAtoi((*numbers)[0], &snapshot.term) || !absl::SimpleAtoi((*numbers)[1], &snapshot.since))) {
+        status = absl::InvalidArgumentError(absl::StrCat("the terms are not two numbers (value=", value, ")"));
+      }
+      terms_are_damaged = !status.ok();
+    } else if (name == "cluster") {
+      const bool is_summed = value.find(' ') != std::string::npos;  // else of an earlier version
+      const auto words = Unsummed(name, value, is_summed ? 2 : 1);
+      status = words.status();
+      if (status.ok()) snapshot.cluster = (*words)[0];
+      if (status.ok()) snapshot.cluster_is_new = is_summed && (*words)[1] == "new";
+    } else if (absl::StartsWith(name, kQuarantine)) {
+      reading.damaged.push_back(absl::StrCat(name.substr(sizeof(kQuarantine) - 1), kInQuarantine));
+      ++snapshot.quarantined;
+    }
+    if (!status.ok()) put_aside({key}, status);
+  }
+  if (terms_are_damaged) {
+    snapshot.term = snapshot.since = 0;
+    Outdate(snapshot);
+  }
+  return reading;
+}
+
+absl::StatusOr<Snapshot> EtcdStore::Load() {
+  RETURN_IF_ERROR(Write({}));  // ABORTED if another planner leads; else nobody has changed what is read below
+  ASSIGN_OR_RETURN(const Keys keys, Read(""));
+  Reading reading = Decode(keys);
+  for (const std::string& line : reading.damaged) {
+    if (absl::EndsWith(line, kInQuarantine)) continue;
+    COPSE_LOG(kError, "etcd: a value is damaged, and put aside (prefix=", prefix_, "): ", line);
+  }
+  in_parts_ = std::move(reading.in_parts);
+  if (!reading.repairs.empty()) RETURN_IF_ERROR(Write(std::move(reading.repairs)));
+  return std::move(reading.state.snapshot);
+}
+
+absl::StatusOr<std::vector<TopologyVersion>> EtcdStore::LoadTopologies() {
+  ASSIGN_OR_RETURN(const Keys keys, Read("topology/"));
+  Reading reading = Decode(keys);
+  in_parts_.merge(reading.in_parts);
+  if (!reading.repairs.empty()) RETURN_IF_ERROR(Write(std::move(reading.repairs)));
+  return std::move(reading.state.topologies);
+}
+
+absl::StatusOr<StateReading> EtcdStore::ReadState() {
+  ASSIGN_OR_RETURN(const Keys keys, Read(""));
+  Reading reading = Decode(keys);
+  return StateReading{std::move(reading.state), std::move(reading.damaged)};
 }
 
 }  // namespace copse::planner

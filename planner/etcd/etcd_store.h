@@ -18,6 +18,7 @@
 #include "planner/coordinator/store.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/fenced_writer.h"
+#include "planner/server/saved_state.h"
 #include "planner/server/topology_store.h"
 
 namespace copse::planner {
@@ -25,14 +26,14 @@ namespace copse::planner {
 // An EtcdStore keeps the state below PREFIX/, while this planner leads: it is made when a Leadership was won, and
 // every change is ABORTED once that was lost. docs/reference/etcd.md has the keys and their values.
 //
-// A damaged value does not prevent others from being loaded: it is logged, and moved to PREFIX/damaged/.
+// A damaged value does not prevent others from being loaded: it is logged, and moved to PREFIX/quarantine/.
 //
 // A Commit of more than kOperationsMax operations or kValueBytesMax is made in several transactions: when it fails,
 // those at its begin may have been made, also with ABORTED. Each team is changed as a whole in any case.
 //
-// Only the planner's thread calls it. Load and the functions of TopologyStore block; TopologyStore's may have made
-// their change although they return UNAVAILABLE.
-class EtcdStore : public coordinator::Store, public TopologyStore {
+// Only the planner's thread calls it, but for ReadState, which needs no leadership (`fence` may be 0). Load and the
+// functions of TopologyStore block; TopologyStore's may have made their change although they return UNAVAILABLE.
+class EtcdStore : public coordinator::Store, public TopologyStore, public StateReader {
  public:
   // `fence` is that of the Leadership; `post` runs a task on the planner's thread. `*client` must outlive the store.
   EtcdStore(EtcdClient* client, const std::string& prefix, int64_t fence,
@@ -45,8 +46,8 @@ class EtcdStore : public coordinator::Store, public TopologyStore {
   absl::Status SaveTopology(const TopologyVersion& version) override;
   absl::Status RemoveTopology(uint64_t version) override;
 
-  // Returns the UUID of the state, by which another cluster's is recognized. Empty before Load.
-  const std::string& cluster() const { return cluster_; }
+  // Reads all keys at one revision.
+  absl::StatusOr<StateReading> ReadState() override;
 
  private:
   using Operations = std::vector<etcdserverpb::RequestOp>;
@@ -60,13 +61,11 @@ class EtcdStore : public coordinator::Store, public TopologyStore {
   void Append(const coordinator::StoreChange& change, Operations* operations);
 
   absl::Status Write(Operations operations);  // blocks
-  // Reads a key, or all keys that begin with `key` if that ends with `/`. A revision of 0 is set to the newest.
-  absl::StatusOr<Keys> Read(const std::string& key, int64_t* revision);
-  // Decodes the keys below FOLDER, which are numbers, and calls `parse`; those that it refuses are put aside.
-  absl::Status Parse(const std::string& folder, const Keys& keys,
-                     const std::function<absl::Status(uint64_t number, const std::string& bytes)>& parse);
-  absl::Status LoadAborted(int64_t revision, coordinator::Snapshot* snapshot);
-  absl::Status LoadCluster(int64_t revision);
+  // Reads all keys below PREFIX/FOLDER at one revision; an empty folder is all.
+  absl::StatusOr<Keys> Read(const std::string& folder) const;
+  // Decodes keys, and changes nothing.
+  struct Reading;
+  Reading Decode(const Keys& keys) const;
 
   EtcdClient* const client_;
   const std::string prefix_;
@@ -74,8 +73,7 @@ class EtcdStore : public coordinator::Store, public TopologyStore {
   const std::shared_ptr<FencedWriter> writer_;  // shared with its calls
 
   std::set<std::string> in_parts_;  // keys whose values have, or had, parts
-  std::string cluster_;
-  uint64_t versions_ = 0;  // of values in parts, which this object has made
+  uint64_t versions_ = 0;           // of values in parts, which this object has made
 };
 
 }  // namespace copse::planner

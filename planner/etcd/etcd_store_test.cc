@@ -29,6 +29,7 @@ namespace {
 using absl::StatusCode;
 using coordinator::DropTeam;
 using coordinator::PutAborted;
+using coordinator::PutCluster;
 using coordinator::PutDraining;
 using coordinator::PutTeam;
 using coordinator::PutTerm;
@@ -162,22 +163,28 @@ class EtcdStoreTest : public ::testing::Test {
 EtcdCluster* EtcdStoreTest::cluster_ = nullptr;
 
 TEST_F(EtcdStoreTest, KeepsEverything) {
-  ASSERT_THAT(planner_->store()->Load(), IsOk());
-  const std::string cluster = planner_->store()->cluster();
-  EXPECT_EQ(cluster.size(), 36u);
+  EXPECT_EQ(planner_->store()->Load()->cluster, "");
   TeamRecord broken = Record(9);
   broken.broken = true;
   broken.why = {schedule::Failure::kMemberLost, "rank 1 on node n1 lost"};
   ASSERT_THAT(planner_->Commit({Put(Record(8)), Put(Record(9)), Put(Record(10)), PutDraining{"n1", true},
-                                PutDraining{"n2", true}, PutTerm{3}, PutAborted{TeamId(77)}}),
+                                PutDraining{"n2", true}, PutTerm{3}, PutAborted{TeamId(77)}, PutCluster{"c1", true}}),
               IsOk());
-  ASSERT_THAT(planner_->Commit({Put(broken), DropTeam{TeamId(10)}, PutDraining{"n2", false}, PutTerm{4}}), IsOk());
+  ASSERT_THAT(planner_->Commit({Put(broken), DropTeam{TeamId(10)}, PutDraining{"n2", false}, PutTerm{4, 2}}), IsOk());
   const Snapshot snapshot = LoadAsSuccessor();
   EXPECT_EQ(snapshot.teams, (std::map<TeamId, TeamRecord>{{TeamId(8), Record(8)}, {TeamId(9), broken}}));
   EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
   EXPECT_EQ(snapshot.term, 4u);
-  EXPECT_EQ(planner_->store()->cluster(), cluster);
+  EXPECT_EQ(snapshot.since, 2u);
+  EXPECT_EQ(snapshot.cluster, "c1");
+  EXPECT_TRUE(snapshot.cluster_is_new);
+  ASSERT_THAT(planner_->Commit({PutCluster{"c1", false}}), IsOk());
+  EXPECT_FALSE(LoadAsSuccessor().cluster_is_new);
+  const auto reading = planner_->store()->ReadState();
+  ASSERT_THAT(reading, IsOk());
+  EXPECT_EQ(reading->state.snapshot.teams, snapshot.teams);
+  EXPECT_TRUE(reading->damaged.empty());
 }
 
 TEST_F(EtcdStoreTest, OfChangesOfOneTeamTheLastIsMade) {
@@ -224,19 +231,51 @@ TEST_F(EtcdStoreTest, DamagedValuesArePutAside) {
               IsOk());
   EXPECT_EQ(LoadAsSuccessor().teams, (std::map<TeamId, TeamRecord>{{TeamId(2), Record(2)}}));
   EXPECT_TRUE(planner_->store()->LoadTopologies()->empty());
-  EXPECT_EQ(KeysBelow("/damaged/").value(),
-            (std::vector<std::string>{absl::StrCat("/damaged/team/", Padded(3)), "/damaged/team/x",
-                                      absl::StrCat("/damaged/topology/", Padded(1))}));
+  EXPECT_EQ(KeysBelow("/quarantine/").value(),
+            (std::vector<std::string>{absl::StrCat("/quarantine/team/", Padded(3)), "/quarantine/team/x",
+                                      absl::StrCat("/quarantine/topology/", Padded(1))}));
   EXPECT_EQ(KeysBelow("/team/")->size(), 1u) << "parts of nothing are deleted";
 }
 
-TEST_F(EtcdStoreTest, ATermThatIsNoNumberPreventsLoading) {
+TEST_F(EtcdStoreTest, DamagedKeysOfOtherKindsArePutAside) {
+  ASSERT_THAT(planner_->Commit({Put(Record(3'000'007)), PutTerm{5, 1}, PutCluster{"c1", false}, PutDraining{"n1", true},
+                                PutDraining{"n2", true}, PutAborted{TeamId(7)}, PutAborted{TeamId(8)}}),
+              IsOk());
   etcdserverpb::TxnRequest request;
-  *request.add_success() = PutOp(prefix_ + "/term", "x");
+  for (const std::string name : {"term", "cluster", "draining/n1", "aborted/00000000000000000007"}) {
+    *request.add_success() = PutOp(absl::StrCat(prefix_, "/", name), "x y z");
+  }
   ASSERT_THAT(Await<etcdserverpb::TxnResponse>(
                   [&](auto done) { planner_->candidate()->client()->Txn(request, "", kTimeout, done); }),
               IsOk());
-  EXPECT_THAT(planner_->store()->Load(), FailsWith(StatusCode::kDataLoss, "value=x"));
+  EXPECT_EQ(planner_->store()->ReadState()->damaged.size(), 4u);
+  const Snapshot snapshot = LoadAsSuccessor();
+  EXPECT_EQ(snapshot.quarantined, 4u);
+  EXPECT_EQ(snapshot.cluster, "");
+  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n2"});
+  EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)});
+  EXPECT_GT(snapshot.term, 1000u) << "above those of its teams";
+  EXPECT_GT(snapshot.since, snapshot.term) << "nothing is sure to be recorded";
+  EXPECT_EQ(KeysBelow("/quarantine/")->size(), 4u);
+  EXPECT_EQ(LoadAsSuccessor().quarantined, 4u);
+}
+
+TEST_F(EtcdStoreTest, ReadsValuesOfEarlierVersions) {
+  etcdserverpb::TxnRequest request;
+  *request.add_success() = PutOp(prefix_ + "/term", "5 2");
+  *request.add_success() = PutOp(prefix_ + "/cluster", "c1");
+  *request.add_success() = PutOp(prefix_ + "/draining/n1", "");
+  *request.add_success() = PutOp(prefix_ + "/aborted/00000000000000000007", "");
+  ASSERT_THAT(Await<etcdserverpb::TxnResponse>(
+                  [&](auto done) { planner_->candidate()->client()->Txn(request, "", kTimeout, done); }),
+              IsOk());
+  const Snapshot snapshot = planner_->store()->Load().value();
+  EXPECT_EQ(snapshot.term, 5u);
+  EXPECT_EQ(snapshot.since, 2u);
+  EXPECT_EQ(snapshot.cluster, "c1");
+  EXPECT_FALSE(snapshot.cluster_is_new);
+  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(7)});
 }
 
 TEST_F(EtcdStoreTest, TheNewestAbortedTeamsAreLoaded) {

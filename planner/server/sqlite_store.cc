@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include <functional>
-#include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -21,6 +21,8 @@ namespace {
 using coordinator::Snapshot;
 using coordinator::TeamRecord;
 
+// The tables whose rows have checksums.
+constexpr const char* kTables[] = {"team", "aborted", "draining", "meta", "topology"};
 constexpr int kSchemaVersion = 1;
 // The store and file(1) recognize the file by this id in its header.
 constexpr int kApplicationId = 0x43505345;  // "CPSE"
@@ -31,28 +33,50 @@ using Statement = std::pair<std::string, std::vector<Value>>;
 
 int64_t Integer(TeamId team) { return static_cast<int64_t>(team.value()); }
 
+int64_t Sum(std::string_view table, std::string_view key, std::string_view value) {
+  return static_cast<int64_t>(RowSum(table, key, value));
+}
+
+Statement PutMeta(const std::string& key, Value value) {
+  const auto* number = std::get_if<int64_t>(&value);
+  const std::string text = number != nullptr ? absl::StrCat(*number) : std::get<std::string>(value);
+  const int64_t sum = Sum("meta", key, text);
+  return {"INSERT OR REPLACE INTO meta (key, value, sum) VALUES (CAST(? AS TEXT), ?, ?)", {key, std::move(value), sum}};
+}
+
 void AddStatements(const coordinator::StoreChange& change, std::vector<Statement>& to) {
   std::visit(
       [&](const auto& c) {
         using T = std::decay_t<decltype(c)>;
         if constexpr (std::is_same_v<T, coordinator::PutTeam>) {
-          to.push_back({"INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
-                        {Integer(c.record->layout.id), SerializeTeam(*c.record)}});
+          const int64_t id = Integer(c.record->layout.id);
+          const std::string bytes = SerializeTeam(*c.record);
+          to.push_back({"INSERT OR REPLACE INTO team (id, record, sum) VALUES (?, ?, ?)",
+                        {id, bytes, Sum("team", absl::StrCat(id), bytes)}});
         }
         if constexpr (std::is_same_v<T, coordinator::DropTeam>) {
           to.push_back({"DELETE FROM team WHERE id = ?", {Integer(c.team)}});
         }
         if constexpr (std::is_same_v<T, coordinator::PutDraining>) {
-          to.push_back(
-              {c.draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?",
-               {c.node}});
+          if (c.draining) {
+            to.push_back(
+                {"INSERT OR REPLACE INTO draining (node, sum) VALUES (?, ?)", {c.node, Sum("draining", c.node, "")}});
+          } else {
+            to.push_back({"DELETE FROM draining WHERE node = ?", {c.node}});
+          }
         }
         if constexpr (std::is_same_v<T, coordinator::PutTerm>) {
-          to.push_back({"INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?), ('since', ?)",
-                        {static_cast<int64_t>(c.term), static_cast<int64_t>(c.since)}});
+          to.push_back(PutMeta("term", static_cast<int64_t>(c.term)));
+          to.push_back(PutMeta("since", static_cast<int64_t>(c.since)));
+        }
+        if constexpr (std::is_same_v<T, coordinator::PutCluster>) {
+          to.push_back(PutMeta("cluster", c.uuid));
+          to.push_back(PutMeta("cluster_is_new", int64_t{c.is_new}));
         }
         if constexpr (std::is_same_v<T, coordinator::PutAborted>) {
-          to.push_back({"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {Integer(c.team)}});
+          const int64_t id = Integer(c.team);
+          to.push_back(
+              {"INSERT OR REPLACE INTO aborted (team, sum) VALUES (?, ?)", {id, Sum("aborted", absl::StrCat(id), "")}});
           to.push_back(
               {"DELETE FROM aborted WHERE team <= "
                "(SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
@@ -60,6 +84,11 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
         }
       },
       change);
+}
+
+std::string TopologySumText(const TopologyVersion& version) {
+  return absl::StrCat(absl::ToUnixNanos(version.applied), " ", version.from_file ? 1 : 0, " ", version.source, "\n",
+                      version.text);
 }
 
 }  // namespace
@@ -98,11 +127,20 @@ class SqliteStore::Database {
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA application_id=", kApplicationId)));
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
     }
-    // These two tables were added without a new schema number, since older planners can ignore them.
+    // What follows was added without a new schema number, since older planners can ignore it.
     RETURN_IF_ERROR(
         Run("CREATE TABLE IF NOT EXISTS topology (version INTEGER PRIMARY KEY, applied_ns INTEGER NOT NULL, "
             "from_file INTEGER NOT NULL, source BLOB NOT NULL, text BLOB NOT NULL)"));
+    // An earlier version has put records of teams aside there.
     RETURN_IF_ERROR(Run("CREATE TABLE IF NOT EXISTS damaged (id INTEGER PRIMARY KEY, record BLOB NOT NULL)"));
+    RETURN_IF_ERROR(Run(
+        "CREATE TABLE IF NOT EXISTS quarantine (number INTEGER PRIMARY KEY, row TEXT NOT NULL, content BLOB NOT NULL, "
+        "why TEXT NOT NULL)"));
+    for (const char* table : kTables) {
+      ASSIGN_OR_RETURN(const int64_t has_sum, Integer(absl::StrCat("SELECT count(*) FROM pragma_table_info('", table,
+                                                                   "') WHERE name = 'sum'")));
+      if (has_sum == 0) RETURN_IF_ERROR(Run(absl::StrCat("ALTER TABLE ", table, " ADD COLUMN sum INTEGER")));
+    }
     return Run("COMMIT");
   }
 
@@ -221,64 +259,170 @@ void SqliteStore::Work() {
   }
 }
 
+// A Reader reads all rows, and notes those that are damaged.
+class SqliteStore::Reader {
+ public:
+  explicit Reader(Database* database) : database_(*database) {}
+
+  absl::Status ReadTeams(Snapshot* snapshot) {
+    return database_.Query("SELECT id, record, sum FROM team", {}, [&](sqlite3_stmt* row) {
+      const int64_t id = sqlite3_column_int64(row, 0);
+      const std::string bytes = Database::Bytes(row, 1);
+      absl::Status status = Check(row, 2, "team", absl::StrCat(id), bytes);
+      absl::StatusOr<TeamRecord> record = status.ok() ? DeserializeTeam(bytes) : status;
+      if (record.ok() && record->layout.id.value() != static_cast<uint64_t>(id)) {
+        record = absl::InvalidArgumentError(absl::StrCat("it is of team ", record->layout.id.value()));
+      }
+      if (!record.ok()) return Note({"team", "id", absl::StrCat(id), bytes, record.status()});
+      snapshot->teams.emplace(record->layout.id, *std::move(record));
+    });
+  }
+
+  absl::Status ReadOthers(Snapshot* snapshot) {
+    RETURN_IF_ERROR(database_.Query("SELECT team, sum FROM aborted", {}, [&](sqlite3_stmt* row) {
+      const int64_t id = sqlite3_column_int64(row, 0);
+      const absl::Status status = Check(row, 1, "aborted", absl::StrCat(id), "");
+      if (!status.ok()) return Note({"aborted", "team", absl::StrCat(id), "", status});
+      snapshot->aborted.insert(TeamId(static_cast<uint64_t>(id)));
+    }));
+    RETURN_IF_ERROR(database_.Query("SELECT node, sum FROM draining", {}, [&](sqlite3_stmt* row) {
+      const std::string node = Database::Bytes(row, 0);
+      const absl::Status status = Check(row, 1, "draining", node, "");
+      if (!status.ok()) return Note({"draining", "node", node, "", status});
+      snapshot->draining.insert(node);
+    }));
+    std::set<std::string> terms;
+    bool are_damaged = false;
+    RETURN_IF_ERROR(database_.Query("SELECT key, value, sum FROM meta", {}, [&](sqlite3_stmt* row) {
+      const std::string key = Database::Bytes(row, 0), value = Database::Bytes(row, 1);
+      if (const absl::Status status = Check(row, 2, "meta", key, value); !status.ok()) {
+        are_damaged = true;
+        return Note({"meta", "key", key, value, status});
+      }
+      const auto number = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
+      if (key == "term" || key == "since") terms.insert(key);
+      if (key == "term") snapshot->term = number;
+      if (key == "since") snapshot->since = number;
+      if (key == "cluster") snapshot->cluster = value;
+      if (key == "cluster_is_new") snapshot->cluster_is_new = number != 0;
+    }));
+    // One may have been put aside by a planner that ended before it had recorded a new one.
+    if (terms.size() == 1 || (are_damaged && terms.empty())) Outdate(*snapshot);
+    ASSIGN_OR_RETURN(const int64_t aside,
+                     database_.Integer("SELECT (SELECT count(*) FROM quarantine) + (SELECT count(*) FROM damaged)"));
+    snapshot->quarantined = static_cast<uint64_t>(aside);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadTopologies(std::vector<TopologyVersion>* versions) {
+    return database_.Query("SELECT version, applied_ns, from_file, source, text, sum FROM topology ORDER BY version",
+                           {}, [&](sqlite3_stmt* row) {
+                             TopologyVersion version{.version = static_cast<uint64_t>(sqlite3_column_int64(row, 0)),
+                                                     .applied = absl::FromUnixNanos(sqlite3_column_int64(row, 1)),
+                                                     .source = Database::Bytes(row, 3),
+                                                     .from_file = sqlite3_column_int64(row, 2) != 0,
+                                                     .text = Database::Bytes(row, 4)};
+                             const std::string key = absl::StrCat(version.version), text = TopologySumText(version);
+                             const absl::Status status = Check(row, 5, "topology", key, text);
+                             if (!status.ok()) return Note({"topology", "version", key, text, status});
+                             versions->push_back(std::move(version));
+                           });
+  }
+
+  // Moves the damaged rows to the table `quarantine`.
+  absl::Status PutAside() {
+    std::vector<Statement> statements;
+    for (const Damage& damage : damages_) {
+      COPSE_LOG(kError, "state: a row is damaged, and put aside (row=", damage.Row(), ", state=", database_.path(),
+                "): ", damage.why.message());
+      statements.push_back({"INSERT INTO quarantine (row, content, why) VALUES (CAST(? AS TEXT), ?, CAST(? AS TEXT))",
+                            {damage.Row(), damage.content, std::string(damage.why.message())}});
+      statements.push_back(
+          {absl::StrCat("DELETE FROM ", damage.table, " WHERE CAST(", damage.column, " AS BLOB) = CAST(? AS BLOB)"),
+           {damage.key}});
+    }
+    return statements.empty() ? absl::OkStatus() : database_.RunTogether(statements);
+  }
+
+  absl::StatusOr<std::vector<std::string>> Lines() {
+    std::vector<std::string> lines;
+    RETURN_IF_ERROR(database_.Query("PRAGMA integrity_check(10)", {}, [&](sqlite3_stmt* row) {
+      if (const std::string line = Database::Bytes(row, 0); line != "ok") lines.push_back("file: " + line);
+    }));
+    for (const Damage& damage : damages_) lines.push_back(absl::StrCat(damage.Row(), ": ", damage.why.message()));
+    RETURN_IF_ERROR(database_.Query("SELECT row, why FROM quarantine", {}, [&](sqlite3_stmt* row) {
+      lines.push_back(absl::StrCat(Database::Bytes(row, 0), ": in quarantine: ", Database::Bytes(row, 1)));
+    }));
+    RETURN_IF_ERROR(database_.Query("SELECT id FROM damaged", {}, [&](sqlite3_stmt* row) {
+      lines.push_back(absl::StrCat("team/", sqlite3_column_int64(row, 0), ": in quarantine"));
+    }));
+    return lines;
+  }
+
+  size_t damages() const { return damages_.size(); }
+
+ private:
+  struct Damage {
+    const char* table;
+    const char* column;  // of the key
+    std::string key;
+    std::string content;
+    absl::Status why;
+    std::string Row() const { return absl::StrCat(table, "/", key); }
+  };
+
+  static absl::Status Check(sqlite3_stmt* row, int column, std::string_view table, std::string_view key,
+                            std::string_view value) {
+    if (sqlite3_column_type(row, column) == SQLITE_NULL) return absl::OkStatus();
+    const int64_t recorded = sqlite3_column_int64(row, column), sum = Sum(table, key, value);
+    if (recorded == sum) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("its checksum differs (sum=", sum, ", recorded=", recorded, ")"));
+  }
+  void Note(Damage damage) { damages_.push_back(std::move(damage)); }
+
+  Database& database_;
+  std::vector<Damage> damages_;
+};
+
 absl::StatusOr<Snapshot> SqliteStore::Load() {
   const MutexLock lock(&database_mutex_);
-  Database& database = *database_;
   Snapshot snapshot;
-  std::map<int64_t, std::string> damaged;
-  RETURN_IF_ERROR(database.Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
-    const int64_t id = sqlite3_column_int64(row, 0);
-    std::string bytes = Database::Bytes(row, 1);
-    absl::StatusOr<TeamRecord> record = DeserializeTeam(bytes);
-    if (record.ok() && record->layout.id.value() != static_cast<uint64_t>(id)) {
-      record = absl::InvalidArgumentError(absl::StrCat("it is of team ", record->layout.id.value()));
-    }
-    if (record.ok()) {
-      snapshot.teams.emplace(record->layout.id, *std::move(record));
-    } else {
-      COPSE_LOG(kError, "state: the record of team ", id, " is damaged, and put aside (state=", database.path(),
-                "): ", record.status().message());
-      damaged.emplace(id, std::move(bytes));
-    }
-  }));
-  for (const auto& [id, bytes] : damaged) {
-    RETURN_IF_ERROR(database.RunTogether({{"INSERT OR REPLACE INTO damaged (id, record) VALUES (?, ?)", {id, bytes}},
-                                          {"DELETE FROM team WHERE id = ?", {id}}}));
-  }
-  RETURN_IF_ERROR(database.Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
-    snapshot.aborted.insert(TeamId(static_cast<uint64_t>(sqlite3_column_int64(row, 0))));
-  }));
-  RETURN_IF_ERROR(database.Query("SELECT node FROM draining", {},
-                                 [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
-  RETURN_IF_ERROR(database.Query("SELECT key, value FROM meta", {}, [&](sqlite3_stmt* row) {
-    const std::string key = Database::Bytes(row, 0);
-    const auto value = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
-    if (key == "term") snapshot.term = value;
-    if (key == "since") snapshot.since = value;
-  }));
+  Reader reader(database_.get());
+  RETURN_IF_ERROR(reader.ReadTeams(&snapshot));
+  RETURN_IF_ERROR(reader.ReadOthers(&snapshot));
+  std::vector<TopologyVersion> topologies;  // those that are damaged are counted now
+  RETURN_IF_ERROR(reader.ReadTopologies(&topologies));
+  RETURN_IF_ERROR(reader.PutAside());
+  snapshot.quarantined += reader.damages();
   return snapshot;
 }
 
 absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
   const MutexLock lock(&database_mutex_);
   std::vector<TopologyVersion> versions;
-  RETURN_IF_ERROR(database_->Query("SELECT version, applied_ns, from_file, source, text FROM topology ORDER BY version",
-                                   {}, [&](sqlite3_stmt* row) {
-                                     versions.push_back({.version = static_cast<uint64_t>(sqlite3_column_int64(row, 0)),
-                                                         .applied = absl::FromUnixNanos(sqlite3_column_int64(row, 1)),
-                                                         .source = Database::Bytes(row, 3),
-                                                         .from_file = sqlite3_column_int64(row, 2) != 0,
-                                                         .text = Database::Bytes(row, 4)});
-                                   }));
+  Reader reader(database_.get());
+  RETURN_IF_ERROR(reader.ReadTopologies(&versions));
+  RETURN_IF_ERROR(reader.PutAside());
   return versions;
+}
+
+absl::StatusOr<StateReading> SqliteStore::ReadState() {
+  const MutexLock lock(&database_mutex_);
+  StateReading reading;
+  Reader reader(database_.get());
+  RETURN_IF_ERROR(reader.ReadTeams(&reading.state.snapshot));
+  RETURN_IF_ERROR(reader.ReadOthers(&reading.state.snapshot));
+  RETURN_IF_ERROR(reader.ReadTopologies(&reading.state.topologies));
+  ASSIGN_OR_RETURN(reading.damaged, reader.Lines());
+  return reading;
 }
 
 absl::Status SqliteStore::SaveTopology(const TopologyVersion& version) {
   const MutexLock lock(&database_mutex_);
   return database_->Run(
-      "INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text, sum) VALUES (?, ?, ?, ?, ?, ?)",
       {static_cast<int64_t>(version.version), absl::ToUnixNanos(version.applied), int64_t{version.from_file},
-       version.source, version.text});
+       version.source, version.text, Sum("topology", absl::StrCat(version.version), TopologySumText(version))});
 }
 
 absl::Status SqliteStore::RemoveTopology(uint64_t version) {

@@ -16,15 +16,18 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "planner/coordinator/store.h"
+#include "planner/server/saved_state.h"
 #include "planner/server/topology_store.h"
 
 namespace copse::planner {
 
 // A SqliteStore holds an exclusive lock on its file until it is destroyed, so a second planner on the same file is
 // refused. Commits, each a transaction, are made on a thread of its own; what was committed or saved is on the disk
-// (journal in WAL mode, synchronous FULL). A team's record that cannot be read does not prevent the others from being
-// loaded: it is moved to another table and logged. Only the planner's thread calls it.
-class SqliteStore : public coordinator::Store, public TopologyStore {
+// (journal in WAL mode, synchronous FULL). Each row has a checksum (RowSum) in its column `sum`, or NULL if an earlier
+// version has written it. A row that cannot be read, or does not match its checksum, does not prevent the others from
+// being loaded: Load and LoadTopologies move it to the table `quarantine`, and log it. Only the planner's thread calls
+// it, but for ReadState.
+class SqliteStore : public coordinator::Store, public TopologyStore, public StateReader {
  public:
   // Runs a task on the planner's thread, later.
   using Post = std::function<void(std::function<void()>)>;
@@ -42,8 +45,12 @@ class SqliteStore : public coordinator::Store, public TopologyStore {
   absl::Status SaveTopology(const TopologyVersion& version) override;
   absl::Status RemoveTopology(uint64_t version) override;
 
+  // Commits wait meanwhile.
+  absl::StatusOr<StateReading> ReadState() override;
+
  private:
   class Database;
+  class Reader;
   struct Job {
     std::vector<coordinator::StoreChange> changes;
     std::function<void(const absl::Status&)> done;

@@ -79,7 +79,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
     ASSERT_TRUE(Commit(*store, {Put(broken), Put(Record(10)), coordinator::DropTeam{TeamId(10)}}).ok()) << "replaces";
     ASSERT_TRUE(Commit(*store, {coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
                                 coordinator::PutDraining{"n2", false}, coordinator::PutTerm{4, 2},
-                                coordinator::PutAborted{TeamId(77)}})
+                                coordinator::PutAborted{TeamId(77)}, coordinator::PutCluster{"c1", true}})
                     .ok());
   }
   const auto snapshot = Open()->Load().value();
@@ -90,6 +90,11 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
   EXPECT_EQ(snapshot.term, 4u);
   EXPECT_EQ(snapshot.since, 2u);
+  EXPECT_EQ(snapshot.cluster, "c1");
+  EXPECT_TRUE(snapshot.cluster_is_new);
+  const auto reading = Open()->ReadState().value();
+  EXPECT_EQ(reading.state.snapshot.teams, snapshot.teams);
+  EXPECT_TRUE(reading.damaged.empty());
 }
 
 TEST_F(SqliteStoreTest, NewFileIsEmpty) {
@@ -152,8 +157,8 @@ TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
     for (uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(Commit(*store, {Put(Record(id))}).ok());
   }
   RawDatabase(path_).Run(
-      "UPDATE team SET record = x'ff00' WHERE id = 2;"
-      "UPDATE team SET record = (SELECT record FROM team WHERE id = 5) WHERE id = 4");
+      "UPDATE team SET record = x'ff00', sum = NULL WHERE id = 2;"
+      "UPDATE team SET record = (SELECT record FROM team WHERE id = 5), sum = NULL WHERE id = 4");
   for (const char* when : {"damaged", "the next start"}) {
     auto store = Open();
     ::testing::internal::CaptureStderr();
@@ -163,11 +168,60 @@ TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
     EXPECT_EQ(snapshot->teams.size(), 3u) << when;
     EXPECT_EQ(snapshot->teams.count(TeamId(2)) + snapshot->teams.count(TeamId(4)), 0u) << when;
     const bool now = when == std::string("damaged");
-    for (const std::string& named : {std::string("team 2 "), std::string("team 4 "), "state=" + path_}) {
+    for (const std::string& named : {std::string("row=team/2,"), std::string("row=team/4,"), "state=" + path_}) {
       EXPECT_EQ(said.find(named) != std::string::npos, now) << when << ": " << said;
     }
   }
-  EXPECT_EQ(RawDatabase(path_).Count("damaged"), 2);
+  EXPECT_EQ(RawDatabase(path_).Count("quarantine"), 2);
+}
+
+TEST_F(SqliteStoreTest, AChangedByteOfEachKindOfRowIsFound) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(
+        Commit(*store, {Put(Record(3'000'007)), coordinator::PutTerm{5, 1}, coordinator::PutCluster{"c1", false},
+                        coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
+                        coordinator::PutAborted{TeamId(7)}, coordinator::PutAborted{TeamId(8)}})
+            .ok());
+    ASSERT_TRUE(store->SaveTopology({.version = 1, .text = "version: 1\n"}).ok());
+    ASSERT_TRUE(store->SaveTopology({.version = 2, .text = "version: 1\n"}).ok());
+  }
+  RawDatabase(path_).Run(
+      "UPDATE team SET record = CAST(replace(record, CAST('world' AS BLOB), CAST('worle' AS BLOB)) AS BLOB);"
+      "UPDATE meta SET value = value + 1 WHERE key = 'term';"
+      "UPDATE meta SET value = CAST('c2' AS BLOB) WHERE key = 'cluster';"
+      "UPDATE draining SET node = CAST('n3' AS BLOB) WHERE node = CAST('n1' AS BLOB);"
+      "UPDATE aborted SET team = 6 WHERE team = 7;"
+      "UPDATE topology SET text = CAST('version: 2' AS BLOB) WHERE version = 2");
+  EXPECT_EQ(Open()->ReadState()->damaged.size(), 6u);
+  for (const char* when : {"damaged", "the next start"}) {
+    auto store = Open();
+    ::testing::internal::CaptureStderr();
+    const auto snapshot = store->Load().value();
+    const bool now = when == std::string("damaged");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr().find("row=draining/n3") != std::string::npos, now) << when;
+    EXPECT_EQ(snapshot.quarantined, 6u) << when;
+    EXPECT_TRUE(snapshot.teams.empty()) << when;
+    EXPECT_EQ(snapshot.cluster, "") << when;
+    EXPECT_EQ(snapshot.draining, std::set<std::string>{"n2"}) << when;
+    EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)}) << when;
+    EXPECT_GT(snapshot.since, snapshot.term) << when << ": nothing is sure to be recorded";
+    EXPECT_EQ(store->LoadTopologies()->size(), 1u) << when;
+  }
+  EXPECT_EQ(Open()->ReadState()->damaged.size(), 6u) << "what is kept aside";
+}
+
+TEST_F(SqliteStoreTest, RowsOfEarlierVersionsHaveNoChecksum) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(
+        Commit(*store, {Put(Record(8)), coordinator::PutTerm{5, 1}, coordinator::PutDraining{"n1", true}}).ok());
+  }
+  RawDatabase(path_).Run("UPDATE team SET sum = NULL; UPDATE meta SET sum = NULL; UPDATE draining SET sum = NULL");
+  const auto snapshot = Open()->Load().value();
+  EXPECT_EQ(snapshot.teams.size(), 1u);
+  EXPECT_EQ(snapshot.term, 5u);
+  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
 }
 
 TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
@@ -175,7 +229,7 @@ TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
   Open().reset();
   RawDatabase(path_).Run("WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < " +
                          std::to_string(coordinator::kAbortedMax + kMore - 1) +
-                         ") INSERT INTO aborted SELECT id FROM n");
+                         ") INSERT INTO aborted (team) SELECT id FROM n");
   ASSERT_TRUE(Commit(*Open(), {coordinator::PutAborted{TeamId(coordinator::kAbortedMax + kMore)}}).ok());
   const auto snapshot = Open()->Load().value();
   EXPECT_EQ(snapshot.aborted.size(), coordinator::kAbortedMax);
