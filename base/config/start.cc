@@ -82,6 +82,12 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
     } else {
       bool known = false;
       for (const Flag& flag : description.flags) {
+        if (flag.value_name.empty() && argument == "--" + flag.name) {
+          started.flags[flag.name] = "";
+          known = true;
+          break;
+        }
+        if (flag.value_name.empty()) continue;
         auto value = TakeValue("--" + flag.name, argc, argv, &i, &error);
         if (!value.has_value()) continue;
         started.flags[flag.name] = *value;

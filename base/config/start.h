@@ -25,7 +25,7 @@ inline constexpr int kExitTimedOut = 4;
 
 struct Flag {
   std::string name;        // "port-file": given as --port-file VALUE or --port-file=VALUE
-  std::string value_name;  // "FILE"
+  std::string value_name;  // "FILE"; empty: a switch, which takes no value
   std::string help;
 };
 

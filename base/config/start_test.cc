@@ -27,7 +27,8 @@ struct Fixture {
     Started started = Start(static_cast<int>(argv.size()), argv.data(),
                             {.summary = "Does things.",
                              .default_file = "/nonexistent/copsed.yaml",
-                             .flags = {{"port-file", "FILE", "Where to write the port."}},
+                             .flags = {{"port-file", "FILE", "Where to write the port."},
+                                       {.name = "check-state", .help = "Checks the state."}},
                              .read =
                                  [this](const Config& loaded) {
                                    ++reads;
@@ -48,6 +49,16 @@ TEST(StartTest, GoesOnWithDefaults) {
   EXPECT_EQ(started.flags.at("port-file"), "p");
   EXPECT_EQ(f.config.Text("listen"), "b");
   EXPECT_EQ(started.sources.settings.size(), 1u);
+}
+
+TEST(StartTest, ASwitchTakesNoValue) {
+  Fixture f;
+  const Started started = f.Run({"--check-state", "--set", "listen=b"});
+  EXPECT_FALSE(started.exit_code.has_value());
+  EXPECT_EQ(started.flags.count("check-state"), 1u);
+  EXPECT_EQ(f.config.Text("listen"), "b");
+  EXPECT_EQ(f.Run({}).flags.count("check-state"), 0u);
+  EXPECT_EQ(f.Run({"--check-state=yes"}).exit_code, 2);
 }
 
 TEST(StartTest, HelpVersionAndConfigEndWithZero) {

@@ -26,7 +26,7 @@ const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
     for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), PlannerVerbs(),
-                        StatsVerbs(), TraceVerbs()}) {
+                        StateVerbs(), StatsVerbs(), TraceVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     return all;

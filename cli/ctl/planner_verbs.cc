@@ -16,6 +16,15 @@ absl::Status Status(const Arguments&, VerbContext& context) {
   return context.Answer(RenderPlannerStatus(reply, context.style));
 }
 
+// Names the nodes that were refused since their teams are of another cluster.
+std::string Foreign(const v1::GetPlannerStatusReply& reply) {
+  std::string text;
+  for (const v1::ForeignTeams& teams : reply.foreign()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", teams.nodes_size(), " nodes of cluster ", teams.cluster());
+  }
+  return text.empty() ? "none" : text;
+}
+
 }  // namespace
 
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style) {
@@ -29,10 +38,13 @@ std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const St
        {"version", reply.version()},
        {"since", absl::StrCat(cli::FormatSeconds(reply.since_s()), " ago")},
        {"term", absl::StrCat(reply.term())},
+       {"cluster", reply.cluster()},
        {"store", reply.store()},
        {"sessions", absl::StrCat(reply.sessions())},
        {"oldest task", reply.oldest_task_ms() > 0 ? FormatMilliseconds(reply.oldest_task_ms()) : "none"},
-       {"longest turn", longest}},
+       {"longest turn", longest},
+       {"quarantined", absl::StrCat(reply.quarantined())},
+       {"foreign", Foreign(reply)}},
       style.width);
 }
 

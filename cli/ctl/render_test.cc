@@ -306,7 +306,8 @@ TEST(RenderLatenciesTest, RowsThatAreNoHistogramsAreLeftOut) {
 TEST(RenderPlannerTest, StatusAsTableAndJson) {
   const auto reply = Parse<v1::GetPlannerStatusReply>(R"(
     leader: "10.0.0.1:7470" term: 3 since_s: 200 role: "leader" version: "0.2.0" store: "/var/lib/copse/state.db"
-    sessions: 10000 address: "10.0.0.1:7470" longest_turn_ms: 31.5 longest_turn_at: "2026-01-02T03:04:05Z")");
+    sessions: 10000 address: "10.0.0.1:7470" longest_turn_ms: 31.5 longest_turn_at: "2026-01-02T03:04:05Z"
+    cluster: "c0ffee" quarantined: 2 foreign { cluster: "beef" nodes: "n1" nodes: "n2" })");
   EXPECT_EQ(RenderPlannerStatus(reply, kTable),
             "role:          leader\n"
             "address:       10.0.0.1:7470\n"
@@ -314,10 +315,13 @@ TEST(RenderPlannerTest, StatusAsTableAndJson) {
             "version:       0.2.0\n"
             "since:         3 min 20 s ago\n"
             "term:          3\n"
+            "cluster:       c0ffee\n"
             "store:         /var/lib/copse/state.db\n"
             "sessions:      10000\n"
             "oldest task:   none\n"
-            "longest turn:  31.5 ms, ended 2026-01-02T03:04:05Z\n");
+            "longest turn:  31.5 ms, ended 2026-01-02T03:04:05Z\n"
+            "quarantined:   2\n"
+            "foreign:       2 nodes of cluster beef\n");
   const Json json = Json::parse(RenderPlannerStatus(reply, kJson));
   EXPECT_EQ(json["leader"], "10.0.0.1:7470");
   EXPECT_EQ(json["since_s"], 200.0);
@@ -455,7 +459,8 @@ TEST(RenderJsonTest, KeysAndTheirOrder) {
   EXPECT_EQ(keys(RenderVersion({}, kJson)), "ok version program ring packet proto plan copsectl(version proto)");
   EXPECT_EQ(keys(RenderPing({}, "n1", absl::Seconds(1), kJson)), "ok version latency_ms round_trip_ms node");
   EXPECT_EQ(keys(RenderPlannerStatus({}, kJson)),
-            "leader term since_s role version store sessions address oldest_task_ms longest_turn_ms longest_turn_at");
+            "leader term since_s role version store sessions address oldest_task_ms longest_turn_ms longest_turn_at "
+            "cluster quarantined foreign");
   const auto pair = Parse<v1::ProbeTopologyReply>("links {} nodes {} pairs {}");
   EXPECT_EQ(keys(RenderProbe(pair, kJson)),
             "tree taken took_s links(from to latency_ns latency_spread_ns latency_doubt bandwidth_bps rate_doubt) "

@@ -56,6 +56,9 @@ std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::Colle
 std::vector<Verb> PlannerVerbs();
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style);
 
+// StateVerbs are `state save` and `state adopt`, for the planner's store.
+std::vector<Verb> StateVerbs();
+
 // StatsVerbs are `stats`, `ping` and `version`, which show the state that daemons and the planner report.
 std::vector<Verb> StatsVerbs();
 // Renders the counters of each node: as a table without those that are 0, or as JSON with all.

@@ -42,7 +42,7 @@ void Coordinator::BecomeCluster(const std::string& uuid) {
   }
 }
 
-absl::StatusOr<ForeignTeams> Coordinator::AdoptCluster(const std::string& cluster) {
+absl::StatusOr<ForeignTeams> Coordinator::FindForeign(const std::string& cluster) const {
   const std::vector<ForeignTeams> foreign = cluster_->foreign();
   std::vector<std::string> known;
   for (const ForeignTeams& teams : foreign) known.push_back(teams.cluster);
@@ -52,15 +52,31 @@ absl::StatusOr<ForeignTeams> Coordinator::AdoptCluster(const std::string& cluste
         absl::StrCat("state: daemons of several clusters were refused; name one (clusters=", list, ")"));
   }
   for (const ForeignTeams& teams : foreign) {
-    if (!cluster.empty() && teams.cluster != cluster) continue;
-    COPSE_LOG(kWarning, "an administrator has made this planner one of the daemons' cluster (cluster=", teams.cluster,
-              ", was=", cluster_->uuid(), ", nodes=", absl::StrJoin(teams.nodes, ","), ")");
-    BecomeCluster(teams.cluster);
-    ids_->LeaveStore();
-    return teams;
+    if (cluster.empty() || teams.cluster == cluster) return teams;
   }
   return absl::NotFoundError(absl::StrCat("state: no daemon was refused that holds teams of another cluster (cluster=",
                                           cluster.empty() ? "any" : cluster, ", refused=", list, ")"));
+}
+
+void Coordinator::AdoptCluster(const ForeignTeams& teams) {
+  COPSE_LOG(kWarning, "an administrator has made this planner one of the daemons' cluster (cluster=", teams.cluster,
+            ", was=", cluster_->uuid(), ", nodes=", absl::StrJoin(teams.nodes, ","), ")");
+  // Teams of the former cluster may have the ids of those that are taken over.
+  std::vector<TeamId> away;
+  for (const auto& [id, team] : teams_) {
+    const std::vector<schedule::TeamNode>& members = team.record.layout.nodes;
+    const bool is_here = std::any_of(members.begin(), members.end(),
+                                     [this](const schedule::TeamNode& member) { return LiveNode(member) != nullptr; });
+    if (!is_here) away.push_back(id);
+  }
+  for (const TeamId id : away) {
+    if (teams_.count(id) == 0) continue;
+    COPSE_LOG(kWarning, "team ", id.value(), ": its record is dropped, since the planner leaves its cluster");
+    if (teams_.at(id).durable()) outbox_.Record(DropTeam{id});
+    Forget(id, /*has_ended=*/false);
+  }
+  BecomeCluster(teams.cluster);
+  ids_->LeaveStore();
 }
 
 }  // namespace copse::coordinator

@@ -121,20 +121,37 @@ TEST_F(ClusterTest, AnAdministratorAdoptsTheDaemonsCluster) {
   coordinator->OnMessage(3, schedule::PrepareReply{own.layout.id, own.epoch, true});
   sink.Take<schedule::Commit>(3);
   Advance(kSettle);
-  EXPECT_THAT(coordinator->AdoptCluster(""), FailsWith(StatusCode::kNotFound, "refused=none"));
+  EXPECT_THAT(coordinator->FindForeign(""), FailsWith(StatusCode::kNotFound, "refused=none"));
   RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);
-  EXPECT_THAT(coordinator->AdoptCluster("C"), FailsWith(StatusCode::kNotFound, "cluster=C", "refused=A"));
+  EXPECT_THAT(coordinator->FindForeign("C"), FailsWith(StatusCode::kNotFound, "cluster=C", "refused=A"));
   RegisterIn(2, "n2", "D", {Running(team, 1)}, 1);
-  EXPECT_THAT(coordinator->AdoptCluster(""), FailsWith(StatusCode::kFailedPrecondition, "clusters=A,D"));
+  EXPECT_THAT(coordinator->FindForeign(""), FailsWith(StatusCode::kFailedPrecondition, "clusters=A,D"));
   EXPECT_TRUE(RegisterIn(2, "n2", "B").accepted) << "it restarted, and is not refused any more";
-  const auto adopted = coordinator->AdoptCluster("");
+  const auto adopted = coordinator->FindForeign("");
   ASSERT_THAT(adopted, IsOk());
   EXPECT_EQ(adopted->cluster, "A");
   EXPECT_EQ(adopted->nodes, std::set<std::string>{"n1"});
+  coordinator->AdoptCluster(*adopted);
   EXPECT_EQ(sink.Take<schedule::Cluster>(3).uuid, "A");
   EXPECT_TRUE(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).accepted);
   EXPECT_GT(coordinator->term(), kLostTerms);
   EXPECT_EQ(store.Load()->cluster, "A");
+}
+
+TEST_F(ClusterTest, TeamsWithTheIdsOfTheFormerClusterAreAdopted) {
+  const auto team = TeamOfA();
+  LoseStoreAndBegin("B");
+  Restart();  // the same term
+  RegisterIn(3, "n3", "");
+  Join(3, 0, 1, 1);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(3).layout.id, team.layout.id);
+  coordinator->OnMessage(3, schedule::PrepareReply{team.layout.id, team.epoch, true});
+  sink.Take<schedule::Commit>(3);
+  Restart();
+  RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);
+  coordinator->AdoptCluster(coordinator->FindForeign("A").value());
+  EXPECT_TRUE(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).accepted);
+  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->size, 2u);
 }
 
 }  // namespace

@@ -160,10 +160,12 @@ class Coordinator {
   uint64_t term() const { return ids_->term(); }                // of the next id; requires Start
   const ClusterIdentity& cluster() const { return *cluster_; }  // requires Start
 
-  // Makes the planner's cluster that of daemons which were refused, whose teams are then taken over. `cluster` may be
-  // empty if all are of one. Teams of the former cluster stay recorded. Errors: NOT_FOUND if no such daemon was
-  // refused, FAILED_PRECONDITION if it must be named which one; both name the clusters.
-  absl::StatusOr<ForeignTeams> AdoptCluster(const std::string& cluster);
+  // Returns the daemons of `cluster` that were refused since they hold teams of it. It may be empty if all are of one.
+  // Errors: NOT_FOUND if there are none, FAILED_PRECONDITION if the cluster must be named; both name the clusters.
+  absl::StatusOr<ForeignTeams> FindForeign(const std::string& cluster) const;
+  // Makes the planner's cluster that of these daemons, whose teams are taken over when they register again. Of the
+  // former cluster's teams those whose nodes are all away are dropped, since they may have the same ids.
+  void AdoptCluster(const ForeignTeams& teams);
 
   void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;

@@ -69,12 +69,14 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   using Reactor = grpc::ServerUnaryReactor;
 
   AdminCalls(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
-             TopologyHistory* topologies, const PlannerInstruments* instruments, const rpc::Authorizer* authorizer)
+             TopologyHistory* topologies, const PlannerInstruments* instruments, StateSaver* saver,
+             const rpc::Authorizer* authorizer)
       : queue_(queue),
         coordinator_(coordinator),
         plan_maker_(plan_maker),
         topologies_(topologies),
         instruments_(instruments),
+        saver_(saver),
         authorizer_(authorizer) {}
 
   grpc::Service* service() override { return this; }
@@ -421,6 +423,38 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
+  Reactor* SaveState(Context* context, const v1::SaveStateRequest*, v1::SaveStateReply* reply) override {
+    return Serve(context, "SaveState", [this, reply](const Done& done) -> absl::Status {
+      saver_->Save([reply, done](const absl::StatusOr<SavedFile>& file) {
+        if (!file.ok()) return done(file.status());
+        reply->set_file(file->bytes);
+        reply->set_cluster(rpc::ToUtf8(file->cluster));
+        reply->set_term(file->term);
+        reply->set_teams(static_cast<uint32_t>(file->teams));
+        done(absl::OkStatus());
+      });
+      return absl::OkStatus();
+    });
+  }
+
+  Reactor* AdoptState(Context* context, const v1::AdoptStateRequest* request, v1::AdoptStateReply* reply) override {
+    return Answer(context, "AdoptState", [this, request, reply]() -> absl::Status {
+      const std::string former = coordinator_->cluster().uuid();
+      ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams, coordinator_->FindForeign(request->cluster()));
+      if (!request->force()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("state: the planner would leave its cluster for that of the nodes, and --force is not given "
+                         "(cluster=",
+                         teams.cluster, ", now=", former, ", nodes=", teams.nodes.size(), ")"));
+      }
+      coordinator_->AdoptCluster(teams);
+      reply->set_cluster(rpc::ToUtf8(teams.cluster));
+      reply->set_former(rpc::ToUtf8(former));
+      for (const std::string& node : teams.nodes) reply->add_nodes(rpc::ToUtf8(node));
+      return absl::OkStatus();
+    });
+  }
+
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     return Serve(context, "GetTrace", [this, request, reply](const Done& done) -> absl::Status {
       ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->node()));
@@ -598,6 +632,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
   const PlannerInstruments* const instruments_;
+  StateSaver* const saver_;
   const rpc::Authorizer* const authorizer_;
   std::set<Call*> open_;  // calls without a reply
   const MonotonicClock clock_;
@@ -610,9 +645,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
-                                               const PlannerInstruments* instruments,
+                                               const PlannerInstruments* instruments, StateSaver* saver,
                                                const rpc::Authorizer* authorizer) {
-  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, instruments, authorizer);
+  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, instruments, saver, authorizer);
 }
 
 }  // namespace copse::planner

@@ -9,6 +9,7 @@
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/planner_instruments.h"
+#include "planner/server/state_saver.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
 #include "rpc/credentials.h"
@@ -33,7 +34,7 @@ class AdminService {
 // The objects behind the pointers must outlive the service.
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
-                                               const PlannerInstruments* instruments,
+                                               const PlannerInstruments* instruments, StateSaver* saver,
                                                const rpc::Authorizer* authorizer);
 
 }  // namespace copse::planner

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs copse-planner, which forms teams, makes their plans, and serves administrators.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -10,12 +15,33 @@
 #include "base/log.h"
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
+#include "planner/server/stopped_planner.h"
 #include "rpc/grpc_locks.h"
 
 namespace copse::planner {
 namespace {
 
 constexpr char kPortFile[] = "port-file";
+constexpr char kRestore[] = "restore", kReplace[] = "replace-state", kCheck[] = "check-state";
+
+// Handles --restore and --check-state, which end the program. Returns its exit code, or nothing without these flags.
+std::optional<int> HandleStore(config::Started& started, const Settings& settings, const config::Config& config) {
+  const bool restores = started.flags.count(kRestore) != 0, replaces = started.flags.count(kReplace) != 0;
+  if (replaces && !restores) {
+    return config::Fail(config, absl::InvalidArgumentError("usage: --replace-state needs --restore FILE"));
+  }
+  if (restores) {
+    const absl::StatusOr<std::string> restored = RestoreStore(settings, started.flags[kRestore], replaces);
+    if (!restored.ok()) return config::Fail(config, restored.status());
+    std::printf("%s\n", restored->c_str());
+    return config::kExitDone;
+  }
+  if (started.flags.count(kCheck) == 0) return std::nullopt;
+  const absl::StatusOr<std::vector<std::string>> damaged = CheckStore(settings);
+  if (!damaged.ok()) return config::Fail(config, damaged.status());
+  for (const std::string& line : *damaged) std::printf("%s\n", line.c_str());
+  return damaged->empty() ? config::kExitDone : config::kExitFailed;
+}
 
 int Main(int argc, char** argv) {
   BlockSignals();
@@ -28,7 +54,10 @@ int Main(int argc, char** argv) {
       "time-outs.";
   description.default_file = "/etc/copse/planner.yaml";
   description.flags = {
-      {.name = kPortFile, .value_name = "FILE", .help = "write HOST:PORT there once the planner listens"}};
+      {.name = kPortFile, .value_name = "FILE", .help = "write HOST:PORT there once the planner listens"},
+      {.name = kRestore, .value_name = "FILE", .help = "restore the store from `copsectl state save FILE`, and end"},
+      {.name = kReplace, .help = "with --restore: also if the store is not empty"},
+      {.name = kCheck, .help = "print what is damaged in the store, and end with 1 if anything is"}};
   absl::StatusOr<Settings> settings = absl::UnknownError("not read");
   description.read = [&settings](const config::Config& loaded) {
     settings = ReadSettings(loaded);
@@ -39,6 +68,7 @@ int Main(int argc, char** argv) {
   SetLogLevel(settings->live.log_level);
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
     return config::Fail(config, opened);
+  if (const std::optional<int> code = HandleStore(started, *settings, config); code.has_value()) return *code;
   absl::StatusOr<std::unique_ptr<PlannerProcess>> process =
       PlannerProcess::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});
   if (!process.ok()) return config::Fail(config, process.status());

@@ -33,6 +33,9 @@ PlannerState PlannerInstruments::State() const {
   return {.address = address_,
           .store = store_,
           .term = parts_.coordinator->term(),
+          .cluster = parts_.coordinator->cluster().uuid(),
+          .quarantined = parts_.coordinator->quarantined(),
+          .foreign = parts_.coordinator->cluster().foreign(),
           .since = parts_.clock->Now() - started_,
           .sessions = parts_.streams->Counts().sessions,
           .oldest_task = OldestTask(),
@@ -83,6 +86,7 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   counters["store.time_p50_us"] = outbox.commits_ns().Percentile(0.5) / 1000;
   counters["store.time_p99_us"] = outbox.commits_ns().Percentile(0.99) / 1000;
   counters["store.time_max_us"] = outbox.commits_ns().max() / 1000;
+  counters["store.quarantined"] = parts_.coordinator->quarantined();
   counters["store.waiting_changes"] = outbox.waiting_changes();
   counters["store.waiting_messages"] = outbox.waiting_messages();
   counters["store.failing_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(outbox.failing_for()));

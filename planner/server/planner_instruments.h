@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -36,6 +37,9 @@ struct PlannerState {
   std::string address;  // HOST:PORT at which it listens
   std::string store;    // as configured: "memory", or a file
   uint64_t term = 0;
+  std::string cluster;       // UUID
+  uint64_t quarantined = 0;  // things that the store could not read, and keeps aside
+  std::vector<coordinator::ForeignTeams> foreign;
   absl::Duration since;  // time since its start
   uint64_t sessions = 0;
   absl::Duration oldest_task;  // time that the oldest pending task has waited; 0: none is pending

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/planner_process.h"
 
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <utility>
@@ -26,8 +26,6 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "base/version.h"
-#include "planner/etcd/etcd_store.h"
-#include "planner/server/sqlite_store.h"
 #include "rpc/control_conversion.h"
 
 namespace copse::planner {
@@ -78,6 +76,13 @@ class CrashingStore : public coordinator::Store {
   std::map<TeamId, EpochId> epochs_;
 };
 
+std::string NewUuid() {
+  std::ifstream file("/proc/sys/kernel/random/uuid");
+  std::string uuid;
+  std::getline(file, uuid);
+  return uuid;
+}
+
 absl::Status NotLeading(const absl::Status& why) {
   return absl::AbortedError(absl::StrCat("this planner does not lead any more: ", why.message()));
 }
@@ -112,41 +117,11 @@ absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerSta
 }
 
 absl::Status PlannerProcess::OpenStore() {
-  const auto post = [this](std::function<void()> task) { queue_.Post(std::move(task)); };
-  const StoreAddress& address = start_.settings.store;
-  if (!address.etcd.empty()) {
-    auto store = std::make_unique<EtcdStore>(etcd_.get(), address.prefix, fence_, post);
-    topology_store_ = store.get();
-    store_ = std::move(store);
-  } else if (address.file.empty()) {
-    store_ = std::make_unique<coordinator::MemoryStore>();
-    memory_topologies_ = std::make_unique<MemoryTopologyStore>();
-    topology_store_ = memory_topologies_.get();
-  } else {
-    ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(address.file, post));
-    topology_store_ = store.get();
-    store_ = std::move(store);
-  }
+  ASSIGN_OR_RETURN(store_, planner::OpenStore(start_.settings, etcd_.get(), fence_,
+                                              [this](std::function<void()> task) { queue_.Post(std::move(task)); }));
   const char* crash = getenv("COPSE_CRASH_POINT");
   if (crash != nullptr && strcmp(crash, "after_decision") == 0)
-    store_ = std::make_unique<CrashingStore>(std::move(store_));
-  return absl::OkStatus();
-}
-
-absl::Status PlannerProcess::OpenEtcd() {
-  EtcdClientOptions options;
-  options.endpoints = start_.settings.store.etcd;
-  if (start_.settings.store.is_encrypted) {
-    grpc::SslCredentialsOptions pem;
-    const TlsTexts& texts = start_.settings.tls;
-    pem.pem_root_certs = texts.ca;
-    pem.pem_cert_chain = texts.certificate;
-    pem.pem_private_key = texts.key;
-    options.credentials = grpc::SslCredentials(pem);
-  } else {
-    options.credentials = grpc::InsecureChannelCredentials();
-  }
-  ASSIGN_OR_RETURN(etcd_, EtcdClient::Create(std::move(options)));
+    store_.store = std::make_unique<CrashingStore>(std::move(store_.store));
   return absl::OkStatus();
 }
 
@@ -194,7 +169,8 @@ void PlannerProcess::OnLost(const absl::Status& why) {
 absl::Status PlannerProcess::Open() {
   signals_ = std::thread([this] { WaitForSignals(); });
   if (start_.settings.store.etcd.empty()) return Lead();
-  return OpenEtcd();
+  ASSIGN_OR_RETURN(etcd_, OpenEtcd(start_.settings));
+  return absl::OkStatus();
 }
 
 absl::Status PlannerProcess::Lead() {
@@ -206,10 +182,12 @@ absl::Status PlannerProcess::Lead() {
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
                                                     DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
-  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), plan_maker, daemon_service_.get(),
-                                                            start_.settings.live.coordinator);
+  coordinator::CoordinatorOptions options = start_.settings.live.coordinator;
+  options.fresh_cluster = NewUuid();
+  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.store.get(), plan_maker,
+                                                            daemon_service_.get(), std::move(options));
   RETURN_IF_ERROR(coordinator_->Start());
-  topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
+  topologies_ = std::make_unique<TopologyHistory>(store_.topologies, &plan_maker_, coordinator_.get(), &queue_);
   RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
   const std::string& store = start_.settings.store_text;
   instruments_ = std::make_unique<PlannerInstruments>(PlannerParts{.clock = &clock_,
@@ -220,13 +198,15 @@ absl::Status PlannerProcess::Lead() {
                                                                    .plan_maker = &plan_maker_,
                                                                    .plan_workers = &plan_workers_},
                                                       store);
+  saver_ = std::make_unique<StateSaver>(&queue_, store_.reader);
   admin_service_ = MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(),
-                                    authorizer_.get());
+                                    saver_.get(), authorizer_.get());
   RETURN_IF_ERROR(Listen());
   instruments_->SetAddress(address_);
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
-            ", teams=", coordinator_->Teams().size(), ", store=", store, ")");
+            ", teams=", coordinator_->Teams().size(), ", store=", store, ", cluster=", coordinator_->cluster().uuid(),
+            ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();
 }

@@ -19,13 +19,14 @@
 #include "planner/server/admin_service.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/daemon_service.h"
+#include "planner/server/open_store.h"
 #include "planner/server/plan_workers.h"
 #include "planner/server/planner_instruments.h"
 #include "planner/server/settings.h"
 #include "planner/server/standby.h"
+#include "planner/server/state_saver.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
-#include "planner/server/topology_store.h"
 #include "planner/server/turn_counts.h"
 
 namespace copse::planner {
@@ -69,7 +70,6 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   explicit PlannerProcess(PlannerStart start);
   absl::Status Open();
   absl::Status OpenStore();
-  absl::Status OpenEtcd();
   // Serves as a standby until this planner leads, or is to stop.
   absl::Status StandBy();
   absl::Status Lead();
@@ -89,9 +89,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<Standby> standby_;
   int64_t fence_ = 0;  // 0: it does not lead
   absl::Status lost_;  // why it does not lead any more
-  std::unique_ptr<coordinator::Store> store_;
-  std::unique_ptr<TopologyStore> memory_topologies_;  // null if there is a `state` file
-  TopologyStore* topology_store_ = nullptr;           // memory_topologies_, or an interface of `store_`
+  OpenedStore store_;
   ClusterPlanMaker plan_maker_;
   PlanWorkers plan_workers_;
   PlanWorkers better_workers_;  // make better plans for teams that have quick ones
@@ -100,6 +98,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<coordinator::Coordinator> coordinator_;
   std::unique_ptr<TopologyHistory> topologies_;
   std::unique_ptr<PlannerInstruments> instruments_;
+  std::unique_ptr<StateSaver> saver_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

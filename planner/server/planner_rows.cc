@@ -29,6 +29,13 @@ void FillHistogram(const Histogram& histogram, v1::LatencyRow* row) {
 void FillPlannerStatus(const PlannerState& state, v1::GetPlannerStatusReply* reply) {
   reply->set_leader(state.address);  // there is one planner
   reply->set_term(state.term);
+  reply->set_cluster(rpc::ToUtf8(state.cluster));
+  reply->set_quarantined(state.quarantined);
+  for (const coordinator::ForeignTeams& teams : state.foreign) {
+    v1::ForeignTeams* const foreign = reply->add_foreign();
+    foreign->set_cluster(rpc::ToUtf8(teams.cluster));
+    for (const std::string& node : teams.nodes) foreign->add_nodes(rpc::ToUtf8(node));
+  }
   reply->set_since_s(absl::ToDoubleSeconds(state.since));
   reply->set_role("leader");
   reply->set_version(kVersion);
