@@ -2,9 +2,10 @@
 //
 // Serves the requests of administrators.
 #include <algorithm>
-#include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,9 @@ namespace {
 
 // A daemon has this time to report its own time-out of a measurement before the planner gives up.
 constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
+// So many daemons are asked for their status in one go; other work runs in the pause before the next ones.
+constexpr size_t kAskedAtOnce = 2048;
+constexpr absl::Duration kAskNext = absl::Milliseconds(1);
 
 }  // namespace
 
@@ -45,6 +49,12 @@ std::vector<NodeInfo> Coordinator::Nodes() const {
   std::vector<NodeInfo> out;
   for (const auto& [name, node] : nodes_) out.push_back(InfoOf(node));
   return out;
+}
+
+std::optional<NodeInfo> Coordinator::NodeAfter(const std::string& name) const {
+  const auto it = nodes_.upper_bound(name);
+  if (it == nodes_.end()) return std::nullopt;
+  return InfoOf(it->second);
 }
 
 std::map<std::string, uint64_t> Coordinator::NodesByState() const {
@@ -106,19 +116,36 @@ TeamInfo Coordinator::InfoOf(const Team& team) const {
   return info;
 }
 
+TeamInfo Coordinator::InfoOf(const Forming& forming) {
+  TeamInfo info;
+  info.layout.identity = forming.identity;
+  info.layout.parent = forming.parent;
+  info.size = forming.size;
+  info.missing = forming.missing;
+  info.state = "forming";
+  return info;
+}
+
 std::vector<TeamInfo> Coordinator::Teams() const {
   std::vector<TeamInfo> out;
-  for (const Forming& forming : joins_.List()) {
-    TeamInfo info;
-    info.layout.identity = forming.identity;
-    info.layout.parent = forming.parent;
-    info.size = forming.size;
-    info.missing = forming.missing;
-    info.state = "forming";
-    out.push_back(std::move(info));
-  }
+  for (const Forming& forming : joins_.List()) out.push_back(InfoOf(forming));
   for (const auto& [id, team] : teams_) out.push_back(InfoOf(team));
   return out;
+}
+
+std::optional<TeamInfo> Coordinator::TeamAfter(const schedule::TeamLayout* last) const {
+  TeamId id{0};
+  if (last == nullptr || last->id == TeamId{0}) {
+    if (const auto forming =
+            joins_.After(last == nullptr ? nullptr : &last->identity, last == nullptr ? TeamId{0} : last->parent)) {
+      return InfoOf(*forming);
+    }
+  } else {
+    id = last->id;
+  }
+  const auto it = teams_.upper_bound(id);
+  if (it == teams_.end()) return std::nullopt;
+  return InfoOf(it->second);
 }
 
 std::map<std::string, uint64_t> Coordinator::TeamsByState() const {
@@ -148,29 +175,61 @@ absl::Status Coordinator::BreakTeam(TeamId id, const std::string& why) {
 
 void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
                               std::function<void(const StatusAnswer&)> done, bool latencies, TeamId calls_of) {
+  const auto answer = std::make_shared<StatusAnswer>();
+  QueryStatusOfEach(
+      nodes, timeout, [answer](const schedule::DaemonStatus& status) { answer->nodes.push_back(status); },
+      [answer, done = std::move(done)](std::vector<std::string> silent) {
+        answer->silent = std::move(silent);
+        std::sort(answer->nodes.begin(), answer->nodes.end(),
+                  [](const auto& a, const auto& b) { return a.node < b.node; });
+        done(*answer);
+      },
+      latencies, calls_of);
+}
+
+void Coordinator::QueryStatusOfEach(const std::vector<std::string>& nodes, absl::Duration timeout,
+                                    std::function<void(const schedule::DaemonStatus&)> on_status,
+                                    std::function<void(std::vector<std::string>)> done, bool latencies,
+                                    TeamId calls_of) {
   const uint64_t id = next_query_++;
   Query query;
+  query.on_status = std::move(on_status);
   query.done = std::move(done);
-  const auto ask = [&](const std::string& name) {
-    const auto it = nodes_.find(name);
-    if (it != nodes_.end() && it->second.session != 0) {
-      query.waiting.insert(name);
-    } else {
-      query.answer.silent.push_back(name);
-    }
-  };
-  for (const std::string& name : nodes) ask(name);
+  query.latencies = latencies;
+  query.calls_of = calls_of;
+  const std::set<std::string> names(nodes.begin(), nodes.end());
+  query.unasked.assign(names.begin(), names.end());
   if (nodes.empty()) {
     for (const auto& [name, node] : nodes_) {
-      if (node.session != 0) ask(name);
+      if (node.session != 0) query.unasked.push_back(name);
     }
   }
+  std::reverse(query.unasked.begin(), query.unasked.end());
   query.timer = timers_.Set(clock_->Now() + timeout, [this, id] { FinishQuery(id); });
-  const std::set<std::string> waiting = query.waiting;
   queries_.emplace(id, std::move(query));
-  if (waiting.empty()) return FinishQuery(id);
-  for (const std::string& name : waiting)
-    outbox_.Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies, calls_of});
+  AskNext(id);
+}
+
+void Coordinator::AskNext(uint64_t id) {
+  const auto it = queries_.find(id);
+  if (it == queries_.end()) return;
+  Query& query = it->second;
+  for (size_t asked = 0; asked < kAskedAtOnce && !query.unasked.empty(); query.unasked.pop_back()) {
+    std::string& name = query.unasked.back();
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end() || node->second.session == 0) {
+      query.silent.push_back(std::move(name));
+      continue;
+    }
+    ++asked;
+    outbox_.Send(node->second.session, schedule::StatusQuery{id, query.latencies, query.calls_of});
+    query.waiting.insert(query.waiting.end(), std::move(name));  // names come in ascending order
+  }
+  if (!query.unasked.empty()) {
+    timers_.Set(clock_->Now() + kAskNext, [this, id] { AskNext(id); });
+  } else if (query.waiting.empty()) {
+    FinishQuery(id);
+  }
 }
 
 // --- Traces ---
@@ -257,19 +316,19 @@ void Coordinator::FinishMeasure(uint64_t id, const absl::StatusOr<schedule::Meas
 void Coordinator::OnStatusReply(Node& node, const schedule::StatusReply& message) {
   const auto it = queries_.find(message.query);
   if (it == queries_.end() || it->second.waiting.erase(node.announcement.name) == 0) return;
-  StatusAnswer& answer = it->second.answer;
-  answer.nodes.push_back(message.status);
-  answer.nodes.back().node = node.announcement.name;
-  answer.nodes.back().incarnation = node.announcement.incarnation;
-  if (it->second.waiting.empty()) FinishQuery(message.query);
+  schedule::DaemonStatus status = message.status;
+  status.node = node.announcement.name;
+  status.incarnation = node.announcement.incarnation;
+  it->second.on_status(status);
+  if (it->second.waiting.empty() && it->second.unasked.empty()) FinishQuery(message.query);
 }
 
 void Coordinator::NodeSilent(const std::string& node) {
   std::vector<uint64_t> finished;
   for (auto& [id, query] : queries_) {
     if (query.waiting.erase(node) == 0) continue;
-    query.answer.silent.push_back(node);
-    if (query.waiting.empty()) finished.push_back(id);
+    query.silent.push_back(node);
+    if (query.waiting.empty() && query.unasked.empty()) finished.push_back(id);
   }
   for (const uint64_t id : finished) FinishQuery(id);
   std::vector<uint64_t> unanswered;
@@ -293,56 +352,26 @@ void Coordinator::FinishQuery(uint64_t id) {
   if (entry.empty()) return;
   Query& query = entry.mapped();
   timers_.Cancel(query.timer);
-  query.answer.silent.insert(query.answer.silent.end(), query.waiting.begin(), query.waiting.end());
-  std::sort(query.answer.silent.begin(), query.answer.silent.end());
-  std::sort(query.answer.nodes.begin(), query.answer.nodes.end(),
-            [](const auto& a, const auto& b) { return a.node < b.node; });
-  query.done(query.answer);
+  std::vector<std::string>& silent = query.silent;
+  silent.insert(silent.end(), query.waiting.begin(), query.waiting.end());
+  silent.insert(silent.end(), query.unasked.begin(), query.unasked.end());
+  std::sort(silent.begin(), silent.end());
+  query.done(std::move(silent));
 }
 
 std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
-  struct Merged {
-    CollectiveInfo info;
-    std::set<Rank> joined, missing;
-  };
-  std::map<std::tuple<TeamId, Family, CallSeq>, Merged> calls;
-  std::map<std::pair<TeamId, Rank>, CallSeq> progress;
-  std::set<std::string> answered;
-  for (const schedule::DaemonStatus& node : answer.nodes) {
-    answered.insert(node.node);
-    for (const schedule::RankProgress& rank : node.progress) progress[{rank.team, rank.rank}] = rank.calls;
-    for (const schedule::CallStatus& call : node.calls) {
-      const auto [it, is_new] = calls.try_emplace({call.team, call.waits_for, call.sequence});
-      Merged& merged = it->second;
-      if (is_new || call.age_s > merged.info.age_s) merged.info.arguments = call.arguments;
-      merged.info.age_s = std::max(merged.info.age_s, call.age_s);
-      merged.joined.insert(call.joined.begin(), call.joined.end());
-      merged.missing.insert(call.missing.begin(), call.missing.end());
-    }
-  }
+  CallMerge merge;
+  for (const schedule::DaemonStatus& status : answer.nodes) merge.Add(status.node, status);
   std::vector<CollectiveInfo> out;
-  for (auto& [key, merged] : calls) {
-    const auto [team_id, waits_for, sequence] = key;
-    if (const auto team = teams_.find(team_id); team != teams_.end()) {
-      const schedule::TeamLayout& layout = team->second.record.layout;
-      for (Rank rank{0}; rank.value() < layout.shape.size(); ++rank) {
-        const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
-        const auto at = progress.find({team_id, rank});
-        // Only ranks that have joined a call that waits for plans have reached it: every other rank is missing.
-        const bool behind =
-            waits_for != Family::kCommon || (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
-        if (behind) merged.missing.insert(rank);
-      }
-    }
-    merged.info.team = team_id;
-    merged.info.sequence = sequence;
-    merged.info.waits_for = waits_for;
-    merged.info.joined.assign(merged.joined.begin(), merged.joined.end());
-    std::set_difference(merged.missing.begin(), merged.missing.end(), merged.joined.begin(), merged.joined.end(),
-                        std::back_inserter(merged.info.missing));
-    out.push_back(std::move(merged.info));
-  }
+  while (std::optional<CollectiveInfo> call = NextCall(&merge)) out.push_back(*std::move(call));
   return out;
+}
+
+std::optional<CollectiveInfo> Coordinator::NextCall(CallMerge* merge) const {
+  const std::optional<TeamId> id = merge->NextTeam();
+  if (!id.has_value()) return std::nullopt;
+  const auto team = teams_.find(*id);
+  return merge->Next(team == teams_.end() ? nullptr : &team->second.record.layout);
 }
 
 }  // namespace copse::coordinator

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "planner/coordinator/call_merge.h"
 #include "planner/coordinator/cluster_identity.h"
 #include "planner/coordinator/ended_teams.h"
 #include "planner/coordinator/first_plans.h"
@@ -93,17 +94,6 @@ struct MeasureLimits {
   absl::Duration bulk_max = absl::Seconds(1);
   absl::Duration timeout = absl::Seconds(5);  // for the whole measurement
 };
-// CollectiveInfo describes a call in flight, merged from the nodes' status.
-struct CollectiveInfo {
-  TeamId team{0};
-  CallSeq sequence{0};
-  CallArguments arguments;
-  double age_s = 0;  // seconds in flight, at the node where it began first
-  std::vector<Rank> joined;
-  std::vector<Rank> missing;
-  Family waits_for = Family::kCommon;  // as in schedule::CallStatus
-};
-
 // A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to
 // connect (they retry at least every 5 s) and to report the terms that they know.
 inline constexpr absl::Duration kSettle = absl::Seconds(6);
@@ -149,6 +139,14 @@ class Coordinator {
   absl::StatusOr<TeamInfo> FindTeam(TeamId team) const;
   std::vector<PlanInfo> Plans() const;  // by id
   absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
+  std::vector<schedule::Plan> PlansOfTeam(TeamId team) const;  // by id; none if the team is not known
+  // These three return one row of these lists after another, for callers that let other work run in between: the first
+  // after `last`, or nullopt at the end. What comes or goes meanwhile is or is not returned.
+  std::optional<NodeInfo> NodeAfter(const std::string& last) const;  // "": the first one
+  // `last` is a team that was returned, with id, identity and parent; null: the first one.
+  std::optional<TeamInfo> TeamAfter(const schedule::TeamLayout* last) const;
+  // Of teams that are `wanted`; 0: the first one.
+  std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
   // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
@@ -183,6 +181,12 @@ class Coordinator {
   // before this returns.
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
                    std::function<void(const StatusAnswer&)> done, bool latencies = false, TeamId calls_of = TeamId{0});
+  // Does the same, but passes each reply on as it comes, and at the end the nodes that are silent, by name. Daemons are
+  // asked by and by.
+  void QueryStatusOfEach(const std::vector<std::string>& nodes, absl::Duration timeout,
+                         std::function<void(const schedule::DaemonStatus&)> on_status,
+                         std::function<void(std::vector<std::string>)> done, bool latencies = false,
+                         TeamId calls_of = TeamId{0});
   // Queries a node for a chunk of its trace; query.query is set here. `done` is called once, maybe before this returns:
   // with the chunk, or NOT_FOUND, UNAVAILABLE if the node has no stream or loses it, or DEADLINE_EXCEEDED.
   void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
@@ -195,6 +199,8 @@ class Coordinator {
   // Returns the calls in flight, sorted by (team, awaited class, sequence). A rank is missing if no node reports that
   // it has joined, and a node reports that it has not, or its node has not replied.
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
+  // Removes the next call of `*merge` and returns it as MergeCalls does, or nullopt if there is none.
+  std::optional<CollectiveInfo> NextCall(CallMerge* merge) const;
 
  private:
   struct Session {
@@ -425,11 +431,16 @@ class Coordinator {
 
   // --- administration.cc: requests of administrators ---
   struct Query {
+    std::vector<std::string> unasked;  // nodes, the next one last
     std::set<std::string> waiting;
-    StatusAnswer answer;
+    std::vector<std::string> silent;
     TimerId timer;
-    std::function<void(const StatusAnswer&)> done;
+    bool latencies = false;
+    TeamId calls_of{0};
+    std::function<void(const schedule::DaemonStatus&)> on_status;
+    std::function<void(std::vector<std::string>)> done;
   };
+  void AskNext(uint64_t query);  // asks the next nodes of a query
   struct PendingTrace {
     std::string node;
     absl::Time asked;
@@ -452,6 +463,7 @@ class Coordinator {
   static const char* StateOf(const Team& team);
   NodeInfo InfoOf(const Node& node) const;
   TeamInfo InfoOf(const Team& team) const;
+  static TeamInfo InfoOf(const Forming& forming);
   std::vector<PlanInfo> PlansOf(const Team& team) const;
 
   const Clock* clock_;

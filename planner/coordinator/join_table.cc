@@ -211,4 +211,10 @@ std::vector<Forming> JoinTable::List() const {
   return out;
 }
 
+std::optional<Forming> JoinTable::After(const schedule::TeamIdentity* identity, TeamId parent) const {
+  const auto it = identity == nullptr ? formations_.begin() : formations_.upper_bound({*identity, parent});
+  if (it == formations_.end()) return std::nullopt;
+  return Forming{it->first.first, it->first.second, it->second.size, JoinsOf(it->second.joins), Missing(it->second)};
+}
+
 }  // namespace copse::coordinator

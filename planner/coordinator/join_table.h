@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -75,6 +76,9 @@ class JoinTable {
   absl::Time NextDeadline() const;
 
   std::vector<Forming> List() const;
+  // Returns the formation that List has after the one of `identity` and `parent`, or its first one if `identity` is
+  // null; nullopt if there is none.
+  std::optional<Forming> After(const schedule::TeamIdentity* identity, TeamId parent) const;
   size_t size() const { return formations_.size(); }
 
  private:

@@ -90,10 +90,31 @@ std::vector<PlanInfo> Coordinator::Plans() const {
   return out;
 }
 
+std::vector<schedule::Plan> Coordinator::PlansOfTeam(TeamId id) const {
+  std::vector<schedule::Plan> plans;
+  const auto team = teams_.find(id);
+  if (team == teams_.end()) return plans;
+  for (PlanInfo& info : PlansOf(team->second)) plans.push_back(std::move(info.plan));
+  std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return plans;
+}
+
+std::optional<PlanInfo> Coordinator::PlanAfter(PlanId last,
+                                               const std::function<bool(const schedule::TeamLayout&)>& wanted) const {
+  for (auto it = teams_of_plans_.upper_bound(last); it != teams_of_plans_.end(); ++it) {
+    if (!wanted(teams_.at(it->second).record.layout)) continue;
+    if (absl::StatusOr<PlanInfo> info = FindPlan(it->first); info.ok()) return *std::move(info);
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<PlanInfo> Coordinator::FindPlan(PlanId id) const {
-  if (const auto team = teams_of_plans_.find(id); team != teams_of_plans_.end()) {
-    for (PlanInfo& plan : PlansOf(teams_.at(team->second))) {
-      if (plan.plan.id == id) return std::move(plan);
+  if (const auto it = teams_of_plans_.find(id); it != teams_of_plans_.end()) {
+    const TeamRecord& record = teams_.at(it->second).record;
+    for (const std::string& encoded : record.plans) {
+      if (encoded.size() < schedule::kEncodedIdEnd || schedule::PlanIdIn(encoded) != id) continue;
+      absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+      if (plan.ok()) return PlanInfo{record.layout, record.epoch, *std::move(plan)};
     }
   }
   return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));

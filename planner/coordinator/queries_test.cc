@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queries and changes by administrators.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
@@ -146,6 +148,82 @@ TEST_F(TwoNodesTest, StatusQueryWaitsForAllOrTheDeadline) {
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(coordinator->NextDeadline(),
             clock.Now() + options.forget_records / 4);  // only the collection of n2's records is due
+}
+
+TEST_F(CoordinatorTest, ManyNodesAreAskedByAndBy) {
+  constexpr size_t kNodes = 5000;
+  for (SessionId session = 1; session <= kNodes; ++session) Register(session, absl::StrCat("n", session));
+  size_t replies = 0;
+  std::optional<std::vector<std::string>> silent;
+  coordinator->QueryStatusOfEach(
+      {}, absl::Seconds(2), [&](const schedule::DaemonStatus& status) { replies += status.node == "n2" ? 1 : 0; },
+      [&](std::vector<std::string> nodes) { silent = std::move(nodes); });
+  const auto asked = [&] {
+    size_t count = 0;
+    for (SessionId session = 1; session <= kNodes; ++session) {
+      for (const auto& message : sink.sent[session]) count += std::holds_alternative<schedule::StatusQuery>(message);
+    }
+    return count;
+  };
+  const size_t first = asked();
+  EXPECT_GT(first, 0u);
+  EXPECT_LT(first, kNodes / 2);
+  coordinator->OnDisconnected(kNodes);
+  while (asked() < kNodes - 1) {
+    ASSERT_FALSE(silent.has_value());
+    Advance(absl::Milliseconds(1));
+  }
+  schedule::StatusReply message;
+  message.query = sink.Take<schedule::StatusQuery>(2).query;
+  coordinator->OnMessage(2, message);
+  EXPECT_EQ(replies, 1u);
+  EXPECT_FALSE(silent.has_value());
+  Advance(absl::Seconds(2));
+  ASSERT_TRUE(silent.has_value());
+  EXPECT_EQ(silent->size(), kNodes - 1) << "all but n2, also the one that has gone";
+  EXPECT_TRUE(std::is_sorted(silent->begin(), silent->end()));
+}
+
+TEST_F(TwoNodesTest, ListsCanBeReadRowByRow) {
+  for (int i = 0; i < 3; ++i) FormTeam();
+  schedule::JoinTeam join{.request = 100, .identity = {.uid = 1, .name = "forming"}, .rank = Rank(0), .size = 2};
+  coordinator->OnMessage(1, join);
+  join.request = 101;
+  join.identity.name = "forms too";
+  coordinator->OnMessage(1, join);
+  std::vector<std::string> nodes;
+  for (auto node = coordinator->NodeAfter(""); node; node = coordinator->NodeAfter(nodes.back())) {
+    nodes.push_back(node->announcement.name);
+  }
+  EXPECT_EQ(nodes, (std::vector<std::string>{"n1", "n2"}));
+  std::vector<TeamInfo> teams;
+  for (auto team = coordinator->TeamAfter(nullptr); team; team = coordinator->TeamAfter(&teams.back().layout)) {
+    teams.push_back(*team);
+  }
+  const std::vector<TeamInfo> all = coordinator->Teams();
+  ASSERT_EQ(teams.size(), all.size());
+  ASSERT_EQ(teams.size(), 5u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(teams[i].layout, all[i].layout);
+    EXPECT_EQ(teams[i].state, all[i].state);
+  }
+  const auto any = [](const schedule::TeamLayout&) { return true; };
+  const auto second = [&](const schedule::TeamLayout& layout) { return layout.id == teams[3].layout.id; };
+  std::vector<PlanId> plans, of_second;
+  for (auto plan = coordinator->PlanAfter(PlanId{0}, any); plan; plan = coordinator->PlanAfter(plans.back(), any)) {
+    plans.push_back(plan->plan.id);
+  }
+  std::vector<PlanId> expected;
+  for (const PlanInfo& plan : coordinator->Plans()) expected.push_back(plan.plan.id);
+  EXPECT_EQ(plans, expected);
+  for (auto plan = coordinator->PlanAfter(PlanId{0}, second); plan;
+       plan = coordinator->PlanAfter(plan->plan.id, second)) {
+    of_second.push_back(plan->plan.id);
+  }
+  std::vector<PlanId> of_team;
+  for (const schedule::Plan& plan : coordinator->PlansOfTeam(teams[3].layout.id)) of_team.push_back(plan.id);
+  EXPECT_EQ(of_second, of_team);
+  EXPECT_FALSE(of_second.empty());
 }
 
 TEST_F(TwoNodesTest, CallsAreMergedByTeamAndSequence) {

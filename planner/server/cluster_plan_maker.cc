@@ -101,6 +101,31 @@ std::string ExplanationJson(const Explanation& explanation, const schedule::Team
   return json.dump();
 }
 
+// A Comparison is what the gain of new plans depends on; any thread may read it.
+struct Comparison {
+  std::vector<std::string> names;  // the team's nodes
+  schedule::TeamShape shape;
+  ClusterTopologies::Shared topology;
+  std::vector<schedule::Plan> before, after;
+};
+
+absl::StatusOr<double> GainOf(const Comparison& of) {
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(of.names, *of.topology, of.topology->costs()));
+  double gain = 1;
+  for (const schedule::Plan& old : of.before) {
+    const CallArguments arguments = TypicalCall(old);
+    const uint64_t bytes = std::max(arguments.bytes(), old.bytes_min);
+    ASSIGN_OR_RETURN(const int64_t before, PredictedNs(old, of.shape, costs, arguments));
+    for (const schedule::Plan& plan : of.after) {
+      if (plan.collective != old.collective) continue;
+      if (bytes < plan.bytes_min || plan.bytes_max < bytes) continue;
+      ASSIGN_OR_RETURN(const int64_t after, PredictedNs(plan, of.shape, costs, arguments));
+      if (after > 0) gain = std::max(gain, static_cast<double>(before) / static_cast<double>(after));
+    }
+  }
+  return gain;
+}
+
 }  // namespace
 
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names) {
@@ -349,15 +374,18 @@ void ClusterPlanMaker::Keep(PlanTask task, const std::vector<schedule::Plan>& pl
   kept_.erase(it, kept_.end());
 }
 
-absl::StatusOr<bool> ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& layout,
-                                                   const std::vector<schedule::Plan>& plans) {
-  ASSIGN_OR_RETURN(std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
-  if (fresh.size() != plans.size()) return true;
-  for (size_t i = 0; i < fresh.size(); ++i) {
-    fresh[i].id = plans[i].id;
-    fresh[i].predicted_us = plans[i].predicted_us;
-  }
-  return fresh != plans;
+void ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans,
+                                   DifferDone done) {
+  const auto old = std::make_shared<const std::vector<schedule::Plan>>(std::move(plans));
+  MakePlansLater(layout, {}, [old, done = std::move(done)](absl::StatusOr<std::vector<schedule::Plan>> fresh) {
+    if (!fresh.ok()) return done(fresh.status());
+    if (fresh->size() != old->size()) return done(true);
+    for (size_t i = 0; i < fresh->size(); ++i) {
+      (*fresh)[i].id = (*old)[i].id;
+      (*fresh)[i].predicted_us = (*old)[i].predicted_us;
+    }
+    done(*fresh != *old);
+  });
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules) {
@@ -409,25 +437,29 @@ absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan
   return savings_us;
 }
 
-absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout,
-                                                          const std::vector<schedule::Plan>& plans) {
-  const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, WeightedTopologyWith(names));
-  ASSIGN_OR_RETURN(const std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
-  double gain = 1;
-  for (const schedule::Plan& old : plans) {
-    const CallArguments arguments = TypicalCall(old);
-    const uint64_t bytes = std::max(arguments.bytes(), old.bytes_min);
-    ASSIGN_OR_RETURN(const int64_t before, PredictedNs(old, layout.shape, costs, arguments));
-    for (const schedule::Plan& plan : fresh) {
-      if (plan.collective != old.collective) continue;
-      if (bytes < plan.bytes_min || plan.bytes_max < bytes) continue;
-      ASSIGN_OR_RETURN(const int64_t after, PredictedNs(plan, layout.shape, costs, arguments));
-      if (after > 0) gain = std::max(gain, static_cast<double>(before) / static_cast<double>(after));
+void ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans,
+                                        GainDone done) {
+  struct Job {
+    Comparison comparison;
+    absl::StatusOr<double> gain = 1.0;
+  };
+  const auto job = std::make_shared<Job>();
+  job->comparison.names = NamesOf(layout);
+  job->comparison.shape = layout.shape;
+  job->comparison.before = std::move(plans);
+  MakePlansLater(layout, {}, [this, job, user = layout.identity.uid, done = std::move(done)](auto fresh) {
+    if (!fresh.ok()) return done(fresh.status());
+    job->comparison.after = *std::move(fresh);
+    absl::StatusOr<ClusterTopologies::Shared> topology = WeightedTopologyWith(job->comparison.names);
+    if (!topology.ok()) return done(topology.status());
+    job->comparison.topology = *std::move(topology);
+    const auto price = [job] { job->gain = GainOf(job->comparison); };
+    if (workers_ == nullptr) {
+      price();
+      return done(job->gain);
     }
-  }
-  return gain;
+    workers_->Run(user, price, [job, done] { done(job->gain); });
+  });
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -155,12 +156,16 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                         const schedule::Plan& plan) override;
 
-  // Returns the largest predicted speed-up of any plan's typical call by new plans over `plans`; 1: none. Draining
-  // nodes have the same weight as while plans are made. Errors: those of MakePlans and PredictedNs.
-  absl::StatusOr<double> GainOfReplanning(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
+  // Computes the largest predicted speed-up of any plan's typical call by new plans over `plans`; 1: none. Draining
+  // nodes have the same weight as while plans are made. New plans are made as by MakePlansLater, and calls are priced
+  // on a worker, too. `done` is called once, maybe before this returns. Errors: those of MakePlans and PredictedNs.
+  using GainDone = std::function<void(absl::StatusOr<double>)>;
+  void GainOfReplanning(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans, GainDone done);
 
-  // Returns whether new plans would differ from `plans`, apart from ids and predictions. Errors: those of MakePlans.
-  absl::StatusOr<bool> WouldDiffer(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
+  // Finds whether new plans would differ from `plans`, apart from ids and predictions. New plans are made as by
+  // MakePlansLater. `done` is called once, maybe before this returns. Errors: those of MakePlans.
+  using DifferDone = std::function<void(absl::StatusOr<bool>)>;
+  void WouldDiffer(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans, DifferDone done);
 
   // Returns ClusterTopology for the current model.
   absl::StatusOr<ClusterTopologies::Shared> TopologyWith(const std::vector<std::string>& names);

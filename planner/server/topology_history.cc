@@ -116,14 +116,6 @@ std::vector<TeamId> TopologyHistory::ReadyTeams(
   return teams;
 }
 
-std::vector<schedule::Plan> TopologyHistory::PlansOf(TeamId team) const {
-  std::vector<schedule::Plan> plans;
-  for (coordinator::PlanInfo& plan : coordinator_->Plans()) {
-    if (plan.layout.id == team) plans.push_back(std::move(plan.plan));
-  }
-  return plans;
-}
-
 void TopologyHistory::ApplyRules(Rules rules) {
   const Rules before = plan_maker_->model().rules;
   if (before == rules) return;
@@ -142,18 +134,19 @@ void TopologyHistory::ApplyRules(Rules rules) {
 }
 
 // Returns true also for a team that cannot be judged: ReplanTeam then reports the error.
-bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
+void TopologyHistory::FindWorth(TeamId team, double gain_min, std::function<void(bool)> then) const {
   const auto info = coordinator_->FindTeam(team);
-  if (gain_min == 1 || !info.ok()) return true;
+  if (gain_min == 1 || !info.ok()) return then(true);
+  std::vector<schedule::Plan> plans = coordinator_->PlansOfTeam(team);
   if (gain_min == kReplanIfOthers) {
-    const absl::StatusOr<bool> differ = plan_maker_->WouldDiffer(info->layout, PlansOf(team));
-    return !differ.ok() || *differ;
+    return plan_maker_->WouldDiffer(info->layout, std::move(plans),
+                                    [then](absl::StatusOr<bool> differ) { then(!differ.ok() || *differ); });
   }
-  const absl::StatusOr<double> gain = plan_maker_->GainOfReplanning(info->layout, PlansOf(team));
-  return !gain.ok() || *gain >= gain_min;
+  plan_maker_->GainOfReplanning(info->layout, std::move(plans), [then, gain_min](absl::StatusOr<double> gain) {
+    then(!gain.ok() || *gain >= gain_min);
+  });
 }
 
-// A Replanning is the state of Switch: the teams that are to be switched, and the outcome so far.
 struct TopologyHistory::Replanning {
   std::vector<TeamId> waiting;  // the last one is switched next
   size_t running = 0;           // switches in progress
@@ -191,7 +184,7 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
   std::reverse(replanning->waiting.begin(), replanning->waiting.end());
   replanning->outcome = std::move(outcome);
   replanning->done = std::move(done);
-  // Plans for a large team take long to make, so the queue's other tasks (messages of daemons, calls) run in between.
+  // The queue's other tasks (messages of daemons, calls) run between two teams.
   auto next = std::make_shared<std::function<void()>>();
   *next = [this, replanning, gain_min, weak = std::weak_ptr(next)] {
     if (replanning->waiting.empty()) {
@@ -212,12 +205,14 @@ void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, Topolog
       }
       queue_->Post([self] { (*self)(); });
     };
-    if (IsWorthSwitching(team, gain_min)) {
-      coordinator_->ReplanTeam(team, {}, on_replanned, kReplanPatience);
-    } else {
-      --replanning->running;
-    }
-    queue_->Post([self] { (*self)(); });
+    FindWorth(team, gain_min, [this, replanning, team, self, on_replanned](bool is_worth) {
+      if (is_worth) {
+        coordinator_->ReplanTeam(team, {}, on_replanned, kReplanPatience);
+      } else {
+        --replanning->running;
+      }
+      queue_->Post([self] { (*self)(); });
+    });
   };
   (*next)();
 }

@@ -98,11 +98,11 @@ class TopologyHistory {
   // Returns the ready teams for which `concerned` returns true, without sub-teams, which cannot be switched. A team
   // that is forming is not switched either.
   std::vector<TeamId> ReadyTeams(const std::function<bool(const coordinator::TeamInfo&)>& concerned) const;
-  std::vector<schedule::Plan> PlansOf(TeamId team) const;
-  // Switches the teams that gain `gain_min`. Their plans are made one team after the other. `done` is called with
+  // Switches the teams that gain `gain_min`, which is found for one team after the other. `done` is called with
   // `outcome`, completed with the teams' results.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome, Done done);
-  bool IsWorthSwitching(TeamId team, double gain_min) const;
+  // Calls `then` once, maybe before this returns, with whether the team gains `gain_min`.
+  void FindWorth(TeamId team, double gain_min, std::function<void(bool)> then) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min, Done done);
 
   TopologyStore* const store_;
