@@ -48,8 +48,8 @@ int FirstField(const grpc::ByteBuffer& bytes) {
 }  // namespace
 
 // A Stream is one daemon's stream. Its reactions run on gRPC's threads. `self_` keeps it until OnDone, and the service
-// until it is closed. A write that begins makes system calls, so the service's sender begins those that the planner's
-// thread would.
+// until it is closed. What is sent passes through the service's sender in order, which encodes it and begins writes:
+// these make system calls.
 class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                     public std::enable_shared_from_this<Stream> {
  public:
@@ -68,22 +68,28 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     StartRead(&incoming_);
   }
 
-  // Called on the planner's thread.
+  // Called on the sender.
   void Write(grpc::ByteBuffer message) {
     const size_t bytes = message.Length();
     {
       MutexLock lock(&mutex_);
       if (closing_) return;
       if (outgoing_.empty() || queued_bytes_ + bytes <= service_->options_.queued_bytes_max) {
-        ++service_->sent_;
-        service_->sent_bytes_ += bytes;
+        service_->sent_.fetch_add(1, std::memory_order_relaxed);
+        service_->sent_bytes_.fetch_add(bytes, std::memory_order_relaxed);
         queued_bytes_ += bytes;
         outgoing_.push_back({std::move(message), bytes});
-        if (!is_writing_) WriteLater();
-        return;
+        if (is_writing_) return;
+        is_writing_ = true;
+        return StartWrite(&outgoing_.front().message);
       }
     }
     GiveUp(bytes);
+  }
+
+  void Write(const v1::ToDaemon& message) {
+    const grpc::Slice bytes = rpc::Encoded(message);
+    Write(grpc::ByteBuffer(&bytes, 1));
   }
 
   uint64_t queued_bytes() const {
@@ -100,7 +106,8 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     if (outgoing_.empty()) FinishNow();
   }
 
-  // Returns whether a content needs only its name, since it was sent; if not, it is to be sent now.
+  // Returns whether a content needs only its name, since it was sent; if not, it is to be sent now. Called on the
+  // sender.
   bool HasContent(const v1::TeamContent& content) {
     if (contents_.Use(content.sha256()) != nullptr) return true;
     contents_.Add(content.sha256(), "", content.zstd().size());
@@ -219,16 +226,8 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
     return waiting_messages_ < kWaitingMessagesMax && waiting_bytes_ < kWaitingBytesMax;
   }
 
-  void WriteLater() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    is_writing_ = true;
-    service_->sender_.Post([this, keep = shared_from_this()] {
-      const MutexLock lock(&mutex_);
-      StartWrite(&outgoing_.front().message);
-    });
-  }
-
   // Ends the stream of a daemon that does not take what it is sent; the rest of it is dropped. `bytes` are those of the
-  // message that has no room. Called on the planner's thread.
+  // message that has no room. Called on the sender.
   void GiveUp(size_t bytes) {
     const std::string why = absl::StrCat("the daemon does not take its messages (queued_bytes=", queued_bytes(),
                                          ", next=", bytes, ", limit=", service_->options_.queued_bytes_max, ")");
@@ -258,7 +257,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   bool is_first_ = true;                // nothing was read yet; accessed by OnReadDone only
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
   bool takes_content_ = false;          // likewise
-  rpc::ContentWindow contents_;         // likewise
+  rpc::ContentWindow contents_;         // accessed on the sender only
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Stream> self_;
 
@@ -345,61 +344,79 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewS
 void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemon& message) {
   const auto it = streams_.find(session);
   if (it == streams_.end()) return;
-  v1::ToDaemon proto;
-  rpc::ToProto(message, &proto);
-  if (proto.has_registered()) proto.mutable_registered()->set_leader_number(options_.number);
-  const grpc::Slice bytes = rpc::Encoded(proto);
-  it->second->Write(grpc::ByteBuffer(&bytes, 1));
+  sender_.Post([this, stream = it->second, message] {
+    v1::ToDaemon proto;
+    rpc::ToProto(message, &proto);
+    if (proto.has_registered()) proto.mutable_registered()->set_leader_number(options_.number);
+    stream->Write(proto);
+  });
 }
 
+// A Recipient is a member of a Prepare with its stream.
+struct DaemonService::Recipient {
+  std::shared_ptr<Stream> stream;
+  bool takes_content = false;
+  PrepareMember member;
+};
+
 void DaemonService::SendPrepare(absl::Span<const coordinator::PrepareMember> members, schedule::Prepare prepare) {
+  std::vector<Recipient> recipients;
+  recipients.reserve(members.size());
+  for (const PrepareMember& member : members) {
+    const auto it = streams_.find(member.session);
+    if (it != streams_.end()) recipients.push_back({it->second, it->second->takes_content(), member});
+  }
+  // Shared, since a task is copied.
+  sender_.Post([recipients = std::make_shared<const std::vector<Recipient>>(std::move(recipients)),
+                prepare = std::make_shared<schedule::Prepare>(std::move(prepare))] {
+    WritePrepare(*recipients, std::move(*prepare));
+  });
+}
+
+void DaemonService::WritePrepare(const std::vector<Recipient>& recipients, schedule::Prepare prepare) {
   const NeighborTable neighbors = NeighborsIn(prepare);
   v1::ToDaemon proto;
   rpc::ToProto(std::move(prepare), &proto);
   std::optional<grpc::Slice> whole;  // for daemons of earlier versions
-  const bool has_earlier = std::any_of(members.begin(), members.end(), [this](const PrepareMember& member) {
-    const auto it = streams_.find(member.session);
-    return it != streams_.end() && !it->second->takes_content();
-  });
+  const bool has_earlier =
+      std::any_of(recipients.begin(), recipients.end(), [](const Recipient& to) { return !to.takes_content; });
   if (has_earlier) whole = rpc::Encoded(proto.prepare());
   const rpc::SplitPrepare split = rpc::Split(std::move(*proto.mutable_prepare()), neighbors.entries);
   const grpc::Slice head = rpc::Encoded(split.head);
   const grpc::Slice content = rpc::Encoded(split.content);
-  for (const PrepareMember& member : members) {
-    const auto it = streams_.find(member.session);
-    if (it == streams_.end()) continue;
-    Stream& stream = *it->second;
+  for (const Recipient& to : recipients) {
     v1::Prepare own;  // without the rest of a Prepare, which is shared
-    for (const auto& [request, rank] : member.requests) {
+    for (const auto& [request, rank] : to.member.requests) {
       v1::RequestOfRank* const out = own.add_requests();
       out->set_request(request);
       out->set_rank(rank.value());
     }
-    if (!stream.takes_content()) {
+    if (!to.takes_content) {
       const grpc::Slice parts[] = {rpc::Encoded(own), *whole};
-      stream.Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
+      to.stream->Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
       continue;
     }
     if (!split.addresses.empty()) {
-      for (const uint32_t neighbor : neighbors.of_node[member.node.value()]) {
+      for (const uint32_t neighbor : neighbors.of_node[to.member.node.value()]) {
         v1::NodeContact* const contact = own.add_contacts();
         contact->set_node(neighbor);
         contact->set_worker_address(split.addresses[neighbor]);
       }
     }
-    if (!stream.HasContent(split.content)) {
-      stream.Write(rpc::WithField(v1::ToDaemon::kContentFieldNumber, {&content, 1}));
+    if (!to.stream->HasContent(split.content)) {
+      to.stream->Write(rpc::WithField(v1::ToDaemon::kContentFieldNumber, {&content, 1}));
     }
     const grpc::Slice parts[] = {rpc::Encoded(own), head};
-    stream.Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
+    to.stream->Write(rpc::WithField(v1::ToDaemon::kPrepareFieldNumber, parts));
   }
 }
 
 void DaemonService::AskForContent(coordinator::SessionId session, const std::string& sha256) {
-  v1::ToDaemon proto;
-  proto.mutable_content_query()->set_sha256(sha256);
-  const grpc::Slice bytes = rpc::Encoded(proto);
-  streams_.at(session)->Write(grpc::ByteBuffer(&bytes, 1));
+  sender_.Post([stream = streams_.at(session), sha256] {
+    v1::ToDaemon proto;
+    proto.mutable_content_query()->set_sha256(sha256);
+    stream->Write(proto);
+  });
 }
 
 void DaemonService::OnWhole(coordinator::SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
@@ -416,7 +433,7 @@ void DaemonService::OnWhole(coordinator::SessionId session, absl::StatusOr<sched
 void DaemonService::Close(coordinator::SessionId session, const std::string& why) {
   const auto it = streams_.find(session);
   if (it == streams_.end()) return;
-  it->second->Close(grpc::Status(grpc::StatusCode::ABORTED, why));
+  sender_.Post([stream = it->second, why] { stream->Close(grpc::Status(grpc::StatusCode::ABORTED, why)); });
   streams_.erase(it);
   brief_.OnClosed(session);
 }
@@ -432,8 +449,8 @@ StreamCounts DaemonService::Counts() const {
   StreamCounts counts{.sessions = streams_.size(),
                       .received = received_.load(std::memory_order_relaxed),
                       .received_bytes = received_bytes_.load(std::memory_order_relaxed),
-                      .sent = sent_,
-                      .sent_bytes = sent_bytes_};
+                      .sent = sent_.load(std::memory_order_relaxed),
+                      .sent_bytes = sent_bytes_.load(std::memory_order_relaxed)};
   for (const auto& [session, stream] : streams_) {
     const uint64_t bytes = stream->queued_bytes();
     counts.queued_bytes += bytes;
@@ -444,7 +461,9 @@ StreamCounts DaemonService::Counts() const {
 
 void DaemonService::CloseAll(const absl::Status& why) {
   closed_ = why;
-  for (const auto& [session, stream] : streams_) stream->Close(rpc::ToGrpc(why));
+  for (const auto& [session, stream] : streams_) {
+    sender_.Post([stream = stream, why] { stream->Close(rpc::ToGrpc(why)); });
+  }
   streams_.clear();
 }
 

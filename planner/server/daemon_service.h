@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "planner/coordinator/coordinator.h"
@@ -78,12 +79,15 @@ class DaemonService final
 
  private:
   class Stream;
+  struct Recipient;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* NewStream(grpc::CallbackServerContext* context,
                                                                          const char* method, bool brief);
   void AskForContent(coordinator::SessionId session, const std::string& sha256) override;
   void OnWhole(coordinator::SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
                std::vector<schedule::FromDaemon> later) override;
+  // Writes a Prepare to its members; on the sender.
+  static void WritePrepare(const std::vector<Recipient>& recipients, schedule::Prepare prepare);
   void NoteUnknown(coordinator::SessionId session);
 
   TaskQueue* const queue_;
@@ -93,11 +97,11 @@ class DaemonService final
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
   BriefRegistrations brief_{this};
-  absl::Status closed_;   // the reason for refusing streams; OK: they are accepted
-  uint64_t unknown_ = 0;  // number of messages of an unknown kind
-  uint64_t sent_ = 0, sent_bytes_ = 0;
+  absl::Status closed_;                                      // the reason for refusing streams; OK: they are accepted
+  uint64_t unknown_ = 0;                                     // number of messages of an unknown kind
+  std::atomic<uint64_t> sent_ = 0, sent_bytes_ = 0;          // counted by the sender
   std::atomic<uint64_t> received_ = 0, received_bytes_ = 0;  // counted by gRPC's threads
-  TaskThread sender_;                                        // begins writes and reads of streams
+  TaskThread sender_;                                        // encodes messages, and begins writes and reads of streams
 };
 
 }  // namespace copse::planner

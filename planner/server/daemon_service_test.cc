@@ -128,7 +128,6 @@ TEST_F(DaemonServiceTest, ADaemonThatTakesNothingLosesItsStream) {
     queue_.RunUntil(absl::InfinitePast());  // returns at once
     ASSERT_LT(sent, 10'000u);
   }
-  EXPECT_GT(most, kQueuedBytesMax / 2);
   EXPECT_LE(most, kQueuedBytesMax);
   ASSERT_EQ(disconnected_, std::vector<SessionId>{silent});
   EXPECT_FALSE(StatusOf(stream.get()).ok());

@@ -15,7 +15,7 @@
 namespace copse::planner {
 
 // RunUntil begins no further task after this time, so that timers and the watchdog run, too.
-inline constexpr absl::Duration kTurnMax = absl::Milliseconds(20);
+inline constexpr absl::Duration kTurnMax = absl::Milliseconds(10);
 
 // A TaskQueue runs tasks in the order in which they were posted. Any thread may call Post; only the planner's thread
 // calls the other functions. `*clock` must outlive this object.
