@@ -7,6 +7,7 @@
 // Reads commands from standard input, one a line, and answers each with one line of key=value pairs:
 //     connect SECONDS      connects all daemons that are not, and waits until the planner has accepted all
 //     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
+//     keep COUNT SECONDS   forms COUNT teams of 8 nodes, which stay, and waits until all are formed
 //     world SECONDS        forms a team of one rank on every node; it stays
 //     beside SECONDS UID JOB NAME
 //                          joins the team NAME of user UID and job JOB, with one rank on every node, and waits until it
@@ -80,6 +81,7 @@ grpc::ByteBuffer Encoded(const schedule::FromDaemon& message) {
 struct Team {
   std::vector<uint32_t> members;
   absl::Time started;
+  bool stays = false;
   bool known = false;                            // a Prepare for it has been decoded
   std::vector<std::vector<uint32_t>> neighbors;  // by node index
   std::map<uint32_t, uint32_t> index_of;         // daemon -> node index
@@ -189,6 +191,21 @@ class Swarm {
     const absl::Time start = absl::Now();
     Form(std::move(all), std::move(identity), nodes_ + 1);
     return Formed(0, start, timeout);
+  }
+
+  std::string Keep(uint32_t count, absl::Duration timeout) {
+    const absl::Time start = absl::Now();
+    for (uint64_t i = 0; i < count; ++i) {
+      std::vector<uint32_t> members(kTeamNodes);
+      for (uint32_t rank = 0; rank < kTeamNodes; ++rank) {
+        members[rank] = static_cast<uint32_t>((i * kTeamNodes + rank) % nodes_);
+      }
+      std::sort(members.begin(), members.end());
+      Form(std::move(members), "kept", /*stays=*/true);
+    }
+    const MutexLock lock(&mutex_);
+    while (kept_ < count && absl::Now() < start + timeout) changed_.WaitFor(&mutex_, start + timeout - absl::Now());
+    return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start), " kept=", kept_, " aborted=", aborted_);
   }
 
   std::string Teams(uint32_t rate, absl::Duration duration) {
@@ -325,18 +342,19 @@ class Swarm {
 
   static Incarnation IncarnationOf(uint32_t node) { return Incarnation(Mix64(node + 1)); }  // as random as real ones
 
-  uint64_t Form(std::vector<uint32_t> members, const std::string& name) {
+  uint64_t Form(std::vector<uint32_t> members, const std::string& name, bool stays = false) {
     const auto size = static_cast<uint32_t>(members.size());
     uint64_t nonce = 0;
     {
       const MutexLock lock(&mutex_);
       nonce = ++nonces_;
     }
-    Form(std::move(members), {1000, "job", nonce, name}, size);
+    Form(std::move(members), {1000, "job", nonce, name}, size, stays);
     return nonce;
   }
 
-  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size) {
+  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size,
+            bool stays = false) {
     const MutexLock lock(&mutex_);
     const uint64_t nonce = identity.nonce;
     schedule::JoinTeam join;
@@ -348,7 +366,7 @@ class Swarm {
       join.rank = Rank(rank);
       if (daemon.stream != nullptr) daemon.stream->Write(Encoded(join));
     }
-    forming_[nonce] = {.members = std::move(members), .started = absl::Now()};
+    forming_[nonce] = {.members = std::move(members), .started = absl::Now(), .stays = stays};
   }
 
   // Waits until the team is formed.
@@ -434,7 +452,8 @@ class Swarm {
     const auto it = forming_.find(known->second);
     if (it == forming_.end() || ++it->second.committed < it->second.members.size()) return;
     const Team team = std::move(forming_.extract(it).mapped());
-    if (team.members.size() == kTeamNodes) {
+    kept_ += team.stays ? 1 : 0;
+    if (team.members.size() == kTeamNodes && !team.stays) {
       latencies_ms_.push_back(absl::ToDoubleMilliseconds(absl::Now() - team.started));
       for (const uint32_t member : team.members) {
         if (Stream* stream = daemons_[member].stream) stream->Write(Encoded(schedule::LeaveTeam{TeamId(id)}));
@@ -461,6 +480,7 @@ class Swarm {
   uint64_t nonces_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t registered_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t kept_ ABSL_GUARDED_BY(mutex_) = 0;  // teams that stay
   uint64_t aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t broken_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t ended_ ABSL_GUARDED_BY(mutex_) = 0;  // streams of registered daemons
@@ -500,6 +520,7 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   if (verb == "back") return swarm->Back(absl::Now(), timeout);
   if (verb == "lose") return swarm->Lose();
   if (verb == "world") return swarm->World(timeout);
+  if (verb == "keep") return swarm->Keep(static_cast<uint32_t>(first), absl::Seconds(second));
   if (verb == "teams") return swarm->Teams(static_cast<uint32_t>(first), absl::Seconds(second));
   return "";
 }

@@ -58,6 +58,31 @@ class AdminClient {
     }
   }
 
+  // Calls a method that answers in pieces, such as &PlannerAdmin::StreamNodes, and merges them. A planner of 0.2.0 or
+  // before has only `whole`, and selects no rows: UNIMPLEMENTED for a request that has a selector.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> CallForRows(
+      std::unique_ptr<grpc::ClientReader<Reply>> (PlannerAdmin::*method)(grpc::ClientContext*, const Request&),
+      grpc::Status (PlannerAdmin::*whole)(grpc::ClientContext*, const Request&, Reply*),
+      const std::type_identity_t<Request>& request) {
+    while (true) {
+      grpc::ClientContext context;
+      SetUp(&context);
+      const auto reader = ((*std::get<std::unique_ptr<PlannerAdmin>>(stubs_)).*method)(&context, request);
+      Reply reply, piece;
+      while (reader->Read(&piece)) reply.MergeFrom(piece);
+      const grpc::Status status = reader->Finish();
+      if (status.ok()) {
+        untried_ = others_;
+        return reply;
+      }
+      if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && !request.has_selector()) {
+        return Call(whole, request);
+      }
+      if (!FindAnother(context, status)) return Explain(status);
+    }
+  }
+
   // Extends the deadline, for time in which a verb waits on purpose.
   void Extend(absl::Duration more) { deadline_ += more; }
 

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
+#include "cli/ctl/selection.h"
 
 namespace copse::ctl {
 namespace {
@@ -22,7 +23,10 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
     ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
   }
-  ASSIGN_OR_RETURN(const v1::ListCollectivesReply reply, context.client->Call(&PlannerAdmin::ListCollectives, request));
+  RETURN_IF_ERROR(ReadSelection(arguments, &request));
+  ASSIGN_OR_RETURN(
+      const v1::ListCollectivesReply reply,
+      context.client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, request));
   context.out = RenderCollectives(reply.collectives(), context.style);
   if (reply.silent_size() > 0) {
     context.notes.push_back(absl::StrCat("no answer from some daemons: their part is not shown (nodes=",
@@ -51,7 +55,7 @@ std::vector<Verb> CollVerbs() {
   return {{.family = "coll",
            .name = "list",
            .help = "calls in flight: who has joined, who is missing",
-           .options = {{"team", "TEAM", "only of this team: its id or name"}},
+           .options = WithSelection({{"team", "TEAM", "only of this team: its id or name"}}, /*owner=*/true, ""),
            .run = List}};
 }
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
+#include "cli/ctl/selection.h"
 
 namespace copse::ctl {
 namespace {
@@ -33,8 +34,11 @@ void AppendCounters(const CounterMap& counters, cli::Details* details) {
   for (const auto& [name, value] : Sorted(counters)) details->emplace_back(name, absl::StrCat(value));
 }
 
-absl::Status List(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->Call(&PlannerAdmin::ListNodes, {}));
+absl::Status List(const Arguments& arguments, VerbContext& context) {
+  v1::ListNodesRequest request;
+  RETURN_IF_ERROR(ReadSelection(arguments, &request));
+  ASSIGN_OR_RETURN(const v1::ListNodesReply reply,
+                   context.client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, request));
   return context.Answer(RenderNodes(reply, context.style));
 }
 
@@ -137,7 +141,11 @@ std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& styl
 
 std::vector<Verb> NodeVerbs() {
   const cli::Parameter node = {.name = "node", .help = "the node's name"};
-  return {{.family = "node", .name = "list", .help = "all nodes that registered", .run = List},
+  return {{.family = "node",
+           .name = "list",
+           .help = "nodes that registered",
+           .options = WithSelection({}, /*owner=*/false, "ready, draining, away, lost"),
+           .run = List},
           {.family = "node",
            .name = "show",
            .help = "one node, and what its daemon says",

@@ -17,6 +17,7 @@
 #include "cli/ctl/plan_diff.h"
 #include "cli/ctl/plan_picture.h"
 #include "cli/ctl/plan_size.h"
+#include "cli/ctl/selection.h"
 
 namespace copse::ctl {
 namespace {
@@ -44,7 +45,9 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
     ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
   }
-  ASSIGN_OR_RETURN(const v1::ListPlansReply reply, context.client->Call(&PlannerAdmin::ListPlans, request));
+  RETURN_IF_ERROR(ReadSelection(arguments, &request));
+  ASSIGN_OR_RETURN(const v1::ListPlansReply reply,
+                   context.client->CallForRows(&PlannerAdmin::StreamPlans, &PlannerAdmin::ListPlans, request));
   return context.Answer(RenderPlans(reply, context.style));
 }
 
@@ -162,7 +165,7 @@ std::vector<Verb> PlanVerbs() {
   return {{.family = "plan",
            .name = "list",
            .help = "the plans of all teams",
-           .options = {{"team", "TEAM", "only of this team: its id or name"}},
+           .options = WithSelection({{"team", "TEAM", "only of this team: its id or name"}}, /*owner=*/true, ""),
            .run = List},
           {.family = "plan", .name = "show", .help = "one plan and its edges", .positionals = {plan}, .run = Show},
           {.family = "plan",

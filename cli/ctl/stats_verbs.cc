@@ -18,6 +18,7 @@
 #include "base/version.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
+#include "cli/ctl/selection.h"
 
 namespace copse::ctl {
 namespace {
@@ -112,7 +113,8 @@ absl::StatusOr<v1::GetStatsReply> AskPlannerStats(VerbContext& context) {
 }
 
 absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, VerbContext& context) {
-  ASSIGN_OR_RETURN(v1::GetStatsReply reply, context.client->Call(&PlannerAdmin::GetStats, request));
+  ASSIGN_OR_RETURN(v1::GetStatsReply reply,
+                   context.client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
   if (request.node().empty() || reply.silent_size() == 0) return reply;
   return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
 }
@@ -157,7 +159,12 @@ absl::Status PlannerStats(const Arguments& arguments, VerbContext& context) {
 absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   if (arguments.Has(kPlanner)) return PlannerStats(arguments, context);
   v1::GetStatsRequest request;
-  request.set_node(arguments.Text(kNode));
+  // One name is what planners of all versions understand. It must be known.
+  if (arguments.Text(kNode).find_first_of("[,") == std::string::npos) {
+    request.set_node(arguments.Text(kNode));
+  } else {
+    RETURN_IF_ERROR(ReadSelection(arguments, &request));
+  }
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
   request.set_latencies(arguments.Has(kHistograms));
   if (arguments.Has(kWatch)) {
@@ -307,7 +314,7 @@ std::string RenderVersion(const v1::VersionReply& reply, const Style& style) {
 std::vector<Verb> StatsVerbs() {
   return {{.name = "stats",
            .help = "counters of all daemons, or of one, or of the planner",
-           .options = {{kNode, "NAME", "only this node's"},
+           .options = {{kNode, "LIST", "only of this node, or of these, a host list: n[1-64],login"},
                        {kPlanner, "", "the planner's own"},
                        {kWatch, "SECONDS", "go on: what has changed, every so many seconds"},
                        {kHistograms, "", "what calls took, by collective and size, instead of counters"}},

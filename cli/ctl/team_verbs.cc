@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
+#include "cli/ctl/selection.h"
 
 namespace copse::ctl {
 namespace {
@@ -45,7 +46,9 @@ std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListTeamsRequest request;
   request.set_all(arguments.Has("all"));
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->Call(&PlannerAdmin::ListTeams, request));
+  RETURN_IF_ERROR(ReadSelection(arguments, &request));
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
+                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
   return context.Answer(RenderTeams(reply, context.style));
 }
 
@@ -124,7 +127,9 @@ std::vector<Verb> TeamVerbs() {
   return {{.family = "team",
            .name = "list",
            .help = "all teams",
-           .options = {{"all", "", "their derived teams, too: plans for gather, alltoall and others, made on demand"}},
+           .options = WithSelection(
+               {{"all", "", "their derived teams, too: plans for gather, alltoall and others, made on demand"}},
+               /*owner=*/true, "forming, ready, broken"),
            .run = List},
           {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
           {.family = "team",

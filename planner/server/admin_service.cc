@@ -4,10 +4,11 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@
 #include "base/version.h"
 #include "planner/server/admin_rows.h"
 #include "planner/server/planner_rows.h"
+#include "planner/server/row_selector.h"
+#include "planner/server/row_stream.h"
+#include "planner/server/task_thread.h"
 #include "planner/server/topology_probe.h"
 #include "planner/server/topology_source.h"
 #include "planner/topology/slurm_topology.h"
@@ -49,9 +53,13 @@ absl::Duration TimeoutOf(double seconds) {
   return std::min(absl::Seconds(seconds), kStatusTimeoutMax);
 }
 
+// Moves the next silent node's name to the reply, and returns its bytes; 0: there is none.
 template <typename Reply>
-void AddSilent(const coordinator::StatusAnswer& answer, Reply* reply) {
-  for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
+size_t AddSilent(std::deque<std::string>* silent, Reply* reply) {
+  if (silent->empty()) return 0;
+  reply->add_silent(rpc::ToUtf8(silent->front()));
+  silent->pop_front();
+  return reply->silent(reply->silent_size() - 1).size();
 }
 
 // Returns the topology that the source names, or FAILED_PRECONDITION if there is none.
@@ -83,8 +91,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   void Stop() override {
     stopped_ = true;
-    for (Call* reactor : open_) reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
-    open_.clear();
+    for (const auto& [number, call] : std::exchange(open_, {})) {
+      call->End(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+    }
   }
 
   Reactor* Ping(Context* context, const v1::PingRequest* request, v1::PingReply* reply) override {
@@ -132,11 +141,12 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
-  Reactor* ListNodes(Context* context, const v1::ListNodesRequest*, v1::ListNodesReply* reply) override {
-    return Answer(context, "ListNodes", [this, reply] {
-      for (const coordinator::NodeInfo& info : coordinator_->Nodes()) FillNode(info, reply->add_nodes());
-      return absl::OkStatus();
-    });
+  Reactor* ListNodes(Context* context, const v1::ListNodesRequest* request, v1::ListNodesReply* reply) override {
+    return ServeRows(context, "ListNodes", reply, NodeRows(*request));
+  }
+  grpc::ServerWriteReactor<v1::ListNodesReply>* StreamNodes(Context* context,
+                                                            const v1::ListNodesRequest* request) override {
+    return ServeStream(context, "StreamNodes", NodeRows(*request));
   }
 
   Reactor* ShowNode(Context* context, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
@@ -176,27 +186,21 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ListTeams(Context* context, const v1::ListTeamsRequest* request, v1::ListTeamsReply* reply) override {
-    return Serve(context, "ListTeams", [this, request, reply](const Done& done) {
-      const bool all = request->all();
-      coordinator_->QueryStatus({}, kStatusTimeout, [this, all, reply, done](const coordinator::StatusAnswer& answer) {
-        std::map<TeamId, uint32_t> calls = CountCalls(answer);
-        for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-          if (!all && schedule::IsDerivedTeam(info.layout.identity)) continue;
-          FillTeam(info, calls[info.layout.id], reply->add_teams());
-        }
-        done(absl::OkStatus());
-      });
-      return absl::OkStatus();
-    });
+    return ServeRows(context, "ListTeams", reply, TeamRows(*request));
+  }
+  grpc::ServerWriteReactor<v1::ListTeamsReply>* StreamTeams(Context* context,
+                                                            const v1::ListTeamsRequest* request) override {
+    return ServeStream(context, "StreamTeams", TeamRows(*request));
   }
 
   Reactor* ShowTeam(Context* context, const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) override {
     return Serve(context, "ShowTeam", [this, request, reply](const Done& done) -> absl::Status {
       const TeamId id(request->id());
       RETURN_IF_ERROR(coordinator_->FindTeam(id).status());
-      coordinator_->QueryStatus({}, kStatusTimeout, [this, id, reply, done](const coordinator::StatusAnswer& answer) {
+      CountCalls([this, id, reply, done](std::map<TeamId, uint32_t> calls) {
+        if (!done.is_open()) return;
         const auto info = coordinator_->FindTeam(id);
-        if (info.ok()) FillTeam(*info, CountCalls(answer)[id], reply->mutable_team());
+        if (info.ok()) FillTeam(*info, calls[id], reply->mutable_team());
         done(info.status());
       });
       return absl::OkStatus();
@@ -230,18 +234,11 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ListPlans(Context* context, const v1::ListPlansRequest* request, v1::ListPlansReply* reply) override {
-    return Answer(context, "ListPlans", [this, request, reply]() -> absl::Status {
-      const TeamId team(request->team());
-      if (request->team() != 0) RETURN_IF_ERROR(coordinator_->FindTeam(team).status());
-      for (const coordinator::PlanInfo& info : coordinator_->Plans()) {
-        if (request->team() != 0 && !IsOf(info.layout, team)) continue;
-        // A critical path costs a prediction: a list includes it only where that is fast.
-        absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
-        if (info.plan.node_count <= kListedPathNodesMax) path = coordinator_->CriticalPath(info.plan.id);
-        FillPlan(info, path.ok() ? *path : std::vector<std::string>(), reply->add_plans());
-      }
-      return absl::OkStatus();
-    });
+    return ServeRows(context, "ListPlans", reply, PlanRows(*request));
+  }
+  grpc::ServerWriteReactor<v1::ListPlansReply>* StreamPlans(Context* context,
+                                                            const v1::ListPlansRequest* request) override {
+    return ServeStream(context, "StreamPlans", PlanRows(*request));
   }
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
@@ -363,48 +360,19 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ListCollectives(Context* context, const v1::ListCollectivesRequest* request,
                            v1::ListCollectivesReply* reply) override {
-    return Serve(context, "ListCollectives", [this, request, reply](const Done& done) {
-      coordinator_->QueryStatus(
-          {}, TimeoutOf(request->timeout_s()), [this, request, reply, done](const coordinator::StatusAnswer& answer) {
-            const TeamId wanted(request->team());
-            for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
-              const auto team = coordinator_->FindTeam(call.team);
-              if (wanted != TeamId(0) && call.team != wanted && !(team.ok() && IsOf(team->layout, wanted))) {
-                continue;
-              }
-              FillCollective(call, team.ok() ? &team->layout : nullptr, reply->add_collectives());
-            }
-            AddSilent(answer, reply);
-            done(absl::OkStatus());
-          });
-      return absl::OkStatus();
-    });
+    return ServeRows(context, "ListCollectives", reply, CollectiveRows(*request));
+  }
+  grpc::ServerWriteReactor<v1::ListCollectivesReply>* StreamCollectives(
+      Context* context, const v1::ListCollectivesRequest* request) override {
+    return ServeStream(context, "StreamCollectives", CollectiveRows(*request));
   }
 
   Reactor* GetStats(Context* context, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
-    return Serve(context, "GetStats", [this, request, reply](const Done& done) -> absl::Status {
-      std::vector<std::string> nodes;
-      if (!request->node().empty()) {
-        RETURN_IF_ERROR(coordinator_->FindNode(request->node()).status());
-        nodes.push_back(request->node());
-      }
-      coordinator_->QueryStatus(
-          nodes, TimeoutOf(request->timeout_s()),
-          [reply, done](const coordinator::StatusAnswer& answer) {
-            for (const schedule::DaemonStatus& status : answer.nodes) {
-              v1::NodeStats* row = reply->add_stats();
-              row->set_node(rpc::ToUtf8(status.node));
-              row->mutable_counters()->insert(status.counters.begin(), status.counters.end());
-              for (const schedule::LatencyStatus& latency : status.latencies) {
-                FillLatency(latency, row->add_latencies());
-              }
-            }
-            AddSilent(answer, reply);
-            done(absl::OkStatus());
-          },
-          request->latencies());
-      return absl::OkStatus();
-    });
+    return ServeRows(context, "GetStats", reply, StatsRows(*request));
+  }
+  grpc::ServerWriteReactor<v1::GetStatsReply>* StreamStats(Context* context,
+                                                           const v1::GetStatsRequest* request) override {
+    return ServeStream(context, "StreamStats", StatsRows(*request));
   }
 
   Reactor* GetPlannerStatus(Context* context, const v1::GetPlannerStatusRequest*,
@@ -478,28 +446,53 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
  private:
-  using Done = std::function<void(const absl::Status&)>;
+  // A Done ends an RPC. It may be called when the RPC has ended; it then does nothing.
+  class Done {
+   public:
+    Done(AdminCalls* calls, uint64_t number) : calls_(calls), number_(number) {}
+    void operator()(const absl::Status& status) const { calls_->End(number_, rpc::ToGrpc(status)); }
+    // Returns whether the RPC, and with it its reply, still exist.
+    bool is_open() const { return calls_->open_.contains(number_); }
+
+   private:
+    AdminCalls* calls_;
+    uint64_t number_;
+  };
 
   // A Call is one RPC. Its reactions run on gRPC's threads; the planner's thread deletes it after all tasks that were
   // posted for it.
-  class Call final : public Reactor {
+  class Call final : public Reactor, public OpenCall {
    public:
     Call(AdminCalls* calls, std::function<void()> on_cancel) : calls_(calls), on_cancel_(std::move(on_cancel)) {}
 
+    // A long reply takes long to encode, which Finish does.
+    void End(const grpc::Status& status) override {
+      calls_->sender_.Post([this, status] { Finish(status); });
+    }
     void OnCancel() override {
       if (on_cancel_ == nullptr) return;
       calls_->queue_->Post([this] {
-        if (calls_->open_.count(this) > 0) on_cancel_();
+        if (calls_->open_.contains(number)) on_cancel_();
       });
     }
     void OnDone() override {
       calls_->queue_->Post([self = std::shared_ptr<Call>(this)] {});
     }
 
+    uint64_t number = 0;  // in open_
+
    private:
     AdminCalls* const calls_;
     const std::function<void()> on_cancel_;
   };
+
+  void End(uint64_t number, const grpc::Status& status) {
+    const auto call = open_.extract(number);
+    if (!call.empty()) call.mapped()->End(status);
+  }
+  absl::Status Authorize(Context* context, const char* method) const {
+    return authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
+  }
 
   // Authorizes the caller, then runs `work` on the planner's thread. `work` returns an error, or calls its argument
   // once, when the reply is filled. If the caller disconnects before that, `on_cancel` is called on the planner's
@@ -507,8 +500,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   Reactor* Serve(Context* context, const char* method, std::function<absl::Status(const Done&)> work,
                  std::function<void()> on_cancel = nullptr) {
     auto* const reactor = new Call(this, std::move(on_cancel));
-    const absl::Status allowed =
-        authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
+    const absl::Status allowed = Authorize(context, method);
     if (!allowed.ok()) {
       reactor->Finish(rpc::ToGrpc(allowed));
       return reactor;
@@ -516,13 +508,184 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     // Request and reply exist until Finish.
     queue_->Post([this, reactor, work = std::move(work)] {
       if (stopped_) return reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
-      open_.insert(reactor);
-      const Done done = [this, reactor](const absl::Status& status) {
-        if (open_.erase(reactor) > 0) reactor->Finish(rpc::ToGrpc(status));
-      };
+      reactor->number = ++calls_;
+      open_.emplace(reactor->number, reactor);
+      const Done done(this, reactor->number);
       if (const absl::Status begun = work(done); !begun.ok()) done(begun);
     });
     return reactor;
+  }
+
+  // A RowWork passes the source of a list's rows to its argument, once, or returns an error.
+  template <typename Reply>
+  using RowWork = std::function<absl::Status(const std::function<void(RowSource<Reply>)>&)>;
+
+  // Serves a list in one reply.
+  template <typename Reply>
+  Reactor* ServeRows(Context* context, const char* method, Reply* reply, RowWork<Reply> work) {
+    return Serve(context, method, [this, reply, work = std::move(work)](const Done& done) {
+      return work([this, reply, done](RowSource<Reply> source) {
+        Fill(reply, std::make_shared<RowSource<Reply>>(std::move(source)), done);
+      });
+    });
+  }
+  template <typename Reply>
+  void Fill(Reply* reply, std::shared_ptr<RowSource<Reply>> source, const Done& done) {
+    if (!done.is_open()) return;
+    if (!AddPiece(*source, reply)) return done(absl::OkStatus());
+    queue_->Post([this, reply, source, done] { Fill(reply, source, done); });
+  }
+
+  // Serves a list as a stream.
+  template <typename Reply>
+  grpc::ServerWriteReactor<Reply>* ServeStream(Context* context, const char* method, RowWork<Reply> work) {
+    const auto number = std::make_shared<uint64_t>(0);
+    auto* const stream =
+        new RowStream<Reply>(queue_, &sender_, [this, number](const grpc::Status& status) { End(*number, status); });
+    const absl::Status allowed = Authorize(context, method);
+    if (!allowed.ok()) {
+      stream->Finish(rpc::ToGrpc(allowed));
+      return stream;
+    }
+    queue_->Post([this, stream, number, work = std::move(work)] {
+      if (stopped_) return stream->End(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+      *number = ++calls_;
+      open_.emplace(*number, stream);
+      const Done done(this, *number);
+      const absl::Status begun = work([stream, done](RowSource<Reply> source) {
+        if (done.is_open()) stream->Begin(std::move(source));
+      });
+      if (!begun.ok()) done(begun);
+    });
+    return stream;
+  }
+
+  // A selector is shared, since it may be long.
+  using SharedSelector = std::shared_ptr<const absl::StatusOr<RowSelector>>;
+  static SharedSelector Shared(absl::StatusOr<RowSelector> selector) {
+    return std::make_shared<const absl::StatusOr<RowSelector>>(std::move(selector));
+  }
+  // These return work that reads nothing of the request later. Selectors are read here, on gRPC's threads.
+  RowWork<v1::ListNodesReply> NodeRows(const v1::ListNodesRequest& request) {
+    const auto selector =
+        Shared(RowSelector::Create(request.selector(), {.states = {"ready", "draining", "away", "lost"}}));
+    return [this, selector](const auto& begin) -> absl::Status {
+      RETURN_IF_ERROR(selector->status());
+      begin([this, selector, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
+        const std::optional<coordinator::NodeInfo> info = coordinator_->NodeAfter(last);
+        if (!info.has_value()) return 0;
+        last = info->announcement.name;
+        if (!(*selector)->HasNode(last) || !(*selector)->HasState(info->state)) return 1;
+        v1::NodeRow* const row = reply->add_nodes();
+        FillNode(*info, row);
+        return row->ByteSizeLong();
+      });
+      return absl::OkStatus();
+    };
+  }
+
+  RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request) {
+    const auto selector =
+        Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"forming", "ready", "broken"}}));
+    return [this, all = request.all(), selector](const auto& begin) -> absl::Status {
+      RETURN_IF_ERROR(selector->status());
+      CountCalls([this, all, selector, begin](std::map<TeamId, uint32_t> calls) {
+        begin([this, all, selector, calls = std::move(calls),
+               last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
+          const auto info = coordinator_->TeamAfter(last.has_value() ? &*last : nullptr);
+          if (!info.has_value()) return 0;
+          const schedule::TeamLayout& layout = info->layout;
+          last = schedule::TeamLayout{.id = layout.id, .identity = layout.identity, .parent = layout.parent};
+          if (!all && schedule::IsDerivedTeam(layout.identity)) return 1;
+          if (!(*selector)->HasState(info->state) || !(*selector)->HasTeam(layout)) return 1;
+          v1::TeamRow* const row = reply->add_teams();
+          FillTeam(*info, calls[layout.id], row);
+          return row->ByteSizeLong();
+        });
+      });
+      return absl::OkStatus();
+    };
+  }
+
+  RowWork<v1::ListPlansReply> PlanRows(const v1::ListPlansRequest& request) {
+    const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
+    return [this, team = TeamId(request.team()), selector](const auto& begin) -> absl::Status {
+      RETURN_IF_ERROR(selector->status());
+      if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->FindTeam(team).status());
+      begin([this, team, selector, last = PlanId(0)](v1::ListPlansReply* reply) mutable -> size_t {
+        const auto info = coordinator_->PlanAfter(last, [&](const schedule::TeamLayout& layout) {
+          return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
+        });
+        if (!info.has_value()) return 0;
+        last = info->plan.id;
+        // A critical path costs a prediction: a list includes it only where that is fast.
+        absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
+        if (info->plan.node_count <= kListedPathNodesMax) path = plan_maker_->CriticalPath(info->layout, info->plan);
+        v1::PlanRow* const row = reply->add_plans();
+        FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
+        return row->ByteSizeLong();
+      });
+      return absl::OkStatus();
+    };
+  }
+
+  RowWork<v1::ListCollectivesReply> CollectiveRows(const v1::ListCollectivesRequest& request) {
+    const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
+    return [this, wanted = TeamId(request.team()), timeout = TimeoutOf(request.timeout_s()),
+            selector](const auto& begin) -> absl::Status {
+      RETURN_IF_ERROR(selector->status());
+      MergeCalls(timeout, [this, wanted, selector, begin](std::shared_ptr<coordinator::CallMerge> merge,
+                                                          const std::vector<std::string>& silent) {
+        begin([this, wanted, selector, merge,
+               silent = std::deque(silent.begin(), silent.end())](v1::ListCollectivesReply* reply) mutable -> size_t {
+          const std::optional<coordinator::CollectiveInfo> call = coordinator_->NextCall(merge.get());
+          if (!call.has_value()) return AddSilent(&silent, reply);
+          const auto team = coordinator_->FindTeam(call->team);
+          const bool is_of_team =
+              wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
+          if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout())) return 1;
+          v1::CollectiveRow* const row = reply->add_collectives();
+          FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
+          return row->ByteSizeLong();
+        });
+      });
+      return absl::OkStatus();
+    };
+  }
+
+  RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request) {
+    const auto selector = Shared(RowSelector::Create(request.selector(), {}));
+    return [this, node = request.node(), timeout = TimeoutOf(request.timeout_s()), latencies = request.latencies(),
+            selector](const auto& begin) -> absl::Status {
+      RETURN_IF_ERROR(selector->status());
+      std::vector<std::string> nodes((*selector)->nodes().begin(), (*selector)->nodes().end());
+      if (!node.empty()) {
+        RETURN_IF_ERROR(coordinator_->FindNode(node).status());
+        nodes = {node};
+      }
+      // Rows are made as daemons answer, and sent by the nodes' names.
+      const auto rows = std::make_shared<std::map<std::string, v1::NodeStats>>();
+      coordinator_->QueryStatusOfEach(
+          nodes, timeout,
+          [rows](const schedule::DaemonStatus& status) {
+            v1::NodeStats& row = (*rows)[status.node];
+            row.set_node(rpc::ToUtf8(status.node));
+            row.mutable_counters()->insert(status.counters.begin(), status.counters.end());
+            for (const schedule::LatencyStatus& latency : status.latencies) FillLatency(latency, row.add_latencies());
+          },
+          [rows, begin](const std::vector<std::string>& silent) {
+            begin(
+                [rows, silent = std::deque(silent.begin(), silent.end())](v1::GetStatsReply* reply) mutable -> size_t {
+                  if (rows->empty()) return AddSilent(&silent, reply);
+                  v1::NodeStats* const row = reply->add_stats();
+                  row->Swap(&rows->begin()->second);
+                  rows->erase(rows->begin());
+                  return row->ByteSizeLong();
+                });
+          },
+          latencies);
+      return absl::OkStatus();
+    };
   }
 
   // Serves a call whose reply `work` fills before it returns.
@@ -533,15 +696,26 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
-  // Returns the number of calls in flight by team; calls of derived teams count for their parents, too.
-  std::map<TeamId, uint32_t> CountCalls(const coordinator::StatusAnswer& answer) const {
-    std::map<TeamId, uint32_t> calls;
-    for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
-      ++calls[call.team];
-      const auto team = coordinator_->FindTeam(call.team);
-      if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) ++calls[team->layout.parent];
-    }
-    return calls;
+  // Asks all daemons for their calls in flight, and passes them on with the nodes that are silent.
+  void MergeCalls(absl::Duration timeout,
+                  std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done) {
+    const auto merge = std::make_shared<coordinator::CallMerge>();
+    coordinator_->QueryStatusOfEach(
+        {}, timeout, [merge](const schedule::DaemonStatus& status) { merge->Add(status.node, status); },
+        [merge, done = std::move(done)](std::vector<std::string> silent) { done(merge, std::move(silent)); });
+  }
+
+  // Asks all daemons for the number of calls in flight by team; calls of derived teams count for their parents, too.
+  void CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done) {
+    MergeCalls(kStatusTimeout, [this, done = std::move(done)](std::shared_ptr<coordinator::CallMerge> merge,
+                                                              const std::vector<std::string>& /*silent*/) {
+      std::map<TeamId, uint32_t> calls = merge->Counts();
+      for (const auto& [id, count] : merge->Counts()) {
+        const auto team = coordinator_->FindTeam(id);
+        if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
+      }
+      done(std::move(calls));
+    });
   }
 
   absl::Status StartProbe(const v1::ProbeTopologyRequest& request, v1::ProbeTopologyReply* reply, const Done& done) {
@@ -634,11 +808,13 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const PlannerInstruments* const instruments_;
   StateSaver* const saver_;
   const rpc::Authorizer* const authorizer_;
-  std::set<Call*> open_;  // calls without a reply
+  std::map<uint64_t, OpenCall*> open_;  // RPCs that have not ended
+  uint64_t calls_ = 0;                  // number of the last RPC
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
   std::vector<Done> stoppers_;            // StopProbe calls that wait for its end
   bool stopped_ = false;
+  TaskThread sender_;  // encodes and sends replies
 };
 
 }  // namespace

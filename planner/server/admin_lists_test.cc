@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lists for administrators, whole and in pieces, and what selects their rows.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/testing/status_matchers.h"
+#include "planner/server/testing/planner_life.h"
+#include "proto/copse/v1/admin_service.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace copse::planner {
+namespace {
+
+using testing::FailsWith;
+
+using Stub = v1::AdminService::Stub;
+
+// Returns the pieces of a stream, merged.
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> Collect(const Life& life,
+                              std::unique_ptr<grpc::ClientReader<Reply>> (Stub::*method)(grpc::ClientContext*,
+                                                                                         const Request&),
+                              const Request& request) {
+  const auto stub = v1::AdminService::NewStub(life.Channel());
+  grpc::ClientContext context;
+  const auto reader = (stub.get()->*method)(&context, request);
+  Reply all, piece;
+  while (reader->Read(&piece)) all.MergeFrom(piece);
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return rpc::FromGrpc(status);
+  return all;
+}
+
+// Three nodes, n0 to n2, and a team on each: of user 1 and job "a", user 1 and job "b", user 2 and job "b".
+class AdminListsTest : public ::testing::Test {
+ protected:
+  AdminListsTest() {
+    for (uint64_t i = 0; i < 3; ++i) {
+      daemons_.push_back(std::make_unique<PlayedDaemon>(life_));
+      daemons_[i]->Register(absl::StrCat("n", i));
+      schedule::JoinTeam join = Alone(i + 1, absl::StrCat("team", i));
+      join.identity.uid = i < 2 ? 1 : 2;
+      join.identity.job = i < 1 ? "a" : "b";
+      daemons_[i]->Send(join);
+      daemons_[i]->RunEpoch();
+    }
+  }
+  std::string Nodes(const v1::ListNodesRequest& request) {
+    const auto reply = Collect(life_, &Stub::StreamNodes, request);
+    if (!reply.ok()) return std::string(reply.status().message());
+    std::vector<std::string> names;
+    for (const v1::NodeRow& row : reply->nodes()) names.push_back(row.name());
+    return absl::StrJoin(names, " ");
+  }
+  std::string Teams(const v1::ListTeamsRequest& request) {
+    const auto reply = Collect(life_, &Stub::StreamTeams, request);
+    if (!reply.ok()) return std::string(reply.status().message());
+    std::vector<std::string> names;
+    for (const v1::TeamRow& row : reply->teams()) names.push_back(row.name());
+    return absl::StrJoin(names, " ");
+  }
+
+  Life life_{""};
+  std::vector<std::unique_ptr<PlayedDaemon>> daemons_;
+};
+
+TEST_F(AdminListsTest, PiecesAreTheWhole) {
+  // What a node was last seen at differs between two calls; all are connected.
+  EXPECT_EQ(Collect(life_, &Stub::StreamNodes, {})->SerializeAsString(),
+            List(life_, &Stub::ListNodes).SerializeAsString());
+  const v1::ListTeamsReply teams = List(life_, &Stub::ListTeams);
+  EXPECT_EQ(teams.teams_size(), 3);
+  EXPECT_EQ(Collect(life_, &Stub::StreamTeams, {})->SerializeAsString(), teams.SerializeAsString());
+  const v1::ListPlansReply plans = List(life_, &Stub::ListPlans);
+  EXPECT_GT(plans.plans_size(), 3);
+  EXPECT_EQ(Collect(life_, &Stub::StreamPlans, {})->SerializeAsString(), plans.SerializeAsString());
+  // The daemons do not answer.
+  v1::GetStatsRequest stats;
+  stats.set_timeout_s(0.05);
+  EXPECT_EQ(Collect(life_, &Stub::StreamStats, stats)->silent_size(), 3);
+  v1::ListCollectivesRequest calls;
+  calls.set_timeout_s(0.05);
+  EXPECT_EQ(Collect(life_, &Stub::StreamCollectives, calls)->silent_size(), 3);
+}
+
+TEST_F(AdminListsTest, NodesAreSelectedByNameAndState) {
+  v1::ListNodesRequest request;
+  EXPECT_EQ(Nodes(request), "n0 n1 n2");
+  request.mutable_selector()->set_nodes("n[1-7]");
+  EXPECT_EQ(Nodes(request), "n1 n2");
+  v1::DrainNodeRequest drain;
+  drain.set_node("n2");
+  v1::DrainNodeReply drained;
+  ASSERT_TRUE(Ask(life_, &Stub::DrainNode, drain, &drained).ok());
+  request.mutable_selector()->set_state("draining");
+  EXPECT_EQ(Nodes(request), "n2");
+  request.mutable_selector()->set_state("up");
+  EXPECT_THAT(Collect(life_, &Stub::StreamNodes, request),
+              FailsWith(absl::StatusCode::kInvalidArgument, "state=up", "known=ready draining away lost"));
+}
+
+TEST_F(AdminListsTest, TeamsAndPlansAreSelectedByNodeUserAndJob) {
+  v1::ListTeamsRequest request;
+  request.mutable_selector()->set_uid(1);
+  EXPECT_EQ(Teams(request), "team0 team1");
+  request.mutable_selector()->set_job("b");
+  EXPECT_EQ(Teams(request), "team1");
+  request.mutable_selector()->set_nodes("n2");
+  EXPECT_EQ(Teams(request), "");
+  v1::ListPlansRequest plans;
+  const int all = Collect(life_, &Stub::StreamPlans, plans)->plans_size();
+  plans.mutable_selector()->set_nodes("n2");
+  EXPECT_EQ(Collect(life_, &Stub::StreamPlans, plans)->plans_size(), all / 3);
+  plans.mutable_selector()->set_job("none");
+  EXPECT_EQ(Collect(life_, &Stub::StreamPlans, plans)->plans_size(), 0);
+  plans.set_team(77);
+  EXPECT_EQ(Collect(life_, &Stub::StreamPlans, plans).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(AdminListsTest, StatsAreOfTheNodesOfAHostList) {
+  v1::GetStatsRequest request;
+  request.set_timeout_s(0.05);
+  request.mutable_selector()->set_nodes("n[1-3]");
+  const auto reply = Collect(life_, &Stub::StreamStats, request);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(absl::StrJoin(reply->silent(), " "), "n1 n2 n3");
+  request.mutable_selector()->set_job("b");
+  EXPECT_THAT(Collect(life_, &Stub::StreamStats, request),
+              FailsWith(absl::StatusCode::kInvalidArgument, "job=b", "allowed=node"));
+}
+
+}  // namespace
+}  // namespace copse::planner
