@@ -29,7 +29,6 @@
 namespace copse::bench {
 namespace {
 
-using daemon::UniqueFd;
 using fabric::TestFabric;
 constexpr char kTopology[] =
     "version: 1\n"

@@ -55,7 +55,7 @@ absl::Status Run(const PairArguments& arguments, const OpenSide& open) {
 absl::StatusOr<PairEnd> PairEnd::Fork() {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) return absl::ErrnoToStatus(errno, "socketpair");
-  daemon::UniqueFd first(sockets[0]), second(sockets[1]);
+  UniqueFd first(sockets[0]), second(sockets[1]);
   const pid_t child = fork();
   if (child < 0) return absl::ErrnoToStatus(errno, "fork");
   if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::bench {
 
@@ -43,11 +43,11 @@ class PairEnd {
   absl::StatusOr<std::string> Exchange(const std::string& mine) const;
 
  private:
-  PairEnd(bool is_first, daemon::UniqueFd socket) : is_first_(is_first), socket_(std::move(socket)) {}
+  PairEnd(bool is_first, UniqueFd socket) : is_first_(is_first), socket_(std::move(socket)) {}
   static absl::Status Gone() { return absl::UnavailableError("the other process has gone"); }
 
   bool is_first_;
-  daemon::UniqueFd socket_;
+  UniqueFd socket_;
 };
 
 // PairArguments holds the command line SYSTEM BUDGET_MS COUNT_MAX CELL...; a cell is MODE:WHAT:BYTES.

@@ -52,7 +52,7 @@ absl::Status RawUcx::Open(const RawUcxOptions& options) {
   RETURN_IF_ERROR(CheckUcx(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create"));
   int event_fd = -1;
   RETURN_IF_ERROR(CheckUcx(ucp_worker_get_efd(worker_, &event_fd), "ucp_worker_get_efd"));
-  epoll_ = daemon::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
   event.events = EPOLLIN;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_fd, &event) != 0) return absl::ErrnoToStatus(errno, "epoll_ctl");

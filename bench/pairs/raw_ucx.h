@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::bench {
 
@@ -70,7 +70,7 @@ class RawUcx {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
-  daemon::UniqueFd epoll_;
+  UniqueFd epoll_;
   ucs_status_t down_ = UCS_OK;
 };
 

@@ -12,9 +12,9 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
-#include "daemon/loop/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/unique_fd.h"
 #include "daemon/loop/mailbox.h"
-#include "daemon/loop/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
 #include "protocol/control.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
 #include "protocol/ring_layout.h"

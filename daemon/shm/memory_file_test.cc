@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::daemon {
 namespace {

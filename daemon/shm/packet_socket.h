@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "protocol/attach_protocol.h"
 
 namespace copse::daemon {

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::daemon {
 namespace {

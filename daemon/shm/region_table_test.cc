@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {

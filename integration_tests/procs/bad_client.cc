@@ -30,8 +30,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
+#include "base/unique_fd.h"
 #include "collectives/call_arguments.h"
-#include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/testing/raw_client.h"
@@ -261,7 +261,7 @@ class BadClient {
   const uint32_t size_;
   const int calls_;
   RawClient client_;
-  daemon::UniqueFd memory_;
+  UniqueFd memory_;
   uint8_t* region_base_ = nullptr;
   uint32_t region_ = 0;
   uint32_t team_ = 0;

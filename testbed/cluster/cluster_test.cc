@@ -20,7 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/testing/status_matchers.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "testbed/netns/leftovers.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/child_process.h"
@@ -116,7 +116,7 @@ class ClusterTest : public ::testing::Test {
     return child;
   }
   void KillAndAwait(pid_t victim, pid_t end) {
-    const daemon::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, end, 0)));
+    const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, end, 0)));
     ASSERT_EQ(kill(victim, SIGKILL), 0);
     pollfd event = {pidfd.get(), POLLIN, 0};
     EXPECT_EQ(poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1);

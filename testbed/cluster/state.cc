@@ -24,7 +24,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterState, planner, folder, ppn, nodes, en
 
 namespace {
 
-using daemon::UniqueFd;
 using nlohmann::json;
 
 constexpr size_t kNameBytesMax = 32;

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::cluster {
 
@@ -60,7 +60,7 @@ class StateFolder {
 
   // Takes the lock: every process that inherits the descriptor holds it. Removes the rests of a crash. ALREADY_EXISTS
   // if the cluster is up, FAILED_PRECONDITION if it is half up.
-  absl::StatusOr<daemon::UniqueFd> Claim() const;
+  absl::StatusOr<UniqueFd> Claim() const;
   // Removes all of it. Precondition: the caller holds the lock, or no process does.
   absl::Status Remove() const;
 

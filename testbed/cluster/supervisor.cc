@@ -25,7 +25,6 @@
 namespace copse::cluster {
 namespace {
 
-using daemon::UniqueFd;
 using procs::ProcessCluster;
 
 constexpr absl::Duration kDrain = absl::Seconds(30);

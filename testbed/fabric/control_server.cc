@@ -16,8 +16,6 @@
 namespace copse::fabric {
 namespace {
 
-using daemon::UniqueFd;
-
 bool Watch(int epoll, int fd, uint32_t events, int operation) {
   epoll_event event = {.events = events, .data = {.fd = fd}};
   return epoll_ctl(epoll, operation, fd, &event) == 0;

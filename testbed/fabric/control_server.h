@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::fabric {
 
@@ -39,20 +39,20 @@ class ControlServer {
 
  private:
   struct Client {
-    daemon::UniqueFd fd;
+    UniqueFd fd;
     std::string in;
     std::string out;
   };
 
-  ControlServer(std::string path, daemon::UniqueFd listener, daemon::UniqueFd epoll, Answer answer);
+  ControlServer(std::string path, UniqueFd listener, UniqueFd epoll, Answer answer);
   void Accept();
   // Returns false if the client has to be dropped.
   bool Serve(Client* client);
   bool Write(Client* client);
 
   const std::string path_;
-  const daemon::UniqueFd listener_;
-  const daemon::UniqueFd epoll_;
+  const UniqueFd listener_;
+  const UniqueFd epoll_;
   const Answer answer_;
   std::map<int, Client> clients_;  // by descriptor
 };

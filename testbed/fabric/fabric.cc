@@ -26,7 +26,6 @@
 namespace copse::fabric {
 namespace {
 
-using daemon::UniqueFd;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kVnetHeaderBytes = sizeof(VnetHeader);

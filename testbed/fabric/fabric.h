@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/histogram.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "testbed/fabric/control_server.h"
 #include "testbed/fabric/fabric_file.h"
 #include "testbed/fabric/frame.h"
@@ -47,7 +47,7 @@ class Fabric final : public PacketSink {
   void Run(int stop_signal, int stop_input);
 
  private:
-  Fabric(FabricFile file, Wiring wiring, std::vector<daemon::UniqueFd> taps);
+  Fabric(FabricFile file, Wiring wiring, std::vector<UniqueFd> taps);
 
   void Deliver(uint32_t node, uint32_t packet, int64_t due_ns) override;
   void Release(uint32_t packet) override;
@@ -67,7 +67,7 @@ class Fabric final : public PacketSink {
 
   const FabricFile file_;
   const Wiring wiring_;
-  std::vector<daemon::UniqueFd> taps_;  // by node; none if the device was deleted
+  std::vector<UniqueFd> taps_;  // by node; none if the device was deleted
   SwitchCore core_;
   PacketPool pool_;
   Pacer pacer_;

@@ -19,7 +19,6 @@
 namespace copse::fabric {
 namespace {
 
-using daemon::UniqueFd;
 using Json = nlohmann::json;
 
 // Returns INVALID_ARGUMENT if the answer is an error.

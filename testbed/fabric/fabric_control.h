@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
 
 namespace copse::fabric {
@@ -48,9 +48,9 @@ class FabricControl {
   // Sends a request that has no result.
   absl::Status Do(std::string_view request);
 
-  FabricControl(daemon::UniqueFd fd, absl::Duration timeout) : fd_(std::move(fd)), timeout_(timeout) {}
+  FabricControl(UniqueFd fd, absl::Duration timeout) : fd_(std::move(fd)), timeout_(timeout) {}
 
-  daemon::UniqueFd fd_;
+  UniqueFd fd_;
   absl::Duration timeout_;
   std::string unread_;
 };

@@ -36,7 +36,6 @@ namespace {
 
 using copse::testing::FailsWith;
 using copse::testing::Names;
-using daemon::UniqueFd;
 using procs::ChildProcess;
 using Json = nlohmann::json;
 

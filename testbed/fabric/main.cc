@@ -15,8 +15,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/unique_fd.h"
 #include "base/version.h"
-#include "daemon/loop/unique_fd.h"
 #include "testbed/fabric/fabric.h"
 #include "testbed/fabric/fabric_control.h"
 
@@ -85,7 +85,7 @@ int Switch(const FabricOptions& options) {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) return kDone;
-  const daemon::UniqueFd stop(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  const UniqueFd stop(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   struct stat input;
   const bool piped = fstat(0, &input) == 0 && (S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode));
 

@@ -27,8 +27,6 @@
 namespace copse::fabric {
 namespace {
 
-using daemon::UniqueFd;
-
 // Length of the kernel's transmit queue. The queues with limits are the fabric's; this one must not fill up first.
 constexpr int kTransmitQueue = 4096;
 

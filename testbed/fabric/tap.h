@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::fabric {
 
@@ -24,7 +24,7 @@ inline constexpr uint32_t kNeighborsMax = 256;
 //
 // The calling thread enters that namespace, so no other thread may depend on it meanwhile. Errors name namespace and
 // call: PERMISSION_DENIED without root, NOT_FOUND without TUN or that namespace, UNAVAILABLE if it has that device.
-absl::StatusOr<daemon::UniqueFd> OpenTap(const std::string& netns, uint32_t node, uint32_t node_count, uint32_t mtu);
+absl::StatusOr<UniqueFd> OpenTap(const std::string& netns, uint32_t node, uint32_t node_count, uint32_t mtu);
 
 // Sets whether the node's kernel may pass super-packets. It leaves checksums undone in any case: no wire will corrupt
 // the packets.

@@ -21,7 +21,6 @@
 namespace copse::fabric {
 namespace {
 
-using daemon::UniqueFd;
 using procs::ChildProcess;
 
 constexpr absl::Duration kPatience = absl::Seconds(30);

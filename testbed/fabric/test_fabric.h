@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "testbed/fabric/fabric_control.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/temp_folder.h"
@@ -45,11 +45,11 @@ class TestFabric {
 
   // Returns a socket of a node's namespace, bound to all addresses and `port` (0: any). `type` as in socket(2), in
   // AF_INET.
-  absl::StatusOr<daemon::UniqueFd> Socket(uint32_t node, int type, uint16_t port);
+  absl::StatusOr<UniqueFd> Socket(uint32_t node, int type, uint16_t port);
   // Connects two TCP sockets, `port` at `to`.
   struct Connection {
-    daemon::UniqueFd sender;
-    daemon::UniqueFd receiver;
+    UniqueFd sender;
+    UniqueFd receiver;
   };
   absl::StatusOr<Connection> Connect(uint32_t from, uint32_t to, uint16_t port);
   bool HasDevice(uint32_t node);

@@ -19,8 +19,6 @@
 namespace copse::netns {
 namespace {
 
-using daemon::UniqueFd;
-
 absl::StatusOr<sockaddr_in> Parse(const std::string& address) {
   const size_t colon = address.rfind(':');
   sockaddr_in result{};

@@ -8,15 +8,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::netns {
 
 // Makes a TCP connection to `address` (IPv4:PORT) from the namespace "/proc/PID/ns/net". Only the calling thread
 // enters it, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`; INVALID_ARGUMENT;
 // PERMISSION_DENIED. Thread-safe.
-absl::StatusOr<daemon::UniqueFd> ConnectFrom(const std::string& network_namespace, const std::string& address,
-                                             absl::Duration timeout);
+absl::StatusOr<UniqueFd> ConnectFrom(const std::string& network_namespace, const std::string& address,
+                                     absl::Duration timeout);
 
 }  // namespace copse::netns
 

@@ -53,8 +53,8 @@ absl::StatusOr<std::string> FindTool(const std::string& name) {
 }
 
 // Creates an unnamed file that holds `text`, and a path to it for child processes.
-absl::StatusOr<daemon::UniqueFd> TextFile(const std::string& text) {
-  daemon::UniqueFd file(memfd_create("batch", MFD_CLOEXEC));
+absl::StatusOr<UniqueFd> TextFile(const std::string& text) {
+  UniqueFd file(memfd_create("batch", MFD_CLOEXEC));
   if (!file.valid() || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return absl::ErrnoToStatus(errno, "memfd");
   }
@@ -90,7 +90,7 @@ absl::Status CheckNamespaces(bool fabric) {
         absl::StrCat("network namespaces: need root; a cluster on loopback does not (uid=", geteuid(), ")"));
   }
   if (!fabric) return absl::OkStatus();
-  const daemon::UniqueFd tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  const UniqueFd tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
   if (tun.valid()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("fabric: needs TUN, which this machine has not (file=/dev/net/tun, error=", errno, ")"));
@@ -268,7 +268,7 @@ absl::Status TestNetwork::RunAll(const std::vector<Batch>& batches) const {
   const std::string log = LogFile();
   for (const Batch& batch : batches) {
     ASSIGN_OR_RETURN(const std::string tool, FindTool(batch.program));
-    ASSIGN_OR_RETURN(const daemon::UniqueFd commands, TextFile(batch.commands));
+    ASSIGN_OR_RETURN(const UniqueFd commands, TextFile(batch.commands));
     ASSIGN_OR_RETURN(auto child,
                      ChildProcess::Start({.arguments = {enter_, absl::StrCat(batch.pid), tool, "-batch", "-"},
                                           .stdin_file = absl::StrCat("/proc/self/fd/", commands.get()),

@@ -126,7 +126,7 @@ TEST_F(TestNetworkTest, ThirtyTwoNodesComeUpQuickly) {
 
 // Simulates SIGKILL of a program: no destructor runs.
 TEST_F(TestNetworkTest, ACrashLeavesNothing) {
-  std::vector<daemon::UniqueFd> ends;
+  std::vector<UniqueFd> ends;
   std::thread crashes([&] {
     ASSERT_THAT(Make({.nodes = 2}), IsOk());
     for (const pid_t pid : {network_->Holder(0), network_->Holder(1), network_->switch_holder()}) {
@@ -135,7 +135,7 @@ TEST_F(TestNetworkTest, ACrashLeavesNothing) {
   });
   crashes.join();
   ASSERT_EQ(ends.size(), 3u);
-  for (const daemon::UniqueFd& end : ends) {
+  for (const UniqueFd& end : ends) {
     pollfd event = {end.get(), POLLIN, 0};
     EXPECT_EQ(poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1);
   }

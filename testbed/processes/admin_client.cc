@@ -62,7 +62,7 @@ class AdminClient::Impl {
       return stub_;
     }
     // gRPC's threads are not in that namespace: gRPC gets a connection, which it cannot make again.
-    ASSIGN_OR_RETURN(daemon::UniqueFd connection, netns::ConnectFrom(namespace_, address_, timeout));
+    ASSIGN_OR_RETURN(UniqueFd connection, netns::ConnectFrom(namespace_, address_, timeout));
     stub_ =
         v1::AdminService::NewStub(grpc::CreateCustomInsecureChannelFromFd(address_, connection.release(), Arguments()));
     return stub_;

@@ -23,8 +23,6 @@
 namespace copse::procs {
 namespace {
 
-using daemon::UniqueFd;
-
 constexpr int kPipeBytes = 1 << 20;  // holds outcomes that are not read for a while
 constexpr size_t kLastLineBytesMax = 400;
 

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace copse::procs {
 
@@ -71,13 +71,12 @@ class ChildProcess {
   std::string DescribeFailure() const;
 
  private:
-  ChildProcess(pid_t pid, daemon::UniqueFd pidfd, daemon::UniqueFd input, daemon::UniqueFd output,
-               std::string log_file);
+  ChildProcess(pid_t pid, UniqueFd pidfd, UniqueFd input, UniqueFd output, std::string log_file);
 
   const pid_t pid_;
-  const daemon::UniqueFd pidfd_;
-  daemon::UniqueFd input_;
-  const daemon::UniqueFd output_;
+  const UniqueFd pidfd_;
+  UniqueFd input_;
+  const UniqueFd output_;
   const std::string log_file_;
   std::string unread_;
   std::optional<int> wait_status_;

@@ -28,7 +28,6 @@
 namespace copse::procs {
 namespace {
 
-using daemon::UniqueFd;
 using scenario::Outcome;
 
 constexpr char kPlanner[] = "planner/server/copse-planner";

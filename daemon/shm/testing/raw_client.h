@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "daemon/loop/unique_fd.h"
+#include "base/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
 #include "protocol/attach_protocol.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Owns file descriptors.
-#ifndef COPSE_DAEMON_LOOP_UNIQUE_FD_H_
-#define COPSE_DAEMON_LOOP_UNIQUE_FD_H_
+#ifndef COPSE_BASE_UNIQUE_FD_H_
+#define COPSE_BASE_UNIQUE_FD_H_
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace copse::daemon {
+namespace copse {
 
 // A UniqueFd owns a descriptor and closes it in its destructor. Movable.
 class UniqueFd {
@@ -36,6 +36,6 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace copse::daemon
+}  // namespace copse
 
-#endif  // COPSE_DAEMON_LOOP_UNIQUE_FD_H_
+#endif  // COPSE_BASE_UNIQUE_FD_H_
