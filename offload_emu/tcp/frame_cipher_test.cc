@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/tcp/frame_cipher.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace copse::emu {
+namespace {
+
+struct Sealed {
+  std::vector<uint8_t> message;
+  uint8_t tag[kTagBytes];
+};
+
+CipherKey SomeKey() {
+  CipherKey key;
+  for (size_t i = 0; i < key.key.size(); ++i) key.key[i] = static_cast<uint8_t>(3 * i + 1);
+  for (size_t i = 0; i < key.nonce.size(); ++i) key.nonce[i] = static_cast<uint8_t>(7 * i);
+  return key;
+}
+
+std::vector<uint8_t> MessageOf(size_t bytes) {
+  std::vector<uint8_t> message(bytes);
+  for (size_t i = 0; i < bytes; ++i) message[i] = static_cast<uint8_t>(i);
+  return message;
+}
+
+Sealed SealedBy(FrameCipher* cipher, const std::vector<uint8_t>& message, bool encrypts) {
+  Sealed sealed;
+  sealed.message = message;
+  if (encrypts) {
+    cipher->Seal(message, sealed.message.data(), sealed.tag);
+  } else {
+    cipher->Sign(message, sealed.tag);
+  }
+  return sealed;
+}
+
+bool IsOpenedBy(FrameCipher* cipher, Sealed* sealed, bool encrypts) {
+  return encrypts ? cipher->Open(absl::MakeSpan(sealed->message), sealed->tag)
+                  : cipher->Verify(sealed->message, sealed->tag);
+}
+
+class FrameCipherTest : public testing::TestWithParam<bool> {
+ protected:
+  FrameCipher sealer_{SomeKey()};
+  FrameCipher opener_{SomeKey()};
+};
+INSTANTIATE_TEST_SUITE_P(SignedAndEncrypted, FrameCipherTest, testing::Bool());
+
+TEST_P(FrameCipherTest, OpensMessagesOfAllSizes) {
+  for (const size_t bytes : {0, 1, 15, 16, 17, 32, 1000, 65536}) {
+    const std::vector<uint8_t> message = MessageOf(bytes);
+    Sealed sealed = SealedBy(&sealer_, message, GetParam());
+    EXPECT_EQ(sealed.message == message, !GetParam() || bytes == 0) << bytes;
+    EXPECT_TRUE(IsOpenedBy(&opener_, &sealed, GetParam())) << bytes;
+    EXPECT_EQ(sealed.message, message);
+  }
+}
+
+TEST_P(FrameCipherTest, NoBitCanBeChanged) {
+  const std::vector<uint8_t> message = MessageOf(24);
+  const Sealed sealed = SealedBy(&sealer_, message, GetParam());
+  for (size_t bit = 0; bit < 8 * (message.size() + kTagBytes); ++bit) {
+    Sealed changed = sealed;
+    const size_t byte = bit / 8;
+    uint8_t& where = byte < message.size() ? changed.message[byte] : changed.tag[byte - message.size()];
+    where ^= static_cast<uint8_t>(1 << bit % 8);
+    FrameCipher opener(SomeKey());
+    EXPECT_FALSE(IsOpenedBy(&opener, &changed, GetParam())) << "bit " << bit;
+  }
+}
+
+TEST_P(FrameCipherTest, NoMessageOpensTwiceOrOutOfOrder) {
+  Sealed first = SealedBy(&sealer_, MessageOf(40), GetParam());
+  Sealed second = SealedBy(&sealer_, MessageOf(40), GetParam());
+  Sealed again = first;
+  EXPECT_TRUE(IsOpenedBy(&opener_, &first, GetParam()));
+  EXPECT_FALSE(IsOpenedBy(&opener_, &again, GetParam()));
+  FrameCipher other(SomeKey());
+  EXPECT_FALSE(IsOpenedBy(&other, &second, GetParam()));
+}
+
+TEST_P(FrameCipherTest, BothEndsChangeTheKeyAtTheSameMessage) {
+  constexpr int kRekeyAfter = 3;
+  FrameCipher sealer(SomeKey(), kRekeyAfter);
+  FrameCipher opener(SomeKey(), kRekeyAfter);
+  for (int i = 0; i < 4 * kRekeyAfter; ++i) {
+    const Sealed by_first_key = SealedBy(&sealer_, MessageOf(40), GetParam());
+    Sealed sealed = SealedBy(&sealer, MessageOf(40), GetParam());
+    EXPECT_EQ(std::equal(sealed.tag, sealed.tag + kTagBytes, by_first_key.tag), i < kRekeyAfter) << i;
+    EXPECT_TRUE(IsOpenedBy(&opener, &sealed, GetParam())) << i;
+  }
+}
+
+}  // namespace
+}  // namespace copse::emu

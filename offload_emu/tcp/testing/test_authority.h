@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes certificates for tests.
+#ifndef COPSE_OFFLOAD_EMU_TCP_TESTING_TEST_AUTHORITY_H_
+#define COPSE_OFFLOAD_EMU_TCP_TESTING_TEST_AUTHORITY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+struct evp_pkey_st;
+struct x509_st;
+
+namespace copse::emu {
+
+// PEM texts.
+struct TestCertificate {
+  std::string certificate, key;
+};
+
+struct TestCertificateOptions {
+  std::string uri;         // the one in the certificate; empty: none
+  int days = 1;            // negative: it has expired
+  std::string second_uri;  // empty: none
+  long serial = 2;
+};
+
+// A TestAuthority is a certificate authority with a key on the curve P-256. Failures end the test program.
+class TestAuthority {
+ public:
+  TestAuthority();
+  ~TestAuthority();
+
+  const std::string& certificate() const { return certificate_pem_; }
+  TestCertificate Issue(const TestCertificateOptions& options) const;
+  // Returns the certificate of spiffe://test/node/NAME.
+  TestCertificate IssueNode(const std::string& name) const { return Issue({.uri = "spiffe://test/node/" + name}); }
+  // Returns a list, valid for a day, of these serial numbers.
+  std::string Revoke(const std::vector<long>& serials) const;
+
+ private:
+  evp_pkey_st* const key_;
+  x509_st* const certificate_;
+  std::string certificate_pem_;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_TCP_TESTING_TEST_AUTHORITY_H_

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests who believes whom, over a stream in memory.
+#include "offload_emu/tcp/tls_handshake.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "offload_emu/tcp/testing/test_authority.h"
+
+namespace copse::emu {
+namespace {
+
+using Identity = std::shared_ptr<const TlsIdentity>;
+
+absl::Span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// The two sides of a handshake, and how it ended at each.
+struct Pair {
+  Pair(Identity of_client, Identity of_server)
+      : client(std::move(of_client), false), server(std::move(of_server), true) {}
+
+  // Passes `bytes_max` bytes at a time until nothing is left to be passed.
+  void Run(size_t bytes_max = 1 << 20) {
+    for (bool any = true; any;) {
+      any = Pass(&client, &to_server, &server, &at_server, bytes_max);
+      any |= Pass(&server, &to_client, &client, &at_client, bytes_max);
+    }
+  }
+  static bool Pass(TlsHandshake* from, std::string* wire, TlsHandshake* to, absl::Status* status, size_t bytes_max) {
+    *wire += from->TakeOutput();
+    if (wire->empty() || !status->ok() || to->done()) return false;
+    for (size_t arrived = std::min(bytes_max, wire->size()); true;
+         arrived = std::min(arrived + bytes_max, wire->size())) {
+      const absl::StatusOr<size_t> taken = to->Take(BytesOf(wire->substr(0, arrived)));
+      *status = taken.status();
+      if (!taken.ok()) return true;
+      if (*taken > 0) {
+        wire->erase(0, *taken);
+        return true;
+      }
+      if (arrived == wire->size()) return false;
+    }
+  }
+
+  TlsHandshake client, server;
+  std::string to_server, to_client;  // on their way
+  absl::Status at_client, at_server;
+};
+
+class TlsHandshakeTest : public testing::Test {
+ protected:
+  Identity Of(const TestCertificate& certificate, const std::string& revoked = "") {
+    return Of(certificate, authority_.certificate(), revoked);
+  }
+  static Identity Of(const TestCertificate& certificate, const std::string& authorities, const std::string& revoked) {
+    auto identity = TlsIdentity::FromCertificates(certificate.certificate, certificate.key, authorities, revoked);
+    EXPECT_TRUE(identity.ok()) << identity.status();
+    return *identity;
+  }
+  Identity Node(const std::string& name) { return Of(authority_.IssueNode(name)); }
+  static Identity Shared(char fill) { return *TlsIdentity::FromSharedKey(std::string(kSharedKeyBytes, fill)); }
+
+  const TestAuthority authority_;
+};
+
+TEST_F(TlsHandshakeTest, BothLearnWhoTheOtherIsAndHaveTheSameKeys) {
+  for (const size_t bytes_max : {size_t{1}, size_t{7}, size_t{1} << 20}) {
+    Pair pair(Node("n1"), Node("n2"));
+    pair.Run(bytes_max);
+    ASSERT_TRUE(pair.client.done() && pair.server.done()) << pair.at_client << pair.at_server;
+    EXPECT_EQ(pair.client.peer(), "n2");
+    EXPECT_EQ(pair.server.peer(), "n1");
+    EXPECT_EQ(pair.client.SendKey().key, pair.server.ReceiveKey().key);
+    EXPECT_EQ(pair.server.SendKey().nonce, pair.client.ReceiveKey().nonce);
+    EXPECT_NE(pair.client.SendKey().key, pair.client.ReceiveKey().key);
+  }
+}
+
+TEST_F(TlsHandshakeTest, WhatFollowsTheHandshakeIsNotTaken) {
+  Pair pair(Node("n1"), Node("n2"));
+  while (!pair.client.done()) {
+    Pair::Pass(&pair.client, &pair.to_server, &pair.server, &pair.at_server, 1 << 20);
+    Pair::Pass(&pair.server, &pair.to_client, &pair.client, &pair.at_client, 1 << 20);
+  }
+  pair.to_server += pair.client.TakeOutput() + "sealed";
+  const absl::StatusOr<size_t> taken = pair.server.Take(BytesOf(pair.to_server));
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_TRUE(pair.server.done());
+  EXPECT_EQ(pair.to_server.substr(*taken), "sealed");
+}
+
+TEST_F(TlsHandshakeTest, ASharedKeyIsBelieved) {
+  Pair pair(Shared('a'), Shared('a'));
+  pair.Run();
+  EXPECT_TRUE(pair.client.done() && pair.server.done()) << pair.at_client << pair.at_server;
+  EXPECT_EQ(pair.client.peer(), "");
+  EXPECT_EQ(pair.client.SendKey().key, pair.server.ReceiveKey().key);
+}
+
+class RefusalTest : public TlsHandshakeTest {
+ protected:
+  void ExpectServerRefuses(Identity client, Identity server, const std::string& why) {
+    Pair pair(std::move(client), std::move(server));
+    pair.Run();
+    EXPECT_EQ(pair.at_server.code(), absl::StatusCode::kPermissionDenied) << pair.at_server;
+    EXPECT_NE(pair.at_server.message().find(why), absl::string_view::npos) << pair.at_server;
+    EXPECT_FALSE(pair.server.done());
+    if (!pair.client.done()) return;
+    pair.to_client += pair.server.TakeOutput();
+    EXPECT_EQ(pair.client.RefusalIn(BytesOf(pair.to_client)).code(), absl::StatusCode::kPermissionDenied);
+  }
+  void ExpectClientRefuses(Identity client, Identity server, const std::string& why) {
+    Pair pair(std::move(client), std::move(server));
+    pair.Run();
+    EXPECT_EQ(pair.at_client.code(), absl::StatusCode::kPermissionDenied) << pair.at_client;
+    EXPECT_NE(pair.at_client.message().find(why), absl::string_view::npos) << pair.at_client;
+    EXPECT_FALSE(pair.client.done() || pair.server.done());
+  }
+  void ExpectBothRefuse(const Identity& stranger, const std::string& why) {
+    ExpectServerRefuses(stranger, Node("n2"), why);
+    ExpectClientRefuses(Node("n1"), stranger, why);
+  }
+};
+
+TEST_F(RefusalTest, AnotherAuthority) {
+  const TestAuthority other;
+  // It believes this test's authority.
+  ExpectBothRefuse(Of(other.IssueNode("n3"), authority_.certificate(), ""), "certificate");
+}
+
+TEST_F(RefusalTest, AnExpiredCertificate) {
+  ExpectBothRefuse(Of(authority_.Issue({.uri = "spiffe://test/node/n3", .days = -1})), "expired");
+}
+
+TEST_F(RefusalTest, ARevokedCertificate) {
+  const std::string revoked = authority_.Revoke({7});
+  const Identity judge = Of(authority_.IssueNode("n1"), revoked);
+  ExpectServerRefuses(Of(authority_.Issue({.uri = "spiffe://test/node/n3", .serial = 7})), judge, "revoked");
+  Pair pair(Of(authority_.Issue({.uri = "spiffe://test/node/n3", .serial = 8})), judge);
+  pair.Run();
+  EXPECT_TRUE(pair.server.done()) << pair.at_server;
+}
+
+TEST_F(RefusalTest, AnotherDomain) {
+  ExpectServerRefuses(Of(authority_.Issue({.uri = "spiffe://other/node/n3"})), Node("n2"), "domain=other");
+}
+
+TEST_F(RefusalTest, AnotherSharedKey) { ExpectServerRefuses(Shared('a'), Shared('b'), "TLS"); }
+
+TEST_F(RefusalTest, ASharedKeyWhereACertificateIsAskedFor) {
+  ExpectServerRefuses(Shared('a'), Node("n2"), "TLS");
+  ExpectServerRefuses(Node("n1"), Shared('a'), "TLS");
+}
+
+TEST_F(TlsHandshakeTest, BytesThatAreNoTlsAreRefused) {
+  for (const std::string& input : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x03\xff\xff more", 10),
+                                   std::string("\x16\x02\x00\x00\x01\x01", 6)}) {
+    TlsHandshake server(Node("n2"), true);
+    EXPECT_EQ(server.Take(BytesOf(input)).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  TlsHandshake server(Node("n2"), true);
+  EXPECT_EQ(server.Take(BytesOf(std::string("\x16\x03\x03\x00\x04 abcd", 10))).status().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+class TlsIdentityTest : public TlsHandshakeTest {};
+
+TEST_F(TlsIdentityTest, ACertificateMustNameOneNode) {
+  for (const auto& [uri, second] :
+       std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                        {"spiffe://test/planner/p1", ""},
+                                                        {"spiffe://test/node/", ""},
+                                                        {"spiffe:///node/n1", ""},
+                                                        {"spiffe://test/node/n1/x", ""},
+                                                        {"https://test/node/n1", ""},
+                                                        {"spiffe://test/node/n1", "spiffe://test/node/n2"}}) {
+    const TestCertificate issued = authority_.Issue({.uri = uri, .second_uri = second});
+    const auto identity = TlsIdentity::FromCertificates(issued.certificate, issued.key, authority_.certificate());
+    EXPECT_EQ(identity.status().code(), absl::StatusCode::kInvalidArgument) << uri;
+  }
+  EXPECT_EQ(Node("n1")->node(), "n1");
+}
+
+TEST_F(TlsIdentityTest, TextsThatCannotBeReadAreRefused) {
+  const TestCertificate n1 = authority_.IssueNode("n1");
+  const std::string other_key = authority_.IssueNode("n1").key;
+  const auto code = [](auto... texts) { return TlsIdentity::FromCertificates(texts...).status().code(); };
+  const std::string none;
+  EXPECT_EQ(code(none, n1.key, authority_.certificate()), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(n1.certificate, none, authority_.certificate()), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(n1.certificate, other_key, authority_.certificate()), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(n1.certificate, n1.key, none), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(n1.certificate, n1.key, authority_.certificate(), std::string("nothing")),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(TlsIdentity::FromSharedKey("short").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace copse::emu

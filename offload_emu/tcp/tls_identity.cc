@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/tcp/tls_identity.h"
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace copse::emu {
+namespace {
+
+constexpr char kSharedKeyName[] = "copse";
+constexpr unsigned char kAes256GcmSha384[] = {0x13, 0x02};
+
+template <auto Free>
+struct FreeBy {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, FreeBy<BIO_free>>;
+using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
+using RevocationList = std::unique_ptr<X509_CRL, FreeBy<X509_CRL_free>>;
+using Context = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX_free>>;
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
+
+Bio Reader(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+
+absl::Status Invalid(std::string_view what) {
+  char reason[256] = "";
+  const unsigned long error = ERR_get_error();
+  if (error != 0) ERR_error_string_n(error, reason, sizeof(reason));
+  ERR_clear_error();
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::string_view(what.data(), what.size()), *reason == 0 ? "" : ": ", reason));
+}
+
+struct NodeName {
+  std::string domain, node;
+};
+
+// Returns what the certificate names, or nullopt unless it names exactly one node.
+std::optional<NodeName> NameIn(const X509* certificate) {
+  const GeneralNames names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  if (names == nullptr) return std::nullopt;
+  std::optional<NodeName> found;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    if (found.has_value()) return std::nullopt;
+    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
+    const std::string_view text(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                                static_cast<size_t>(ASN1_STRING_length(uri)));
+    constexpr std::string_view kScheme = "spiffe://";
+    constexpr std::string_view kRole = "/node/";
+    const size_t role = text.find(kRole);
+    if (!text.starts_with(kScheme) || role == std::string_view::npos || role <= kScheme.size()) return std::nullopt;
+    const std::string_view domain = text.substr(kScheme.size(), role - kScheme.size());
+    const std::string_view node = text.substr(role + kRole.size());
+    const auto is_plain = [](std::string_view part) {
+      return !part.empty() && part.find('/') == std::string_view::npos && part.find('\0') == std::string_view::npos;
+    };
+    if (!is_plain(domain) || !is_plain(node)) return std::nullopt;
+    found = NodeName{std::string(domain), std::string(node)};
+  }
+  return found;
+}
+
+// --- TLS 1.3 with a shared key: the key is a session's that both sides have ---
+int IdentityIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+SSL_SESSION* SharedSession(SSL* ssl) {
+  const auto* key = static_cast<const std::string*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), IdentityIndex()));
+  SSL_SESSION* session = SSL_SESSION_new();
+  const SSL_CIPHER* const cipher = SSL_CIPHER_find(ssl, kAes256GcmSha384);
+  const bool made =
+      session != nullptr && cipher != nullptr &&
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key->data()), key->size()) == 1 &&
+      SSL_SESSION_set_cipher(session, cipher) == 1 && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
+  if (made) return session;
+  SSL_SESSION_free(session);
+  return nullptr;
+}
+
+int UseSharedKey(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** id, size_t* id_length,
+                 SSL_SESSION** session) {
+  *id = reinterpret_cast<const unsigned char*>(kSharedKeyName);
+  *id_length = std::strlen(kSharedKeyName);
+  *session = SharedSession(ssl);
+  return *session != nullptr ? 1 : 0;
+}
+
+int FindSharedKey(SSL* ssl, const unsigned char* id, size_t id_length, SSL_SESSION** session) {
+  const std::string_view name(reinterpret_cast<const char*>(id), id_length);
+  *session = name == kSharedKeyName ? SharedSession(ssl) : nullptr;
+  return 1;
+}
+
+// Returns a context that speaks TLS 1.3 with AES-256 alone, without tickets: each connection proves anew who it is.
+absl::StatusOr<Context> NewContext() {
+  Context context(SSL_CTX_new(TLS_method()));
+  if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_ciphersuites(context.get(), "TLS_AES_256_GCM_SHA384") != 1 ||
+      SSL_CTX_set_num_tickets(context.get(), 0) != 1) {
+    return Invalid("TLS 1.3 is not available");
+  }
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  return context;
+}
+
+absl::Status UseCertificate(SSL_CTX* context, const std::string& text) {
+  const Bio reader = Reader(text);
+  const Certificate certificate(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr || SSL_CTX_use_certificate(context, certificate.get()) != 1) {
+    return Invalid("the certificate cannot be read");
+  }
+  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return Invalid("an intermediate certificate is not usable");
+  }
+  ERR_clear_error();  // the end of the text is reported as an error
+  return absl::OkStatus();
+}
+
+absl::Status UseAuthorities(SSL_CTX* context, const std::string& authorities, const std::string& revoked) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  const Bio reader = Reader(authorities);
+  int added = 0;
+  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
+    if (X509_STORE_add_cert(store, next.get()) != 1) return Invalid("an authority's certificate is not usable");
+    ++added;
+  }
+  if (added == 0) return Invalid("the authorities' certificates cannot be read");
+  ERR_clear_error();
+  if (revoked.empty()) return absl::OkStatus();
+  const Bio lists = Reader(revoked);
+  added = 0;
+  while (RevocationList next{PEM_read_bio_X509_CRL(lists.get(), nullptr, nullptr, nullptr)}) {
+    if (X509_STORE_add_crl(store, next.get()) != 1) return Invalid("a revocation list is not usable");
+    ++added;
+  }
+  if (added == 0) return Invalid("the revocation lists cannot be read");
+  ERR_clear_error();
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromCertificates(const std::string& certificate,
+                                                                                 const std::string& key,
+                                                                                 const std::string& authorities,
+                                                                                 const std::string& revoked) {
+  ASSIGN_OR_RETURN(Context context, NewContext());
+  RETURN_IF_ERROR(UseCertificate(context.get(), certificate));
+  const PrivateKey private_key(PEM_read_bio_PrivateKey(Reader(key).get(), nullptr, nullptr, nullptr));
+  if (private_key == nullptr || SSL_CTX_use_PrivateKey(context.get(), private_key.get()) != 1) {
+    return Invalid("the private key cannot be read, or does not fit the certificate");
+  }
+  RETURN_IF_ERROR(UseAuthorities(context.get(), authorities, revoked));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  const std::optional<NodeName> name = NameIn(SSL_CTX_get0_certificate(context.get()));
+  if (!name.has_value()) {
+    return absl::InvalidArgumentError("the certificate names no node (wanted=spiffe://DOMAIN/node/NAME, one URI)");
+  }
+  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(context.release()));
+  identity->domain_ = name->domain;
+  identity->node_ = name->node;
+  return identity;
+}
+
+absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromSharedKey(std::string_view key) {
+  if (key.size() != kSharedKeyBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the shared key has another length (bytes=", key.size(), ", wanted=", kSharedKeyBytes, ")"));
+  }
+  ASSIGN_OR_RETURN(Context context, NewContext());
+  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(context.release()));
+  // A hash of 384 bits belongs to the cipher, so the key is used as a secret of that length.
+  identity->shared_key_ = std::string(key);
+  CHECK(SSL_CTX_set_ex_data(identity->context_, IdentityIndex(), &identity->shared_key_) == 1);
+  SSL_CTX_set_psk_use_session_callback(identity->context_, UseSharedKey);
+  SSL_CTX_set_psk_find_session_callback(identity->context_, FindSharedKey);
+  return identity;
+}
+
+TlsIdentity::~TlsIdentity() {
+  SSL_CTX_free(context_);
+  OPENSSL_cleanse(shared_key_.data(), shared_key_.size());
+}
+
+ssl_st* TlsIdentity::NewSession(bool is_server) const {
+  SSL* const session = SSL_new(context_);
+  CHECK(session != nullptr);
+  if (is_server) {
+    SSL_set_accept_state(session);
+  } else {
+    SSL_set_connect_state(session);
+  }
+  return session;
+}
+
+absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
+  // A server that does not know the key falls back to certificates, and a client without any would go on.
+  if (!shared_key_.empty()) {
+    if (SSL_session_reused(session) != 1) return absl::PermissionDeniedError("the peer does not have the shared key");
+    return std::string();
+  }
+  const X509* const certificate = SSL_get0_peer_certificate(session);
+  const std::optional<NodeName> name = certificate == nullptr ? std::nullopt : NameIn(certificate);
+  if (!name.has_value()) {
+    return absl::PermissionDeniedError("the peer's certificate names no node (wanted=spiffe://DOMAIN/node/NAME)");
+  }
+  if (name->domain != domain_) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the peer is of another domain (domain=", name->domain, ", ours=", domain_, ")"));
+  }
+  return name->node;
+}
+
+}  // namespace copse::emu

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says who this node is on the wire, and whom it believes.
+#ifndef COPSE_OFFLOAD_EMU_TCP_TLS_IDENTITY_H_
+#define COPSE_OFFLOAD_EMU_TCP_TLS_IDENTITY_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace copse::emu {
+
+// A secret that the daemons of one job share is this long.
+inline constexpr size_t kSharedKeyBytes = 32;
+
+// A TlsIdentity makes TLS 1.3 sessions in which both sides prove who they are. Immutable; thread-safe.
+//
+// With certificates, a daemon is the node that its certificate names, by the URI spiffe://DOMAIN/node/NAME, and it
+// believes certificates of the same authority and the same DOMAIN whose role is `node`. With a shared key, whoever has
+// the key is believed to be the node that it says; the key is combined with an ephemeral Diffie-Hellman exchange.
+class TlsIdentity {
+ public:
+  // Reads PEM text: the node's certificate, followed by intermediate ones if there are any; its private key; the
+  // authorities' certificates; and revocation lists, which may be empty. With a list, a certificate whose authority has
+  // no valid list is not believed. INVALID_ARGUMENT if a text cannot be read, key and certificate do not fit, or the
+  // certificate does not name a node.
+  static absl::StatusOr<std::shared_ptr<const TlsIdentity>> FromCertificates(const std::string& certificate,
+                                                                             const std::string& key,
+                                                                             const std::string& authorities,
+                                                                             const std::string& revoked = "");
+  // INVALID_ARGUMENT unless the key has kSharedKeyBytes.
+  static absl::StatusOr<std::shared_ptr<const TlsIdentity>> FromSharedKey(std::string_view key);
+
+  TlsIdentity(const TlsIdentity&) = delete;
+  TlsIdentity& operator=(const TlsIdentity&) = delete;
+  ~TlsIdentity();
+
+  // Returns the name in this node's certificate; empty with a shared key.
+  const std::string& node() const { return node_; }
+
+  // Returns a new session, which the caller owns. It refers to this object.
+  ssl_st* NewSession(bool is_server) const;
+  // Returns the node that the peer of a session is, after the handshake; empty with a shared key. PERMISSION_DENIED if
+  // its certificate names no node of this domain.
+  absl::StatusOr<std::string> PeerOf(const ssl_st* session) const;
+
+ private:
+  explicit TlsIdentity(ssl_ctx_st* context) : context_(context) {}
+
+  ssl_ctx_st* const context_;
+  std::string domain_;
+  std::string node_;
+  std::string shared_key_;  // empty: certificates
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_TCP_TLS_IDENTITY_H_
