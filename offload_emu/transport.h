@@ -18,7 +18,8 @@ namespace copse::emu {
 // to reach it.
 struct PeerAddress {
   Incarnation incarnation;
-  std::string worker_address;  // opaque: UCX's worker address, or the virtual network's node number
+  std::string worker_address;  // opaque: UCX's worker address, TCP's, or the virtual network's node number
+  std::string node = {};       // the daemon must prove that it is this node, where identities are configured
 };
 
 // A TransportSink receives frames and losses of peers. It is called from Transport::Progress only, never from within

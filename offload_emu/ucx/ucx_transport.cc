@@ -14,8 +14,8 @@
 #include "base/hash.h"
 #include "base/lost_memory.h"
 #include "base/status_macros.h"
+#include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"
-#include "offload_emu/ucx/frame_inbox.h"
 #include "offload_emu/ucx/ucx_status.h"
 #include "offload_emu/ucx/ucx_worker.h"
 

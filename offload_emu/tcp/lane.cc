@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/tcp/lane.h"
+
+#include "base/check.h"
+
+namespace copse::emu {
+namespace {
+
+// A connection has at most this much that its socket has not taken: what waits here can still be overtaken.
+constexpr size_t kBacklogBytesMax = 128 * 1024;
+// So much is received without an acknowledgment: a fraction of what the sender may have outstanding.
+constexpr size_t kAcknowledgeFrames = 64;
+constexpr size_t kAcknowledgeBytes = 256 * 1024;
+
+}  // namespace
+
+bool Lane::HasRoom(size_t bytes) const {
+  return frames_.size() < limits_.frames_max && frames_bytes_ + bytes <= limits_.bytes_max;
+}
+
+void Lane::Queue(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint64_t after) {
+  Frame& frame = frames_.emplace_back();
+  frame.after = after;
+  frame.bytes.reserve(head.size() + body.size());
+  frame.bytes.insert(frame.bytes.end(), head.begin(), head.end());
+  frame.bytes.insert(frame.bytes.end(), body.begin(), body.end());
+  frames_bytes_ += frame.bytes.size();
+  ++queued_;
+}
+
+void Lane::Retract() {
+  CHECK_LT(put_, frames_.size());
+  frames_bytes_ -= frames_.back().bytes.size();
+  frames_.pop_back();
+  --queued_;
+}
+
+// Each message acknowledges what has come.
+WireHeader Lane::NextHeader(WireKind kind) {
+  WireHeader header{};
+  header.kind = static_cast<uint8_t>(kind);
+  header.lane = static_cast<uint8_t>(kind_);
+  header.received = received_;
+  frames_to_acknowledge_ = bytes_to_acknowledge_ = 0;
+  return header;
+}
+
+void Lane::Pump() {
+  if (stream_ == nullptr || stream_->closed()) return;
+  do {
+    PutFrames();
+    stream_->Write();
+  } while (put_ < frames_.size() && !stream_->closed() && stream_->backlog() < kBacklogBytesMax);
+  const bool is_due = frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
+  if (!is_due || stream_->closed()) return;
+  stream_->Put(NextHeader(WireKind::kAck), {}, {}, encrypts_);
+  stream_->Write();
+}
+
+void Lane::PutFrames() {
+  while (put_ < frames_.size() && stream_->backlog() < kBacklogBytesMax) {
+    const Frame& frame = frames_[put_];
+    WireHeader header = NextHeader(WireKind::kFrame);
+    header.number = acknowledged() + ++put_;
+    header.after = frame.after;
+    stream_->Put(header, frame.bytes, {}, encrypts_);
+  }
+}
+
+bool Lane::TakeAcknowledgment(uint64_t received) {
+  if (received > queued_) return false;
+  while (acknowledged() < received) {
+    frames_bytes_ -= frames_.front().bytes.size();
+    frames_.pop_front();
+    if (put_ > 0) --put_;
+  }
+  return true;
+}
+
+Lane::Verdict Lane::Judge(const WireHeader& header) {
+  if (!TakeAcknowledgment(header.received)) return Verdict::kWrong;
+  if (header.number == received_ + 1) return Verdict::kNext;
+  return header.number != 0 && header.number <= received_ ? Verdict::kAgain : Verdict::kWrong;
+}
+
+void Lane::Delivered(size_t bytes) {
+  ++received_;
+  ++frames_to_acknowledge_;
+  bytes_to_acknowledge_ += bytes;
+}
+
+bool Lane::Attach(SealedStream* stream, uint64_t received) {
+  if (received < acknowledged() || !TakeAcknowledgment(received)) return false;
+  stream_ = stream;
+  put_ = 0;
+  return true;
+}
+
+}  // namespace copse::emu

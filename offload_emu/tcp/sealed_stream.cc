@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/tcp/sealed_stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "offload_emu/packet.h"
+
+namespace copse::emu {
+namespace {
+
+constexpr size_t kPayloadBytesMax = kFrameBytesMax;
+// Whoever has not proved who it is may send so much at most.
+constexpr size_t kHandshakeBytesMax = 64 * 1024;
+// One stream does not keep the others waiting for more than this many reads.
+constexpr int kReadsMax = 4;
+// A buffer that was larger than this is given back when it is empty.
+constexpr size_t kIdleBufferBytesMax = 4096;
+
+void Shrink(std::vector<uint8_t>* buffer) {
+  buffer->clear();
+  if (buffer->capacity() > kIdleBufferBytesMax) std::vector<uint8_t>().swap(*buffer);
+}
+
+}  // namespace
+
+SealedStream::SealedStream(UniqueFd fd, State state, std::shared_ptr<const TlsIdentity> identity, bool is_server)
+    : fd_(std::move(fd)), state_(state), handshake_(std::make_unique<TlsHandshake>(std::move(identity), is_server)) {
+  const int on = 1;
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+std::unique_ptr<SealedStream> SealedStream::Dial(const SocketAddress& address,
+                                                 std::shared_ptr<const TlsIdentity> identity) {
+  absl::StatusOr<UniqueFd> fd = address.Connect();
+  std::unique_ptr<SealedStream> stream(
+      new SealedStream(fd.ok() ? *std::move(fd) : UniqueFd(), State::kConnecting, std::move(identity), false));
+  if (!stream->fd_.valid()) stream->Close(fd.status());
+  return stream;
+}
+
+std::unique_ptr<SealedStream> SealedStream::Accept(UniqueFd fd, std::shared_ptr<const TlsIdentity> identity) {
+  return std::unique_ptr<SealedStream>(new SealedStream(std::move(fd), State::kHandshake, std::move(identity), true));
+}
+
+void SealedStream::Close(const absl::Status& why) {
+  if (closed()) return;
+  state_ = State::kClosed;
+  why_ = why;
+  fd_.reset();
+  Shrink(&out_);
+  Shrink(&kept_);
+  written_ = 0;
+}
+
+void SealedStream::Advance() {
+  if (state_ == State::kConnecting) {
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+    getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+    if (error != 0) {
+      was_refused_ = error == ECONNREFUSED;
+      return Close(absl::UnavailableError(absl::StrCat("connect: ", std::strerror(error))));
+    }
+    sockaddr_storage peer;
+    bytes = sizeof(peer);
+    if (getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return;  // not connected yet
+    state_ = State::kHandshake;
+  }
+  if (state_ == State::kHandshake) Handshake();
+}
+
+void SealedStream::Handshake() {
+  uint8_t input[4096];
+  absl::Status failed;
+  while (failed.ok() && !handshake_->done()) {
+    const ssize_t bytes = recv(fd_.get(), input, sizeof(input), 0);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno == EAGAIN) break;
+    if (bytes <= 0) {
+      failed =
+          absl::UnavailableError(absl::StrCat("handshake: ", bytes == 0 ? "closed by the peer" : std::strerror(errno)));
+      break;
+    }
+    kept_.insert(kept_.end(), input, input + bytes);
+    const absl::StatusOr<size_t> taken = handshake_->Take(kept_);
+    failed = taken.status();
+    if (taken.ok()) kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(*taken));
+    if (taken.ok() && !handshake_->done() && kept_.size() > kHandshakeBytesMax) {
+      failed = absl::InvalidArgumentError(
+          absl::StrCat("handshake: too long (bytes=", kept_.size(), ", limit=", kHandshakeBytesMax, ")"));
+    }
+  }
+  const std::string output = handshake_->TakeOutput();
+  out_.insert(out_.end(), output.begin(), output.end());
+  Write();
+  if (!failed.ok()) return Close(failed);
+  if (!closed() && handshake_->done()) BeginFrames();
+}
+
+void SealedStream::BeginFrames() {
+  peer_ = handshake_->peer();
+  sealer_.emplace(handshake_->SendKey());
+  opener_.emplace(handshake_->ReceiveKey());
+  state_ = State::kOpen;
+}
+
+void SealedStream::Put(WireHeader header, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body,
+                       bool encrypt) {
+  CHECK(is_open());
+  const size_t bytes = head.size() + body.size();
+  header.version = kWireVersion;
+  header.flags = encrypt ? kWireEncrypted : 0;
+  header.bytes = static_cast<uint32_t>(bytes);
+  if (written_ == out_.size()) {
+    out_.clear();
+    written_ = 0;
+  }
+  const size_t begin = out_.size();
+  out_.resize(begin + kSealedHeaderBytes + (bytes > 0 ? bytes + kTagBytes : 0));
+  uint8_t* const place = out_.data() + begin;
+  sealer_->Seal(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), place,
+                place + sizeof(header));
+  if (bytes == 0) return;
+  uint8_t* const payload = place + kSealedHeaderBytes;
+  if (!head.empty()) std::memcpy(payload, head.data(), head.size());
+  if (!body.empty()) std::memcpy(payload + head.size(), body.data(), body.size());
+  if (encrypt) {
+    sealer_->Seal(absl::MakeConstSpan(payload, bytes), payload, payload + bytes);
+  } else {
+    sealer_->Sign(absl::MakeConstSpan(payload, bytes), payload + bytes);
+  }
+}
+
+void SealedStream::Write() {
+  while (!closed() && backlog() > 0) {
+    const ssize_t bytes = send(fd_.get(), out_.data() + written_, backlog(), MSG_NOSIGNAL);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno == EAGAIN) return;
+    if (bytes < 0) return Close(absl::UnavailableError(absl::StrCat("send: ", std::strerror(errno))));
+    written_ += static_cast<size_t>(bytes);
+  }
+  if (!closed() && written_ > 0) {
+    Shrink(&out_);
+    written_ = 0;
+  }
+}
+
+bool SealedStream::OpenHeader(absl::Span<uint8_t> input) {
+  WireHeader header;
+  // A server's refusal is no sealed message, and Open overwrites it.
+  std::vector<uint8_t> first;
+  if (handshake_ != nullptr) first.assign(input.begin(), input.end());
+  if (!opener_->Open(input.subspan(0, sizeof(header)), input.data() + sizeof(header))) {
+    const absl::Status refusal = handshake_ == nullptr ? absl::OkStatus() : handshake_->RefusalIn(first);
+    Close(refusal.ok() ? absl::UnavailableError("a header was damaged on its way, or forged") : refusal);
+    return false;
+  }
+  handshake_ = nullptr;
+  std::memcpy(&header, input.data(), sizeof(header));
+  if (header.version != kWireVersion || header.bytes > kPayloadBytesMax) {
+    Close(absl::UnavailableError(absl::StrCat("the peer's message does not fit (version=", header.version,
+                                              ", bytes=", header.bytes, ", limit=", kPayloadBytesMax, ")")));
+    return false;
+  }
+  header_ = header;
+  return true;
+}
+
+bool SealedStream::OpenPayload(absl::Span<uint8_t> payload, const uint8_t* tag) {
+  const bool opens =
+      (header_->flags & kWireEncrypted) != 0 ? opener_->Open(payload, tag) : opener_->Verify(payload, tag);
+  if (!opens) Close(absl::UnavailableError("a message was damaged on its way, or forged"));
+  return opens;
+}
+
+size_t SealedStream::TakeMessages(absl::Span<uint8_t> input, Taker take) {
+  size_t consumed = 0;
+  for (bool goes_on = true; goes_on && !closed();) {
+    const absl::Span<uint8_t> left = input.subspan(consumed);
+    if (!header_.has_value()) {
+      // A refusal by TLS is shorter than a header.
+      if (left.size() < kSealedHeaderBytes) break;
+      if (!OpenHeader(left)) break;
+      consumed += kSealedHeaderBytes;
+      continue;
+    }
+    const size_t bytes = header_->bytes;
+    const size_t sealed = bytes > 0 ? bytes + kTagBytes : 0;
+    if (left.size() < sealed) break;
+    if (bytes > 0 && !OpenPayload(left.subspan(0, bytes), left.data() + bytes)) break;
+    consumed += sealed;
+    const WireHeader header = *std::exchange(header_, std::nullopt);
+    goes_on = take(header, left.subspan(0, bytes));
+  }
+  return consumed;
+}
+
+bool SealedStream::Read(ReadBuffer* buffer, Taker take) {
+  bool any = false;
+  bool goes_on = true;
+  const auto take_some = [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
+    any = true;
+    goes_on = take(header, payload);
+    return goes_on;
+  };
+  for (int reads = 0; reads < kReadsMax && goes_on && !closed(); ++reads) {
+    uint8_t* const memory = buffer->memory.get();
+    size_t filled = kept_.size();
+    if (filled > 0) std::memcpy(memory, kept_.data(), filled);
+    // A taker that has stopped left whole messages.
+    if (reads == 0 && filled > 0) {
+      const size_t consumed = TakeMessages(absl::MakeSpan(memory, filled), take_some);
+      if (closed() || !goes_on) {
+        Keep(memory + consumed, filled - consumed);
+        break;
+      }
+      filled -= consumed;
+      std::memmove(memory, memory + consumed, filled);
+    }
+    const size_t room = ReadBuffer::kBytes - filled;
+    const ssize_t bytes = recv(fd_.get(), memory + filled, room, 0);
+    const int error = errno;
+    if (bytes > 0) filled += static_cast<size_t>(bytes);
+    const size_t consumed = TakeMessages(absl::MakeSpan(memory, filled), take_some);
+    Keep(memory + consumed, filled - consumed);
+    if (bytes == 0 || (bytes < 0 && error != EAGAIN && error != EINTR)) EndOfInput(bytes == 0 ? 0 : error);
+    if (bytes < static_cast<ssize_t>(room)) break;
+  }
+  return any;
+}
+
+void SealedStream::Keep(const uint8_t* bytes, size_t count) {
+  if (closed()) return;
+  if (count == 0) return Shrink(&kept_);
+  kept_.assign(bytes, bytes + count);
+}
+
+void SealedStream::EndOfInput(int error) {
+  if (closed()) return;
+  if (handshake_ != nullptr) {
+    const absl::Status refusal = handshake_->RefusalIn(kept_);
+    if (!refusal.ok()) return Close(refusal);
+  }
+  Close(absl::UnavailableError(absl::StrCat("recv: ", error == 0 ? "closed by the peer" : std::strerror(error))));
+}
+
+}  // namespace copse::emu

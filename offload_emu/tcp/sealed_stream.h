@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sends and receives sealed messages over one TCP connection.
+#ifndef COPSE_OFFLOAD_EMU_TCP_SEALED_STREAM_H_
+#define COPSE_OFFLOAD_EMU_TCP_SEALED_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/unique_fd.h"
+#include "offload_emu/tcp/frame_cipher.h"
+#include "offload_emu/tcp/socket_address.h"
+#include "offload_emu/tcp/tls_handshake.h"
+#include "offload_emu/tcp/wire_format.h"
+
+namespace copse::emu {
+
+// A ReadBuffer is memory that streams read into, one after another, so that an idle stream needs none.
+struct ReadBuffer {
+  static constexpr size_t kBytes = 256 * 1024;
+  std::unique_ptr<uint8_t[]> memory{new uint8_t[kBytes]};  // uninitialized
+};
+
+// A SealedStream is one TCP connection, from its beginning over the handshake to its end. It never blocks. After
+// `fd()` has become readable (or writable, if wants_write()), call Advance until is_open(), and Write and Read from
+// then on. Thread-compatible.
+class SealedStream {
+ public:
+  // Connects to `address`. A failure is found by closed(), also one that happens at once.
+  static std::unique_ptr<SealedStream> Dial(const SocketAddress& address, std::shared_ptr<const TlsIdentity> identity);
+  // Takes over a connection that was accepted; the descriptor does not block.
+  static std::unique_ptr<SealedStream> Accept(UniqueFd fd, std::shared_ptr<const TlsIdentity> identity);
+
+  int fd() const { return fd_.get(); }
+  bool is_open() const { return state_ == State::kOpen; }  // the handshake is done
+  bool closed() const { return state_ == State::kClosed; }
+  // Returns why it is closed: UNAVAILABLE; PERMISSION_DENIED: this side or the peer does not believe the other.
+  const absl::Status& why() const { return why_; }
+  // Returns whether nobody listened at the address.
+  bool was_refused() const { return was_refused_; }
+  // Returns the node in the peer's certificate; empty with a shared key. Requires is_open().
+  const std::string& peer() const { return peer_; }
+
+  // Goes on with connecting and the handshake.
+  void Advance();
+
+  // Appends a message to what is to be written; `header.bytes` and the flag for encryption are set here. Requires
+  // is_open().
+  void Put(WireHeader header, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, bool encrypt);
+  // Returns the number of bytes that were put and that the socket has not taken.
+  size_t backlog() const { return out_.size() - written_; }
+  // Writes as much as the socket takes.
+  void Write();
+  bool wants_write() const { return state_ == State::kConnecting || backlog() > 0; }
+
+  // Reads what has arrived, and calls `take` with each message until it returns false; `payload` is valid during the
+  // call. What is left is taken by the next call, even if nothing has arrived meanwhile. Returns whether a message was
+  // taken.
+  using Taker = absl::FunctionRef<bool(const WireHeader& header, absl::Span<const uint8_t> payload)>;
+  bool Read(ReadBuffer* buffer, Taker take);
+
+  // Closes it, for this reason. What was put and not written is lost.
+  void Close(const absl::Status& why);
+
+ private:
+  enum class State : uint8_t { kConnecting, kHandshake, kOpen, kClosed };
+  static constexpr size_t kSealedHeaderBytes = sizeof(WireHeader) + kTagBytes;
+
+  SealedStream(UniqueFd fd, State state, std::shared_ptr<const TlsIdentity> identity, bool is_server);
+
+  void Handshake();
+  void BeginFrames();
+  // Takes messages from `input`, and returns the number of bytes that were consumed.
+  size_t TakeMessages(absl::Span<uint8_t> input, Taker take);
+  // Opens the header at the beginning of `input`; closes the stream if it is not the peer's.
+  bool OpenHeader(absl::Span<uint8_t> input);
+  void Keep(const uint8_t* bytes, size_t count);
+  // The socket has no more input: closed by the peer (0), or an error.
+  void EndOfInput(int error);
+  bool OpenPayload(absl::Span<uint8_t> payload, const uint8_t* tag);
+
+  UniqueFd fd_;
+  State state_;
+  absl::Status why_;
+  bool was_refused_ = false;
+  std::unique_ptr<TlsHandshake> handshake_;  // null after the first message was opened
+  std::string peer_;
+  std::optional<FrameCipher> sealer_;
+  std::optional<FrameCipher> opener_;
+
+  std::vector<uint8_t> out_;  // bytes to be written, of which the first `written_` were
+  size_t written_ = 0;
+  std::vector<uint8_t> kept_;         // bytes that were read and not consumed
+  std::optional<WireHeader> header_;  // of a message whose payload has not arrived in whole
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_TCP_SEALED_STREAM_H_

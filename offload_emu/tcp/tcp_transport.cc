@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/tcp/tcp_transport.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/lost_memory.h"
+#include "base/status_macros.h"
+#include "offload_emu/frame_inbox.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/tcp/socket_address.h"
+
+namespace copse::emu {
+namespace {
+
+constexpr absl::string_view kAddressPrefix = "tcp1:";
+constexpr uint64_t kListenerId = 0;
+constexpr int kEventsMax = 64;
+constexpr int kListenBacklog = 1024;
+// The daemon with the lower incarnation connects at once. The other one waits, so that mostly one connection is made.
+constexpr absl::Duration kHigherWaits = absl::Milliseconds(100);
+constexpr absl::Duration kPauseMin = absl::Milliseconds(50);
+constexpr absl::Duration kPauseMax = absl::Seconds(1);
+// A peer that was reached before is down after so many refused connections: its process has ended.
+constexpr int kRefusedMax = 2;
+// The kernel gives a connection up that makes no progress for so long, and another one is tried: it recovers sooner
+// than one whose retransmission time has grown.
+constexpr int kUserTimeoutMs = 3000;
+// What the kernel holds unsent of long frames: enough to keep a link busy while the daemon sleeps.
+constexpr int kUnsentBytesMax = 128 * 1024;
+
+uint64_t RandomNumber() {
+  uint64_t number = 0;
+  while (number == 0) CHECK(getrandom(&number, sizeof(number), 0) == sizeof(number));
+  return number;
+}
+
+absl::Span<const uint8_t> BytesOf(const WireHello& hello) {
+  return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&hello), sizeof(hello));
+}
+
+}  // namespace
+
+class TcpTransport::Impl {
+ public:
+  Impl(const Clock* clock, const TcpTransportOptions& options, UniqueFd listener, UniqueFd epoll)
+      : clock_(clock), options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {}
+
+  std::string LocalAddress() const;
+  absl::Status Connect(const PeerAddress& peer);
+  void Disconnect(Incarnation peer);
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
+  bool Progress(TransportSink* sink);
+  bool Arm() const { return released_.empty() && failed_.empty() && clock_->Now() < next_work_; }
+  int event_fd() const { return epoll_.get(); }
+  const TcpTransportCounts& counts() const { return counts_; }
+
+ private:
+  struct Peer;
+
+  // A Connection is a TCP connection in one of these stages.
+  enum class Stage : uint8_t {
+    kAccepted,  // the peer's hello is awaited
+    kParked,    // the hello is from a daemon that this one has not connected to
+    kDialing,   // this side says hello first
+    kAttached,  // frames go over it
+  };
+  struct Connection {
+    uint64_t id = 0;
+    std::unique_ptr<SealedStream> stream;
+    Stage stage = Stage::kAccepted;
+    LaneKind lane = LaneKind::kShort;
+    Peer* peer = nullptr;   // kDialing, kAttached
+    WireHello hello{};      // kParked
+    uint64_t received = 0;  // kParked: as in the hello's header
+    absl::Time begun;
+    absl::Time until = absl::InfiniteFuture();  // it is closed then, unless it is attached
+    bool watched = false;
+    uint32_t events = 0;  // that epoll watches for
+  };
+
+  // A HeldFrame waits for a frame of the other lane.
+  struct HeldFrame {
+    uint64_t after = 0;
+    std::vector<uint8_t> bytes;
+  };
+  struct PeerLane {
+    Lane lane;
+    Connection* attached = nullptr;
+    Connection* dialing = nullptr;
+    absl::Time dial_at = absl::InfinitePast();
+    absl::Duration pause = kPauseMin;
+    int refused = 0;  // dials in succession at whose address nobody listened
+    bool was_attached = false;
+    std::optional<HeldFrame> held = std::nullopt;
+  };
+  struct Peer {
+    PeerAddress address;
+    SocketAddress socket;
+    uint64_t session = 0;
+    uint64_t its_session = 0;  // 0: no hello has come from it
+    absl::Time since;
+    PeerLane lanes[kLaneCount];
+    absl::Status down = absl::OkStatus();
+
+    PeerLane& LaneOf(LaneKind kind) { return lanes[static_cast<int>(kind)]; }
+  };
+
+  absl::Status Listen();
+  void Watch(Connection* connection);
+  Connection* Add(std::unique_ptr<SealedStream> stream, Stage stage);
+  void Drop(Connection* connection);
+  void Accept();
+  void Serve(Connection* connection, uint32_t events);
+  static bool IsHeldBack(const Connection& connection);
+  void AfterUse(Connection* connection);
+
+  // --- Hello ---
+  void SayHello(Connection* connection, const Peer& peer);
+  void Refuse(Connection* connection, Refusal why);
+  bool OnFirstMessage(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  void OnHello(Connection* connection);
+  void OnReply(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  // Returns false, and the peer is down, if its hello shows that it has begun anew.
+  bool TakeSession(Peer* peer, const WireHello& hello);
+  void Attach(Connection* connection, Peer* peer, uint64_t received);
+
+  // --- Frames ---
+  bool OnMessage(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  bool OnFrame(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  void Deliver(Peer* peer, LaneKind kind, absl::Span<const uint8_t> frame);
+  void ReleaseHeld(Peer* peer, LaneKind kind);
+
+  // --- Peers ---
+  bool NeedsConnection(const PeerLane& lane, LaneKind kind) const;
+  void Dial(Peer* peer, LaneKind kind);
+  void Lost(Connection* connection);
+  void Fail(Peer* peer, const absl::Status& why);
+  void CloseAll(Peer* peer);
+  bool DoDueWork();
+  bool ReportFailures(TransportSink* sink);
+
+  const Clock* const clock_;
+  const TcpTransportOptions options_;
+  const UniqueFd listener_;
+  const UniqueFd epoll_;
+  bool listens_ = false;
+  TcpTransportCounts counts_;
+  ReadBuffer buffer_;
+  std::map<Incarnation, std::unique_ptr<Peer>> peers_;
+  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // by id, so the oldest first
+  uint64_t next_id_ = kListenerId + 1;
+  uint32_t strangers_ = 0;  // connections in kAccepted or kParked
+  absl::Time next_work_ = absl::InfinitePast();
+  std::vector<Incarnation> failed_;
+  std::vector<uint64_t> released_;  // connections with messages that have arrived and no event announces
+  TransportSink* sink_ = nullptr;   // set during Progress
+  FrameInbox inbox_;
+  FrameInbox delivering_;
+};
+
+std::string TcpTransport::Impl::LocalAddress() const {
+  const absl::StatusOr<SocketAddress> address = SocketAddress::OfSocket(listener_.get());
+  CHECK(address.ok());
+  return absl::StrCat(kAddressPrefix, address->ToString());
+}
+
+absl::Status TcpTransport::Impl::Listen() {
+  if (std::exchange(listens_, true)) return absl::OkStatus();
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kListenerId}};
+  if (listen(listener_.get(), kListenBacklog) != 0 ||
+      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
+    return absl::UnavailableError(absl::StrCat("listen: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+// --- Connections ---
+
+TcpTransport::Impl::Connection* TcpTransport::Impl::Add(std::unique_ptr<SealedStream> stream, Stage stage) {
+  auto connection = std::make_unique<Connection>();
+  connection->id = next_id_++;
+  connection->stream = std::move(stream);
+  connection->stage = stage;
+  connection->begun = clock_->Now();
+  connection->until = connection->begun + options_.hello_timeout;
+  next_work_ = std::min(next_work_, connection->until);
+  strangers_ += stage == Stage::kAccepted ? 1 : 0;
+  Connection* const added = connection.get();
+  connections_[added->id] = std::move(connection);
+  Watch(added);
+  return added;
+}
+
+void TcpTransport::Impl::Watch(Connection* connection) {
+  if (connection->stream->closed()) return;
+  const uint32_t events =
+      (IsHeldBack(*connection) ? 0u : uint32_t{EPOLLIN}) | (connection->stream->wants_write() ? EPOLLOUT : 0u);
+  if (events == connection->events && connection->watched) return;
+  epoll_event event{.events = events, .data = {.u64 = connection->id}};
+  const int operation = std::exchange(connection->watched, true) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  CHECK(epoll_ctl(epoll_.get(), operation, connection->stream->fd(), &event) == 0);
+  connection->events = events;
+}
+
+// The descriptor leaves the epoll set as it is closed.
+void TcpTransport::Impl::Drop(Connection* connection) {
+  if (connection->stage == Stage::kAccepted || connection->stage == Stage::kParked) --strangers_;
+  if (connection->peer != nullptr) {
+    PeerLane& lane = connection->peer->LaneOf(connection->lane);
+    if (lane.dialing == connection) lane.dialing = nullptr;
+    if (lane.attached == connection) {
+      lane.attached = nullptr;
+      lane.lane.Detach();
+      lane.held.reset();
+    }
+  }
+  connections_.erase(connection->id);
+}
+
+void TcpTransport::Impl::Accept() {
+  while (true) {
+    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) return;
+    if (strangers_ >= options_.strangers_max) {
+      ++counts_.refused;
+      const auto oldest = std::find_if(connections_.begin(), connections_.end(), [](const auto& entry) {
+        return entry.second->stage == Stage::kAccepted || entry.second->stage == Stage::kParked;
+      });
+      Drop(oldest->second.get());
+    }
+    Add(SealedStream::Accept(std::move(fd), options_.identity), Stage::kAccepted);
+  }
+}
+
+void TcpTransport::Impl::Serve(Connection* connection, uint32_t events) {
+  SealedStream* const stream = connection->stream.get();
+  if (IsHeldBack(*connection)) {
+    // Input waits, but not for a connection that has ended.
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) stream->Close(absl::UnavailableError("closed by the peer"));
+    return AfterUse(connection);
+  }
+  if (!stream->is_open()) {
+    stream->Advance();
+    if (stream->is_open() && connection->stage == Stage::kDialing) SayHello(connection, *connection->peer);
+  }
+  if (stream->is_open()) {
+    stream->Read(&buffer_, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
+      return connection->stage == Stage::kAttached ? OnMessage(connection, header, payload)
+                                                   : OnFirstMessage(connection, header, payload);
+    });
+  }
+  AfterUse(connection);
+}
+
+// Returns whether no input is read from the connection at present.
+bool TcpTransport::Impl::IsHeldBack(const Connection& connection) {
+  return connection.stage == Stage::kParked ||
+         (connection.peer != nullptr && connection.peer->LaneOf(connection.lane).held.has_value());
+}
+
+// Writes what is due, and notices the end of the connection.
+void TcpTransport::Impl::AfterUse(Connection* connection) {
+  if (connection->stage == Stage::kAttached) {
+    connection->peer->LaneOf(connection->lane).lane.Pump();
+  } else if (connection->stream->is_open()) {
+    connection->stream->Write();
+  }
+  if (connection->stream->closed()) return Lost(connection);
+  Watch(connection);
+}
+
+// --- Hello ---
+
+void TcpTransport::Impl::SayHello(Connection* connection, const Peer& peer) {
+  const WireHello hello{.source = options_.self.value(),
+                        .destination = peer.address.incarnation.value(),
+                        .session = peer.session,
+                        .peer_session = peer.its_session};
+  WireHeader header{};
+  header.kind = static_cast<uint8_t>(WireKind::kHello);
+  header.lane = static_cast<uint8_t>(connection->lane);
+  header.received = peer.lanes[static_cast<int>(connection->lane)].lane.received();
+  connection->stream->Put(header, BytesOf(hello), {}, options_.encrypt);
+  connection->stream->Write();
+}
+
+void TcpTransport::Impl::Refuse(Connection* connection, Refusal why) {
+  WireHeader header{};
+  header.kind = static_cast<uint8_t>(WireKind::kRefuse);
+  header.number = static_cast<uint64_t>(why);
+  connection->stream->Put(header, {}, {}, options_.encrypt);
+  connection->stream->Write();
+  connection->stream->Close(absl::UnavailableError("refused"));
+}
+
+// Returns whether messages that follow may be taken.
+bool TcpTransport::Impl::OnFirstMessage(Connection* connection, const WireHeader& header,
+                                        absl::Span<const uint8_t> payload) {
+  if (connection->stage == Stage::kDialing) {
+    OnReply(connection, header, payload);
+    return connection->stage == Stage::kAttached && !connection->stream->closed();
+  }
+  if (header.kind != static_cast<uint8_t>(WireKind::kHello) || payload.size() != sizeof(WireHello) ||
+      header.lane >= kLaneCount) {
+    connection->stream->Close(absl::UnavailableError("the peer's first message is no hello"));
+    return false;
+  }
+  std::memcpy(&connection->hello, payload.data(), sizeof(WireHello));
+  connection->lane = static_cast<LaneKind>(header.lane);
+  connection->received = header.received;
+  OnHello(connection);
+  return connection->stage == Stage::kAttached && !connection->stream->closed();
+}
+
+// A daemon has connected here. Its hello is in the connection.
+void TcpTransport::Impl::OnHello(Connection* connection) {
+  const WireHello& hello = connection->hello;
+  if (hello.destination != options_.self.value()) return Refuse(connection, Refusal::kOtherDaemon);
+  const auto it = peers_.find(Incarnation(hello.source));
+  if (it == peers_.end()) {
+    connection->stage = Stage::kParked;
+    return;
+  }
+  Peer* const peer = it->second.get();
+  if (!peer->down.ok()) return connection->stream->Close(peer->down);  // it comes again after that was reported
+  const std::string& node = connection->stream->peer();
+  if (!node.empty() && !peer->address.node.empty() && node != peer->address.node) {
+    ++counts_.refused;
+    COPSE_LOG(kWarning, "node ", node, " says that it is node ", peer->address.node, " (incarnation=", hello.source,
+              ")");
+    return Refuse(connection, Refusal::kOtherNode);
+  }
+  PeerLane& lane = peer->LaneOf(connection->lane);
+  const bool is_young = lane.attached != nullptr && clock_->Now() - lane.attached->begun < 2 * kHigherWaits;
+  if (options_.self < peer->address.incarnation && (lane.dialing != nullptr || is_young)) {
+    return Refuse(connection, Refusal::kDialsItself);
+  }
+  if (!TakeSession(peer, hello)) return connection->stream->Close(peer->down);
+  if (lane.attached != nullptr) Drop(lane.attached);  // the peer has lost it
+  if (lane.dialing != nullptr) Drop(lane.dialing);
+  SayHello(connection, *peer);
+  Attach(connection, peer, connection->received);
+}
+
+// The daemon that this one has connected to replies.
+void TcpTransport::Impl::OnReply(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload) {
+  Peer* const peer = connection->peer;
+  if (header.kind == static_cast<uint8_t>(WireKind::kRefuse)) {
+    const auto why = static_cast<Refusal>(header.number);
+    if (why == Refusal::kOtherDaemon) {
+      return Fail(peer, absl::UnavailableError("the daemon has ended: another one answers at its address"));
+    }
+    if (why == Refusal::kOtherNode) {
+      return Fail(peer, absl::UnavailableError("the peer does not believe this daemon's name"));
+    }
+    connection->stream->Close(absl::UnavailableError("the peer connects itself"));
+    return;
+  }
+  WireHello hello;
+  if (header.kind != static_cast<uint8_t>(WireKind::kHello) || payload.size() != sizeof(hello)) {
+    connection->stream->Close(absl::UnavailableError("the peer's first message is no hello"));
+    return;
+  }
+  std::memcpy(&hello, payload.data(), sizeof(hello));
+  const std::string& node = connection->stream->peer();
+  if (hello.source != peer->address.incarnation.value()) {
+    return Fail(peer, absl::UnavailableError("the daemon has ended: another one answers at its address"));
+  }
+  if (!node.empty() && !peer->address.node.empty() && node != peer->address.node) {
+    return Fail(peer, absl::UnavailableError(
+                          absl::StrCat("node ", node, " answers at the address of node ", peer->address.node)));
+  }
+  if (!TakeSession(peer, hello)) return;
+  Attach(connection, peer, header.received);
+}
+
+bool TcpTransport::Impl::TakeSession(Peer* peer, const WireHello& hello) {
+  if (peer->its_session == 0) peer->its_session = hello.session;
+  const bool knows_us = hello.peer_session == 0 || hello.peer_session == peer->session;
+  if (peer->its_session == hello.session && knows_us) return true;
+  Fail(peer, absl::UnavailableError("the peer has disconnected"));
+  return false;
+}
+
+void TcpTransport::Impl::Attach(Connection* connection, Peer* peer, uint64_t received) {
+  PeerLane& lane = peer->LaneOf(connection->lane);
+  if (connection->stage == Stage::kAccepted || connection->stage == Stage::kParked) --strangers_;
+  if (lane.dialing == connection) lane.dialing = nullptr;
+  connection->stage = Stage::kAttached;
+  connection->peer = peer;
+  lane.attached = connection;
+  lane.refused = 0;
+  lane.pause = kPauseMin;
+  ++counts_.connected;
+  counts_.reconnected += lane.was_attached ? 1 : 0;
+  lane.was_attached = true;
+  const int fd = connection->stream->fd();
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
+  if (connection->lane == LaneKind::kBulk) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax, sizeof(kUnsentBytesMax));
+  }
+  if (!lane.lane.Attach(connection->stream.get(), received)) {
+    return Fail(peer, absl::UnavailableError("the peer acknowledges what was not sent"));
+  }
+}
+
+// --- Frames ---
+
+bool TcpTransport::Impl::OnMessage(Connection* connection, const WireHeader& header,
+                                   absl::Span<const uint8_t> payload) {
+  Peer* const peer = connection->peer;
+  Lane& lane = peer->LaneOf(connection->lane).lane;
+  switch (static_cast<WireKind>(header.kind)) {
+    case WireKind::kFrame:
+      return OnFrame(connection, header, payload);
+    case WireKind::kAck:
+      if (lane.TakeAcknowledgment(header.received)) return true;
+      break;
+    case WireKind::kBye:
+      Fail(peer, absl::UnavailableError("the peer has disconnected"));
+      return false;
+    default:
+      break;
+  }
+  connection->stream->Close(
+      absl::UnavailableError(absl::StrCat("the peer's message does not fit (kind=", header.kind, ")")));
+  return false;
+}
+
+bool TcpTransport::Impl::OnFrame(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload) {
+  Peer* const peer = connection->peer;
+  PeerLane& lane = peer->LaneOf(connection->lane);
+  switch (lane.lane.Judge(header)) {
+    case Lane::Verdict::kAgain:
+      return true;
+    case Lane::Verdict::kWrong:
+      connection->stream->Close(absl::UnavailableError(
+          absl::StrCat("a frame is missing (number=", header.number, ", received=", lane.lane.received(), ")")));
+      return false;
+    case Lane::Verdict::kNext:
+      break;
+  }
+  const LaneKind other = connection->lane == LaneKind::kShort ? LaneKind::kBulk : LaneKind::kShort;
+  if (header.after > peer->LaneOf(other).lane.received()) {
+    lane.held = HeldFrame{header.after, {payload.begin(), payload.end()}};
+    return false;
+  }
+  Deliver(peer, connection->lane, payload);
+  ReleaseHeld(peer, other);
+  return true;
+}
+
+// The connection says who the sender is; a frame that says something else is dropped.
+void TcpTransport::Impl::Deliver(Peer* peer, LaneKind kind, absl::Span<const uint8_t> frame) {
+  peer->LaneOf(kind).lane.Delivered(frame.size());
+  FrameHeader header;
+  if (frame.size() < sizeof(header)) {
+    ++counts_.dropped;
+    return;
+  }
+  std::memcpy(&header, frame.data(), sizeof(header));
+  if (header.source_incarnation != peer->address.incarnation.value()) {
+    ++counts_.dropped;
+    return;
+  }
+  if (!sink_->TakeFrame(frame)) inbox_.Add(frame.data(), frame.size());
+}
+
+// A frame of this lane may have waited for one of the other lane that has come now.
+void TcpTransport::Impl::ReleaseHeld(Peer* peer, LaneKind kind) {
+  PeerLane& lane = peer->LaneOf(kind);
+  const LaneKind other = kind == LaneKind::kShort ? LaneKind::kBulk : LaneKind::kShort;
+  if (!lane.held.has_value() || lane.held->after > peer->LaneOf(other).lane.received()) return;
+  const HeldFrame held = *std::exchange(lane.held, std::nullopt);
+  Deliver(peer, kind, held.bytes);
+  if (lane.attached != nullptr) released_.push_back(lane.attached->id);
+}
+
+absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const uint8_t> head,
+                                      absl::Span<const uint8_t> body) {
+  const auto it = peers_.find(incarnation);
+  if (it == peers_.end()) {
+    return absl::UnavailableError(absl::StrCat("no connection to incarnation ", incarnation.value()));
+  }
+  Peer* const peer = it->second.get();
+  if (!peer->down.ok()) return peer->down;
+  const size_t bytes = head.size() + body.size();
+  CHECK_LE(bytes, kFrameBytesMax);
+  const LaneKind kind = bytes < options_.bulk_bytes_min ? LaneKind::kShort : LaneKind::kBulk;
+  PeerLane& lane = peer->LaneOf(kind);
+  if (!lane.lane.HasRoom(bytes)) {
+    return absl::ResourceExhaustedError(absl::StrCat("frames to incarnation ", incarnation.value(),
+                                                     " wait for its acknowledgment (limit=", options_.limits.bytes_max,
+                                                     " bytes, ", options_.limits.frames_max, " frames)"));
+  }
+  lane.lane.Queue(head, body, 0);
+  if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) {
+    lane.lane.Retract();
+    return absl::DataLossError(absl::StrCat(body.size(), " bytes for incarnation ", incarnation.value(), " are lost"));
+  }
+  if (lane.attached == nullptr) {
+    next_work_ = absl::InfinitePast();  // it may have to be connected
+    return absl::OkStatus();
+  }
+  lane.lane.Pump();
+  if (lane.attached->stream->closed()) {
+    released_.push_back(lane.attached->id);  // Progress drops it
+  } else {
+    Watch(lane.attached);
+  }
+  return absl::OkStatus();
+}
+
+// --- Peers ---
+
+absl::Status TcpTransport::Impl::Connect(const PeerAddress& address) {
+  absl::string_view text = address.worker_address;
+  if (!absl::ConsumePrefix(&text, kAddressPrefix)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no address of this transport (bytes=", text.size(), ", wanted=", kAddressPrefix, "HOST:PORT)"));
+  }
+  ASSIGN_OR_RETURN(const SocketAddress socket, SocketAddress::Parse(std::string_view(text.data(), text.size())));
+  RETURN_IF_ERROR(Listen());
+  std::unique_ptr<Peer>& slot = peers_[address.incarnation];
+  if (slot != nullptr && slot->down.ok()) return absl::OkStatus();
+  if (slot != nullptr) CloseAll(slot.get());
+  const auto lane = [this](LaneKind kind) { return PeerLane{.lane = Lane(kind, options_.limits, options_.encrypt)}; };
+  slot.reset(new Peer{.address = address,
+                      .socket = socket,
+                      .session = RandomNumber(),
+                      .since = clock_->Now(),
+                      .lanes = {lane(LaneKind::kShort), lane(LaneKind::kBulk)}});
+  const absl::Time dial_at = options_.self < address.incarnation ? absl::InfinitePast() : clock_->Now() + kHigherWaits;
+  for (PeerLane& each : slot->lanes) each.dial_at = dial_at;
+  next_work_ = absl::InfinitePast();
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    Connection* const parked = (it++)->second.get();
+    if (parked->stage != Stage::kParked || parked->hello.source != address.incarnation.value()) continue;
+    OnHello(parked);
+    released_.push_back(parked->id);
+  }
+  return absl::OkStatus();
+}
+
+void TcpTransport::Impl::CloseAll(Peer* peer) {
+  for (PeerLane& lane : peer->lanes) {
+    if (lane.attached != nullptr) Drop(lane.attached);
+    if (lane.dialing != nullptr) Drop(lane.dialing);
+  }
+}
+
+void TcpTransport::Impl::Disconnect(Incarnation incarnation) {
+  const auto it = peers_.find(incarnation);
+  if (it == peers_.end()) return;
+  for (PeerLane& lane : it->second->lanes) {
+    if (lane.attached == nullptr) continue;
+    SealedStream* const stream = lane.attached->stream.get();
+    if (stream->closed()) continue;
+    WireHeader header{};
+    header.kind = static_cast<uint8_t>(WireKind::kBye);
+    header.received = lane.lane.received();
+    stream->Put(header, {}, {}, options_.encrypt);
+    stream->Write();
+  }
+  CloseAll(it->second.get());
+  peers_.erase(it);
+}
+
+void TcpTransport::Impl::Fail(Peer* peer, const absl::Status& why) {
+  if (!peer->down.ok()) return;
+  peer->down = absl::UnavailableError(
+      absl::StrCat("connection to incarnation ", peer->address.incarnation.value(), ": ", why.message()));
+  failed_.push_back(peer->address.incarnation);
+  for (PeerLane& lane : peer->lanes) {
+    for (Connection* connection : {lane.attached, lane.dialing}) {
+      if (connection != nullptr) connection->stream->Close(peer->down);
+    }
+  }
+}
+
+// The connection has ended. Another one is made unless the peer is down.
+void TcpTransport::Impl::Lost(Connection* connection) {
+  Peer* const peer = connection->peer;
+  const Stage stage = connection->stage;
+  const absl::Status why = connection->stream->why();
+  const bool refused = connection->stream->was_refused();
+  const LaneKind kind = connection->lane;
+  Drop(connection);
+  if (peer == nullptr) {
+    counts_.refused += stage == Stage::kAccepted ? 1 : 0;
+    return;
+  }
+  if (!peer->down.ok()) return;
+  PeerLane& lane = peer->LaneOf(kind);
+  const absl::Time now = clock_->Now();
+  if (stage == Stage::kAttached) {
+    COPSE_LOG(kInfo, "connection to incarnation ", peer->address.incarnation.value(),
+              " is lost and made anew: ", why.message());
+    lane.dial_at = options_.self < peer->address.incarnation ? now : now + kHigherWaits;
+  } else {
+    lane.dial_at = now + lane.pause;
+    lane.pause = std::min(2 * lane.pause, kPauseMax);
+    lane.refused = refused ? lane.refused + 1 : 0;
+    const bool was_reached = peer->its_session != 0;
+    if (why.code() == absl::StatusCode::kPermissionDenied) return Fail(peer, why);
+    if (lane.refused >= kRefusedMax && (was_reached || now - peer->since > options_.first_contact)) {
+      return Fail(peer, absl::UnavailableError("nobody listens at its address any more"));
+    }
+  }
+  next_work_ = std::min(next_work_, lane.dial_at);
+}
+
+bool TcpTransport::Impl::NeedsConnection(const PeerLane& lane, LaneKind kind) const {
+  if (lane.attached != nullptr || lane.dialing != nullptr) return false;
+  return kind == LaneKind::kShort || lane.was_attached || lane.lane.has_unacknowledged();
+}
+
+void TcpTransport::Impl::Dial(Peer* peer, LaneKind kind) {
+  Connection* const connection = Add(SealedStream::Dial(peer->socket, options_.identity), Stage::kDialing);
+  connection->peer = peer;
+  connection->lane = kind;
+  peer->LaneOf(kind).dialing = connection;
+  if (connection->stream->closed()) Lost(connection);
+}
+
+// Connects where it is time to, and closes connections whose time is over.
+bool TcpTransport::Impl::DoDueWork() {
+  const absl::Time now = clock_->Now();
+  if (now < next_work_) return false;
+  next_work_ = absl::InfiniteFuture();
+  for (auto& [incarnation, peer] : peers_) {
+    if (!peer->down.ok()) continue;
+    for (const LaneKind kind : {LaneKind::kShort, LaneKind::kBulk}) {
+      PeerLane& lane = peer->LaneOf(kind);
+      if (!NeedsConnection(lane, kind)) continue;
+      if (lane.dial_at <= now) {
+        Dial(peer.get(), kind);
+      } else {
+        next_work_ = std::min(next_work_, lane.dial_at);
+      }
+    }
+  }
+  std::vector<Connection*> late;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->stage == Stage::kAttached) continue;
+    if (connection->until <= now) {
+      late.push_back(connection.get());
+    } else {
+      next_work_ = std::min(next_work_, connection->until);
+    }
+  }
+  for (Connection* connection : late) {
+    connection->stream->Close(absl::UnavailableError("no hello in time"));
+    Lost(connection);
+  }
+  return true;
+}
+
+bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
+  bool any = false;
+  for (const Incarnation incarnation : std::exchange(failed_, {})) {
+    const auto it = peers_.find(incarnation);
+    if (it == peers_.end() || it->second->down.ok()) continue;  // the sink has disconnected it, or connected it anew
+    const absl::Status why = it->second->down;
+    CloseAll(it->second.get());
+    peers_.erase(it);
+    sink->OnPeerDown(incarnation, why);
+    any = true;
+  }
+  return any;
+}
+
+bool TcpTransport::Impl::Progress(TransportSink* sink) {
+  sink_ = sink;
+  bool any = DoDueWork();
+  epoll_event events[kEventsMax];
+  const int count = connections_.empty() && !listens_ ? 0 : epoll_wait(epoll_.get(), events, kEventsMax, 0);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kListenerId) {
+      Accept();
+      continue;
+    }
+    const auto it = connections_.find(events[i].data.u64);
+    if (it != connections_.end()) Serve(it->second.get(), events[i].events);
+  }
+  any |= count > 0;
+  // No event announces messages of connections whose input was held back.
+  while (!released_.empty()) {
+    for (const uint64_t id : std::exchange(released_, {})) {
+      const auto it = connections_.find(id);
+      if (it != connections_.end()) Serve(it->second.get(), 0);
+    }
+    any = true;
+  }
+  sink_ = nullptr;
+  if (!inbox_.empty()) {
+    delivering_.Clear();
+    delivering_.Swap(&inbox_);
+    delivering_.ForEach([sink](absl::Span<const uint8_t> frame) { sink->OnFrame(frame); });
+  }
+  any |= ReportFailures(sink);
+  return any;
+}
+
+TcpTransport::TcpTransport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TcpTransport::~TcpTransport() = default;
+
+absl::StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(const Clock* clock,
+                                                                   const TcpTransportOptions& options) {
+  ASSIGN_OR_RETURN(const SocketAddress address, SocketAddress::Parse(options.address));
+  ASSIGN_OR_RETURN(UniqueFd listener, address.Bind());
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return absl::UnavailableError(absl::StrCat("epoll_create1: ", std::strerror(errno)));
+  return std::unique_ptr<TcpTransport>(
+      new TcpTransport(std::make_unique<Impl>(clock, options, std::move(listener), std::move(epoll))));
+}
+
+std::string TcpTransport::LocalAddress() const { return impl_->LocalAddress(); }
+absl::Status TcpTransport::Connect(const PeerAddress& peer) { return impl_->Connect(peer); }
+void TcpTransport::Disconnect(Incarnation peer) { impl_->Disconnect(peer); }
+absl::Status TcpTransport::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+  return impl_->Send(peer, head, body);
+}
+bool TcpTransport::Progress(TransportSink* sink) { return impl_->Progress(sink); }
+bool TcpTransport::Arm() const { return impl_->Arm(); }
+int TcpTransport::event_fd() const { return impl_->event_fd(); }
+const TcpTransportCounts& TcpTransport::counts() const { return impl_->counts(); }
+
+}  // namespace copse::emu

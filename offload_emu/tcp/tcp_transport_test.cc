@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests two or more transports in one process, over loopback, and what disturbs their connections.
+#include "offload_emu/tcp/tcp_transport.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/lost_memory.h"
+#include "base/testing/mapping_beyond_end.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/tcp/socket_address.h"
+#include "offload_emu/tcp/testing/relay.h"
+#include "offload_emu/tcp/testing/test_authority.h"
+
+namespace copse::emu {
+namespace {
+
+const Incarnation kA(11);
+const Incarnation kB(22);
+
+// A frame of the sender `from`, whose bytes follow from `number`.
+std::vector<uint8_t> FrameOf(Incarnation from, uint32_t number, size_t bytes) {
+  std::vector<uint8_t> frame(std::max(bytes, sizeof(FrameHeader) + sizeof(number)));
+  for (size_t i = 0; i < frame.size(); ++i) frame[i] = static_cast<uint8_t>(number * 31 + i);
+  FrameHeader header{};
+  header.source_incarnation = from.value();
+  std::memcpy(frame.data(), &header, sizeof(header));
+  std::memcpy(frame.data() + sizeof(header), &number, sizeof(number));
+  return frame;
+}
+
+uint32_t NumberOf(const std::vector<uint8_t>& frame) {
+  uint32_t number;
+  std::memcpy(&number, frame.data() + sizeof(FrameHeader), sizeof(number));
+  return number;
+}
+
+const TestAuthority& Authority() {
+  static const auto* authority = new TestAuthority;
+  return *authority;
+}
+
+std::shared_ptr<const TlsIdentity> IdentityOf(const TestAuthority& authority, const std::string& node) {
+  const TestCertificate issued = authority.IssueNode(node);
+  return *TlsIdentity::FromCertificates(issued.certificate, issued.key, Authority().certificate());
+}
+
+// One transport, and what it has received.
+struct Side : TransportSink {
+  explicit Side(Incarnation self, TcpTransportOptions options = {}) : incarnation(self) {
+    options.self = self;
+    if (options.identity == nullptr) options.identity = IdentityOf(Authority(), NodeOf(self));
+    auto created = TcpTransport::Create(RealTime(), options);
+    EXPECT_TRUE(created.ok()) << created.status();
+    transport = *std::move(created);
+  }
+  static const Clock* RealTime() {
+    static const auto* clock = new MonotonicClock;
+    return clock;
+  }
+  static std::string NodeOf(Incarnation incarnation) { return "n" + std::to_string(incarnation.value()); }
+  PeerAddress Address() const { return {incarnation, transport->LocalAddress(), NodeOf(incarnation)}; }
+  TcpTransport* operator->() { return transport.get(); }
+
+  void OnFrame(absl::Span<const uint8_t> frame) override {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
+    frames.emplace_back(frame.begin(), frame.end());
+  }
+  bool TakeFrame(absl::Span<const uint8_t> frame) override {
+    if (!takes_odd || frame.size() % 2 == 0) return false;
+    taken.emplace_back(frame.begin(), frame.end());
+    return true;
+  }
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
+
+  const Incarnation incarnation;
+  std::unique_ptr<TcpTransport> transport;
+  bool takes_odd = false;  // takes frames of odd length within the network's callback
+  std::vector<std::vector<uint8_t>> taken;
+  std::vector<std::vector<uint8_t>> frames;
+  std::vector<std::pair<Incarnation, absl::Status>> downs;
+};
+
+// Progresses all until `done` or ten seconds have passed; sleeps while nothing happens.
+template <typename Done>
+bool RunTill(const std::vector<Side*>& sides, Done done) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (!done()) {
+    if (absl::Now() > deadline) return false;
+    bool is_busy = false;
+    std::vector<pollfd> fds;
+    for (Side* side : sides) {
+      is_busy |= side->transport->Progress(side) || !side->transport->Arm();
+      fds.push_back({side->transport->event_fd(), POLLIN, 0});
+    }
+    if (!is_busy) poll(fds.data(), fds.size(), 10);
+  }
+  return true;
+}
+
+// Sends frames both ways, all numbers below `count`, as fast as the transports take them.
+class Traffic {
+ public:
+  Traffic(Side* a, Side* b, uint32_t count) : a_(a), b_(b), count_(count) {}
+
+  // Short and long ones, each of many lengths.
+  static size_t SizeOf(uint32_t i) { return i % 20 == 0 ? kFrameBytesMax : 40 + (i * 37) % 7000; }
+  void Send() {
+    SendSome(a_, b_->incarnation, &sent_a_);
+    SendSome(b_, a_->incarnation, &sent_b_);
+  }
+  bool HasArrived() const { return a_->frames.size() >= count_ && b_->frames.size() >= count_; }
+  uint32_t exhausted() const { return exhausted_; }
+  // Expects each frame once and unchanged.
+  void Check() const {
+    for (const auto& [side, from] : {std::pair(a_, b_), std::pair(b_, a_)}) {
+      ASSERT_EQ(side->frames.size(), count_);
+      std::vector<bool> seen(count_);
+      for (const std::vector<uint8_t>& frame : side->frames) {
+        const uint32_t number = NumberOf(frame);
+        ASSERT_LT(number, count_);
+        EXPECT_FALSE(seen[number]) << number;
+        seen[number] = true;
+        EXPECT_EQ(frame, FrameOf(from->incarnation, number, SizeOf(number)));
+      }
+      EXPECT_TRUE(side->downs.empty());
+    }
+  }
+
+ private:
+  void SendSome(Side* from, Incarnation to, uint32_t* sent) {
+    for (; *sent < count_; ++*sent) {
+      const std::vector<uint8_t> frame = FrameOf(from->incarnation, *sent, SizeOf(*sent));
+      const absl::Status status =
+          from->transport->Send(to, absl::MakeConstSpan(frame).first(32), absl::MakeConstSpan(frame).subspan(32));
+      if (absl::IsResourceExhausted(status)) {
+        ++exhausted_;
+        return;
+      }
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  Side* const a_;
+  Side* const b_;
+  const uint32_t count_;
+  uint32_t sent_a_ = 0, sent_b_ = 0, exhausted_ = 0;
+};
+
+void ConnectBoth(Side* a, Side* b) {
+  ASSERT_TRUE(a->transport->Connect(b->Address()).ok());
+  ASSERT_TRUE(b->transport->Connect(a->Address()).ok());
+}
+
+class TcpTransportsTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(SignedAndEncrypted, TcpTransportsTest, testing::Bool());
+
+TEST_P(TcpTransportsTest, ExchangeFramesOfAllSizesBothWays) {
+  TcpTransportOptions options;
+  options.encrypt = GetParam();
+  Side a(kA, options), b(kB, options);
+  ConnectBoth(&a, &b);
+  ASSERT_TRUE(a->Connect(b.Address()).ok());  // idempotent
+  Traffic traffic(&a, &b, 5000);
+  ASSERT_TRUE(RunTill({&a, &b}, [&] {
+    traffic.Send();
+    return traffic.HasArrived();
+  }));
+  traffic.Check();
+  EXPECT_GT(traffic.exhausted(), 0u);  // what is not acknowledged is bounded
+  EXPECT_EQ(a->counts().reconnected + b->counts().reconnected, 0u);
+}
+
+TEST(TcpTransportTest, ASharedKeyIsAnIdentity) {
+  TcpTransportOptions options;
+  options.identity = *TlsIdentity::FromSharedKey(std::string(kSharedKeyBytes, 'k'));
+  Side a(kA, options), b(kB, options);
+  ConnectBoth(&a, &b);
+  Traffic traffic(&a, &b, 100);
+  traffic.Send();
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return traffic.HasArrived(); }));
+  traffic.Check();
+}
+
+TEST(TcpTransportTest, FramesOfOneLaneArriveInOrder) {
+  Side a(kA), b(kB);
+  ConnectBoth(&a, &b);
+  for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(a->Send(kB, FrameOf(kA, i, 100), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == 100; }));
+  for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(NumberOf(b.frames[i]), i);
+}
+
+TEST(TcpTransportTest, OffersFramesAndDeliversWhatIsNotTaken) {
+  Side a(kA), b(kB);
+  b.takes_odd = true;
+  ConnectBoth(&a, &b);
+  for (uint32_t i = 0; i < 10; ++i) ASSERT_TRUE(a->Send(kB, FrameOf(kA, i, 100 + i), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() + b.taken.size() == 10; }));
+  EXPECT_EQ(b.taken.size(), 5u);
+}
+
+TEST(TcpTransportTest, NothingIsSentOfMemoryThatIsLost) {
+  CatchMemoryFaults();
+  MappingBeyondEnd memory(4096, 8192);
+  const absl::StatusOr<TrackedMemory> tracked = TrackedMemory::Track(memory.data(), memory.bytes());
+  ASSERT_TRUE(tracked.ok());
+  Side a(kA), b(kB);
+  ConnectBoth(&a, &b);
+  EXPECT_EQ(a->Send(kB, FrameOf(kA, 1, 40), absl::MakeConstSpan(memory.data() + 4096, 100)).code(),
+            absl::StatusCode::kDataLoss);
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 2, 40), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.frames.empty(); }));
+  EXPECT_EQ(NumberOf(b.frames[0]), 2u);
+}
+
+TEST(TcpTransportTest, SendsNowhereUnlessConnected) {
+  Side a(kA);
+  EXPECT_EQ(a->Send(kB, FrameOf(kA, 1, 40), {}).code(), absl::StatusCode::kUnavailable);
+  for (const char* address : {"", "tcp1:", "tcp1:host:1", "tcp1:1.2.3.4:70000", "tcp1:[::1:5", "other"}) {
+    EXPECT_EQ(a->Connect({kB, address}).code(), absl::StatusCode::kInvalidArgument) << address;
+  }
+}
+
+TEST(TcpTransportTest, NobodyCanConnectBeforeThisSideDoes) {
+  Side a(kA);
+  const std::string address = a->LocalAddress().substr(std::string("tcp1:").size());
+  const auto is_refused = [&] {
+    const UniqueFd fd = *SocketAddress::Parse(address)->Connect();
+    pollfd connected{.fd = fd.get(), .events = POLLOUT, .revents = 0};
+    poll(&connected, 1, 1000);
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+    return error == ECONNREFUSED;
+  };
+  EXPECT_TRUE(is_refused());
+  ASSERT_TRUE(a->Connect({kB, "tcp1:127.0.0.1:1", "n22"}).ok());
+  EXPECT_FALSE(is_refused());
+}
+
+TEST(TcpTransportTest, AFrameThatNamesAnotherSenderIsDropped) {
+  Side a(kA), b(kB);
+  ConnectBoth(&a, &b);
+  ASSERT_TRUE(a->Send(kB, FrameOf(Incarnation(33), 1, 100), {}).ok());
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 2, 100), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.frames.empty(); }));
+  EXPECT_EQ(NumberOf(b.frames[0]), 2u);
+  EXPECT_EQ(b->counts().dropped, 1u);
+}
+
+// --- Connections that are lost ---
+
+// Two sides that reach each other through relays.
+class RelayedTest : public testing::Test {
+ protected:
+  RelayedTest() {
+    EXPECT_TRUE(a_->Connect({kB, "tcp1:" + to_b_.address(), "n22"}).ok());
+    EXPECT_TRUE(b_->Connect({kA, "tcp1:" + to_a_.address(), "n11"}).ok());
+  }
+  static SocketAddress SocketOf(const Side& side) {
+    return *SocketAddress::Parse(side.transport->LocalAddress().substr(strlen("tcp1:")));
+  }
+  void Reset() {
+    to_a_.Reset();
+    to_b_.Reset();
+  }
+  void Stall(bool stalls) {
+    to_a_.Stall(stalls);
+    to_b_.Stall(stalls);
+  }
+  void RunAndCheck(Traffic* traffic) {
+    ASSERT_TRUE(RunTill({&a_, &b_}, [&] {
+      traffic->Send();
+      return traffic->HasArrived();
+    }));
+    traffic->Check();
+  }
+
+  Side a_{kA}, b_{kB};
+  Relay to_a_{SocketOf(a_)}, to_b_{SocketOf(b_)};
+};
+
+TEST_F(RelayedTest, NothingIsLostOrRepeatedWhenConnectionsAreReset) {
+  Traffic traffic(&a_, &b_, 4000);
+  size_t resets = 0;
+  ASSERT_TRUE(RunTill({&a_, &b_}, [&] {
+    traffic.Send();
+    if (b_.frames.size() > 300 * (resets + 1)) {
+      Reset();
+      ++resets;
+    }
+    return traffic.HasArrived();
+  }));
+  traffic.Check();
+  EXPECT_GT(resets, 5u);
+  EXPECT_GT(a_->counts().reconnected, 5u);
+}
+
+TEST_F(RelayedTest, BytesThatAreChangedOnTheirWayAreNotTaken) {
+  Traffic traffic(&a_, &b_, 2000);
+  size_t changes = 0;
+  ASSERT_TRUE(RunTill({&a_, &b_}, [&] {
+    traffic.Send();
+    if (b_.frames.size() > 200 * (changes + 1)) {
+      ++changes;
+      for (Relay* relay : {&to_a_, &to_b_}) relay->Corrupt(static_cast<int64_t>(changes * 1237));
+    }
+    return traffic.HasArrived();
+  }));
+  traffic.Check();
+  EXPECT_GT(changes, 3u);
+  EXPECT_GT(a_->counts().reconnected, 0u);
+}
+
+TEST_F(RelayedTest, ALinkThatStandsStillEndsNothing) {
+  Traffic traffic(&a_, &b_, 500);
+  ASSERT_TRUE(RunTill({&a_, &b_}, [&] { return a_->counts().connected > 0; }));
+  Stall(true);
+  traffic.Send();
+  const absl::Time until = absl::Now() + absl::Milliseconds(300);
+  ASSERT_TRUE(RunTill({&a_, &b_}, [&] { return absl::Now() > until; }));
+  EXPECT_LT(b_.frames.size(), 500u);
+  Stall(false);
+  RunAndCheck(&traffic);
+}
+
+// --- Peers that end ---
+
+TEST(TcpTransportTest, APeerWhoseProcessEndsIsReportedWithinASecond) {
+  Side a(kA);
+  auto b = std::make_unique<Side>(kB);
+  ConnectBoth(&a, b.get());
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 1, 100), {}).ok());
+  ASSERT_TRUE(RunTill({&a, b.get()}, [&] { return !b->frames.empty(); }));
+  const absl::Time ended = absl::Now();
+  b = nullptr;  // the kernel closes its sockets, as it does when the process is killed
+  ASSERT_TRUE(RunTill({&a}, [&] { return !a.downs.empty(); }));
+  EXPECT_LT(absl::Now() - ended, absl::Seconds(1));
+  EXPECT_EQ(a.downs[0].first, kB);
+  EXPECT_EQ(a.downs[0].second.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(a->Send(kB, FrameOf(kA, 1, 100), {}).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(TcpTransportTest, AnotherDaemonAtThePeersAddressShowsThatThePeerHasEnded) {
+  Side a(kA);
+  TcpTransportOptions options;
+  auto b = std::make_unique<Side>(kB, options);
+  ConnectBoth(&a, b.get());
+  ASSERT_TRUE(
+      RunTill({&a, b.get()}, [&] { return a->counts().connected > 0 && b->transport->counts().connected > 0; }));
+  options.address = b->transport->LocalAddress().substr(5);
+  b = nullptr;
+  // The port may be in TIME_WAIT for nobody: the successor binds it at once.
+  options.identity = IdentityOf(Authority(), "n22");
+  Side successor(Incarnation(23), options);
+  ASSERT_TRUE(successor->Connect({Incarnation(99), "tcp1:127.0.0.1:1"}).ok());  // it listens
+  ASSERT_TRUE(RunTill({&a, &successor}, [&] { return !a.downs.empty(); }));
+  EXPECT_TRUE(absl::StrContains(a.downs[0].second.message(), "another one answers")) << a.downs[0].second;
+}
+
+TEST(TcpTransportTest, APeerThatCannotBeReachedAtFirstIsReportedAfterAWhile) {
+  TcpTransportOptions options;
+  options.first_contact = absl::Milliseconds(300);
+  Side a(kA, options);
+  const absl::Time begun = absl::Now();
+  ASSERT_TRUE(a->Connect({kB, "tcp1:127.0.0.1:1", "n22"}).ok());
+  ASSERT_TRUE(RunTill({&a}, [&] { return !a.downs.empty(); }));
+  EXPECT_GE(absl::Now() - begun, absl::Milliseconds(300));
+}
+
+TEST(TcpTransportTest, AfterDisconnectNothingIsSentUntilConnectedAnew) {
+  Side a(kA), b(kB);
+  for (size_t life = 1; life <= 20; ++life) {
+    ConnectBoth(&a, &b);
+    ASSERT_TRUE(a->Send(kB, FrameOf(kA, 1, 100), {}).ok());
+    ASSERT_TRUE(b->Send(kA, FrameOf(kB, 1, 100), {}).ok());
+    ASSERT_TRUE(RunTill({&a, &b}, [&] { return a.frames.size() == life && b.frames.size() == life; })) << life;
+    a->Disconnect(kB);
+    b->Disconnect(kA);
+    EXPECT_EQ(a->Send(kB, FrameOf(kA, 1, 100), {}).code(), absl::StatusCode::kUnavailable);
+  }
+  EXPECT_TRUE(a.downs.empty());
+  EXPECT_TRUE(b.downs.empty());
+}
+
+TEST(TcpTransportTest, APeerThatDisconnectsIsReported) {
+  Side a(kA), b(kB);
+  ConnectBoth(&a, &b);
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 1, 100), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.frames.empty(); }));
+  a->Disconnect(kB);
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.downs.empty(); }));
+  EXPECT_EQ(b.downs[0].first, kA);
+}
+
+// --- Strangers ---
+
+class StrangerTest : public testing::Test {
+ protected:
+  // Expects that the two do not reach each other, and that the first is told so.
+  void ExpectDown(Side* a, Side* b, const PeerAddress& of_b) {
+    ASSERT_TRUE(a->transport->Connect(of_b).ok());
+    ASSERT_TRUE(b->transport->Connect({a->incarnation, "tcp1:127.0.0.1:1", Side::NodeOf(a->incarnation)}).ok());
+    ASSERT_TRUE(a->transport->Send(b->incarnation, FrameOf(a->incarnation, 1, 100), {}).ok());
+    ASSERT_TRUE(RunTill({a, b}, [&] { return !a->downs.empty(); }));
+    EXPECT_TRUE(b->frames.empty());
+    EXPECT_EQ(a->transport->counts().connected, 0u);
+  }
+};
+
+TEST_F(StrangerTest, ACertificateOfAnotherAuthorityIsRefused) {
+  const TestAuthority other;
+  TcpTransportOptions options;
+  options.identity = IdentityOf(other, "n11");
+  Side a(kA, options), b(kB);
+  ExpectDown(&a, &b, b.Address());
+}
+
+TEST_F(StrangerTest, AnotherNodesCertificateIsRefused) {
+  TcpTransportOptions options;
+  options.identity = IdentityOf(Authority(), "n66");
+  Side a(kA, options), b(kB);
+  ExpectDown(&a, &b, b.Address());
+  EXPECT_GT(b->counts().refused, 0u);
+}
+
+TEST_F(StrangerTest, AnotherNodeAtThePeersAddressIsRefused) {
+  Side a(kA), b(kB);
+  PeerAddress address = b.Address();
+  address.node = "n66";
+  ExpectDown(&a, &b, address);
+}
+
+TEST_F(StrangerTest, WhoeverSaysNothingIsPutOutAndKeepsNobodyOut) {
+  TcpTransportOptions options;
+  options.strangers_max = 8;
+  options.hello_timeout = absl::Milliseconds(200);
+  Side a(kA), b(kB, options);
+  ASSERT_TRUE(b->Connect(a.Address()).ok());  // it listens
+  const SocketAddress address = *SocketAddress::Parse(b->LocalAddress().substr(5));
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.push_back(*address.Connect());
+    if (i % 2 == 1) send(strangers.back().get(), "nonsense", 8, MSG_NOSIGNAL);
+  }
+  ASSERT_TRUE(a->Connect(b.Address()).ok());
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 1, 100), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == 1; }));
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b->counts().refused >= 40; }));
+  EXPECT_TRUE(b.downs.empty());
+}
+
+}  // namespace
+}  // namespace copse::emu
