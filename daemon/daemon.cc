@@ -37,7 +37,10 @@
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/listen_socket.h"
+#include "offload_emu/tcp/tcp_transport.h"
+#include "offload_emu/tcp/tls_identity.h"
 #include "offload_emu/trace_ring.h"
+#include "offload_emu/ucx/ucx_transport.h"
 
 namespace copse::daemon {
 namespace {
@@ -135,6 +138,12 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
+// Returns the transport's name for the log.
+std::string NameOf(const TransportChoice& transport) {
+  if (transport.uses_tcp) return "tcp";
+  return absl::StrCat("ucx:", transport.ucx_tls.empty() ? getenv("UCX_TLS") : transport.ucx_tls.c_str());
+}
+
 }  // namespace
 
 void BlockSignals() {
@@ -178,18 +187,42 @@ absl::Status Daemon::Open() {
   RETURN_IF_ERROR(OpenClients());
   COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion,
             ", incarnation=", incarnation_.value(), ", planner=", absl::StrJoin(settings_.planners, ","),
-            ", admin=", admin_server_->address(), ", net_devices=", settings_.net_devices,
-            ", transports=", settings_.transports.empty() ? getenv("UCX_TLS") : settings_.transports.c_str(), ")");
+            ", admin=", admin_server_->address(), ", net_devices=", settings_.transport.net_devices,
+            ", transport=", NameOf(settings_.transport), ")");
   service_manager_.Ready("waiting for the planner");
   return absl::OkStatus();
 }
 
 absl::Status Daemon::OpenNetwork() {
-  emu::UcxTransportOptions options;
-  options.net_devices = settings_.net_devices;
-  options.tls = settings_.transports;
-  ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
+  if (settings_.transport.uses_tcp) {
+    ASSIGN_OR_RETURN(transport_, OpenTcp());
+  } else {
+    emu::UcxTransportOptions options;
+    options.net_devices = settings_.transport.net_devices;
+    options.tls = settings_.transport.ucx_tls;
+    ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
+  }
   return poller_->Watch(transport_->event_fd(), EPOLLIN, [this](uint32_t) { ++wakes_.network; });
+}
+
+absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
+  ASSIGN_OR_RETURN(const config::TlsTexts texts, config::ReadTlsFiles(settings_.tls));
+  emu::TcpTransportOptions options;
+  absl::StatusOr<std::shared_ptr<const emu::TlsIdentity>> identity =
+      emu::TlsIdentity::FromCertificates(texts.certificate, texts.key, texts.authorities, texts.revoked);
+  if (!identity.ok()) {
+    return absl::Status(identity.status().code(), absl::StrCat("tls_cert: ", identity.status().message(),
+                                                               " (tls_cert=", settings_.tls.certificate, ")"));
+  }
+  if ((*identity)->node() != settings_.node) {
+    return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings_.tls.certificate,
+                                                   ", its node=", (*identity)->node(), ", node=", settings_.node, ")"));
+  }
+  options.address = settings_.transport.tcp_address;
+  options.self = incarnation_;
+  options.identity = *std::move(identity);
+  options.encrypt = settings_.encrypts_data;
+  return emu::TcpTransport::Create(&clock_, options);
 }
 
 absl::Status Daemon::OpenControl() {

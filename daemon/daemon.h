@@ -29,7 +29,7 @@
 #include "daemon/settings.h"
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_page.h"
-#include "offload_emu/ucx/ucx_transport.h"
+#include "offload_emu/transport.h"
 
 namespace copse::daemon {
 
@@ -77,6 +77,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
 
   absl::Status Open();
   absl::Status OpenNetwork();
+  absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp();
   absl::Status OpenClients();
   absl::Status OpenControl();
   schedule::NodeAnnouncement Announcement() const;
@@ -103,7 +104,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<Poller> poller_;
   std::unique_ptr<Mailbox> mailbox_;
   std::unique_ptr<Worker> worker_;  // posts to the mailbox, and destroys objects of the core
-  std::unique_ptr<emu::UcxTransport> transport_;
+  std::unique_ptr<emu::PolledTransport> transport_;
   std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<Instruments> instruments_;
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace copse::daemon {
 namespace {
@@ -91,6 +92,41 @@ std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices
   const auto verbs = static_cast<size_t>(std::count_if(devices.begin(), devices.end(), is_verbs));
   if (verbs == 0) return "tcp";
   return verbs == devices.size() ? "ib" : "ib,tcp";
+}
+
+absl::StatusOr<TransportChoice> ChooseTransport(const TransportWishes& wishes, const char* ucx_tls,
+                                                const std::vector<InterfaceAddress>& interfaces) {
+  DataNetwork network = wishes.network;
+  const bool may_be_tcp = wishes.transport == "tcp" || (wishes.transport == "auto" && wishes.has_identity);
+  network.insecure = network.insecure || may_be_tcp;
+  TransportChoice choice;
+  ASSIGN_OR_RETURN(choice.net_devices, ChooseNetDevices(network, interfaces));
+  choice.ucx_tls = ChooseTransports(ucx_tls, choice.net_devices);
+  const std::string ucx_uses = choice.ucx_tls.empty() ? ucx_tls : choice.ucx_tls;
+  const bool is_over_ip = absl::StrContains(ucx_uses, "tcp") || absl::StrContains(ucx_uses, "all");
+  choice.uses_tcp = wishes.transport == "tcp" || (may_be_tcp && is_over_ip);
+  if (!choice.uses_tcp) {
+    if (wishes.has_identity && is_over_ip && !wishes.trust_network) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("transport: UCX's TCP believes whoever can connect, so it is not used beside tls_cert unless "
+                       "trust_network: true (transport=",
+                       wishes.transport, ", net_devices=", choice.net_devices, ")"));
+    }
+    // `auto` was allowed to leave this machine by tcp alone.
+    RETURN_IF_ERROR(ChooseNetDevices(wishes.network, interfaces).status());
+    return choice;
+  }
+  if (!wishes.has_identity) {
+    return absl::InvalidArgumentError("transport: tcp needs tls_cert, tls_key and tls_ca (transport=tcp)");
+  }
+  const std::string address = Canonical(network.data_listen == "localhost" ? "127.0.0.1" : network.data_listen);
+  if (address == "0.0.0.0" || address == "::") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data_listen: tcp needs the address of one interface (data_listen=", network.data_listen, ")"));
+  }
+  choice.tcp_address =
+      absl::StrContains(address, ":") ? absl::StrCat("[", address, "]:0") : absl::StrCat(address, ":0");
+  return choice;
 }
 
 }  // namespace copse::daemon

@@ -38,6 +38,25 @@ absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
 // "" is returned.
 std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices);
 
+// TransportWishes are what the configuration says about the data network.
+struct TransportWishes {
+  std::string transport = "auto";  // auto, ucx, tcp
+  DataNetwork network;
+  bool has_identity = false;   // tls_cert and its companions are given
+  bool trust_network = false;  // UCX may run over IP although the daemon has an identity
+};
+struct TransportChoice {
+  bool uses_tcp = false;    // Copse's own TCP; else UCX
+  std::string net_devices;  // in UCX's format
+  std::string ucx_tls;      // in UCX's format; "": UCX's environment decides
+  std::string tcp_address;  // HOST:0, numeric
+};
+// Chooses the transport: `auto` takes tcp where an identity is configured and UCX would run over IP. `ucx_tls` is as
+// for ChooseTransports. Errors: those of ChooseNetDevices, which lets tcp leave this machine; INVALID_ARGUMENT if tcp
+// lacks an identity or an address of its own, or if ucx would let strangers reach a daemon that has an identity.
+absl::StatusOr<TransportChoice> ChooseTransport(const TransportWishes& wishes, const char* ucx_tls,
+                                                const std::vector<InterfaceAddress>& interfaces);
+
 }  // namespace copse::daemon
 
 #endif  // COPSE_DAEMON_NET_DEVICES_H_

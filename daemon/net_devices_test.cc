@@ -79,5 +79,50 @@ TEST(InterfaceAddressesTest, KnowsLoopback) {
   EXPECT_EQ(*devices, "lo");
 }
 
+class ChooseTransportTest : public ::testing::Test {
+ protected:
+  static absl::StatusOr<TransportChoice> Choose(const TransportWishes& wishes, const char* ucx_tls = nullptr) {
+    return ChooseTransport(wishes, ucx_tls, kInterfaces);
+  }
+  const TransportWishes plain_ = {.network = {.data_listen = "127.0.0.1"}};
+  const TransportWishes known_ = {.network = {.data_listen = "10.0.0.5"}, .has_identity = true};
+};
+
+TEST_F(ChooseTransportTest, AutoTakesTcpWhereThereIsAnIdentityAndUcxWouldRunOverIp) {
+  EXPECT_FALSE(Choose(plain_)->uses_tcp);
+  EXPECT_EQ(Choose(plain_)->ucx_tls, "tcp");
+  ASSERT_TRUE(Choose(known_)->uses_tcp);
+  EXPECT_EQ(Choose(known_)->tcp_address, "10.0.0.5:0");
+  TransportWishes verbs = known_;
+  verbs.network.net_devices = {"mlx5_0:1"};
+  verbs.network.insecure = true;
+  EXPECT_FALSE(Choose(verbs)->uses_tcp);
+  EXPECT_FALSE(Choose(verbs, "rc")->uses_tcp);
+  EXPECT_TRUE(Choose(verbs, "all")->uses_tcp);
+}
+
+TEST_F(ChooseTransportTest, TcpNeedsAnIdentityAndAnAddress) {
+  TransportWishes wishes = plain_;
+  wishes.transport = "tcp";
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "transport: ", "tls_cert"));
+  wishes.has_identity = true;
+  EXPECT_EQ(Choose(wishes)->tcp_address, "127.0.0.1:0");
+  wishes.network.data_listen = "::1";
+  EXPECT_EQ(Choose(wishes)->tcp_address, "[::1]:0");
+  wishes.network.data_listen = "0.0.0.0";
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "data_listen: "));
+}
+
+TEST_F(ChooseTransportTest, UcxOverIpBesideAnIdentityNeedsTrust) {
+  TransportWishes wishes = known_;
+  wishes.transport = "ucx";
+  wishes.network.insecure = true;
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "transport: ", "trust_network"));
+  wishes.trust_network = true;
+  EXPECT_FALSE(Choose(wishes)->uses_tcp);
+  wishes.network.insecure = false;
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "data_listen: "));
+}
+
 }  // namespace
 }  // namespace copse::daemon

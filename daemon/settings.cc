@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
 #include "base/status_macros.h"
-#include "daemon/net_devices.h"
 #include "daemon/rpc/endpoints.h"
 #include "daemon/shm/listen_socket.h"
 
@@ -76,6 +75,24 @@ config::Config NewConfig() {
            .comment =
                "Network devices as UCX names them (eth0, mlx5_0:1), instead of data_listen's. Those with a colon "
                "are used by verbs, unless UCX_TLS is set."},
+          {.name = "transport",
+           .default_text = "auto",
+           .comment = "Carries data between daemons: ucx; tcp, which lets no stranger in and needs tls_cert; auto: tcp "
+                      "where tls_cert is given and UCX would run over IP, else ucx.",
+           .choices = {"auto", "ucx", "tcp"}},
+          {.name = "data_encryption",
+           .type = Type::kBool,
+           .default_text = "off",
+           .comment = "With tcp: whether data is encrypted. It cannot be forged or changed in either case."},
+          {.name = "trust_network",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Lets UCX run over IP beside tls_cert, although its TCP believes whoever can connect."},
+          {.name = "tls_cert",
+           .comment = "PEM file of this node's certificate, for spiffe://DOMAIN/node/NAME; %h is the node's name."},
+          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
+          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
+          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."},
           {.name = "insecure",
            .type = Type::kBool,
            .default_text = "false",
@@ -172,10 +189,16 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.insecure = config.Bool("insecure");
   ASSIGN_OR_RETURN(settings.planners, ParsePlanners(config.Text("planner"), settings.insecure));
   RETURN_IF_ERROR(CheckAdminListen(settings.admin_listen, settings.insecure));
-  ASSIGN_OR_RETURN(settings.net_devices,
-                   ChooseNetDevices({config.Text("data_listen"), config.List("net_devices"), settings.insecure},
-                                    InterfaceAddresses()));
-  settings.transports = ChooseTransports(getenv("UCX_TLS"), settings.net_devices);
+  ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
+                                                           config.Text("tls_ca"), config.Text("tls_crl_dir")},
+                                                          settings.node));
+  TransportWishes wishes;
+  wishes.transport = config.Text("transport");
+  wishes.network = {config.Text("data_listen"), config.List("net_devices"), settings.insecure};
+  wishes.has_identity = settings.tls.given();
+  wishes.trust_network = config.Bool("trust_network");
+  ASSIGN_OR_RETURN(settings.transport, ChooseTransport(wishes, getenv("UCX_TLS"), InterfaceAddresses()));
+  settings.encrypts_data = config.Bool("data_encryption");
   settings.sockets = Sockets(config, settings.node);
   settings.memory_limit_bytes = config.Bytes("memory_limit");
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");

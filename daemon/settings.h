@@ -11,7 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/config/config.h"
+#include "base/config/tls_files.h"
 #include "base/log.h"
+#include "daemon/net_devices.h"
 
 namespace copse::daemon {
 
@@ -38,8 +40,9 @@ struct Settings {
   // The daemon listens on the sockets of these names, one of which must work. The first must not belong to another
   // daemon.
   std::vector<std::string> sockets;
-  std::string net_devices;  // in UCX's format
-  std::string transports;   // in UCX's format; "": UCX's environment decides
+  TransportChoice transport;
+  bool encrypts_data = false;
+  config::TlsFiles tls;  // none: connections are not authenticated
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;

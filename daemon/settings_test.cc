@@ -40,7 +40,7 @@ TEST(SettingsTest, DefaultsAreClosed) {
   EXPECT_EQ(settings->node, host);
   EXPECT_EQ(settings->planners, std::vector<std::string>{"127.0.0.1:7470"});
   EXPECT_EQ(settings->admin_listen, "127.0.0.1:7471");
-  EXPECT_EQ(settings->net_devices, "lo");
+  EXPECT_EQ(settings->transport.net_devices, "lo");
   EXPECT_EQ(settings->sockets, std::vector<std::string>{"@copse"});
   EXPECT_EQ(settings->memory_limit_bytes, 256u << 20);
   EXPECT_EQ(settings->live.join_token, "");
@@ -64,7 +64,7 @@ TEST(SettingsTest, BeyondLoopbackNeedsInsecure) {
   ExpectRefused({"data_listen=0.0.0.0"}, "data_listen: ");
   const auto settings = Read({"insecure=true", "admin_listen=0.0.0.0:1", "planner=somewhere:1", "data_listen=0.0.0.0"});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->net_devices, "");
+  EXPECT_EQ(settings->transport.net_devices, "");
 }
 
 TEST(SettingsTest, RefusesWhatMakesNoSense) {

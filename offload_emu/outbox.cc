@@ -84,7 +84,9 @@ absl::Status Outbox::Flush(Transport* transport, SentFrames* sent) {
     const FrameHeader header = MakeFrameHeader(frame.kind, frame.count,
                                                frame.bytes - static_cast<uint32_t>(sizeof(FrameHeader)), self_, peer_);
     std::memcpy(frame.buffer.data, &header, sizeof(header));
-    status = transport->Send(peer_, absl::MakeConstSpan(frame.buffer.data, frame.bytes), {});
+    const auto bytes = absl::MakeConstSpan(frame.buffer.data, frame.bytes);
+    status = frame.place == ControlPlace::kBehind ? transport->SendBehind(peer_, bytes, {})
+                                                  : transport->Send(peer_, bytes, {});
     if (!status.ok()) break;
     ++sent->frames;
     sent->bytes += frame.bytes;

@@ -222,8 +222,9 @@ absl::Status RecordSender::SendControl(Incarnation peer, uint16_t type, absl::Sp
   if (known == nullptr || known->outbox.empty()) {
     const FrameHeader header =
         MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()), self_, peer);
-    const absl::Status status =
-        transport_->Send(peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), message);
+    const auto head = absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header));
+    const absl::Status status = place == ControlPlace::kBehind ? transport_->SendBehind(peer, head, message)
+                                                               : transport_->Send(peer, head, message);
     if (status.ok()) {
       ++stats_->frames_sent;
       stats_->bytes_sent += sizeof(header) + message.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declares the engine's interface to a network, which UCX (offload_emu/ucx) and the virtual network (sim) implement.
+// Declares the engine's interface to a network, which UCX (offload_emu/ucx), TCP (offload_emu/tcp) and the virtual
+// network (sim) implement.
 #ifndef COPSE_OFFLOAD_EMU_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TRANSPORT_H_
 
@@ -67,8 +68,25 @@ class Transport {
   // after Progress.
   virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 
+  // As Send, for a frame that must arrive after all that were sent to this peer before. Networks that keep the order do
+  // not distinguish it.
+  virtual absl::Status SendBehind(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+    return Send(peer, head, body);
+  }
+
   // Advances the network and calls the sink. Returns true if anything happened.
   virtual bool Progress(TransportSink* sink) = 0;
+};
+
+// A PolledTransport is a network of this machine, for whose events a process can sleep: call Progress until it returns
+// false, then Arm, then wait for event_fd() to become readable, for at most 100 ms.
+class PolledTransport : public Transport {
+ public:
+  // Returns a descriptor that becomes readable when something has happened after an Arm that returned true.
+  virtual int event_fd() const = 0;
+  // Prepares event_fd() for waiting. Returns false if something has happened meanwhile: call Progress again. Errors:
+  // the network's.
+  virtual absl::StatusOr<bool> Arm() = 0;
 };
 
 }  // namespace copse::emu

@@ -64,7 +64,7 @@ class TcpTransport::Impl {
   std::string LocalAddress() const;
   absl::Status Connect(const PeerAddress& peer);
   void Disconnect(Incarnation peer);
-  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, bool behind);
   bool Progress(TransportSink* sink);
   bool Arm() const { return released_.empty() && failed_.empty() && clock_->Now() < next_work_; }
   int event_fd() const { return epoll_.get(); }
@@ -492,8 +492,9 @@ void TcpTransport::Impl::ReleaseHeld(Peer* peer, LaneKind kind) {
   if (lane.attached != nullptr) released_.push_back(lane.attached->id);
 }
 
+// A frame that must arrive behind all others goes over the bulk lane, behind the last frame of the short one.
 absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const uint8_t> head,
-                                      absl::Span<const uint8_t> body) {
+                                      absl::Span<const uint8_t> body, bool behind) {
   const auto it = peers_.find(incarnation);
   if (it == peers_.end()) {
     return absl::UnavailableError(absl::StrCat("no connection to incarnation ", incarnation.value()));
@@ -502,14 +503,18 @@ absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const 
   if (!peer->down.ok()) return peer->down;
   const size_t bytes = head.size() + body.size();
   CHECK_LE(bytes, kFrameBytesMax);
-  const LaneKind kind = bytes < options_.bulk_bytes_min ? LaneKind::kShort : LaneKind::kBulk;
+  const bool is_short = bytes < options_.bulk_bytes_min;
+  // If nothing went over the bulk lane, the short one keeps the order.
+  const bool may_overtake = behind && peer->LaneOf(LaneKind::kBulk).lane.queued() > 0;
+  const LaneKind kind = is_short && !may_overtake ? LaneKind::kShort : LaneKind::kBulk;
+  const uint64_t after = behind && kind == LaneKind::kBulk ? peer->LaneOf(LaneKind::kShort).lane.queued() : 0;
   PeerLane& lane = peer->LaneOf(kind);
   if (!lane.lane.HasRoom(bytes)) {
     return absl::ResourceExhaustedError(absl::StrCat("frames to incarnation ", incarnation.value(),
                                                      " wait for its acknowledgment (limit=", options_.limits.bytes_max,
                                                      " bytes, ", options_.limits.frames_max, " frames)"));
   }
-  lane.lane.Queue(head, body, 0);
+  lane.lane.Queue(head, body, after);
   if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) {
     lane.lane.Retract();
     return absl::DataLossError(absl::StrCat(body.size(), " bytes for incarnation ", incarnation.value(), " are lost"));
@@ -735,10 +740,14 @@ std::string TcpTransport::LocalAddress() const { return impl_->LocalAddress(); }
 absl::Status TcpTransport::Connect(const PeerAddress& peer) { return impl_->Connect(peer); }
 void TcpTransport::Disconnect(Incarnation peer) { impl_->Disconnect(peer); }
 absl::Status TcpTransport::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
-  return impl_->Send(peer, head, body);
+  return impl_->Send(peer, head, body, false);
+}
+absl::Status TcpTransport::SendBehind(Incarnation peer, absl::Span<const uint8_t> head,
+                                      absl::Span<const uint8_t> body) {
+  return impl_->Send(peer, head, body, true);
 }
 bool TcpTransport::Progress(TransportSink* sink) { return impl_->Progress(sink); }
-bool TcpTransport::Arm() const { return impl_->Arm(); }
+absl::StatusOr<bool> TcpTransport::Arm() { return impl_->Arm(); }
 int TcpTransport::event_fd() const { return impl_->event_fd(); }
 const TcpTransportCounts& TcpTransport::counts() const { return impl_->counts(); }
 

@@ -45,10 +45,7 @@ struct TcpTransportCounts {
 // address refuses connections, or another daemon answers there; the peer has disconnected; its certificate is another
 // node's. Whoever does not prove that it is a node gets no further than the handshake. Nobody can connect before the
 // first call of Connect.
-//
-// To sleep: call Progress until it returns false and Arm returns true, then wait for event_fd() to become readable, for
-// at most 100 ms.
-class TcpTransport final : public Transport {
+class TcpTransport final : public PolledTransport {
  public:
   // `*clock` must outlive it. Errors: INVALID_ARGUMENT if the address is not numeric; UNAVAILABLE if it cannot be
   // bound.
@@ -60,11 +57,11 @@ class TcpTransport final : public Transport {
   // Tells the peer, which reports this side as down.
   void Disconnect(Incarnation peer) override;
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
+  absl::Status SendBehind(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
   bool Progress(TransportSink* sink) override;
+  int event_fd() const override;
+  absl::StatusOr<bool> Arm() override;
 
-  // Returns false if there is something to do: call Progress again.
-  bool Arm() const;
-  int event_fd() const;
   const TcpTransportCounts& counts() const;
 
  private:

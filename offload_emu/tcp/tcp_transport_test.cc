@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,7 +103,7 @@ bool RunTill(const std::vector<Side*>& sides, Done done) {
     bool is_busy = false;
     std::vector<pollfd> fds;
     for (Side* side : sides) {
-      is_busy |= side->transport->Progress(side) || !side->transport->Arm();
+      is_busy |= side->transport->Progress(side) || !*side->transport->Arm();
       fds.push_back({side->transport->event_fd(), POLLIN, 0});
     }
     if (!is_busy) poll(fds.data(), fds.size(), 10);
@@ -200,6 +201,26 @@ TEST(TcpTransportTest, FramesOfOneLaneArriveInOrder) {
   for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(a->Send(kB, FrameOf(kA, i, 100), {}).ok());
   ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == 100; }));
   for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(NumberOf(b.frames[i]), i);
+}
+
+TEST(TcpTransportTest, AFrameThatIsSentBehindOthersArrivesAfterThem) {
+  Side a(kA), b(kB);
+  ConnectBoth(&a, &b);
+  uint32_t sent = 0;
+  for (uint32_t round = 0; round < 10; ++round) {
+    for (const size_t bytes : {100, 60000, 60000, 100}) {
+      ASSERT_TRUE(a->Send(kB, FrameOf(kA, sent++, bytes), {}).ok());
+    }
+    ASSERT_TRUE(a->SendBehind(kB, FrameOf(kA, sent++, 100), {}).ok());
+  }
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == sent; }));
+  std::set<uint32_t> seen;
+  for (const std::vector<uint8_t>& frame : b.frames) {
+    const uint32_t number = NumberOf(frame);
+    seen.insert(number);
+    if (number % 5 != 4) continue;
+    for (uint32_t before = 0; before < number; ++before) EXPECT_TRUE(seen.contains(before)) << number;
+  }
 }
 
 TEST(TcpTransportTest, OffersFramesAndDeliversWhatIsNotTaken) {

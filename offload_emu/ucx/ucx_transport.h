@@ -29,10 +29,7 @@ struct UcxTransportOptions {
 
 // A UcxTransport owns one UCX context and worker. Single-threaded. Each peer fails on its own: a lost connection is
 // reported once, after the frames that were received over it.
-//
-// To sleep: call Progress until it returns false, then Arm, then wait for event_fd() to become readable, for a bounded
-// time.
-class UcxTransport final : public Transport {
+class UcxTransport final : public PolledTransport {
  public:
   // Errors: UCX's (UcxToStatus), with the operation that failed.
   static absl::StatusOr<std::unique_ptr<UcxTransport>> Create(const UcxTransportOptions& options);
@@ -44,11 +41,8 @@ class UcxTransport final : public Transport {
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
   bool Progress(TransportSink* sink) override;
 
-  // Returns a descriptor that becomes readable when something has happened after an Arm that returned true.
-  int event_fd() const;
-  // Prepares event_fd() for waiting. Returns false if something has happened meanwhile: call Progress again. Errors:
-  // UCX's.
-  absl::StatusOr<bool> Arm();
+  int event_fd() const override;
+  absl::StatusOr<bool> Arm() override;
 
   // Returns the number of received messages that were dropped since they cannot be frames: too long, rendezvous, or
   // with a UCX header.

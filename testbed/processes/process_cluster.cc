@@ -13,6 +13,8 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -32,6 +34,10 @@ using scenario::Outcome;
 
 constexpr char kPlanner[] = "planner/server/copse-planner";
 constexpr char kDaemon[] = "daemon/copsed";
+constexpr char kAuthority[] = "cli/ca/copse-ca";
+// With the value "tcp", daemons have certificates, and data goes over Copse's own TCP.
+constexpr char kTransportVariable[] = "TESTBED_TRANSPORT";
+constexpr absl::Duration kIssueMax = absl::Seconds(20);
 constexpr char kClient[] = "testbed/processes/scripted_client";
 
 // Limit for the cluster to come up, or to come back, on a busy machine.
@@ -132,8 +138,11 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
     daemons_[node].name = network_ != nullptr            ? network_->HostName(node)
                           : node < options_.names.size() ? options_.names[node]
                                                          : absl::StrCat("n", node);
-    RETURN_IF_ERROR(StartDaemon(node));
   }
+  const char* const transport = getenv(kTransportVariable);
+  has_certificates_ = transport != nullptr && std::string_view(transport) == "tcp";
+  if (has_certificates_) RETURN_IF_ERROR(IssueCertificates());
+  for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(StartDaemon(node));
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(AwaitNodeState(node, "ready", kSettle));
   return absl::OkStatus();
 }
@@ -194,6 +203,23 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
   return absl::OkStatus();
 }
 
+// Makes an authority, and a certificate for each name.
+absl::Status ProcessCluster::IssueCertificates() {
+  ASSIGN_OR_RETURN(const std::string program, FindProgram(kAuthority));
+  std::vector<std::string> issue = {program, "--dir", CertificatesFolder(), "node"};
+  std::set<std::string> names;
+  for (const Server& server : daemons_) {
+    if (names.insert(server.name).second) issue.push_back(server.name);
+  }
+  for (const std::vector<std::string>& command : {{program, "--dir", CertificatesFolder(), "init"}, issue}) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child,
+                     ChildProcess::Start({.arguments = command, .log_file = LogOf("authority")}));
+    RETURN_IF_ERROR(child->AwaitEnd(kIssueMax));
+    if (child->exit_code() != 0) return absl::InternalError(absl::StrCat("copse-ca: ", child->DescribeFailure()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ProcessCluster::StartDaemon(uint32_t node) {
   Server& server = daemons_[node];
   std::map<std::string, std::string> settings = {
@@ -211,6 +237,12 @@ absl::Status ProcessCluster::StartDaemon(uint32_t node) {
                      {"data_listen", netns::TestNetwork::DataAddress(node)}});
   } else {
     settings.insert({{"node", server.name}, {"admin_listen", "127.0.0.1:0"}});
+  }
+  if (has_certificates_) {
+    settings.insert({{"transport", "tcp"},
+                     {"tls_cert", CertificatesFolder() + "/node/%h.pem"},
+                     {"tls_key", CertificatesFolder() + "/node/%h.key"},
+                     {"tls_ca", CertificatesFolder() + "/ca.pem"}});
   }
   ASSIGN_OR_RETURN(std::vector<std::string> command,
                    ServerCommand(kDaemon, std::move(settings), options_.copsed_settings));

@@ -131,6 +131,8 @@ class ProcessCluster : public scenario::Cluster {
   absl::StatusOr<std::vector<std::string>> ServerCommand(const char* label, std::map<std::string, std::string> settings,
                                                          const std::map<std::string, std::string>& changed) const;
   absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
+  absl::Status IssueCertificates();
+  std::string CertificatesFolder() const { return folder_ + "/ca"; }
   absl::Status StartDaemon(uint32_t node);
   // Returns the command wrapped so that it runs on `node`, and the environment of clients there.
   std::vector<std::string> OnNode(uint32_t node, std::vector<std::string> command) const;
@@ -153,7 +155,8 @@ class ProcessCluster : public scenario::Cluster {
   scenario::ClusterOptions cluster_;
   std::string folder_;
   std::unique_ptr<netns::TestNetwork> network_;
-  std::string topology_;  // file of the fabric
+  std::string topology_;           // file of the fabric
+  bool has_certificates_ = false;  // the daemons have, and data goes over TCP
   std::string planner_address_;
   std::unique_ptr<AdminClient> admin_;
   Server planner_;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "base/version.h"
 #include "offload_emu/packet.h"
 
@@ -37,14 +38,14 @@ void Connections::SetState(Connection* connection, State state, absl::Time due) 
 absl::Status Connections::Reconnect(Incarnation peer, Connection* connection) {
   network_->Disconnect(peer);
   SetState(connection, State::kUsed, absl::InfiniteFuture());
-  return network_->Connect({peer, connection->worker_address});
+  return network_->Connect(connection->address);
 }
 
 absl::Status Connections::Connect(const emu::PeerAddress& peer) {
   const auto [it, is_new] = connections_.try_emplace(peer.incarnation);
   Connection* const connection = &it->second;
   if (is_new) {
-    connection->worker_address = peer.worker_address;
+    connection->address = peer;
     absl::Status connected = network_->Connect(peer);
     if (!connected.ok()) connections_.erase(it);
     return connected;
@@ -112,7 +113,7 @@ bool Connections::waiting() const {
                      [](const auto& entry) { return entry.second.due != absl::InfiniteFuture(); });
 }
 
-absl::Status Connections::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+absl::Status Connections::CheckHeld(Incarnation peer) const {
   if (held_ > 0) {
     const auto it = connections_.find(peer);
     if (it != connections_.end() && it->second.state == State::kHeld) {
@@ -120,7 +121,17 @@ absl::Status Connections::Send(Incarnation peer, absl::Span<const uint8_t> head,
           absl::StrCat("connection to incarnation ", peer.value(), " may be closing: frames wait"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Connections::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+  RETURN_IF_ERROR(CheckHeld(peer));
   return network_->Send(peer, head, body);
+}
+
+absl::Status Connections::SendBehind(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+  RETURN_IF_ERROR(CheckHeld(peer));
+  return network_->SendBehind(peer, head, body);
 }
 
 bool Connections::SendMessage(Incarnation peer, const PeerMessage& message) {
@@ -132,9 +143,10 @@ bool Connections::SendMessage(Incarnation peer, const PeerMessage& message) {
   header.bytes = static_cast<uint32_t>(encoded.body.size());
   header.source_incarnation = self_.value();
   header.destination_incarnation = peer.value();
+  // The peer may close the connection at once, so nothing that was sent before may still be on its way.
   return network_
-      ->Send(peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
-             absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()))
+      ->SendBehind(peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
+                   absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()))
       .ok();
 }
 

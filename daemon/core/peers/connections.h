@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -46,6 +45,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   absl::Status Connect(const emu::PeerAddress& peer) override;
   void Disconnect(Incarnation peer) override;
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
+  absl::Status SendBehind(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
   bool Progress(emu::TransportSink* sink) override;
 
  private:
@@ -57,7 +57,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
     kAgreed,  // unused: the peer may close it at any time, or has closed it
   };
   struct Connection {
-    std::string worker_address;
+    emu::PeerAddress address;
     State state = State::kUsed;
     uint64_t number = 0;                      // number of the last request
     int unanswered = 0;                       // number of requests since the last reply
@@ -76,6 +76,8 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   void Ask(Incarnation peer, Connection* connection);
   bool SendMessage(Incarnation peer, const PeerMessage& message);
   void SetState(Connection* connection, State state, absl::Time due);
+  // Returns RESOURCE_EXHAUSTED while frames to the peer must wait.
+  absl::Status CheckHeld(Incarnation peer) const;
   absl::Status Reconnect(Incarnation peer, Connection* connection);
 
   const Clock* const clock_;

@@ -16,7 +16,7 @@ constexpr absl::Duration kLinger = absl::Seconds(2);
 absl::Status NeighborTable::Acquire(const schedule::TeamNode& node, absl::Time now) {
   auto it = neighbors_.find(node.incarnation);
   if (it == neighbors_.end()) {
-    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address}));
+    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address, node.name}));
     it = neighbors_.emplace(node.incarnation, Neighbor{.node = node, .sent = absl::InfinitePast()}).first;
   }
   Neighbor& neighbor = it->second;
@@ -33,7 +33,7 @@ void NeighborTable::Release(Incarnation peer, absl::Time now) {
 absl::Status NeighborTable::AcquireGuest(const schedule::TeamNode& node, absl::Time now) {
   auto it = neighbors_.find(node.incarnation);
   if (it == neighbors_.end()) {
-    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address}));
+    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address, node.name}));
     it = neighbors_
              .emplace(node.incarnation,
                       Neighbor{.node = node, .last_received = now, .sent = absl::InfinitePast(), .released = now})
