@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -194,6 +195,19 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status SaveState(grpc::ServerContext*, const v1::SaveStateRequest*, v1::SaveStateReply* reply) override {
+    reply->set_file(std::string("x\0y", 3));
+    reply->set_cluster("c1");
+    reply->set_teams(2);
+    return grpc::Status::OK;
+  }
+  grpc::Status AdoptState(grpc::ServerContext*, const v1::AdoptStateRequest* request,
+                          v1::AdoptStateReply* reply) override {
+    last = absl::StrCat("adopt ", request->cluster(), request->force() ? " force" : "");
+    reply->set_cluster("c1");
+    reply->add_nodes("n1");
+    return grpc::Status::OK;
+  }
   grpc::Status GetPlannerStatus(grpc::ServerContext*, const v1::GetPlannerStatusRequest*,
                                 v1::GetPlannerStatusReply* reply) override {
     reply->set_role("leader");
@@ -305,6 +319,8 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"topo", "probe"},
                                                                {"coll", "list"},
                                                                {"planner", "status"},
+                                                               {"state", "save", ::testing::TempDir() + "/saved"},
+                                                               {"state", "adopt"},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
                                                                {"ping"},
@@ -318,6 +334,16 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
     EXPECT_FALSE(table.out.empty());
     EXPECT_EQ(table.out.back(), '\n');
   }
+}
+
+TEST_F(CopsectlTest, TheSavedStateIsWrittenAsItCame) {
+  const std::string path = ::testing::TempDir() + "/saved";
+  EXPECT_EQ(CtlJson({"state", "save", path})["bytes"], 3);
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), std::string("x\0y", 3));
+  ExpectFailure({"state", "save", "/nowhere/saved"}, 1, "file=/nowhere/saved");
+  Ctl({"state", "adopt", "--cluster", "c1", "--force"});
+  EXPECT_EQ(planner_.last, "adopt c1 force");
 }
 
 TEST_F(CopsectlTest, ArgumentsReachTheServer) {

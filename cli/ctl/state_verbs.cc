@@ -15,7 +15,7 @@ absl::Status Save(const Arguments& arguments, VerbContext& context) {
   const std::string path = arguments.Text("file");
   ASSIGN_OR_RETURN(const v1::SaveStateReply reply, context.client->Call(&PlannerAdmin::SaveState, {}));
   if (!cli::WriteFile(path, reply.file())) {
-    return absl::UnavailableError(absl::StrCat("cannot write the file (file=", path, ")"));
+    return absl::FailedPreconditionError(absl::StrCat("cannot write the file (file=", path, ")"));
   }
   return context.Answer(Json{{"ok", true},
                              {"file", path},
