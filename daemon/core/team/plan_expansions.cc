@@ -38,8 +38,8 @@ PlanExpansions::Prepared& PlanExpansions::PreparedOf(const schedule::Plan& plan)
 }
 
 void PlanExpansions::AppendCalls(std::vector<schedule::PlanCalls>* counts) const {
-  for (size_t i = 0; i < plans_.size(); ++i) {
-    if (prepared_[i] != nullptr && prepared_[i]->calls > 0) counts->push_back({plans_[i].id, prepared_[i]->calls});
+  for (size_t i = 0; i < plans().size(); ++i) {
+    if (prepared_[i] != nullptr && prepared_[i]->calls > 0) counts->push_back({plans()[i].id, prepared_[i]->calls});
   }
 }
 
