@@ -417,6 +417,24 @@ void EpochSwitchUnderLoad(Cluster* cluster) {
   ExpectAllDone(cluster, first, 7, "switched", 3002u);
 }
 
+void SwitchWithoutAnAnswerIsAborted(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  std::vector<Program> programs = Flat("kept", 3, 20);
+  // Calls follow while the switch is undecided, and after it.
+  for (Program& program : programs) program.script.insert(program.script.begin() + 2, PauseStep(absl::Seconds(1)));
+  const uint32_t first = cluster->Launch(programs);
+  for (uint32_t rank = 0; rank < 3; ++rank) ExpectOk(cluster->AwaitOutcomes(first + rank, 2, kPatience));
+  cluster->Pass(absl::Milliseconds(100));  // all have confirmed the first epoch
+  cluster->StopDaemon(1);
+  const absl::Time begin = cluster->Now();
+  EXPECT_EQ(cluster->Replan("kept", "flat").code(), absl::StatusCode::kAborted);
+  // prepare_timeout, for first epochs, is 10 s.
+  EXPECT_LT(cluster->Now() - begin, absl::Seconds(6));
+  cluster->ContinueDaemon(1);
+  ExpectAllDone(cluster, first, 3, "kept", 22);
+  EXPECT_LT(cluster->Now() - begin, absl::Seconds(9));
+}
+
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
   const uint32_t first = LaunchSlowly(cluster, Flat("undecided", 4, 3000));

@@ -75,6 +75,7 @@ void KilledPlanner(Cluster* cluster, uint64_t seed);
 void NewTeamsWithoutAPlanner(Cluster* cluster);
 void PlannerRestartUnderLoad(Cluster* cluster);
 void EpochSwitchUnderLoad(Cluster* cluster);
+void SwitchWithoutAnAnswerIsAborted(Cluster* cluster);
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster);
 // Derived teams of collective classes, and calls of many chunks. `after` counts from the team's formation, or the
 // long call's begin. `bytes` is the length of each rank's buffer.

@@ -32,6 +32,7 @@ COPSE_SIM_SCENARIO(BadArguments)
 COPSE_SIM_SCENARIO(ExhaustionAtAdmission)
 COPSE_SIM_SCENARIO(PlannerRestartUnderLoad)
 COPSE_SIM_SCENARIO(EpochSwitchUnderLoad)
+COPSE_SIM_SCENARIO(SwitchWithoutAnAnswerIsAborted)
 COPSE_SIM_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
 
 COPSE_SIM_SCENARIO(DestroyedWithCallsInFlight)
