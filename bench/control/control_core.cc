@@ -10,10 +10,13 @@
 //     world      one team of one rank on every node forms
 //     teams      teams of 8 nodes form, one after the other, until every node is in one
 //     restart    all daemons register at a planner that was restarted, and run one team of all nodes
+//     quick      one team of one rank on every node forms with the planner's quick plans; this phase is to be timed
 //
 // Collects the coordinator alone: neither the daemons here, nor the making of plans, nor the conversion of messages.
-// Prints one line: "messages=N to_daemons_bytes=N allocations=N", of the phase alone. Messages are counted in both
-// directions, and bytes as protobuf encodes them.
+// Prints one line: "messages=N to_daemons_bytes=N allocations=N time_ms=N cpu_ms=N plans_cpu_ms=N memory_mb=N", of the
+// phase alone. Messages are counted in both directions, and bytes as protobuf encodes them; the times include what the
+// daemons do here, and memory_mb is the most that the process has had.
+#include <sys/resource.h>
 #include <valgrind/callgrind.h>
 
 #include <cstdio>
@@ -29,13 +32,19 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/check.h"
+#include "base/cpu_time.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "base/testing/fake_clock.h"
 #include "base/version.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/coordinator/store.h"
+#include "planner/planner.h"
+#include "planner/topology/topology.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
 #include "schedule/plan.h"
@@ -116,14 +125,34 @@ class BinomialPlans final : public coordinator::PlanMaker {
   }
 };
 
+// Makes quick plans for nodes on one switch.
+class QuickPlans final : public coordinator::PlanMaker {
+ public:
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const coordinator::PlanOptions&) override {
+    const absl::Duration begun = ThreadCpuTime();
+    std::vector<std::string> names;
+    for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
+    ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
+    auto plans = planner::Planner(&topology, topology.costs()).MakeQuickPlans(layout.shape, names);
+    cpu += ThreadCpuTime() - begun;
+    return plans;
+  }
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+    return coordinator::PlanExplanation{};
+  }
+
+  absl::Duration cpu;
+};
+
 // Plays the daemons of all nodes: node i is session i + 1, and accepts what it is sent.
 class Daemons final : public coordinator::SessionSink {
  public:
-  explicit Daemons(uint32_t nodes) : nodes_(nodes) { Restart(); }
+  Daemons(uint32_t nodes, coordinator::PlanMaker* plans) : nodes_(nodes), plans_(plans) { Restart(); }
 
   // Ends the planner's process; the store stays.
   void Restart() {
-    coordinator_ = std::make_unique<Coordinator>(&clock_, &store_, &plans_, this, coordinator::CoordinatorOptions{});
+    coordinator_ = std::make_unique<Coordinator>(&clock_, &store_, plans_, this, coordinator::CoordinatorOptions{});
     CHECK(coordinator_->Start().ok());
   }
 
@@ -204,7 +233,7 @@ class Daemons final : public coordinator::SessionSink {
     if (running_.layout->id != prepare.layout.id) {
       running_ = {.layout = prepare.layout, .epoch = prepare.epoch, .plans = prepare.plans, .why = {}};
       first_session_ = session;
-      tree_ = BinomialTree(prepare.layout.shape.node_count);
+      tree_ = schedule::DecodePlan(prepare.plans.front())->neighbors;  // that of all plans
       v1::ToDaemon proto;
       rpc::ToProto(schedule::ToDaemon(prepare), &proto);
       prepare_bytes_ = proto.ByteSizeLong();
@@ -221,7 +250,7 @@ class Daemons final : public coordinator::SessionSink {
   const uint32_t nodes_;
   FakeClock clock_;
   coordinator::MemoryStore store_;
-  BinomialPlans plans_;
+  coordinator::PlanMaker* const plans_;
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<std::pair<SessionId, schedule::FromDaemon>> replies_;
   schedule::RunningTeam running_;  // the team that was prepared last
@@ -233,7 +262,9 @@ class Daemons final : public coordinator::SessionSink {
 };
 
 int Run(const std::string& phase, uint32_t nodes) {
-  Daemons daemons(nodes);
+  BinomialPlans binomial;
+  QuickPlans quick;
+  Daemons daemons(nodes, phase == "quick" ? static_cast<coordinator::PlanMaker*>(&quick) : &binomial);
   daemons.collects = phase == "register";
   const auto reset = [&] {
     daemons.collects = true;
@@ -247,16 +278,24 @@ int Run(const std::string& phase, uint32_t nodes) {
     }
     reset();
   }
+  const absl::Time begun = absl::Now();
+  const absl::Duration cpu_before = ProcessCpuTime();
   if (phase == "register" || phase == "restart") {
     daemons.RegisterAll();
-  } else if (phase == "world") {
+  } else if (phase == "world" || phase == "quick") {
     daemons.FormTeam(0, nodes);
   } else {
     for (uint32_t first = 0; first + kTeamNodes <= nodes; first += kTeamNodes) daemons.FormTeam(first, kTeamNodes);
   }
-  std::printf("messages=%llu to_daemons_bytes=%llu allocations=%llu\n",
-              static_cast<unsigned long long>(daemons.messages),
-              static_cast<unsigned long long>(daemons.to_daemons_bytes), static_cast<unsigned long long>(allocations));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf(
+      "messages=%llu to_daemons_bytes=%llu allocations=%llu time_ms=%.1f cpu_ms=%.1f plans_cpu_ms=%.1f "
+      "memory_mb=%.1f\n",
+      static_cast<unsigned long long>(daemons.messages), static_cast<unsigned long long>(daemons.to_daemons_bytes),
+      static_cast<unsigned long long>(allocations), absl::ToDoubleMilliseconds(absl::Now() - begun),
+      absl::ToDoubleMilliseconds(ProcessCpuTime() - cpu_before), absl::ToDoubleMilliseconds(quick.cpu),
+      static_cast<double>(usage.ru_maxrss) / 1e3);
   return 0;
 }
 
@@ -265,10 +304,10 @@ int Run(const std::string& phase, uint32_t nodes) {
 
 int main(int argc, char** argv) {
   uint32_t nodes = 0;
-  const std::set<std::string> phases = {"register", "world", "teams", "restart"};
+  const std::set<std::string> phases = {"register", "world", "teams", "restart", "quick"};
   if (argc != 3 || !phases.contains(argv[1]) || !absl::SimpleAtoi(argv[2], &nodes) ||
       nodes < copse::bench::kTeamNodes || nodes > copse::bench::kNodesMax) {
-    std::fprintf(stderr, "usage: control_core register|world|teams|restart NODES (limit %u to %u)\n",
+    std::fprintf(stderr, "usage: control_core register|world|teams|restart|quick NODES (limit %u to %u)\n",
                  copse::bench::kTeamNodes, copse::bench::kNodesMax);
     return 2;
   }

@@ -8,6 +8,8 @@
 #include "bench/benchmarks.h"
 #include "bench/measures/callgrind.h"
 #include "bench/measures/line_field.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {
@@ -42,10 +44,36 @@ absl::Status MeasureCell(const Options& options, const Phase& phase, Row row, co
   return absl::OkStatus();
 }
 
+// Forms one team of very many nodes, with its quick plans, without a network. Nothing is counted, so it is timed.
+absl::Status MeasureLargest(const Options& options, const Reporter& report) {
+  Row row = {.bench = "control-core",
+             .what = "a team of all nodes forms with quick plans",
+             .system = "copse",
+             .nodes = options.quick ? 4096u : 65'536u,
+             .ppn = 1,
+             .note = "the coordinator and its daemons in one process; the plans' share is of processor time"};
+  if (!Wanted(options, row)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string path, procs::FindProgram("bench/control/control_core"));
+  ASSIGN_OR_RETURN(
+      const auto program,
+      procs::ChildProcess::Start({.arguments = {path, "quick", absl::StrCat(row.nodes)}, .stdout_pipe = true}));
+  ASSIGN_OR_RETURN(const std::string line, program->ReadLine(options.cell_timeout));
+  ASSIGN_OR_RETURN(const double time_ms, LineField("control_core", line, "time_ms"));
+  ASSIGN_OR_RETURN(const double cpu_ms, LineField("control_core", line, "cpu_ms"));
+  ASSIGN_OR_RETURN(const double plans_ms, LineField("control_core", line, "plans_cpu_ms"));
+  ASSIGN_OR_RETURN(const double memory_mb, LineField("control_core", line, "memory_mb"));
+  report(Figure(row, "time", "s", {time_ms / 1000}));
+  report(Figure(row, "cpu", "s", {cpu_ms / 1000}));
+  report(Figure(row, "plans", "ms", {plans_ms}));
+  report(Figure(row, "memory", "MB", {memory_mb}));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // Everything counted is the same in each run, so there is one.
 absl::Status RunControlCore(const Options& options, const Contest&, const Reporter& report) {
+  RETURN_IF_ERROR(MeasureLargest(options, report));
   const std::vector<uint32_t> sizes =
       options.quick ? std::vector<uint32_t>{64, 256} : std::vector<uint32_t>{1000, 4000, 10'000};
   for (const Phase& phase : kPhases) {

@@ -8,10 +8,13 @@
 
 #include "absl/strings/str_format.h"
 #include "base/cpu_time.h"
+#include "base/ids.h"
 #include "base/status_macros.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
+#include "planner/planner.h"
 #include "planner/topology/generate.h"
+#include "schedule/plan.h"
 
 namespace copse::bench {
 namespace {
@@ -61,10 +64,40 @@ absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* 
   return absl::OkStatus();
 }
 
+// Measures the quick first plans of the common collectives, of a team with one rank on each node of the cluster.
+absl::Status MeasureQuickPlans(const Options& options, const std::string& kind, const Reporter& report) {
+  for (const uint32_t nodes : {1000u, 10'000u, 65'536u}) {
+    Row row = RowOf(kind, {"binomial", nodes, 1});
+    row.what = absl::StrFormat("quick plans, cluster \"%s\"", kind);
+    row.collective.clear();
+    row.bytes = 0;
+    if (!Wanted(options, row)) continue;
+    ASSIGN_OR_RETURN(const auto topology, topology::GenerateTopology(kind, nodes, kSeed));
+    std::vector<std::string> names;
+    schedule::TeamShape shape{.node_of_rank = {}, .node_count = nodes};
+    for (uint32_t v = 0; v < nodes; ++v) {
+      names.push_back(topology.nodes()[v].name);
+      shape.node_of_rank.push_back(NodeIndex(v));
+    }
+    const planner::Planner planner(&topology, topology.costs());
+    std::vector<double> times_ms;
+    for (int run = 0; run < (options.quick ? 3 : 9); ++run) {
+      const absl::Duration start = ThreadCpuTime();
+      ASSIGN_OR_RETURN(const auto plans, planner.MakeQuickPlans(shape, names));
+      times_ms.push_back(absl::ToDoubleMilliseconds(ThreadCpuTime() - start));
+    }
+    Summarize(times_ms, &row);
+    row.note = "processor time of one thread, for all plans of the common collectives; nothing is priced";
+    report(row);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunPlanTime(const Options& options, const Contest&, const Reporter& report) {
   for (const std::string& kind : topology::GeneratedKinds()) {
+    RETURN_IF_ERROR(MeasureQuickPlans(options, kind, report));
     std::map<uint32_t, double> mgo_ms;
     for (const Cell& cell : CellsOf(options.quick)) {
       Row row = RowOf(kind, cell);
