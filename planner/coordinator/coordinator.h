@@ -421,7 +421,9 @@ class Coordinator {
   absl::StatusOr<schedule::TeamLayout> DerivedTeamLayout(const schedule::TeamLayout& parent, const DerivedTeamKey& key);
   void FailDerivedTeam(const DerivedTeamKey& key, const schedule::FailureReport& why);
   // Counts the abort of a derived team's first epoch as a failed attempt, unless `again`.
-  void DerivedTeamAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
+  // `unprepared` are the joins of an attempt that no daemon was told; if `again`, they wait for the next one.
+  void DerivedTeamAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again,
+                          std::vector<Join> unprepared);
   void NoteDerivedTeam(const schedule::TeamLayout& layout);  // records a derived team that was stored or adopted
   void DropDerivedTeamJoins(SessionId session);
   void ForgetDerivedTeams(const schedule::TeamLayout& layout);  // called when this team, or derived team, is forgotten

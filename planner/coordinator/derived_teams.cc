@@ -124,9 +124,20 @@ void Coordinator::FailDerivedTeam(const DerivedTeamKey& key, const FailureReport
   FailJoins(std::exchange(derived.waiting, {}), why);
 }
 
-void Coordinator::DerivedTeamAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again) {
+void Coordinator::DerivedTeamAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again,
+                                     std::vector<Join> unprepared) {
   const auto it = derived_teams_.find({layout.parent, layout.identity.family});
-  if (it == derived_teams_.end() || again) return;
+  if (it == derived_teams_.end()) return;
+  if (again) {
+    for (Join& join : unprepared) {
+      const auto session = sessions_.find(join.session);
+      if (session == sessions_.end() || session->second.node.empty()) continue;  // its daemon sends it again
+      session->second.requests.insert(join.message.request);
+      it->second.waiting.push_back(std::move(join));
+    }
+    if (!it->second.waiting.empty()) FormDerivedTeam(it->first);
+    return;
+  }
   it->second.failed = layout.identity.nonce + 1;
   it->second.why = why;
 }

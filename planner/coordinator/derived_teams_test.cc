@@ -2,6 +2,7 @@
 //
 // Derived teams: how they form on demand, and what they share with their teams.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -161,6 +162,22 @@ TEST_F(DerivedTeamTest, LostStreamDuringFormationIsNoFailure) {
   const auto again = sink.Take<schedule::Prepare>(1);
   EXPECT_EQ(again.layout.identity.nonce, 0u);
   EXPECT_NE(again.layout.id, p1.layout.id);
+}
+
+// The daemon that requested the team has no Prepare, at whose Abort it would request it again.
+TEST_F(DerivedTeamTest, LostStreamWhilePlansAreMadeKeepsTheRequest) {
+  plan_maker.later = true;
+  Ask(1, 0, 70, team.layout);
+  coordinator->OnDisconnected(2);
+  sink.Take<schedule::Abort>(1);
+  plan_maker.Finish();
+  Register(3, "n2", 1, {Running(team, 1)});
+  Advance(absl::Seconds(1));
+  plan_maker.Finish();
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(prepare.layout.identity.nonce, 0u);
+  EXPECT_EQ(prepare.requests, (std::vector<std::pair<uint64_t, Rank>>{{70, Rank{0}}}));
+  sink.Take<schedule::Prepare>(3);
 }
 
 TEST_F(DerivedTeamTest, DecisionSurvivesThePlanner) {

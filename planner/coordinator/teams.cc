@@ -291,7 +291,10 @@ void Coordinator::AbortChange(Team& team, const FailureReport& why, bool again) 
     SendTo(layout.nodes[i], abort);
   }
   if (ends) Forget(id);
-  if (ends && is_derived) DerivedTeamAborted(layout, why, again);
+  if (ends && is_derived) {
+    // A daemon that has the Prepare requests the team again at its Abort.
+    DerivedTeamAborted(layout, why, again, change.is_told ? std::vector<Join>{} : std::move(change.joins));
+  }
   if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
 }
 
