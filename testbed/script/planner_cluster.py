@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planners that share an etcd of three members, with daemons: processes of one machine, for tests and benchmarks."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+PATIENCE_S = 60
+MEMBERS = 3
+PLANNERS = 3
+
+
+def until(what, condition, pause=0.05):
+    """Asks until the answer is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+        time.sleep(pause)  # tidy: allow(sleep) because other processes' states give no event here
+
+
+class Loopback:
+    """Places all processes on this host, with free ports of 127.0.0.1."""
+
+    def __init__(self):
+        sockets = [socket.socket() for _ in range(PLANNERS + 2 * MEMBERS)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+        for one in sockets:
+            one.close()
+        self.planners = addresses[:PLANNERS]
+        self.peers = addresses[PLANNERS:PLANNERS + MEMBERS]
+        self.members = addresses[PLANNERS + MEMBERS:]
+        self.insecure = []
+
+    @staticmethod
+    def enter(_):
+        """Returns the words before a command that make it run at the place of that name."""
+        return []
+
+
+class PlannerCluster:
+    """Runs three members of etcd, three planners and `daemon_count` daemons. The caller calls start, and end at last.
+
+    `programs` has the paths of copse-planner, copsed and copsectl; `places` says where the processes run.
+    """
+
+    def __init__(self, programs, folder, places, daemon_count=2, lease_s=2):
+        self.programs = programs
+        self.folder = folder
+        self.places = places
+        self.lease_s = lease_s
+        self.processes = []
+        self.planners = {address: None for address in places.planners}
+        self.etcd = places.members
+        cluster = ",".join(f"m{i}=http://{peer}" for i, peer in enumerate(places.peers))
+        self.commands = [(*places.enter(f"etcd{i}"), "etcd", f"--name=m{i}", f"--data-dir={folder}/m{i}/data",
+                          f"--listen-client-urls=http://{places.members[i]}",
+                          f"--advertise-client-urls=http://{places.members[i]}",
+                          f"--listen-peer-urls=http://{places.peers[i]}",
+                          f"--initial-advertise-peer-urls=http://{places.peers[i]}", f"--initial-cluster={cluster}",
+                          "--logger=zap") for i in range(MEMBERS)]
+        self.members = []
+        self.daemons = [f"@planners-{os.getpid()}-{i}" for i in range(daemon_count)]
+
+    def start_processes(self):
+        for i in range(MEMBERS):
+            os.makedirs(f"{self.folder}/m{i}", exist_ok=True)
+        self.members = [self.start(*command) for command in self.commands]
+        until("etcd", self.etcd_is_healthy)
+        for address in self.planners:
+            self.start_planner(address)
+        for i, name in enumerate(self.daemons):
+            self.start(*self.places.enter("daemons"), self.programs["copsed"], "--set", f"node=n{i}", "--set",
+                       "planner=" + ",".join(self.planners), "--set", f"socket={name}", "--set",
+                       "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", *self.places.insecure)
+        until("all nodes", self.all_are_ready)
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def start(self, *command, **options):
+        with open(f"{self.folder}/{len(self.processes)}.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(command, stderr=log, **options)
+        self.processes.append(process)
+        return process
+
+    # --- etcd ---
+
+    def start_member(self, index):
+        self.members[index] = self.start(*self.commands[index])
+
+    @staticmethod
+    def ask_member(member, path, body=None):
+        """Returns what a member of etcd answers, or None."""
+        try:
+            with urllib.request.urlopen(f"http://{member}{path}", data=body, timeout=2) as answer:
+                return json.load(answer)
+        except OSError:
+            return None
+
+    def etcd_is_healthy(self):
+        return all((self.ask_member(member, "/health") or {}).get("health") == "true" for member in self.etcd)
+
+    def etcd_leader(self):
+        """Returns the index of the member that leads etcd, or None."""
+        for index, member in enumerate(self.etcd):
+            status = self.ask_member(member, "/v3/maintenance/status", b"{}")
+            if status and status.get("leader") == status["header"]["member_id"]:
+                return index
+        return None
+
+    # --- Planners ---
+
+    def start_planner(self, address):
+        place = f"planner{list(self.planners).index(address)}"
+        self.planners[address] = self.start(*self.places.enter(place), self.programs["copse-planner"], "--set",
+                                            f"listen={address}", "--set", f"store=etcd://{','.join(self.etcd)}/copse",
+                                            "--set", f"lease={self.lease_s}s", *self.places.insecure)
+
+    def restart_ended_planners(self):
+        for address, planner in self.planners.items():
+            if planner.poll() is not None:
+                self.start_planner(address)
+
+    def copsectl(self, endpoints, *verb):
+        insecure = ["--insecure"] if self.places.insecure else []
+        done = subprocess.run([self.programs["copsectl"], *insecure, "-e", endpoints, "-w", "json", *verb],
+                              capture_output=True, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout else None
+
+    def ready_nodes(self):
+        rows = self.copsectl(",".join(self.planners), "node", "list") or []
+        rows = rows if isinstance(rows, list) else rows.get("nodes", [])
+        return sum(row["state"] == "ready" for row in rows)
+
+    def all_are_ready(self):
+        return self.ready_nodes() == len(self.daemons)
+
+    def roles(self):
+        """Returns the role of each planner that answers, by address."""
+        statuses = {address: self.copsectl(address, "planner", "status") for address in self.planners}
+        return {address: status["role"] for address, status in statuses.items() if status}
+
+    def leader(self):
+        return until("a leader", lambda: [address for address, role in self.roles().items() if role == "leader"])[0]
+
+    # --- Ranks ---
+
+    def start_rank(self, script, daemon, *arguments):
+        return self.start(*self.places.enter("daemons"), sys.executable, script, self.programs["libcopse"],
+                          self.daemons[daemon], *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
