@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> systems;  // systems to measure; empty: all
   // The folder in which each cluster makes its own folder; tools/bench always removes it. Empty: the system's.
   std::string folder;
+  // The file to which a benchmark with rounds appends them, and whose rounds count; empty: none.
+  std::string ledger;
   std::string only;  // cells whose label (LabelOf) has one of these texts, with `|` between them; empty: all
 };
 

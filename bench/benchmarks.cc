@@ -17,6 +17,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"control-core", RunControlCore},
                                                                {"control-swarm", RunControlSwarm},
                                                                {"fabric", RunFabric},
+                                                               {"failover", RunFailover},
                                                                {"hop-instructions", RunHopInstructions},
                                                                {"idle", RunIdle},
                                                                {"memory", RunMemory},

@@ -62,6 +62,8 @@ void Define(const std::map<std::string, std::string>& summaries, Arguments* argu
   app->add_option("--limit", arguments->limit_s, "of contests: a cell that takes so many s is unfinished")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app->add_option("--ledger", options.ledger,
+                  "of failover: a file of rounds, to which a run adds those that are missing");
   app->add_option("--folder", options.folder)->group("");
   app->add_option("--commit", arguments->commit)->group("");
   app->footer(
@@ -76,7 +78,7 @@ void Define(const std::map<std::string, std::string>& summaries, Arguments* argu
 std::string CommandOf(const std::vector<std::string>& words) {
   std::string command = "tools/bench";
   for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--json" || words[i] == "--folder" || words[i] == "--commit") {
+    if (words[i] == "--json" || words[i] == "--ledger" || words[i] == "--folder" || words[i] == "--commit") {
       ++i;
     } else if (words[i].find_first_of(" |*'\"") == std::string::npos) {
       absl::StrAppend(&command, " ", words[i]);
