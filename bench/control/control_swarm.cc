@@ -353,8 +353,7 @@ class Swarm {
     return nonce;
   }
 
-  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size,
-            bool stays = false) {
+  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size, bool stays = false) {
     const MutexLock lock(&mutex_);
     const uint64_t nonce = identity.nonce;
     schedule::JoinTeam join;

@@ -179,10 +179,10 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     } else {
       if (incoming_.has_registered()) {
         ForgetReported();
-          if (incoming_.registered().accepted()) {
-            decoder_->Post(
-                [number = incoming_.registered().leader_number()](PlannerStream* owner) { owner->watch_.Heard(number); });
-          }
+        if (incoming_.registered().accepted()) {
+          decoder_->Post(
+              [number = incoming_.registered().leader_number()](PlannerStream* owner) { owner->watch_.Heard(number); });
+        }
       }
       const auto message = std::make_shared<v1::ToDaemon>();
       message->Swap(&incoming_);
