@@ -131,7 +131,7 @@ TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
   client.reset();
   copsed.Signal(SIGTERM);
   EXPECT_EQ(copsed.Exit(), 0) << copsed.err();
-  EXPECT_THAT(copsed.err(), Names("node n1", absl::StrCat("version=", kVersion), "transports=tcp"));
+  EXPECT_THAT(copsed.err(), Names("node n1", absl::StrCat("version=", kVersion), "transport=ucx:tcp"));
 }
 
 TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
@@ -143,7 +143,7 @@ TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
   Attach();
   copsed.Signal(SIGTERM);
   EXPECT_EQ(copsed.Exit(), 0) << copsed.err();
-  EXPECT_TRUE(absl::StrContains(copsed.err(), "transports=posix,self")) << copsed.err();
+  EXPECT_TRUE(absl::StrContains(copsed.err(), "transport=ucx:posix,self")) << copsed.err();
 }
 
 TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
