@@ -563,7 +563,9 @@ struct World {
         EXPECT_EQ(team.state, "broken") << team.layout.identity.name;
       }
     }
-    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator().FindTeam(id).ok());
+    for (const auto& [id, record] : snapshot.teams) {
+      EXPECT_TRUE(coordinator().FindTeam(id).ok()) << "team " << id.value() << " is in the store alone";
+    }
     EXPECT_TRUE(snapshot.draining.empty());
   }
 

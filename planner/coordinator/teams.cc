@@ -393,6 +393,8 @@ void Coordinator::Undecide(Team& team, const absl::Status& why) {
   Unstored unstored = *std::move(team.unstored);
   team.unstored.reset();
   if (team.record.broken && unstored.record.epoch != EpochId{0}) return Record(team);  // it has ended in any epoch
+  // That it broke may have been recorded after its decision, and is not taken back with it.
+  const std::optional<TeamId> recorded = team.record.broken && team.durable() ? std::optional(team.id()) : std::nullopt;
   team.record = std::move(unstored.record);
   team.change = std::move(unstored.change);
   team.settled = nullptr;  // the change has it
@@ -404,6 +406,7 @@ void Coordinator::Undecide(Team& team, const absl::Status& why) {
     }
   }
   AbortChange(team, NotRecorded(why));
+  if (recorded.has_value()) outbox_.Record(DropTeam{*recorded});
 }
 
 void Coordinator::SendCommit(Team& team, uint32_t member) {
