@@ -62,6 +62,7 @@ class SequenceBuilder {
   void Append(Primitive primitive) { sequence_.primitives.push_back(std::move(primitive)); }
   NodeSequence End() {
     Add({.step = Step::kEnd});
+    sequence_.primitives.shrink_to_fit();  // daemons keep sequences for a team's life
     return std::move(sequence_);
   }
 

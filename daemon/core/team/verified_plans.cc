@@ -43,7 +43,7 @@ absl::StatusOr<std::shared_ptr<const VerifiedPlans>> VerifiedPlans::Verify(std::
   }
   RETURN_IF_ERROR(schedule::VerifyPlans(plans, layout->layout().shape));
   auto verified = std::make_shared<VerifiedPlans>(std::move(plans), layout->shape(), *index);
-  if (layout->shape().node_count() > kSmallMax) verified->encoded_ = std::move(encoded);
+  if (verified->large_ != nullptr) verified->large_->encoded = std::move(encoded);
   return verified;
 }
 
@@ -54,20 +54,21 @@ VerifiedPlans::VerifiedPlans(std::vector<Plan> plans, const schedule::ShapeIndex
 }
 
 void VerifiedPlans::MakeIndices(const schedule::ShapeIndex& shape) {
-  trees_.resize(plans_.size());
-  blocks_.resize(plans_.size());
+  large_ = std::make_unique<Large>();
+  large_->trees.resize(plans_.size());
+  large_->blocks.resize(plans_.size());
   for (size_t i = 0; i < plans_.size(); ++i) {
     const Plan& plan = plans_[i];
     const auto alike = std::find_if(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i),
                                     [&](const Plan& before) { return schedule::HaveSameTree(before, plan); });
     const auto place = static_cast<size_t>(alike - plans_.begin());
-    trees_[i] = place < i ? trees_[place] : std::make_shared<const schedule::TreeIndex>(plan);
-    if (HasBlocks(plan.collective)) blocks_[i] = std::make_unique<const PlanIndex>(shape, plan);
+    large_->trees[i] = place < i ? large_->trees[place] : std::make_shared<const schedule::TreeIndex>(plan);
+    if (HasBlocks(plan.collective)) large_->blocks[i] = std::make_unique<const PlanIndex>(shape, plan);
   }
 }
 
 Shared<std::vector<std::string>> VerifiedPlans::Encoded() const {
-  if (!encoded_->empty()) return encoded_;
+  if (large_ != nullptr && !large_->encoded->empty()) return large_->encoded;
   std::vector<std::string> encoded;
   encoded.reserve(plans_.size());
   for (const Plan& plan : plans_) encoded.push_back(schedule::EncodePlan(plan));

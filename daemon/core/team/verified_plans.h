@@ -48,18 +48,24 @@ class VerifiedPlans {
   // Returns the plans as EncodePlan does.
   Shared<std::vector<std::string>> Encoded() const;
   // Return the index of plan number `place`, or null if it was not made.
-  const schedule::TreeIndex* TreeOf(size_t place) const { return trees_.empty() ? nullptr : trees_[place].get(); }
-  const PlanIndex* BlocksOf(size_t place) const { return blocks_.empty() ? nullptr : blocks_[place].get(); }
+  const schedule::TreeIndex* TreeOf(size_t place) const {
+    return large_ == nullptr ? nullptr : large_->trees[place].get();
+  }
+  const PlanIndex* BlocksOf(size_t place) const { return large_ == nullptr ? nullptr : large_->blocks[place].get(); }
 
  private:
+  // What is kept for large teams, by plan.
+  struct Large {
+    Shared<std::vector<std::string>> encoded;  // empty: not kept
+    std::vector<std::shared_ptr<const schedule::TreeIndex>> trees;
+    std::vector<std::unique_ptr<const PlanIndex>> blocks;  // null: not for blocks
+  };
+
   void MakeIndices(const schedule::ShapeIndex& shape);
 
   const std::vector<schedule::Plan> plans_;
   PortNeeds needs_;
-  Shared<std::vector<std::string>> encoded_;  // empty: not kept
-  // These are parallel to plans_, or empty in small teams.
-  std::vector<std::shared_ptr<const schedule::TreeIndex>> trees_;
-  std::vector<std::unique_ptr<const PlanIndex>> blocks_;  // null: not for blocks
+  std::unique_ptr<Large> large_;  // null in small teams
 };
 
 }  // namespace copse::daemon
