@@ -193,8 +193,8 @@ const char* QuickAlgorithm(Collective collective, const SizeClass& size_class, c
 }  // namespace
 
 bool IsPlannedFast(const schedule::TeamShape& shape, Family family) {
-  if (family == Family::kCommon) return shape.node_count + shape.size() / 8 <= 10;
-  return uint64_t{shape.node_count} * shape.size() <= 36;
+  if (family == Family::kCommon) return shape.node_count + shape.size() / 8 <= 64;
+  return uint64_t{shape.node_count} * shape.size() <= 256;
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakeQuickPlans(const schedule::TeamShape& shape,

@@ -96,8 +96,9 @@ class Planner {
   PlannerOptions options_;
 };
 
-// Returns whether MakePlans takes some 20 ms at most. Measured: 2.5 ms for each node and each 8 ranks; for collectives
-// of blocks about 0.6 ms for each pair of a node and a rank, since the calls are run with a block of every rank.
+// Returns whether MakePlans takes some 160 ms at most, which is little beside the start of a job. Measured: 2.5 ms for
+// each node and each 8 ranks; for collectives of blocks about 0.6 ms for each pair of a node and a rank, since the
+// calls are run with a block of every rank.
 bool IsPlannedFast(const schedule::TeamShape& shape, Family family);
 
 // Returns whether MakeQuickPlans has made the plan, which is then not priced.

@@ -614,8 +614,9 @@ TEST(QuickPlansTest, TakeMillisecondsForThousandsOfNodes) {
 TEST(QuickPlansTest, AreNotMadeWherePricingIsFast) {
   EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 1), Family::kCommon));
   EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 8), Family::kCommon));
-  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(16, 1), Family::kCommon));
-  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(4, 64), Family::kCommon));
+  EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(32, 2), Family::kCommon));
+  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(64, 1), Family::kCommon));
+  EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(16, 32), Family::kCommon));
   EXPECT_TRUE(IsPlannedFast(schedule::BlockShape(4, 2), Family::kSpread));
   EXPECT_FALSE(IsPlannedFast(schedule::BlockShape(8, 64), Family::kSpread));
 }

@@ -235,7 +235,7 @@ TEST_F(PlansOnWorkersTest, GainsAndDifferencesAreFoundThere) {
 
 class QuickFirstTest : public PlansOnWorkersTest {
  protected:
-  static constexpr uint32_t kNodes = 12;  // more than are planned fast
+  static constexpr uint32_t kNodes = 80;  // more than are planned fast
 
   QuickFirstTest() { maker_.SetWorkers(&workers_, &better_); }
   schedule::TeamLayout Team(uint64_t id, uint32_t nodes = kNodes) {
@@ -296,7 +296,7 @@ TEST_F(QuickFirstTest, NoQuickPlansWherePlanningIsFastOrARuleIsByCost) {
 }
 
 TEST_F(QuickFirstTest, OrdersOfEndedTeamsAreSkippedAndMayComeBack) {
-  Order(1, 20);  // occupies the worker
+  Order(1, 90);  // occupies the worker
   Order(2);
   maker_.DropBetter(TeamId(2));
   AwaitSavings(1);

@@ -461,7 +461,7 @@ std::vector<schedule::Plan> PlansIn(const schedule::Prepare& prepare) {
 
 TEST(PlannerProcessTest, ATeamBeginsWithQuickPlansAndGetsBetterOnesOnceItsCallsRepayThem) {
   Life life("");
-  TeamOfDaemons team(life, 12);
+  TeamOfDaemons team(life, 80);
   team.Join();
   const auto first = team.RunEpoch();
   for (const schedule::Plan& plan : PlansIn(first)) EXPECT_EQ(plan.predicted_us, 0);
