@@ -528,10 +528,10 @@ struct World {
       for (const auto& [key, derived] : daemon->derived) {
         const FakeDaemon::Team& parent = daemon->teams.at(key.first);
         // Calls that a member left without making never end here; daemons find them by their neighbors' counts.
-        const bool all_stay =
-            std::none_of(parent.layout.nodes.begin(), parent.layout.nodes.end(), [&](const schedule::TeamNode& node) {
-              return left.count({key.first, {node.name, node.incarnation}}) != 0;
-            });
+        const bool all_stay = std::none_of(parent.layout.nodes.begin(), parent.layout.nodes.end(),
+                                           [&, team = key.first](const auto& node) {
+                                             return left.count({team, {node.name, node.incarnation}}) != 0;
+                                           });
         EXPECT_TRUE(parent.broken || !derived.wanted || !all_stay)
             << name << ": calls wait for a derived team of " << key.first.value();
       }
