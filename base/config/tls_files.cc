@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 
@@ -43,7 +44,7 @@ absl::Status CheckSecret(const char* key, const std::string& path) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(key, ": others than its owner may read or write it (", key, "=",
-                                                    path, ", mode=", absl::Hex(status.st_mode & 0777, absl::kZeroPad3),
+                                                    path, ", mode=", absl::StrFormat("%04o", status.st_mode & 0777),
                                                     ", wanted=0600)"));
 }
 

@@ -67,7 +67,7 @@ TEST_F(TlsFilesTest, ErrorsNameKeyAndPath) {
 
 TEST_F(TlsFilesTest, OthersMayNotReadTheKey) {
   chmod((folder_ + "/key").c_str(), 0640);
-  EXPECT_THAT(ReadTlsFiles(Files()), FailsWith(absl::StatusCode::kFailedPrecondition, "tls_key: "));
+  EXPECT_THAT(ReadTlsFiles(Files()), FailsWith(absl::StatusCode::kFailedPrecondition, "tls_key: ", "mode=0640"));
 }
 
 }  // namespace
