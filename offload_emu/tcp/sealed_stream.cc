@@ -18,7 +18,7 @@ namespace copse::emu {
 namespace {
 
 constexpr size_t kPayloadBytesMax = kFrameBytesMax;
-// Whoever has not proved who it is may send so much at most.
+// A peer that has not proved its identity may send at most this much.
 constexpr size_t kHandshakeBytesMax = 64 * 1024;
 // One stream does not keep the others waiting for more than this many reads.
 constexpr int kReadsMax = 4;

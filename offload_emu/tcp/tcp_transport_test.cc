@@ -24,6 +24,7 @@
 #include "offload_emu/tcp/socket_address.h"
 #include "offload_emu/tcp/testing/relay.h"
 #include "offload_emu/tcp/testing/test_authority.h"
+#include "offload_emu/testing/transport_end.h"
 
 namespace copse::emu {
 namespace {
@@ -59,7 +60,7 @@ std::shared_ptr<const TlsIdentity> IdentityOf(const TestAuthority& authority, co
 }
 
 // One transport, and what it has received.
-struct Side : TransportSink {
+struct Side : TransportEnd {
   explicit Side(Incarnation self, TcpTransportOptions options = {}) : incarnation(self) {
     options.self = self;
     if (options.identity == nullptr) options.identity = IdentityOf(Authority(), NodeOf(self));
@@ -74,42 +75,11 @@ struct Side : TransportSink {
   static std::string NodeOf(Incarnation incarnation) { return "n" + std::to_string(incarnation.value()); }
   PeerAddress Address() const { return {incarnation, transport->LocalAddress(), NodeOf(incarnation)}; }
   TcpTransport* operator->() { return transport.get(); }
-
-  void OnFrame(absl::Span<const uint8_t> frame) override {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
-    frames.emplace_back(frame.begin(), frame.end());
-  }
-  bool TakeFrame(absl::Span<const uint8_t> frame) override {
-    if (!takes_odd || frame.size() % 2 == 0) return false;
-    taken.emplace_back(frame.begin(), frame.end());
-    return true;
-  }
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
+  PolledTransport* polled() const override { return transport.get(); }
 
   const Incarnation incarnation;
   std::unique_ptr<TcpTransport> transport;
-  bool takes_odd = false;  // takes frames of odd length within the network's callback
-  std::vector<std::vector<uint8_t>> taken;
-  std::vector<std::vector<uint8_t>> frames;
-  std::vector<std::pair<Incarnation, absl::Status>> downs;
 };
-
-// Progresses all until `done` or ten seconds have passed; sleeps while nothing happens.
-template <typename Done>
-bool RunTill(const std::vector<Side*>& sides, Done done) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
-  while (!done()) {
-    if (absl::Now() > deadline) return false;
-    bool is_busy = false;
-    std::vector<pollfd> fds;
-    for (Side* side : sides) {
-      is_busy |= side->transport->Progress(side) || !*side->transport->Arm();
-      fds.push_back({side->transport->event_fd(), POLLIN, 0});
-    }
-    if (!is_busy) poll(fds.data(), fds.size(), 10);
-  }
-  return true;
-}
 
 // Sends frames both ways, all numbers below `count`, as fast as the transports take them.
 class Traffic {

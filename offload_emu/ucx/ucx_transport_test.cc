@@ -29,6 +29,7 @@
 #include "base/testing/mapping_beyond_end.h"
 #include "gtest/gtest.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/testing/transport_end.h"
 
 namespace copse::emu {
 namespace {
@@ -49,26 +50,6 @@ std::unique_ptr<UcxTransport> NewTransport(const UcxTransportOptions& options = 
   return *std::move(transport);
 }
 
-class RecordingSink : public TransportSink {
- public:
-  void OnFrame(absl::Span<const uint8_t> frame) override {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
-    frames.emplace_back(frame.begin(), frame.end());
-  }
-  bool TakeFrame(absl::Span<const uint8_t> frame) override {
-    if (!takes_odd || frame.size() % 2 == 0) return false;
-    taken.emplace_back(frame.begin(), frame.end());
-    return true;
-  }
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
-
-  bool takes_odd = false;  // takes frames of odd length within the network's callback
-  std::vector<std::vector<uint8_t>> taken;
-
-  std::vector<std::vector<uint8_t>> frames;
-  std::vector<std::pair<Incarnation, absl::Status>> downs;
-};
-
 std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
   std::vector<uint8_t> frame(bytes);
   for (size_t i = 0; i < bytes; ++i) frame[i] = static_cast<uint8_t>(number * 31 + i);
@@ -77,30 +58,13 @@ std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
 }
 
 // One transport, and what it has received.
-struct Side : RecordingSink {
+struct Side : TransportEnd {
   explicit Side(const UcxTransportOptions& options = OnLoopback()) : transport(NewTransport(options)) {}
   UcxTransport* operator->() { return transport.get(); }
+  PolledTransport* polled() const override { return transport.get(); }
 
   const std::unique_ptr<UcxTransport> transport;
 };
-
-// Progresses all until `done` or ten seconds have passed; sleeps while nothing happens.
-template <typename Done>
-bool RunTill(const std::vector<Side*>& sides, Done done) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
-  while (!done()) {
-    if (absl::Now() > deadline) return false;
-    bool is_busy = false;
-    for (Side* side : sides) is_busy |= side->transport->Progress(side);
-    std::vector<pollfd> fds;
-    for (Side* side : sides) {
-      is_busy = is_busy || !*side->transport->Arm();
-      fds.push_back({side->transport->event_fd(), POLLIN, 0});
-    }
-    if (!is_busy) poll(fds.data(), fds.size(), 10);
-  }
-  return true;
-}
 
 UcxTransportOptions Over(const std::string& tls) {
   UcxTransportOptions options = OnLoopback();
