@@ -145,7 +145,7 @@ class Coordinator {
   std::optional<NodeInfo> NodeAfter(const std::string& last) const;  // "": the first one
   // `last` is a team that was returned, with id, identity and parent; null: the first one.
   std::optional<TeamInfo> TeamAfter(const schedule::TeamLayout* last) const;
-  // Of teams that are `wanted`; 0: the first one.
+  // Plans of teams for which `wanted` is false are passed over. 0: the first one.
   std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
