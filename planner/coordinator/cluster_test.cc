@@ -43,6 +43,15 @@ class ClusterTest : public TwoNodesTest {
     EXPECT_EQ(RegisterIn(2, "n2", "").cluster, "A");
     return FormTeam("t");
   }
+  // Forms a team of n3 alone, which registers without a cluster.
+  schedule::Prepare TeamOfN3() {
+    RegisterIn(3, "n3", "");
+    Join(3, 0, 1, 1);
+    const auto team = sink.Take<schedule::Prepare>(3);
+    coordinator->OnMessage(3, schedule::PrepareReply{team.layout.id, team.epoch, true});
+    sink.Take<schedule::Commit>(3);
+    return team;
+  }
 };
 
 TEST_F(ClusterTest, TheStoreKeepsItsUuid) {
@@ -71,11 +80,7 @@ TEST_F(ClusterTest, APlannerThatLostItsStoreIsOfTheSameClusterAgain) {
 TEST_F(ClusterTest, TeamsFormedBeforeTheClusterWasKnownStay) {
   const auto old_team = TeamOfA();
   LoseStoreAndBegin("B");
-  RegisterIn(3, "n3", "");
-  Join(3, 0, 1, 1);
-  const auto team = sink.Take<schedule::Prepare>(3);
-  coordinator->OnMessage(3, schedule::PrepareReply{team.layout.id, team.epoch, true});
-  sink.Take<schedule::Commit>(3);
+  const auto team = TeamOfN3();
   coordinator->OnDisconnected(3);
   EXPECT_EQ(RegisterIn(1, "n1", "A", {Running(old_team, 1)}, 1).cluster, "A") << "soon after the start";
   EXPECT_TRUE(RegisterIn(4, "n3", "B", {Running(team, 1)}, 1).accepted) << "it has not heard of A";
@@ -84,10 +89,7 @@ TEST_F(ClusterTest, TeamsFormedBeforeTheClusterWasKnownStay) {
 TEST_F(ClusterTest, TeamsOfAnotherClusterAreLeftAlone) {
   const auto team = TeamOfA();
   LoseStoreAndBegin("B");
-  RegisterIn(3, "n3", "");
-  Join(3, 0, 1, 1);
-  const auto own = sink.Take<schedule::Prepare>(3);
-  coordinator->OnMessage(3, schedule::PrepareReply{own.layout.id, own.epoch, true});
+  TeamOfN3();
   Advance(kSettle);
   const auto refused = RegisterIn(1, "n1", "A", {Running(team, 1)}, 9);
   EXPECT_FALSE(refused.accepted);
@@ -115,11 +117,7 @@ TEST_F(ClusterTest, BrokenTeamsOfAnotherClusterAreOver) {
 TEST_F(ClusterTest, AnAdministratorAdoptsTheDaemonsCluster) {
   const auto team = TeamOfA();
   LoseStoreAndBegin("B");
-  RegisterIn(3, "n3", "");
-  Join(3, 0, 1, 1);
-  const auto own = sink.Take<schedule::Prepare>(3);
-  coordinator->OnMessage(3, schedule::PrepareReply{own.layout.id, own.epoch, true});
-  sink.Take<schedule::Commit>(3);
+  TeamOfN3();
   Advance(kSettle);
   EXPECT_THAT(coordinator->FindForeign(""), FailsWith(StatusCode::kNotFound, "refused=none"));
   RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planner whose store is lost, older, another cluster's, damaged or full, with two daemons and a team that makes calls all the time.
 
-Arguments: copse-planner, copsed, copsectl, libcopse.so.0, testbed/script/barrier_rank.py.
+Arguments: copse-planner, copsed, copsectl, libcopse.so.0, testbed/script/barrier_rank.py and planner_cluster.py.
 """
 
 import base64
@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,31 +19,10 @@ import unittest
 import urllib.error
 import urllib.request
 
-PATIENCE_S = 60
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[6])))
+from planner_cluster import PATIENCE_S, free_ports, until
+
 PROGRAMS = {}
-
-
-def until(what, condition, pause=0.05):
-    """Asks until the answer is true, and returns it."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S} s for {what}")
-        time.sleep(pause)  # tidy: allow(sleep) because other processes' states give no event here
-
-
-def free_ports(count):
-    """Returns ports of loopback that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def flipped(data):
@@ -496,4 +474,4 @@ class OnEtcd(OnBothStores, StateTest):
 if __name__ == "__main__":
     for option, path in zip(("copse-planner", "copsed", "copsectl", "libcopse", "rank"), sys.argv[1:6]):
         PROGRAMS[option] = os.path.abspath(path)
-    unittest.main(argv=[sys.argv[0]] + sys.argv[6:], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[7:], verbosity=2)

@@ -15,7 +15,7 @@ PLANNERS = 3
 
 
 def until(what, condition, pause=0.05):
-    """Asks until the answer is true."""
+    """Asks until the answer is true, and returns it."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = condition()
@@ -26,16 +26,22 @@ def until(what, condition, pause=0.05):
         time.sleep(pause)  # tidy: allow(sleep) because other processes' states give no event here
 
 
+def free_ports(count):
+    """Returns ports of loopback that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
 class Loopback:
     """Places all processes on this host, with free ports of 127.0.0.1."""
 
     def __init__(self):
-        sockets = [socket.socket() for _ in range(PLANNERS + 2 * MEMBERS)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-        for one in sockets:
-            one.close()
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(PLANNERS + 2 * MEMBERS)]
         self.planners = addresses[:PLANNERS]
         self.peers = addresses[PLANNERS:PLANNERS + MEMBERS]
         self.members = addresses[PLANNERS + MEMBERS:]
