@@ -292,7 +292,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
   node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls,
-                   schedule::Feature::kCluster};
+                   schedule::Feature::kCluster, schedule::Feature::kPing};
   node.machine = Machine();
   return node;
 }

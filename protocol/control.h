@@ -86,6 +86,7 @@ enum class Feature : uint32_t {
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
   kCluster = 70,      // daemon: handles Cluster
+  kPing = 71,         // daemon: answers Ping
 };
 using Features = std::set<Feature>;
 
@@ -324,8 +325,13 @@ struct MeasureReply {
   friend bool operator==(const MeasureReply&, const MeasureReply&) = default;
 };
 
+// Pong answers Ping at once.
+struct Pong {
+  friend bool operator==(const Pong&, const Pong&) = default;
+};
+
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping>;
+                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping, Pong>;
 
 // --- Planner to daemon ---
 // Registered answers Register.
@@ -424,8 +430,13 @@ struct Cluster {
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
 
+// Ping asks whether the planner reaches the daemon.
+struct Ping {
+  friend bool operator==(const Ping&, const Ping&) = default;
+};
+
 using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery,
-                              MeasureQuery, Cluster>;
+                              MeasureQuery, Cluster, Ping>;
 
 }  // namespace copse::schedule
 

@@ -633,6 +633,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) Put(m, proto->mutable_measure_reply());
         if constexpr (std::is_same_v<T, schedule::NeighborSilent>) Put(m, proto->mutable_neighbor_silent());
         if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
+        if constexpr (std::is_same_v<T, schedule::Pong>) proto->mutable_pong();
       },
       message);
 }
@@ -653,6 +654,7 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::MeasureQuery>) Put(m, proto->mutable_measure_query());
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
         if constexpr (std::is_same_v<T, schedule::Cluster>) proto->mutable_cluster()->set_uuid(ToUtf8(m.uuid));
+        if constexpr (std::is_same_v<T, schedule::Ping>) proto->mutable_ping();
       },
       message);
 }
@@ -694,6 +696,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.neighbor_silent());
     case v1::FromDaemon::kStopping:
       return schedule::Stopping{proto.stopping().done()};
+    case v1::FromDaemon::kPong:
+      return schedule::Pong{};
     case v1::FromDaemon::kContent:  // the stream keeps it
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
@@ -744,6 +748,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
     case v1::ToDaemon::kCluster:
       RETURN_IF_ERROR(CheckCount("cluster: bytes", proto.cluster().uuid().size(), kNameBytesMax));
       return schedule::Cluster{proto.cluster().uuid()};
+    case v1::ToDaemon::kPing:
+      return schedule::Ping{};
     case v1::ToDaemon::kContent:  // the stream handles both
     case v1::ToDaemon::kContentQuery:
     case v1::ToDaemon::MESSAGE_NOT_SET:

@@ -130,7 +130,8 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
                                  .bulk_ns = 28,
                                  .bulk_steady = true},
           schedule::NeighborSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
-          schedule::Stopping{true}};
+          schedule::Stopping{true},
+          schedule::Pong{}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
@@ -150,6 +151,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::TraceQuery{5, 6, 7, -1},
       schedule::Drain{true},
       schedule::Cluster{"c3"},
+      schedule::Ping{},
       schedule::MeasureQuery{.query = 3,
                              .peer = {"n2", Incarnation{4}, "address"},
                              .active = true,

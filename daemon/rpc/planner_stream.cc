@@ -30,7 +30,7 @@ namespace {
 
 // Returns whether the message depends on no other one.
 bool IsQuery(const v1::ToDaemon& message) {
-  return message.has_status_query() || message.has_trace_query() || message.has_measure_query();
+  return message.has_status_query() || message.has_trace_query() || message.has_measure_query() || message.has_ping();
 }
 
 }  // namespace

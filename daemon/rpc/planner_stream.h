@@ -50,7 +50,7 @@ class PlannerEvents {
 //
 // The worker decodes and checks what the planner sends, and encodes the teams of Register, which takes long for large
 // teams. Messages of a stream keep their order, and so do those that are sent; but queries (StatusQuery, TraceQuery,
-// MeasureQuery), which depend on no other message, do not wait for the worker.
+// MeasureQuery, Ping), which depend on no other message, do not wait for the worker.
 class PlannerStream final : public PlannerLink {
  public:
   // All pointees must outlive the object. `self` is this daemon's incarnation, which also randomizes the pauses.

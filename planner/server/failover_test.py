@@ -108,6 +108,23 @@ class Failover(unittest.TestCase):
 
         self.survive("SIGSTOP of the leader", lambda leader: self.planners[leader].send_signal(signal.SIGSTOP), resume)
 
+    def test_a_leader_that_reaches_no_daemon_hands_over(self):
+        until("all planners", lambda: len(self.cluster.roles()) == 3)
+        until("both nodes", self.cluster.all_are_ready)
+        team = self.new_team()
+        self.assertIsNotNone(team)
+        leader = self.cluster.leader()
+        # Their connections stay open, as if packets vanished.
+        for daemon in self.cluster.copseds:
+            daemon.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.planners[leader].wait(PATIENCE_S), 1)
+        for daemon in self.cluster.copseds:
+            daemon.send_signal(signal.SIGCONT)
+        self.assertNotEqual(self.cluster.leader(), leader)
+        self.calls(team)
+        until("a new team", self.formed_and_finished)
+        self.finish(team)
+
     def test_a_member_of_etcd_that_is_killed(self):
         turn = 0
 

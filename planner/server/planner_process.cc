@@ -35,6 +35,9 @@ namespace {
 constexpr std::chrono::milliseconds kStopPatience(500);
 // A delay of the queue of at least kBehindMax is logged, at most every kComplainEvery.
 constexpr absl::Duration kBehindMax = absl::Seconds(10);
+// A leader that reaches no daemon for this part of its lease hands over. Sooner than the lease would end: that is how
+// long the daemons are without a planner.
+constexpr double kReachOfLease = 0.75;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
@@ -181,6 +184,9 @@ absl::Status PlannerProcess::Lead() {
   plan_maker_.SetWorkers(&plan_workers_, &better_workers_);
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
                                                     DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
+  if (leadership_ != nullptr) {
+    pings_ = std::make_unique<DaemonPings>(daemon_service_.get(), start_.settings.lease * kReachOfLease);
+  }
   coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
   coordinator::CoordinatorOptions options = start_.settings.live.coordinator;
   options.fresh_cluster = NewUuid();
@@ -263,12 +269,14 @@ PlannerProcess::~PlannerProcess() {
 }
 
 void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) {
+  if (pings_ != nullptr) pings_->Heard();
   coordinator_->OnMessage(session, message);
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
   // If the daemon was refused, the node of that name has another incarnation or is not connected.
   const auto node = coordinator_->FindNode(registers->node.name);
   if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
+  if (pings_ != nullptr && registers->node.features.contains(schedule::Feature::kPing)) pings_->Add(session);
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);
   plan_maker_.SetDraining(registers->node.name, node->state == "draining");
 }
@@ -342,10 +350,20 @@ void PlannerProcess::Turn() {
     COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
               ", tasks=", queue_.size(), ")");
   }
-  queue_.RunUntil(std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
+  absl::Time deadline = std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline());
+  if (pings_ != nullptr) {
+    pings_->Tick(heard);
+    deadline = std::min(deadline, pings_->NextDeadline());
+  }
+  queue_.RunUntil(deadline);
   turns_.End();
   const coordinator::Outbox& outbox = coordinator_->outbox();
   if (outbox.is_deposed()) lost_ = NotLeading(outbox.error());
+  if (pings_ != nullptr && pings_->is_cut_off()) {
+    lost_ = NotLeading(absl::DeadlineExceededError(
+        absl::StrCat("no daemon answers, and another planner may reach them (daemons=", pings_->daemons(),
+                     ", limit=", FormatShortDuration(start_.settings.lease * kReachOfLease), ")")));
+  }
 }
 
 }  // namespace copse::planner

@@ -18,6 +18,7 @@
 #include "planner/etcd/leadership.h"
 #include "planner/server/admin_service.h"
 #include "planner/server/cluster_plan_maker.h"
+#include "planner/server/daemon_pings.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/open_store.h"
 #include "planner/server/plan_workers.h"
@@ -59,7 +60,10 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
     coordinator_->OnConnected(session, from);
   }
   void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
-  void OnDisconnected(coordinator::SessionId session) override { coordinator_->OnDisconnected(session); }
+  void OnDisconnected(coordinator::SessionId session) override {
+    if (pings_ != nullptr) pings_->Remove(session);
+    coordinator_->OnDisconnected(session);
+  }
 
   // These three are called on the leadership's thread.
   void OnLeader(const std::string& address, int64_t fence) override;
@@ -95,6 +99,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   PlanWorkers better_workers_;  // make better plans for teams that have quick ones
   std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;
+  std::unique_ptr<DaemonPings> pings_;  // null unless there may be other planners
   std::unique_ptr<coordinator::Coordinator> coordinator_;
   std::unique_ptr<TopologyHistory> topologies_;
   std::unique_ptr<PlannerInstruments> instruments_;

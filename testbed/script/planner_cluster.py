@@ -65,6 +65,7 @@ class PlannerCluster:
         self.places = places
         self.lease_s = lease_s
         self.processes = []
+        self.copseds = []
         self.planners = {address: None for address in places.planners}
         self.etcd = places.members
         cluster = ",".join(f"m{i}=http://{peer}" for i, peer in enumerate(places.peers))
@@ -85,9 +86,10 @@ class PlannerCluster:
         for address in self.planners:
             self.start_planner(address)
         for i, name in enumerate(self.daemons):
-            self.start(*self.places.enter("daemons"), self.programs["copsed"], "--set", f"node=n{i}", "--set",
-                       "planner=" + ",".join(self.planners), "--set", f"socket={name}", "--set",
-                       "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", *self.places.insecure)
+            self.copseds.append(
+                self.start(*self.places.enter("daemons"), self.programs["copsed"], "--set", f"node=n{i}", "--set",
+                           "planner=" + ",".join(self.planners), "--set", f"socket={name}", "--set",
+                           "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", *self.places.insecure))
         until("all nodes", self.all_are_ready)
 
     def end(self):

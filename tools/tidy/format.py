@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that clang-format would change nothing. Usage: format.py [--fix] [FILE...]; the default is every C++ file."""
+"""Checks that clang-format would change nothing. Usage: format.py [--fix] [FILE...]; by default of all, and
+only of C++."""
 
 import concurrent.futures
 import os
@@ -24,10 +25,10 @@ def badly_formatted(root, path):
 def main(arguments):
     root = tidy.checkout()
     fix = "--fix" in arguments
-    paths = [os.path.relpath(os.path.abspath(argument), root) for argument in arguments if argument != "--fix"]
-    if not paths:
-        paths = [path for path in tidy.paths_in(root)
-                 if path.endswith(tidy.CXX) and os.path.isfile(os.path.join(root, path))]
+    given = [os.path.relpath(os.path.abspath(argument), root) for argument in arguments if argument != "--fix"]
+    # clang-format would take a script for C++.
+    paths = [path for path in given or tidy.paths_in(root)
+             if path.endswith(tidy.CXX) and os.path.isfile(os.path.join(root, path))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         bad = [path for path, is_bad in zip(paths, pool.map(lambda path: badly_formatted(root, path), paths)) if is_bad]
     if fix and bad:
