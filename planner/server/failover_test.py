@@ -7,6 +7,7 @@ With ROUNDS in the environment, each fault is made so often, and the times are p
 """
 
 import os
+import shutil
 import signal
 import statistics
 import sys
@@ -26,6 +27,7 @@ class Failover(unittest.TestCase):
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
         self.teams = 0
         self.cluster = PlannerCluster(PROGRAMS, self.folder, Loopback(), lease_s=LEASE_S)
         self.addCleanup(self.cluster.end)
