@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/check.h"
 #include "base/cpu_time.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -74,6 +75,12 @@ Incarnation NewIncarnation() {
   const uint64_t value =
       Mix64(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) ^ Mix64(random);
   return Incarnation(value == 0 ? 1 : value);
+}
+
+uint32_t KernelRandom() {
+  uint32_t random = 0;
+  CHECK(getrandom(&random, sizeof(random), 0) == sizeof(random));
+  return random;
 }
 
 sigset_t OurSignals() {
@@ -234,6 +241,7 @@ absl::Status Daemon::OpenControl() {
   options.node_timeout = settings_.live.node_timeout;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.memory_limit_bytes = settings_.memory_limit_bytes;
+  options.random = &KernelRandom;
   options.formation_timeout = settings_.team_formation_timeout;
   instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
   options.instruments = instruments_.get();

@@ -28,7 +28,7 @@ Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options
       options_(options),
       buffers_(options.retained_bytes_max),
       ready_(options.quantum_bytes),
-      labels_(options.incarnation),
+      labels_(options.incarnation, options.random),
       sender_(transport, options.incarnation, &buffers_, &ready_, PortTrace(options.trace), &stats_),
       runner_(&ready_, &sender_, &stats_),
       receiver_({.labels = &labels_, .ports = &ports_, .sender = &sender_, .runner = &runner_, .control = control},

@@ -38,6 +38,7 @@ struct EngineOptions {
   uint32_t quantum_bytes = 64 * 1024;
   uint64_t retained_bytes_max = 256 * 1024;  // released buffers kept for later calls
   TraceRing* trace = nullptr;                // null: no trace; must outlive the engine
+  uint32_t (*random)() = nullptr;            // returns random numbers for labels (LabelTable)
 };
 
 // An Engine is single-threaded and deterministic: its behavior follows from the calls and frames alone, in their order.

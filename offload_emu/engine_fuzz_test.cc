@@ -18,12 +18,13 @@ namespace {
 class Target : public SingleEngine {
  public:
   Target()
-      : SingleEngine({.slots = 4, .counters_per_slot = 4, .regions = 3, .edges = 3, .cell_bytes = 1000}),
+      : SingleEngine(
+            {.slots = 4, .counters_per_slot = 4, .regions = 3, .edges = 3, .cell_bytes = 1000, .remote_access = true}),
         memory_(3 * kBytes) {
     std::fill(memory_.begin(), memory_.end(), kGuard);
     Bind(0, memory_.data() + kBytes, kBytes, true);
     Bind(1, memory_.data() + kBytes, kBytes, false);
-    client_ = *engine.OpenPort({.mpq_entries = 4, .edges = 1}, &sink);
+    client_ = *engine.OpenPort({.mpq_entries = 4, .edges = 1, .remote_access = true}, &sink);
     client_label_ = engine.AddEdge(client_, Incarnation(SingleEngine::kPeer))->label;
     EXPECT_TRUE(engine.SetRemoteLabel(client_, 0, Label{77}).ok());
   }

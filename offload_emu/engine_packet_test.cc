@@ -22,7 +22,8 @@ namespace {
 using copse::testing::FailsWith;
 using Events = std::vector<RecordedEvent>;
 
-constexpr PortOptions kTeam = {.slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 2, .cell_bytes = 256};
+constexpr PortOptions kTeam = {
+    .slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 2, .cell_bytes = 256, .remote_access = true};
 
 // --- Placement of payload ---
 
@@ -247,7 +248,8 @@ class GetTest : public ::testing::Test {
     return cluster_.node(0).engine->ReadCounter(cluster_.node(0).port, index);
   }
 
-  EngineCluster cluster_{2, {.sequences = 200, .slots = 2, .counters_per_slot = 4, .regions = 1, .edges = 1}};
+  EngineCluster cluster_{
+      2, {.sequences = 200, .slots = 2, .counters_per_slot = 4, .regions = 1, .edges = 1, .remote_access = true}};
   Bytes memory_[2] = {Bytes(200'000), Bytes(200'000)};
 };
 
@@ -333,10 +335,29 @@ TEST(GetRequestTest, MoreThanAnEdgeMayAskAreDropped) {
   EXPECT_EQ(one.engine.stats().dropped_malformed, 84u);
 }
 
+TEST(RemoteAccessTest, APortThatDoesNotGrantItIsNeitherReadNorWritten) {
+  SingleEngine one({.slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 1, .cell_bytes = 256});
+  Bytes memory(64);
+  one.Expect(1);
+  one.Bind(0, memory.data(), memory.size(), true);
+  RecordAndPayload put = one.From(0, RecordKind::kPut, 1, 2, {7, 7, 7, 7});
+  put.record.region = 0;
+  RecordAndPayload get = one.From(0, RecordKind::kGet, 1, 0);
+  get.record.bytes = 4;
+  one.Deliver(0, {put, get});
+  EXPECT_EQ(memory, Bytes(64));
+  EXPECT_EQ(one.Counter(1 * 4 + 2), (CounterValue{0, 0}));
+  EXPECT_EQ(one.engine.stats().dropped_refused, 2u);
+  EXPECT_EQ(one.engine.stats().gets_received, 0u);
+  put.record.region = kCellOfEdge;
+  one.Deliver(0, {put});
+  EXPECT_EQ(one.Counter(1 * 4 + 2), (CounterValue{1, 0}));
+}
+
 // --- MPQ ---
 
 TEST(MpqTest, PacketsQueueInOrderAndAFullQueueDrops) {
-  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1});
+  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1, .remote_access = true});
   RecordAndPayload quiet = one.From(0, RecordKind::kPacket, 7, 0, {1, 2});
   quiet.record.flags = 0;
   one.Deliver(0, {quiet, one.From(0, RecordKind::kPacket, 7, 1, {3}), one.From(0, RecordKind::kPacket, 7, 1, {4})});
@@ -361,7 +382,7 @@ TEST(MpqTest, PacketsQueueInOrderAndAFullQueueDrops) {
 }
 
 TEST(MpqTest, PutsGoToBoundRegionsErrorsCountAsFailuresAndBoundsHold) {
-  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1});
+  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1, .remote_access = true});
   Bytes memory(8);
   one.Bind(0, memory.data(), 8, true);
   RecordAndPayload put = one.From(0, RecordKind::kPut, 7, 0, {1, 2});
@@ -378,7 +399,7 @@ TEST(MpqTest, PutsGoToBoundRegionsErrorsCountAsFailuresAndBoundsHold) {
 }
 
 TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
-  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1});
+  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1, .remote_access = true});
   cluster.Link(0, 1);
   Bytes memory = {1, 2, 3, 4};
   EngineNode& a = cluster.node(0);
@@ -400,7 +421,7 @@ TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
 // An example of the papers' machine: a packet triggers a get of the data that it announces, and the end of the get is
 // an event; the two clients' processors do nothing meanwhile.
 TEST(MpqTest, APacketTriggersAGetWhoseEndIsAnEvent) {
-  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1});
+  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1, .remote_access = true});
   cluster.Link(0, 1);
   EngineNode& owner = cluster.node(0);
   EngineNode& reader = cluster.node(1);
@@ -421,7 +442,7 @@ TEST(MpqTest, APacketTriggersAGetWhoseEndIsAnEvent) {
 // --- Frames ---
 
 TEST(OutboxTest, RecordsToOnePeerShareFrames) {
-  SingleEngine one({.slots = 4, .regions = 1, .edges = 2});
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 2, .remote_access = true});
   Bytes memory(4000, 5);
   one.Bind(0, memory.data(), 4000, false);
   std::vector<Descriptor> sends;
@@ -439,7 +460,7 @@ class FullTransportTest : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
   const uint32_t bytes = GetParam();
-  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
+  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   Bytes memory(bytes, 5);
   one.Bind(0, memory.data(), bytes, false);
   one.transport.answer = absl::ResourceExhaustedError("full");
@@ -463,7 +484,7 @@ TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait
 INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, ::testing::Values(16'000, 32'768, 32'763));
 
 TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
-  SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   Bytes memory(32'768, 5);
   one.Bind(0, memory.data(), memory.size(), false);
   one.PostAndRun({PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)});
@@ -487,7 +508,7 @@ TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
 }
 
 TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
-  SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   one.transport.answer = absl::ResourceExhaustedError("full");
   one.PostAndRun({SendOf(0, 0, 0), EventOf(1)});
   one.transport.to_lose.push_back(Incarnation(SingleEngine::kPeer));
@@ -531,7 +552,7 @@ TEST(ControlTest, RefusesWhatIsTooLongUnconnectedOrTooMuch) {
 }
 
 TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
-  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
+  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   const Incarnation peer(SingleEngine::kPeer);
   Bytes memory(16'000, 5);
   one.Bind(0, memory.data(), memory.size(), false);

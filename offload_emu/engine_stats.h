@@ -27,7 +27,7 @@ struct EngineStats {
   uint64_t events = 0;
   uint64_t puts_landed = 0;  // received puts that were placed directly at the target of a copy
   uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0, dropped_mpq_full = 0;
-  uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
+  uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0, dropped_refused = 0;
   uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0, memory_used_bytes_max = 0;
 };
 

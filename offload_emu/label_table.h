@@ -15,9 +15,8 @@ namespace copse::emu {
 
 class Port;
 
-// A LabelTable maps labels to edges. Labels are a bijection of a running number, keyed by the incarnation: they look
-// random, so that a predecessor's stale label hardly ever matches an edge, and none repeats before 2^32 were issued.
-// Thread-compatible; only looked up, never iterated.
+// A LabelTable maps labels to edges. Labels are random: a predecessor's stale label hardly ever matches an edge, and
+// who knows one cannot tell another. Thread-compatible; only looked up, never iterated.
 class LabelTable {
  public:
   struct Target {
@@ -25,11 +24,12 @@ class LabelTable {
     uint32_t edge = 0;
   };
 
-  explicit LabelTable(Incarnation incarnation) : key_(Mix64(incarnation.value())) {}
+  // `random` returns random numbers. Null: labels follow from the incarnation.
+  LabelTable(Incarnation incarnation, uint32_t (*random)()) : random_(random), state_(incarnation.value()) {}
 
   Label Issue(Target target) {
     for (;;) {
-      const Label label{Scramble(next_++)};
+      const Label label{random_ != nullptr ? random_() : static_cast<uint32_t>(Mix64(++state_))};
       if (label != kNoLabel && targets_.try_emplace(label, target).second) return label;
     }
   }
@@ -41,15 +41,8 @@ class LabelTable {
   }
 
  private:
-  uint32_t Scramble(uint32_t value) const {
-    value ^= static_cast<uint32_t>(key_);
-    value = (value ^ (value >> 16)) * 0x7feb352du;
-    value = (value ^ (value >> 15)) * 0x846ca68bu;
-    return (value ^ (value >> 16)) ^ static_cast<uint32_t>(key_ >> 32);
-  }
-
-  const uint64_t key_;
-  uint32_t next_ = 0;
+  uint32_t (*const random_)();
+  uint64_t state_;
   absl::flat_hash_map<Label, Target> targets_;
 };
 

@@ -39,6 +39,9 @@ struct PortOptions {
   uint32_t regions = 16;
   uint32_t edges = 0;       // limit of AddEdge
   uint64_t cell_bytes = 0;  // limit of one eager buffer, and of one scratch region
+  // Neighbors may read bound regions by gets, and write them by puts. Without it such records are dropped: what they
+  // would do to memory that the owner has lent is not for peers to choose.
+  bool remote_access = false;
 };
 
 // A CounterValue is a copy of the two halves of a counter.

@@ -149,6 +149,10 @@ void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint
 }
 
 void RecordReceiver::OnRequest(Edge* edge, const Record& record) {
+  if (!edge->port->options().remote_access) {
+    ++stats_->dropped_refused;
+    return;
+  }
   if (edge->requests.size() >= kGetsPerEdgeMax) {
     ++stats_->dropped_malformed;
     return;
@@ -213,14 +217,17 @@ void RecordReceiver::OnMiniPacket(Edge* edge, const Record& record, const uint8_
   if (trigger) parts_.runner->Count(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
-// Writes the payload to the record's place. Returns false, and counts the record as malformed, if that is out of
-// bounds.
+// Writes the payload to the record's place. Returns false, and counts the record as malformed or refused, if that is
+// out of bounds, or memory that peers may not write.
 bool RecordReceiver::Place(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
   if (record.bytes == 0) return true;
   Port* port = edge->port;
   MemoryRef place{record.region, record.offset};
   if (static_cast<RecordKind>(record.kind) == RecordKind::kPacket || record.region == kCellOfEdge) {
     place.region = port->CellRegion(edge->index, slot);
+  } else if (!port->options().remote_access) {
+    ++stats_->dropped_refused;
+    return false;
   } else if (record.region >= port->options().regions) {
     place.region = kNoRegion;  // a peer may not write to other edges' eager buffers or to scratch
   }

@@ -29,6 +29,7 @@ struct CoreOptions {
   uint32_t teams_max = 1024;
   uint32_t pending_calls_max = 1024;  // calls of one rank in a team that wait to start
   uint64_t memory_limit_bytes = 256u << 20;
+  uint32_t (*random)() = nullptr;      // returns random numbers for labels (EngineOptions)
   Instruments* instruments = nullptr;  // null: calls are not measured; must outlive the core
 };
 

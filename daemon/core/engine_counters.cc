@@ -43,6 +43,7 @@ void AppendCounters(const emu::EngineStats& s, std::map<std::string, uint64_t>* 
       {"engine.dropped.window", s.dropped_window},
       {"engine.dropped.incarnation", s.dropped_incarnation},
       {"engine.dropped.mpq_full", s.dropped_mpq_full},
+      {"engine.dropped.refused", s.dropped_refused},
       {"engine.dropped.version", s.dropped_version},
       {"engine.dropped.duplicate", s.dropped_duplicate},
       {"engine.dropped.mismatch", s.dropped_mismatch},
