@@ -33,6 +33,7 @@ std::vector<SystemSpec> SystemsOf(const YAML::Node& list, const std::map<std::st
     systems.push_back({.name = TextOf(line, "name"),
                        .ranks = TextOf(line, "ranks", TextOf(line, "name")),
                        .algorithm = TextOf(line, "algorithm"),
+                       .transport = TextOf(line, "transport"),
                        .words = WordsOf(line, "words"),
                        .environment = EnvironmentOf(item, environment)});
   }

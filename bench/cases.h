@@ -25,6 +25,7 @@ struct SystemSpec {
   std::string name;                                // name in rows
   std::string ranks;                               // system for Testbed::StartRanks; default: the name
   std::string algorithm;                           // algorithm of all of Copse's plans; "": the planner's choice
+  std::string transport;                           // of the daemons (TestbedOptions::transport)
   std::vector<std::string> words;                  // added to the words of each cell
   std::map<std::string, std::string> environment;  // variables of the ranks, which replace the group's
 };

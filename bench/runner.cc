@@ -32,27 +32,26 @@ absl::StatusOr<RankProcesses> StartPair(const std::string& label, const std::str
   return pair;
 }
 
+Testbed* TestbedOf(const SystemSpec& system, const Testbeds& testbeds) {
+  for (const auto& testbed : testbeds) {
+    const TestbedOptions& options = testbed->options();
+    if (options.algorithm == system.algorithm && options.transport == system.transport) return testbed.get();
+  }
+  return nullptr;
+}
+
 absl::StatusOr<Testbeds> OpenTestbeds(const Contest& contest, const std::string& parent, const std::string& fabric) {
   Testbeds testbeds;
   for (const SystemSpec& system : contest.systems) {
-    if (std::any_of(testbeds.begin(), testbeds.end(),
-                    [&](const auto& testbed) { return testbed->options().algorithm == system.algorithm; })) {
-      continue;
-    }
+    if (TestbedOf(system, testbeds) != nullptr) continue;
     TestbedOptions options = contest.testbed;
     options.parent = parent;
     options.fabric = fabric;
     options.algorithm = system.algorithm;
+    options.transport = system.transport;
     ASSIGN_OR_RETURN(testbeds.emplace_back(), Testbed::Open(options));
   }
   return testbeds;
-}
-
-Testbed* TestbedOf(const SystemSpec& system, const Testbeds& testbeds) {
-  for (const auto& testbed : testbeds) {
-    if (testbed->options().algorithm == system.algorithm) return testbed.get();
-  }
-  return nullptr;
 }
 
 RankHooks HooksOf(const Contest& contest, const SystemSpec& system, Testbed* testbed, Analysis* analysis) {

@@ -88,6 +88,8 @@ absl::Status Testbed::Start() {
   procs::ProcessClusterOptions cluster = {.parent = options_.parent};
   cluster.copsed_settings = options_.daemon_settings;
   cluster.copsed_settings.try_emplace("client_memory_limit", kClientMemory);
+  cluster.transport = options_.transport.empty() ? "ucx" : "tcp";
+  if (options_.transport == "tcp-encrypted") cluster.copsed_settings["data_encryption"] = "on";
   if (!options_.loopback) {
     const bool delays = options_.latency > absl::ZeroDuration() || !options_.fabric.empty();
     RETURN_IF_ERROR(netns::CheckNamespaces(delays));

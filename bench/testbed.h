@@ -56,6 +56,7 @@ struct TestbedOptions {
   // Algorithm of all plans of collectives that it can carry; empty: the planner chooses.
   std::string algorithm;
   std::map<std::string, std::string> daemon_settings;  // keys of copsed's configuration
+  std::string transport;                               // between daemons: `tcp`, `tcp-encrypted`; empty: UCX
 };
 
 // RankLaunch describes how ranks are started.

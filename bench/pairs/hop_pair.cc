@@ -2,7 +2,10 @@
 //
 // Two processes that send a packet of 128 bytes back and forth, over TCP on loopback.
 //
-//     hop_pair SYSTEM BUDGET_MS CALLS_MAX MODE:packet:BYTES...     SYSTEM: copse, ucx; MODE: polling, sleeping
+//     hop_pair SYSTEM BUDGET_MS CALLS_MAX MODE:packet:BYTES...     MODE: polling, sleeping
+//
+// SYSTEM: ucx without Copse; engines over UCX (copse), over the sealed wire (copse-tcp), encrypted
+// (copse-tcp-encrypted).
 //
 // A sample is half of the microseconds of a round trip.
 #include <sys/epoll.h>
@@ -13,8 +16,10 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/ids.h"
@@ -25,6 +30,10 @@
 #include "daemon/loop/loop.h"
 #include "daemon/loop/poller.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/tcp/tcp_transport.h"
+#include "offload_emu/tcp/testing/test_authority.h"
+#include "offload_emu/tcp/tls_identity.h"
+#include "offload_emu/transport.h"
 #include "offload_emu/ucx/ucx_transport.h"
 
 namespace copse::bench {
@@ -85,14 +94,31 @@ class HopSide : public PairSide {
   }
 };
 
-// An engine over the UCX transport, which sleeps in the daemon's loop.
+absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenUcx() {
+  emu::UcxTransportOptions options;
+  options.net_devices = "lo";
+  return emu::UcxTransport::Create(options);
+}
+
+// `authority` is the same in both processes.
+absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp(const emu::TestAuthority& authority, const Clock* clock,
+                                                        uint32_t number, bool encrypt) {
+  const emu::TestCertificate certificate = authority.IssueNode(absl::StrCat("n", number));
+  emu::TcpTransportOptions options;
+  options.self = EngineEnd::IncarnationOf(number);
+  options.encrypt = encrypt;
+  ASSIGN_OR_RETURN(options.identity, emu::TlsIdentity::FromCertificates(certificate.certificate, certificate.key,
+                                                                        authority.certificate(), ""));
+  return emu::TcpTransport::Create(clock, options);
+}
+
+// An engine that sleeps in the daemon's loop.
 class EngineSide final : public HopSide, public daemon::LoopWork {
  public:
-  absl::Status Open(uint32_t number) {
+  // `transport` must be that of this number.
+  absl::Status Open(std::unique_ptr<emu::PolledTransport> transport, uint32_t number) {
     peer_ = EngineEnd::IncarnationOf(1 - number);
-    emu::UcxTransportOptions options;
-    options.net_devices = "lo";
-    ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
+    transport_ = std::move(transport);
     RETURN_IF_ERROR(end_.Open(transport_.get(), number));
     ASSIGN_OR_RETURN(poller_, daemon::Poller::Create());
     RETURN_IF_ERROR(poller_->Watch(transport_->event_fd(), EPOLLIN, nullptr));
@@ -154,7 +180,7 @@ class EngineSide final : public HopSide, public daemon::LoopWork {
  private:
   const MonotonicClock clock_{};
   Incarnation peer_;
-  std::unique_ptr<emu::UcxTransport> transport_;
+  std::unique_ptr<emu::PolledTransport> transport_;
   EngineEnd end_;
   std::unique_ptr<daemon::Poller> poller_;
   std::unique_ptr<daemon::Loop> loop_;
@@ -211,7 +237,8 @@ class UcxSide final : public HopSide {
   RawUcx ucx_;
 };
 
-absl::StatusOr<std::unique_ptr<PairSide>> OpenHopSide(const PairArguments& arguments, uint32_t number) {
+absl::StatusOr<std::unique_ptr<PairSide>> OpenHopSide(const emu::TestAuthority& authority,
+                                                      const PairArguments& arguments, uint32_t number) {
   for (const PairArguments::Cell& cell : arguments.cells) {
     if (cell.mode != "polling" && cell.mode != "sleeping") return absl::InvalidArgumentError("mode=" + cell.mode);
   }
@@ -220,13 +247,26 @@ absl::StatusOr<std::unique_ptr<PairSide>> OpenHopSide(const PairArguments& argum
     RETURN_IF_ERROR(side->Open());
     return side;
   }
-  if (arguments.system != "copse") return absl::InvalidArgumentError("no such system");
+  static const MonotonicClock clock;
+  std::unique_ptr<emu::PolledTransport> transport;
+  if (arguments.system == "copse") {
+    ASSIGN_OR_RETURN(transport, OpenUcx());
+  } else if (arguments.system == "copse-tcp" || arguments.system == "copse-tcp-encrypted") {
+    ASSIGN_OR_RETURN(transport, OpenTcp(authority, &clock, number, arguments.system == "copse-tcp-encrypted"));
+  } else {
+    return absl::InvalidArgumentError("no such system");
+  }
   auto side = std::make_unique<EngineSide>();
-  RETURN_IF_ERROR(side->Open(number));
+  RETURN_IF_ERROR(side->Open(std::move(transport), number));
   return side;
 }
 
 }  // namespace
 }  // namespace copse::bench
 
-int main(int argc, char** argv) { return copse::bench::PairMain(argc, argv, copse::bench::OpenHopSide); }
+int main(int argc, char** argv) {
+  const copse::emu::TestAuthority authority;
+  return copse::bench::PairMain(argc, argv, [&](const copse::bench::PairArguments& arguments, uint32_t number) {
+    return copse::bench::OpenHopSide(authority, arguments, number);
+  });
+}

@@ -139,8 +139,8 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
                           : node < options_.names.size() ? options_.names[node]
                                                          : absl::StrCat("n", node);
   }
-  const char* const transport = getenv(kTransportVariable);
-  has_certificates_ = transport != nullptr && std::string_view(transport) == "tcp";
+  const char* const wanted = getenv(kTransportVariable);
+  has_certificates_ = (options_.transport.empty() && wanted != nullptr ? wanted : options_.transport) == "tcp";
   if (has_certificates_) RETURN_IF_ERROR(IssueCertificates());
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(StartDaemon(node));
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(AwaitNodeState(node, "ready", kSettle));

@@ -36,6 +36,8 @@ struct ProcessClusterOptions {
   std::optional<netns::NetworkOptions> network;
   // Such a network with nodes n0, n1, ... on a fabric of one switch, which needs TUN too; `network` is not used.
   bool one_switch_fabric = false;
+  // `tcp`: daemons have certificates and use the sealed wire; empty: as the environment's TESTBED_TRANSPORT says.
+  std::string transport;
 };
 
 // A ProcessCluster owns its processes: its destructor kills them, and so does the kernel if the thread that called
