@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenUcx() {
 
 // `authority` is the same in both processes.
 absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp(const emu::TestAuthority& authority, const Clock* clock,
-                                                        uint32_t number, bool encrypt) {
+                                                              uint32_t number, bool encrypt) {
   const emu::TestCertificate certificate = authority.IssueNode(absl::StrCat("n", number));
   emu::TcpTransportOptions options;
   options.self = EngineEnd::IncarnationOf(number);

@@ -53,7 +53,7 @@ void Lane::Pump() {
   } while (put_ < frames_.size() && !stream_->closed() && stream_->backlog() < kBacklogBytesMax);
   const bool is_due = frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
   if (!is_due || stream_->closed()) return;
-  stream_->Put(NextHeader(WireKind::kAck), {}, {}, encrypts_);
+  stream_->Put(NextHeader(WireKind::kAck), {}, encrypts_);
   stream_->Write();
 }
 
@@ -63,18 +63,28 @@ void Lane::PutFrames() {
     WireHeader header = NextHeader(WireKind::kFrame);
     header.number = acknowledged() + ++put_;
     header.after = frame.after;
-    stream_->Put(header, frame.bytes, {}, encrypts_);
+    if (lends_) {
+      stream_->PutLent(header, frame.bytes);
+    } else {
+      stream_->Put(header, frame.bytes, encrypts_);
+    }
   }
 }
 
 bool Lane::TakeAcknowledgment(uint64_t received) {
-  if (received > queued_) return false;
+  const size_t lent = lends_ && stream_ != nullptr ? stream_->lent() : 0;
+  if (received > acknowledged() + put_ - lent) return false;
+  Forget(received);
+  return true;
+}
+
+// Frames up to this one have arrived.
+void Lane::Forget(uint64_t received) {
   while (acknowledged() < received) {
     frames_bytes_ -= frames_.front().bytes.size();
     frames_.pop_front();
     if (put_ > 0) --put_;
   }
-  return true;
 }
 
 Lane::Verdict Lane::Judge(const WireHeader& header) {
@@ -90,7 +100,8 @@ void Lane::Delivered(size_t bytes) {
 }
 
 bool Lane::Attach(SealedStream* stream, uint64_t received) {
-  if (received < acknowledged() || !TakeAcknowledgment(received)) return false;
+  if (received < acknowledged() || received > queued_) return false;
+  Forget(received);
   stream_ = stream;
   put_ = 0;
   return true;

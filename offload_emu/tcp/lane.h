@@ -25,7 +25,8 @@ struct LaneLimits {
 // a lost connection may have lost. So each frame arrives once, in the order of the lane. Thread-compatible.
 class Lane {
  public:
-  Lane(LaneKind kind, LaneLimits limits, bool encrypts) : kind_(kind), limits_(limits), encrypts_(encrypts) {}
+  Lane(LaneKind kind, LaneLimits limits, bool encrypts)
+      : kind_(kind), limits_(limits), encrypts_(encrypts), lends_(kind == LaneKind::kBulk && !encrypts) {}
 
   // --- Sending ---
   // Returns whether a frame of `bytes` may be queued.
@@ -48,7 +49,8 @@ class Lane {
   };
   // Judges a frame that has come, and takes its acknowledgment.
   Verdict Judge(const WireHeader& header);
-  // Takes the acknowledgment of a message without a frame. Returns false if it is wrong.
+  // Takes the acknowledgment of a message without a frame. Returns false if it is wrong: of frames that the connection
+  // has not taken yet.
   bool TakeAcknowledgment(uint64_t received);
   // The frame that was judged to be the next is delivered.
   void Delivered(size_t bytes);
@@ -71,11 +73,13 @@ class Lane {
 
   WireHeader NextHeader(WireKind kind);
   void PutFrames();
+  void Forget(uint64_t received);
   uint64_t acknowledged() const { return queued_ - frames_.size(); }
 
   const LaneKind kind_;
   const LaneLimits limits_;
   const bool encrypts_;
+  const bool lends_;  // the connection writes from frames_
   SealedStream* stream_ = nullptr;
 
   std::deque<Frame> frames_;  // not acknowledged; the last has the number queued_

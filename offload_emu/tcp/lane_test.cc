@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a lane's numbers and acknowledgments without a connection; tcp_transport_test has the rest.
+// Tests a lane's numbers and acknowledgments; tcp_transport_test has the rest.
 #include "offload_emu/tcp/lane.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
+
+#include "base/check.h"
+#include "base/unique_fd.h"
+#include "offload_emu/tcp/sealed_stream.h"
+#include "offload_emu/tcp/socket_address.h"
+#include "offload_emu/tcp/testing/test_authority.h"
+#include "offload_emu/tcp/tls_identity.h"
 
 namespace copse::emu {
 namespace {
@@ -20,14 +31,40 @@ WireHeader FrameHeaderOf(uint64_t number, uint64_t received = 0) {
   return header;
 }
 
+// A StreamPair is an open connection between two nodes.
+struct StreamPair {
+  StreamPair() {
+    const TestAuthority authority;
+    const auto identity = [&](const std::string& name) {
+      const TestCertificate node = authority.IssueNode(name);
+      return *TlsIdentity::FromCertificates(node.certificate, node.key, authority.certificate(), "");
+    };
+    const UniqueFd listener = *SocketAddress::Parse("127.0.0.1:0")->Bind();
+    CHECK(listen(listener.get(), 1) == 0);
+    near = SealedStream::Dial(*SocketAddress::OfSocket(listener.get()), identity("n0"));
+    pollfd arrival = {.fd = listener.get(), .events = POLLIN, .revents = 0};
+    CHECK(poll(&arrival, 1, -1) == 1);
+    far = SealedStream::Accept(UniqueFd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)), identity("n1"));
+    while (!near->is_open() || !far->is_open()) {
+      CHECK(!near->closed() && !far->closed());
+      near->Advance();
+      far->Advance();
+    }
+  }
+
+  std::unique_ptr<SealedStream> near, far;
+};
+
 class LaneTest : public testing::Test {
  protected:
   void Queue(size_t bytes) { lane_.Queue(std::vector<uint8_t>(bytes), {}, 0); }
 
+  StreamPair streams_;
   Lane lane_{LaneKind::kShort, {.bytes_max = 100, .frames_max = 3}, false};
 };
 
 TEST_F(LaneTest, HasRoomForFramesAndBytesThatAreNotAcknowledged) {
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
   EXPECT_TRUE(lane_.HasRoom(100));
   EXPECT_FALSE(lane_.HasRoom(101));
   Queue(60);
@@ -36,14 +73,18 @@ TEST_F(LaneTest, HasRoomForFramesAndBytesThatAreNotAcknowledged) {
   Queue(1);
   Queue(1);
   EXPECT_FALSE(lane_.HasRoom(0));
+  lane_.Pump();
   EXPECT_TRUE(lane_.TakeAcknowledgment(1));
   EXPECT_TRUE(lane_.HasRoom(98));
   EXPECT_FALSE(lane_.HasRoom(99));
 }
 
 TEST_F(LaneTest, AcknowledgesWhatWasSentAndNothingElse) {
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
   Queue(1);
   Queue(1);
+  EXPECT_FALSE(lane_.TakeAcknowledgment(1));
+  lane_.Pump();
   EXPECT_FALSE(lane_.TakeAcknowledgment(3));
   EXPECT_TRUE(lane_.TakeAcknowledgment(2));
   EXPECT_TRUE(lane_.TakeAcknowledgment(1));  // an older one
@@ -70,12 +111,44 @@ TEST_F(LaneTest, AFrameThatIsTakenBackLeavesNoGap) {
 }
 
 TEST_F(LaneTest, NoConnectionGoesBackBehindWhatWasAcknowledged) {
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
   Queue(1);
   Queue(1);
+  lane_.Pump();
   EXPECT_TRUE(lane_.TakeAcknowledgment(1));
-  EXPECT_FALSE(lane_.Attach(nullptr, 0));
-  EXPECT_FALSE(lane_.Attach(nullptr, 3));
-  EXPECT_TRUE(lane_.Attach(nullptr, 1));
+  EXPECT_FALSE(lane_.Attach(streams_.near.get(), 0));
+  EXPECT_FALSE(lane_.Attach(streams_.near.get(), 3));
+  EXPECT_TRUE(lane_.Attach(streams_.near.get(), 1));
+}
+
+// The memory of a frame is given back when it is acknowledged, and the connection writes long ones from there.
+TEST_F(LaneTest, NobodyAcknowledgesWhatTheConnectionHasNotTaken) {
+  Lane bulk(LaneKind::kBulk, {.bytes_max = size_t{64} << 20, .frames_max = 4096}, false);
+  ASSERT_TRUE(bulk.Attach(streams_.near.get(), 0));
+  const std::vector<uint8_t> frame(60'000, 7);
+  // More than the sockets take.
+  while (streams_.near->lent() == 0) {
+    bulk.Queue(frame, {}, 0);
+    bulk.Pump();
+  }
+  EXPECT_FALSE(bulk.TakeAcknowledgment(bulk.queued()));
+  const uint64_t taken = bulk.queued() - streams_.near->lent();
+  EXPECT_TRUE(bulk.TakeAcknowledgment(taken));
+
+  ReadBuffer buffer;
+  uint64_t received = 0;
+  while (received < bulk.queued()) {
+    bulk.Pump();
+    ASSERT_TRUE(!streams_.far->closed());
+    streams_.far->Read(&buffer, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
+      EXPECT_EQ(header.number, ++received);
+      EXPECT_EQ(payload, absl::MakeConstSpan(frame));
+      return true;
+    });
+  }
+  EXPECT_EQ(streams_.near->lent(), 0u);
+  EXPECT_TRUE(bulk.TakeAcknowledgment(bulk.queued()));
+  EXPECT_FALSE(bulk.has_unacknowledged());
 }
 
 }  // namespace

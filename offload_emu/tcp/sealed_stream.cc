@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +23,8 @@ constexpr size_t kPayloadBytesMax = kFrameBytesMax;
 constexpr size_t kHandshakeBytesMax = 64 * 1024;
 // One stream does not keep the others waiting for more than this many reads.
 constexpr int kReadsMax = 4;
+// So many pieces are written at once: a few frames, each of which has three.
+constexpr size_t kPartsMax = 16;
 // A buffer that was larger than this is given back when it is empty.
 constexpr size_t kIdleBufferBytesMax = 4096;
 
@@ -58,7 +61,8 @@ void SealedStream::Close(const absl::Status& why) {
   fd_.reset();
   Shrink(&out_);
   Shrink(&kept_);
-  written_ = 0;
+  pieces_.clear();
+  written_ = first_piece_ = backlog_ = lent_ = 0;
 }
 
 void SealedStream::Advance() {
@@ -100,7 +104,7 @@ void SealedStream::Handshake() {
     }
   }
   const std::string output = handshake_->TakeOutput();
-  out_.insert(out_.end(), output.begin(), output.end());
+  if (!output.empty()) std::memcpy(Append(output.size()), output.data(), output.size());
   Write();
   if (!failed.ok()) return Close(failed);
   if (!closed() && handshake_->done()) BeginFrames();
@@ -113,45 +117,91 @@ void SealedStream::BeginFrames() {
   state_ = State::kOpen;
 }
 
-void SealedStream::Put(WireHeader header, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body,
-                       bool encrypt) {
-  CHECK(is_open());
-  const size_t bytes = head.size() + body.size();
-  header.version = kWireVersion;
-  header.flags = encrypt ? kWireEncrypted : 0;
-  header.bytes = static_cast<uint32_t>(bytes);
-  if (written_ == out_.size()) {
-    out_.clear();
-    written_ = 0;
-  }
+uint8_t* SealedStream::Append(size_t bytes) {
   const size_t begin = out_.size();
-  out_.resize(begin + kSealedHeaderBytes + (bytes > 0 ? bytes + kTagBytes : 0));
-  uint8_t* const place = out_.data() + begin;
+  out_.resize(begin + bytes);
+  backlog_ += bytes;
+  if (first_piece_ < pieces_.size() && pieces_.back().lent == nullptr) {
+    pieces_.back().bytes += bytes;
+  } else {
+    pieces_.push_back({.bytes = bytes});
+  }
+  return out_.data() + begin;
+}
+
+// Appends the sealed header of a message with so much payload, and room for `more_bytes`, which is returned.
+uint8_t* SealedStream::AppendHeader(WireHeader header, size_t payload_bytes, size_t more_bytes) {
+  CHECK(is_open());
+  header.version = kWireVersion;
+  header.bytes = static_cast<uint32_t>(payload_bytes);
+  uint8_t* const place = Append(kSealedHeaderBytes + more_bytes);
   sealer_->Seal(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), place,
                 place + sizeof(header));
+  return place + kSealedHeaderBytes;
+}
+
+void SealedStream::Put(WireHeader header, absl::Span<const uint8_t> payload, bool encrypt) {
+  header.flags = encrypt ? kWireEncrypted : 0;
+  const size_t bytes = payload.size();
+  uint8_t* const place = AppendHeader(header, bytes, bytes > 0 ? bytes + kTagBytes : 0);
   if (bytes == 0) return;
-  uint8_t* const payload = place + kSealedHeaderBytes;
-  if (!head.empty()) std::memcpy(payload, head.data(), head.size());
-  if (!body.empty()) std::memcpy(payload + head.size(), body.data(), body.size());
   if (encrypt) {
-    sealer_->Seal(absl::MakeConstSpan(payload, bytes), payload, payload + bytes);
+    sealer_->Seal(payload, place, place + bytes);
   } else {
-    sealer_->Sign(absl::MakeConstSpan(payload, bytes), payload + bytes);
+    std::memcpy(place, payload.data(), bytes);
+    sealer_->Sign(payload, place + bytes);
   }
 }
 
+void SealedStream::PutLent(WireHeader header, absl::Span<const uint8_t> payload) {
+  CHECK(!payload.empty());
+  header.flags = 0;
+  AppendHeader(header, payload.size(), 0);
+  pieces_.push_back({.lent = payload.data(), .bytes = payload.size()});
+  backlog_ += payload.size();
+  ++lent_;
+  sealer_->Sign(payload, Append(kTagBytes));
+}
+
 void SealedStream::Write() {
-  while (!closed() && backlog() > 0) {
-    const ssize_t bytes = send(fd_.get(), out_.data() + written_, backlog(), MSG_NOSIGNAL);
+  while (!closed() && backlog_ > 0) {
+    iovec parts[kPartsMax];
+    msghdr message{};
+    message.msg_iov = parts;
+    const uint8_t* own = out_.data() + written_;
+    for (size_t i = first_piece_; i < pieces_.size() && message.msg_iovlen < kPartsMax; ++i) {
+      const Piece& piece = pieces_[i];
+      parts[message.msg_iovlen++] = {const_cast<uint8_t*>(piece.lent != nullptr ? piece.lent : own), piece.bytes};
+      if (piece.lent == nullptr) own += piece.bytes;
+    }
+    const ssize_t bytes = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) return;
     if (bytes < 0) return Close(absl::UnavailableError(absl::StrCat("send: ", std::strerror(errno))));
-    written_ += static_cast<size_t>(bytes);
+    Written(static_cast<size_t>(bytes));
   }
-  if (!closed() && written_ > 0) {
-    Shrink(&out_);
-    written_ = 0;
+}
+
+void SealedStream::Written(size_t bytes) {
+  backlog_ -= bytes;
+  while (bytes > 0) {
+    Piece& piece = pieces_[first_piece_];
+    const size_t part = std::min(bytes, piece.bytes);
+    bytes -= part;
+    piece.bytes -= part;
+    if (piece.lent != nullptr) {
+      piece.lent += part;
+    } else {
+      written_ += part;
+    }
+    if (piece.bytes > 0) return;
+    lent_ -= piece.lent != nullptr ? 1 : 0;
+    ++first_piece_;
   }
+  if (backlog_ > 0) return;
+  Shrink(&out_);
+  pieces_.clear();
+  written_ = first_piece_ = 0;
 }
 
 bool SealedStream::OpenHeader(absl::Span<uint8_t> input) {

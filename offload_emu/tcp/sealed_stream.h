@@ -53,9 +53,13 @@ class SealedStream {
 
   // Appends a message to what is to be written; `header.bytes` and the flag for encryption are set here. Requires
   // is_open().
-  void Put(WireHeader header, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, bool encrypt);
+  void Put(WireHeader header, absl::Span<const uint8_t> payload, bool encrypt);
+  // The same for a payload that is not copied: it must stay as it is until it is not counted by lent() any more.
+  void PutLent(WireHeader header, absl::Span<const uint8_t> payload);
+  // Returns the number of payloads that were lent and that the socket has not taken in whole; 0 if it is closed.
+  size_t lent() const { return lent_; }
   // Returns the number of bytes that were put and that the socket has not taken.
-  size_t backlog() const { return out_.size() - written_; }
+  size_t backlog() const { return backlog_; }
   // Writes as much as the socket takes.
   void Write();
   bool wants_write() const { return state_ == State::kConnecting || backlog() > 0; }
@@ -75,8 +79,18 @@ class SealedStream {
 
   SealedStream(UniqueFd fd, State state, std::shared_ptr<const TlsIdentity> identity, bool is_server);
 
+  // A Piece is the next bytes to be written: of out_, or lent.
+  struct Piece {
+    const uint8_t* lent = nullptr;  // null: they are out_'s
+    size_t bytes = 0;
+  };
+
   void Handshake();
   void BeginFrames();
+  // Appends `bytes` to out_, and returns where they are.
+  uint8_t* Append(size_t bytes);
+  uint8_t* AppendHeader(WireHeader header, size_t payload_bytes, size_t more_bytes);
+  void Written(size_t bytes);
   // Takes messages from `input`, and returns the number of bytes that were consumed.
   size_t TakeMessages(absl::Span<uint8_t> input, Taker take);
   // Opens the header at the beginning of `input`; closes the stream if it is not the peer's.
@@ -97,6 +111,10 @@ class SealedStream {
 
   std::vector<uint8_t> out_;  // bytes to be written, of which the first `written_` were
   size_t written_ = 0;
+  std::vector<Piece> pieces_;  // to be written, from number `first_piece_` on
+  size_t first_piece_ = 0;
+  size_t backlog_ = 0;  // the pieces' bytes
+  size_t lent_ = 0;
   std::vector<uint8_t> kept_;         // bytes that were read and not consumed
   std::optional<WireHeader> header_;  // of a message whose payload has not arrived in whole
 };

@@ -296,7 +296,7 @@ void TcpTransport::Impl::SayHello(Connection* connection, const Peer& peer) {
   header.kind = static_cast<uint8_t>(WireKind::kHello);
   header.lane = static_cast<uint8_t>(connection->lane);
   header.received = peer.lanes[static_cast<int>(connection->lane)].lane.received();
-  connection->stream->Put(header, BytesOf(hello), {}, options_.encrypt);
+  connection->stream->Put(header, BytesOf(hello), options_.encrypt);
   connection->stream->Write();
 }
 
@@ -304,7 +304,7 @@ void TcpTransport::Impl::Refuse(Connection* connection, Refusal why) {
   WireHeader header{};
   header.kind = static_cast<uint8_t>(WireKind::kRefuse);
   header.number = static_cast<uint64_t>(why);
-  connection->stream->Put(header, {}, {}, options_.encrypt);
+  connection->stream->Put(header, {}, options_.encrypt);
   connection->stream->Write();
   connection->stream->Close(absl::UnavailableError("refused"));
 }
@@ -580,7 +580,7 @@ void TcpTransport::Impl::Disconnect(Incarnation incarnation) {
     WireHeader header{};
     header.kind = static_cast<uint8_t>(WireKind::kBye);
     header.received = lane.lane.received();
-    stream->Put(header, {}, {}, options_.encrypt);
+    stream->Put(header, {}, options_.encrypt);
     stream->Write();
   }
   CloseAll(it->second.get());
