@@ -32,6 +32,8 @@ constexpr absl::string_view kAddressPrefix = "tcp1:";
 constexpr uint64_t kListenerId = 0;
 constexpr int kEventsMax = 64;
 constexpr int kListenBacklog = 1024;
+// Accepting is tried again after so long if this process, or the machine, has no file descriptors left.
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 // The daemon with the lower incarnation connects at once. The other one waits, so that mostly one connection is made.
 constexpr absl::Duration kHigherWaits = absl::Milliseconds(100);
 constexpr absl::Duration kPauseMin = absl::Milliseconds(50);
@@ -125,6 +127,8 @@ class TcpTransport::Impl {
   void Watch(Connection* connection);
   Connection* Add(std::unique_ptr<SealedStream> stream, Stage stage);
   void Drop(Connection* connection);
+  void WatchListener(uint32_t events);
+  void PauseAccepting(int error);
   void Accept();
   void Serve(Connection* connection, uint32_t events);
   static bool IsHeldBack(const Connection& connection);
@@ -160,6 +164,8 @@ class TcpTransport::Impl {
   const UniqueFd listener_;
   const UniqueFd epoll_;
   bool listens_ = false;
+  bool is_accepting_paused_ = false;               // the last attempt failed
+  absl::Time accept_at_ = absl::InfiniteFuture();  // then the listener is watched again
   TcpTransportCounts counts_;
   ReadBuffer buffer_;
   std::map<Incarnation, std::unique_ptr<Peer>> peers_;
@@ -233,10 +239,27 @@ void TcpTransport::Impl::Drop(Connection* connection) {
   connections_.erase(connection->id);
 }
 
+void TcpTransport::Impl::WatchListener(uint32_t events) {
+  epoll_event event{.events = events, .data = {.u64 = kListenerId}};
+  CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0);
+}
+
+// The connection that could not be accepted stays in the kernel's queue, and epoll would report it without end.
+void TcpTransport::Impl::PauseAccepting(int error) {
+  if (!std::exchange(is_accepting_paused_, true)) {
+    COPSE_LOG(kWarning, "connections of other nodes cannot be accepted, and are tried again: ", std::strerror(error));
+  }
+  WatchListener(0);
+  accept_at_ = clock_->Now() + kAcceptPause;
+  next_work_ = std::min(next_work_, accept_at_);
+}
+
 void TcpTransport::Impl::Accept() {
   while (true) {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) return;
+    if (!fd.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd.valid()) return errno == EAGAIN ? (void)0 : PauseAccepting(errno);
+    is_accepting_paused_ = false;
     if (strangers_ >= options_.strangers_max) {
       ++counts_.refused;
       const auto oldest = std::find_if(connections_.begin(), connections_.end(), [](const auto& entry) {
@@ -648,7 +671,11 @@ void TcpTransport::Impl::Dial(Peer* peer, LaneKind kind) {
 bool TcpTransport::Impl::DoDueWork() {
   const absl::Time now = clock_->Now();
   if (now < next_work_) return false;
-  next_work_ = absl::InfiniteFuture();
+  if (accept_at_ <= now) {
+    accept_at_ = absl::InfiniteFuture();
+    WatchListener(EPOLLIN);
+  }
+  next_work_ = accept_at_;
   for (auto& [incarnation, peer] : peers_) {
     if (!peer->down.ok()) continue;
     for (const LaneKind kind : {LaneKind::kShort, LaneKind::kBulk}) {

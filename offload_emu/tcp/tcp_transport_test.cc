@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
@@ -432,6 +435,38 @@ TEST_F(StrangerTest, AnotherNodeAtThePeersAddressIsRefused) {
   PeerAddress address = b.Address();
   address.node = "n66";
   ExpectDown(&a, &b, address);
+}
+
+// A DescriptorFamine lets this process open no more file descriptors.
+class DescriptorFamine {
+ public:
+  DescriptorFamine() {
+    CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const UniqueFd lowest(dup(STDERR_FILENO));
+    const rlimit limit = {static_cast<rlim_t>(lowest.get()), before_.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  }
+  ~DescriptorFamine() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST_F(StrangerTest, WithoutFileDescriptorsItSleepsAndAcceptsLater) {
+  TcpTransportOptions options;
+  options.strangers_max = 8;
+  Side b(kB, options);
+  ASSERT_TRUE(b->Connect({kA, "tcp1:127.0.0.1:1", "n11"}).ok());  // it listens
+  const SocketAddress address = *SocketAddress::Parse(b->LocalAddress().substr(5));
+  const UniqueFd stranger = *address.Connect();
+  {
+    const DescriptorFamine famine;
+    int busy = 0;
+    for (const absl::Time end = absl::Now() + absl::Milliseconds(250); absl::Now() < end;) busy += b->Progress(&b);
+    EXPECT_LE(busy, 20);
+  }
+  send(stranger.get(), "nonsense", 8, MSG_NOSIGNAL);
+  ASSERT_TRUE(RunTill({&b}, [&] { return b->counts().refused == 1; }));
 }
 
 TEST_F(StrangerTest, WhoeverSaysNothingIsPutOutAndKeepsNobodyOut) {

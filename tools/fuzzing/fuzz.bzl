@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets: what parses bytes that we do not control."""
 
-def copse_fuzz(name, deps, **kwargs):
+def copse_fuzz(name, deps, mutations = 5000, **kwargs):
     """Declares a fuzz target, and a test of it.
 
     `name` is a libFuzzer program. It needs --config=fuzz, so no wildcard builds it: tools/fuzz does. `name`_test runs
@@ -10,6 +10,7 @@ def copse_fuzz(name, deps, **kwargs):
     Args:
       name: "SUBJECT_fuzz"; the source is SUBJECT_fuzz.cc, which defines what tools/fuzzing/target.h declares.
       deps: of the source.
+      mutations: the number of mutations that the test takes.
       **kwargs: of both, such as size.
     """
     native.cc_library(
@@ -36,6 +37,7 @@ def copse_fuzz(name, deps, **kwargs):
     native.cc_test(
         name = name + "_test",
         size = "small",
+        args = [str(mutations)],
         deps = [
             ":" + name + "_target",
             "//tools/fuzzing:mutations_main",

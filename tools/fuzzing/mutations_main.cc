@@ -16,8 +16,6 @@
 namespace copse::fuzzing {
 namespace {
 
-constexpr int kMutations = 5000;
-
 std::string current;  // for the handler below
 
 void PrintCurrent(int) {
@@ -27,22 +25,25 @@ void PrintCurrent(int) {
   signal(SIGABRT, SIG_DFL);
 }
 
-int Main() {
+int Main(int mutations) {
   signal(SIGABRT, PrintCurrent);
   const std::vector<std::string> seeds = Seeds();
   CHECK(!seeds.empty());
   for (const std::string& seed : seeds) OneInput(current = seed);
   OneInput(current = "");
   Prng prng(20240604);
-  for (int i = 0; i < kMutations; ++i) {
+  for (int i = 0; i < mutations; ++i) {
     const std::string& seed = seeds[prng.Below(seeds.size())];
     OneInput(current = Mutated(seed, seeds, 1 + prng.Below(6), prng));
   }
-  printf("%zu seeds and %d mutations\n", seeds.size(), kMutations);
+  printf("%zu seeds and %d mutations\n", seeds.size(), mutations);
   return 0;
 }
 
 }  // namespace
 }  // namespace copse::fuzzing
 
-int main() { return copse::fuzzing::Main(); }
+int main(int argc, char** argv) {
+  CHECK_EQ(argc, 2);
+  return copse::fuzzing::Main(std::atoi(argv[1]));
+}
