@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two machines that boot: systemd starts what tools/install installed, and an allreduce runs inside the units' sandbox.
+"""Two machines that boot with Copse's packages: systemd starts what was enabled, an allreduce runs in the units' sandbox.
 
 Containers of systemd-nspawn on a Debian root that is made once and kept in /var/cache/copse. All that runs lives in
 namespaces and one cgroup of this test. A reaper outside, which no signal to the test reaches, ends them when the test
-has ended, however it did. Argument: tools/install. Needs root; the first run needs a Debian mirror.
+has ended, however it did. Argument: tools/package. Needs root; the first run needs a Debian mirror.
 """
 
 import fcntl
@@ -14,18 +14,20 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 RELEASE = "bookworm"
 # What Debian's minimal system lacks: init, and libraries that our programs link.
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libucx0", "libyaml-cpp0.7", "libsqlite3-0",
-            "libhwloc15")
+            "libhwloc15", "openssl")
 CACHE = "/var/cache/copse"
 CGROUPS = "/sys/fs/cgroup"
 MACHINES = {"alpha": "10.99.0.1", "beta": "10.99.0.2"}
 PLANNER = "10.99.0.1:7470"
 PATIENCE_S = 60
+MULTIARCH = "x86_64-linux-gnu"
 UNITS = ("copsed.service", "copse-planner.service")
 
 
@@ -127,12 +129,15 @@ class Machine:
         self.install(built)
 
     def install(self, built):
-        must(built["install"], "--prefix", "/usr/local", "--built", built["folder"], env=dict(os.environ, DESTDIR=self.root))
-        must("cc", "-o", f"{self.root}/usr/local/bin/allreduce", f"{self.root}/usr/local/share/copse/example/allreduce.c",
-             f"-I{self.root}/usr/local/include", f"-L{self.root}/usr/local/lib", "-lcopse", "-Wl,-rpath,/usr/local/lib")
+        self.install_packages(built)
+        installed = must("systemctl", f"--root={self.root}", "list-unit-files", "--no-pager", "cops*")
+        assert installed.count(" disabled ") == 3, installed
+        must("cc", "-o", f"{self.root}/usr/local/bin/allreduce",
+             f"{self.root}/usr/share/doc/libcopse-dev/examples/allreduce.c", f"-I{self.root}/usr/include",
+             f"-L{self.root}/usr/lib/{MULTIARCH}", "-lcopse")
         write(f"{self.root}/etc/hostname", self.name + "\n")
         write(f"{self.root}/etc/sysusers.d/test.conf", "u alice - -\n")
-        must("systemd-sysusers", f"--root={self.root}")
+        must("systemd-sysusers", f"--root={self.root}", "test.conf")
         with open(f"{self.root}/etc/passwd", encoding="ascii") as stream:
             copse = int(re.search(r"^copse:x:(\d+):", stream.read(), flags=re.M).group(1))
         write(f"{self.root}/etc/copse/token", "a secret of this cluster\n", 0o400, copse)
@@ -148,6 +153,11 @@ class Machine:
         for unit in UNITS:
             write(f"{self.root}/etc/systemd/system/{unit}.d/test.conf", "[Service]\nWatchdogSec=2s\nTimeoutAbortSec=1s\n")
         must("systemctl", f"--root={self.root}", "enable", *units)
+
+    def install_packages(self, built):
+        folder = f"{self.root}/var/packages"
+        must("cp", "-r", built, folder)
+        must("chroot", self.root, "sh", "-c", "dpkg --install /var/packages/*.deb")
 
     def boot(self, cgroup):
         own = f"{cgroup}/{self.name}"
@@ -214,7 +224,7 @@ class Machine:
                           "COPSE_TIMEOUT=20", *words, *command)
 
     def ctl(self, *arguments):
-        return must(*self.as_alice("/usr/local/bin/copsectl", "-e", PLANNER, "--insecure", *arguments))
+        return must(*self.as_alice("/usr/bin/copsectl", "-e", PLANNER, "--insecure", *arguments))
 
 
 def connect_machines():
@@ -360,6 +370,23 @@ class BootTest(unittest.TestCase):
             self.assertNotIn("Operation not permitted", said)
             self.assertNotRegex(said, r"UCX +(WARN|ERROR)")
 
+    def test_92_an_upgrade_restarts_nothing(self):
+        before = [machine.show(unit, "MainPID") for machine, unit in self.units()]
+        for machine in self.machines:
+            machine.must("sh", "-c", "dpkg --install /var/packages/*.deb")
+        self.assertEqual([machine.show(unit, "MainPID") for machine, unit in self.units()], before)
+        self.allreduce()
+
+    def test_93_purge_leaves_nothing(self):
+        self.beta.must("sh", "-c", "dpkg --purge $(dpkg-query -W -f '${Package}\\n' 'copse*' 'libcopse*')")
+        self.assertNotIn("copsed", self.beta.must("ps", "-e", "-o", "comm"))
+        # What this test has put there, and the journal of what was.
+        left = self.beta.must("sh", "-c", "find / -xdev -name '*cops*' -not -path '/var/packages/*' -not -path '/var/log/*' "
+                              "-not -path '/proc/*' -not -path '/sys/*'").split()
+        ours = {"/etc/copse", "/etc/systemd/system/copsed.service.d", "/etc/systemd/system/copse-planner.service.d"}
+        self.assertEqual(set(left) - ours, set())
+        self.assertEqual(self.beta.must("ls", "/etc/copse").split(), ["token"])
+
     def test_99_shutdown_is_orderly(self):
         for machine in self.machines:
             os.kill(int(machine.leader), 38)  # SIGRTMIN+4: power off
@@ -367,14 +394,14 @@ class BootTest(unittest.TestCase):
             self.assertEqual(machine.container.wait(timeout=PATIENCE_S), 0)
 
 
-def inside(name, root, install, folder):
+def inside(name, root, packages):
     """The test proper: in mount and process namespaces, in the cgroup."""
     must("mount", "--make-rprivate", "/")
     must("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
     must("mount", "-t", "cgroup2", "cgroup2", CGROUPS)
     with open(f"{CGROUPS}/{name}/cgroup.procs", "w", encoding="ascii") as stream:
         stream.write("0")
-    BootTest.built = {"install": install, "folder": folder}
+    BootTest.built = packages
     BootTest.root = root
     BootTest.cgroup = f"{CGROUPS}/{name}"
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(BootTest)
@@ -384,9 +411,9 @@ def inside(name, root, install, folder):
     return 1
 
 
-def main(install):
+def main(package):
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
-    for program in ("systemd-nspawn", "debootstrap", "unshare", "nsenter", "ip", "cc"):
+    for program in ("systemd-nspawn", "debootstrap", "unshare", "nsenter", "ip", "cc", "dpkg-buildpackage", "dh", "help2man", "lintian"):
         if shutil.which(program) is None:
             print(f"SKIPPED: no {program} (tools/setup)")
             return 0
@@ -397,6 +424,9 @@ def main(install):
     if root is None:
         print("SKIPPED: debootstrap cannot make a root here: no Debian mirror?")
         return 0
+    packages = tempfile.mkdtemp()
+    made = must(package, "--built", os.getcwd(), "--out", packages).split()
+    must("lintian", "--fail-on", "error", *made)
     name = f"copse-boot-{os.getpid()}"
     me = [sys.executable, os.path.realpath(__file__)]
     with subprocess.Popen(["unshare", "--mount", *me, "--reap", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -405,9 +435,10 @@ def main(install):
             print("SKIPPED: no cgroup2 here")
             return 0
         code = subprocess.call(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *me, "--inside",
-                                name, root, os.path.realpath(install), os.getcwd()], stdin=subprocess.DEVNULL)
+                                name, root, packages], stdin=subprocess.DEVNULL)
         reaper.stdin.close()
         reaper.wait()
+    shutil.rmtree(packages)
     return code
 
 
@@ -415,6 +446,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "--reap":
         reap(sys.argv[2])
     elif sys.argv[1] == "--inside":
-        sys.exit(inside(*sys.argv[2:6]))
+        sys.exit(inside(*sys.argv[2:5]))
     else:
         sys.exit(main(sys.argv[1]))
