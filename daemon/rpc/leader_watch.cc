@@ -15,7 +15,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr absl::Duration kPause = absl::Seconds(5);
-constexpr absl::Duration kPauseAfterAnswer = absl::Milliseconds(100);
+constexpr absl::Duration kPauseBeforeNext = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -75,7 +75,8 @@ void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& addre
   if (now < next_try_) return;
   next_try_ = absl::InfiniteFuture();
   asked_ = address();
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = NewPlannerChannel(asked_, insecure_);
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      NewPlannerChannel(asked_, insecure_, /*is_one_of_many=*/true);
   if (!channel.ok()) return OnEnd();
   stream_ = std::make_unique<Stream>(this, mailbox_);
   stream_->Start(*channel);
@@ -99,8 +100,9 @@ void LeaderWatch::OnMessage(const std::string& leader, uint64_t number) {
 void LeaderWatch::OnEnd() {
   stream_.reset();
   asked_.clear();
-  // A planner that begins to lead ends its streams.
-  next_try_ = clock_->Now() + (std::exchange(answered_, false) ? kPauseAfterAnswer : kPause);
+  // A planner that begins to lead ends its streams. One that does not answer is followed by another one soon.
+  silent_ = std::exchange(answered_, false) ? 0 : silent_ + 1;
+  next_try_ = clock_->Now() + (silent_ <= 1 ? kPauseBeforeNext : kPause);
 }
 
 }  // namespace copse::daemon

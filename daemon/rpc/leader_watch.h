@@ -50,6 +50,7 @@ class LeaderWatch {
   std::string asked_;
   absl::Time next_try_ = absl::InfinitePast();
   bool answered_ = false;  // by the planner that is asked
+  int silent_ = 0;         // planners in succession that have not answered
   uint64_t number_ = 0;    // of the newest leader that was heard of
 };
 

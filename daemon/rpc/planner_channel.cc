@@ -14,10 +14,13 @@ namespace {
 
 constexpr absl::Duration kKeepalive = absl::Seconds(20);
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
+// So long a planner may take to answer a connection, if there are others.
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address, bool insecure) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address, bool insecure,
+                                                                 bool is_one_of_many) {
   RETURN_IF_ERROR(rpc::CheckAddress(address));
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                    rpc::CredentialsFactory({insecure}).Channel(address));
@@ -26,6 +29,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::stri
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  if (is_one_of_many) {
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kConnectTimeout)));
+  }
   arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
   arguments.SetMaxSendMessageSize(rpc::kMessageBytesMax);
   return grpc::CreateCustomChannel(address, credentials, arguments);

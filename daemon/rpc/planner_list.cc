@@ -11,6 +11,10 @@ constexpr absl::Duration kNextMax = absl::Milliseconds(100);
 // Planners that are cut off from each other might name one another for ever.
 constexpr size_t kHintsMax = 3;
 
+// A planner that begins to lead is tried so often, with pauses that are twice as long each time: for about 2 s.
+constexpr int kFollowedTries = 6;
+constexpr absl::Duration kFollowedPause = absl::Milliseconds(30);
+
 }  // namespace
 
 PlannerList::PlannerList(std::vector<std::string> addresses, ReconnectPauseOptions pause, uint64_t seed)
@@ -24,14 +28,28 @@ const std::string& PlannerList::Other() {
   return addresses_[asked_];
 }
 
+void PlannerList::Follow(const std::string& address) {
+  current_ = address;
+  patience_ = kFollowedTries;
+}
+
 absl::Duration PlannerList::Ended(absl::Duration stood, bool refused, const std::string& leader) {
-  if (stood > absl::ZeroDuration()) tries_ = hints_ = 0;
+  if (stood > absl::ZeroDuration()) {
+    tries_ = hints_ = 0;
+    patience_ = 0;
+  }
+  if (patience_ > 0) {
+    const int tried = kFollowedTries - patience_--;
+    return kFollowedPause * (1 << tried) * (0.5 + prng_.Unit());
+  }
   if (!leader.empty() && leader != current_ && hints_ < kHintsMax) {
     ++hints_;
     current_ = leader;
     return absl::ZeroDuration();
   }
-  next_ = (next_ + 1) % addresses_.size();
+  do {
+    next_ = (next_ + 1) % addresses_.size();
+  } while (addresses_.size() > 1 && addresses_[next_] == current_);
   current_ = addresses_[next_];
   if (++tries_ % addresses_.size() != 0) return prng_.Unit() * kNextMax;
   hints_ = 0;

@@ -33,8 +33,9 @@ class PlannerList {
   // ReconnectPause::Next's; `refused`: the daemon was refused for a reason that will hardly change soon; `leader`: the
   // one that the planner named; empty: none.
   absl::Duration Ended(absl::Duration stood, bool refused, const std::string& leader);
-  // Makes `address` the current one, since it leads.
-  void Follow(const std::string& address) { current_ = address; }
+  // Makes `address` the current one, since it has begun to lead. It is tried again for a while before others are, which
+  // may stand still: it opens its store first.
+  void Follow(const std::string& address);
 
  private:
   const std::vector<std::string> addresses_;
@@ -45,6 +46,7 @@ class PlannerList {
   size_t asked_ = 0;  // likewise, for Other
   size_t tries_ = 0;  // since a planner accepted the daemon
   size_t hints_ = 0;  // followed since then
+  int patience_ = 0;  // tries that are left for a planner that was followed
 };
 
 }  // namespace copse::daemon

@@ -51,6 +51,25 @@ TEST(PlannerListTest, PlannersThatNameOneAnotherAreNotFollowedForEver) {
   EXPECT_LT(at_once, 80);
 }
 
+// It refuses connections until it has opened its store, and who was a standby a moment ago may still name its
+// predecessor; the others may be ones that stand still.
+TEST(PlannerListTest, APlannerThatBeginsToLeadIsTriedAgainForAWhile) {
+  PlannerList list({"a:1", "b:1", "c:1"}, kPause, 1);
+  list.Follow("b:1");
+  absl::Duration total;
+  for (int i = 0; i < 6; ++i) {
+    total += list.Ended(kNever, /*refused=*/i == 1, i == 1 ? "a:1" : "");
+    EXPECT_EQ(list.current(), "b:1");
+  }
+  EXPECT_GE(total, absl::Milliseconds(900));
+  EXPECT_LE(total, absl::Seconds(3));
+  list.Ended(kNever, false, "");
+  EXPECT_NE(list.current(), "b:1");
+  list.Follow("c:1");
+  list.Ended(absl::Seconds(1), false, "");
+  EXPECT_NE(list.current(), "c:1") << "it has led, and has ended";
+}
+
 TEST(PlannerListTest, AnotherOneIsAskedThanTheOneInUse) {
   PlannerList list({"a:1", "b:1", "c:1"}, kPause, 1);
   std::set<std::string> asked;

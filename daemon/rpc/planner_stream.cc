@@ -308,7 +308,7 @@ absl::StatusOr<std::unique_ptr<PlannerStream>> PlannerStream::Create(const Clock
                                                                      PlannerStreamOptions options, Incarnation self) {
   CHECK(!options.addresses.empty());
   for (const std::string& address : options.addresses) {
-    RETURN_IF_ERROR(NewPlannerChannel(address, options.insecure).status());
+    RETURN_IF_ERROR(NewPlannerChannel(address, options.insecure, false).status());
   }
   return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, worker, events, std::move(options), self));
 }
@@ -337,7 +337,7 @@ void PlannerStream::Tick(absl::Time now) {
   refused_ = false;
   accepted_ = absl::InfiniteFuture();
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-      NewPlannerChannel(planners_.current(), options_.insecure);
+      NewPlannerChannel(planners_.current(), options_.insecure, planners_.size() > 1);
   if (!channel.ok()) return OnEnd(channel.status(), "");  // another planner has named it
   stream_ = std::make_unique<Stream>(this, brief_);
   stream_->Start(*channel);
@@ -421,12 +421,12 @@ void PlannerStream::OnEnd(const absl::Status& status, const std::string& leader)
   brief_ = true;  // the next planner may be a newer one
   const std::string trouble = absl::StrCat("planner ", planners_.current(), ": ",
                                            status.ok() ? absl::string_view("it ended the stream") : status.message());
-  const absl::Duration pause =
-      planners_.Ended(clock_->Now() - std::min(accepted_, clock_->Now()), IsRefusal(status), leader);
-  next_try_ = clock_->Now() + pause;
+  const absl::Time now = clock_->Now();
+  const absl::Duration pause = planners_.Ended(now - std::min(accepted_, now), IsRefusal(status), leader);
+  next_try_ = now + pause;
   // Warns once for each trouble and each warn_every, not once for each try.
-  if (connected_ || trouble != trouble_ || clock_->Now() >= next_warning_) {
-    next_warning_ = clock_->Now() + options_.warn_every;
+  if (connected_ || trouble != trouble_ || now >= next_warning_) {
+    next_warning_ = now + options_.warn_every;
     COPSE_LOG(kWarning, trouble, "; trying again (next_ms=", absl::ToInt64Milliseconds(pause), ")");
   }
   connected_ = false;

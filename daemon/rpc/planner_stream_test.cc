@@ -28,10 +28,9 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   void Connect(const std::vector<int>& ports) {
     std::vector<std::string> addresses;
     for (const int port : ports) addresses.push_back(absl::StrCat("127.0.0.1:", port));
-    auto stream = PlannerStream::Create(
-        &clock_, mailbox_.get(), &worker_, this,
-        {.addresses = addresses, .pause = {absl::Milliseconds(1), absl::Milliseconds(20)}, .warn_every = warn_every_},
-        Incarnation(5));
+    auto stream =
+        PlannerStream::Create(&clock_, mailbox_.get(), &worker_, this,
+                              {.addresses = addresses, .pause = pause_, .warn_every = warn_every_}, Incarnation(5));
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
   }
@@ -62,6 +61,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
   Worker worker_;
   absl::Duration warn_every_ = absl::Hours(1);
+  ReconnectPauseOptions pause_ = {absl::Milliseconds(1), absl::Milliseconds(20)};
   int ups_ = 0, downs_ = 0;
   std::vector<schedule::RunningTeam> teams_;  // to be registered with
   std::vector<schedule::ToDaemon> messages_;
@@ -254,6 +254,15 @@ TEST_F(PlannersTest, AStandbysWordMovesTheDaemonFromALeaderThatIsSilent) {
   c.Lead(2);
   b_.StandBy(AddressOf(c), 8);
   EXPECT_TRUE(Uses(c));
+}
+
+TEST_F(PlannersTest, PlannersThatAreAllAwayAreLeftInPeace) {
+  pause_ = {absl::Hours(1), absl::Hours(1)};
+  Connect({1, 2});
+  ASSERT_TRUE(TurnUntil([&] { return downs_ == 2; }));
+  const absl::Time end = clock_.Now() + absl::Milliseconds(400);
+  ASSERT_TRUE(TurnUntil([&] { return clock_.Now() > end; }));
+  EXPECT_EQ(downs_, 2);
 }
 
 TEST_F(PlannersTest, APlannerOfALowerTermIsLeft) {
