@@ -93,12 +93,19 @@ class PeersFrames final : public emu::TransportSink {
   bool is_down_ = false;
 };
 
+// It takes longer to make than all that one input does.
+const std::shared_ptr<const emu::TlsIdentity>& SharedIdentity() {
+  static const auto& identity = *new std::shared_ptr<const emu::TlsIdentity>(
+      *emu::TlsIdentity::FromSharedKey(std::string(emu::kSharedKeyBytes, 'k')));
+  return identity;
+}
+
 class DataPort {
  public:
-  DataPort() : identity_(*emu::TlsIdentity::FromSharedKey(std::string(emu::kSharedKeyBytes, 'k'))) {
+  DataPort() {
     emu::TcpTransportOptions options;
     options.self = kDaemon;
-    options.identity = identity_;
+    options.identity = SharedIdentity();
     transport_ = *emu::TcpTransport::Create(&clock_, options);
     const std::string address = transport_->LocalAddress();
     address_ = std::make_unique<emu::SocketAddress>(
@@ -154,7 +161,7 @@ class DataPort {
 
   void Dial() {
     if (streams_.size() >= kConnectionsMax) streams_.erase(streams_.begin());
-    const auto& stream = streams_.emplace_back(emu::SealedStream::Dial(*address_, identity_));
+    const auto& stream = streams_.emplace_back(emu::SealedStream::Dial(*address_, SharedIdentity()));
     for (int i = 0; i < 100 && !stream->is_open() && !stream->closed(); ++i) {
       stream->Advance();
       transport_->Progress(&sink_);
@@ -191,7 +198,6 @@ class DataPort {
   }
 
   FakeClock clock_{absl::UnixEpoch() + absl::Hours(1)};
-  const std::shared_ptr<const emu::TlsIdentity> identity_;
   std::unique_ptr<emu::TcpTransport> transport_;
   std::unique_ptr<emu::SocketAddress> address_;
   PeersFrames sink_;
