@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/App.hpp"
@@ -24,6 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
+#include "client/run/job_daemons.h"
 #include "client/run/launch.h"
 #include "client/run/library_file.h"
 
@@ -44,6 +46,7 @@ constexpr char kFooter[] =
 
 struct Options {
   bool dry_run = false;
+  bool daemons = false;
   bool stats = false;
   std::string offload;  // faster, all or empty
   std::string tnbc;     // off, auto, on or empty
@@ -85,6 +88,8 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   std::string for_help;
   app.add_option("LAUNCHER", for_help, "mpiexec, mpirun or srun, and its arguments")->option_text("[ARGUMENT]...");
   app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
+  app.add_flag("--daemons", options->daemons,
+               "start a planner and a daemon for this job on this machine, which end with it");
   app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
   app.add_option("--offload", options->offload,
                  "faster: blocking calls go to the daemons unless MPI is measured to be faster (default); all: all do")
@@ -204,6 +209,36 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
   return additions;
 }
 
+absl::Status Become(Words command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  return absl::NotFoundError(absl::StrCat("launcher: ", std::strerror(errno), " (command=", command[0], ")"));
+}
+
+// Starts planner and daemon, which are installed beside this program, or built.
+absl::StatusOr<std::string> StartDaemons() {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  JobDaemonsOptions daemons = {.planner = here / "copse-planner", .daemon = here / "copsed"};
+  if (const auto built = here.parent_path().parent_path(); std::filesystem::exists(built / "daemon/copsed", error)) {
+    daemons.planner = built / "planner/server/copse-planner";
+    daemons.daemon = built / "daemon/copsed";
+  }
+  if (const std::string folder = Environment("XDG_RUNTIME_DIR"); access(folder.c_str(), W_OK) == 0) {
+    daemons.parent = folder;
+  }
+  return StartJobDaemons(daemons);
+}
+
+// Becomes the command, which is no launcher: a program that uses libcopse, with daemons of its own.
+absl::Status RunWithDaemons(Words command) {
+  ASSIGN_OR_RETURN(const std::string socket, StartDaemons());
+  setenv("COPSE_SOCKET", socket.c_str(), 1);
+  return Become(std::move(command));
+}
+
 // Becomes the launcher. Returns only an error, or OK after printing what was asked for.
 absl::Status Run(const Words& arguments) {
   Options options;
@@ -213,18 +248,28 @@ absl::Status Run(const Words& arguments) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckTimeout(Environment("COPSE_TIMEOUT")));
-  ASSIGN_OR_RETURN(const Launcher launcher, FindLauncher(options));
+  const absl::StatusOr<Launcher> launcher = FindLauncher(options);
+  if (options.daemons && options.launcher.empty() && absl::IsInvalidArgument(launcher.status())) {
+    return RunWithDaemons(options.command);
+  }
+  RETURN_IF_ERROR(launcher.status());
   ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
-  ASSIGN_OR_RETURN(Words command, AddToCommand(launcher, options.command, AdditionsOf(options, library)));
+  Additions additions = AdditionsOf(options, library);
+  if (options.daemons && !options.dry_run) {
+    const absl::StatusOr<std::string> socket = StartDaemons();
+    if (!socket.ok()) {
+      std::fprintf(stderr, "copse-run: the job runs on its MPI alone: %s\n",
+                   std::string(socket.status().message()).c_str());
+      return Become(options.command);
+    }
+    additions.variables["COPSE_SOCKET"] = *socket;
+  }
+  ASSIGN_OR_RETURN(Words command, AddToCommand(*launcher, options.command, additions));
   if (options.dry_run) {
     std::printf("%s\n", Quoted(command).c_str());
     return absl::OkStatus();
   }
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  execvp(words[0], words.data());
-  return absl::NotFoundError(absl::StrCat("launcher: ", std::strerror(errno), " (command=", command[0], ")"));
+  return Become(std::move(command));
 }
 
 }  // namespace

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""copse-run --daemons, installed, by a user without privileges: nothing is left when the job has ended, however it did.
+
+Arguments: copse-run, copsed, copse-planner, copse-perftest, libcopse-mpi.so, its two back ends, then situations of MPICH and Open MPI.
+"""
+
+import glob
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+FILES = []
+PATIENCE_S = 60
+KILLS = int(os.environ.get("KILLS", "12"))
+NOBODY = 65534
+LAUNCHERS = {
+    "mpich": ["mpiexec.hydra"],
+    "openmpi": ["mpiexec.openmpi", "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "plm_rsh_agent", "true"],
+}
+
+
+class JobDaemons(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.run_dir = f"{self.folder}/run"
+        for part, files in (("bin", FILES[:4]), ("lib/copse", FILES[4:7]), ("programs", FILES[7:])):
+            os.makedirs(f"{self.folder}/{part}")
+            for file in files:
+                shutil.copy(file, f"{self.folder}/{part}/")
+        os.mkdir(self.run_dir)
+        if os.geteuid() == 0:
+            os.chmod(self.folder, 0o755)
+            os.chown(self.run_dir, NOBODY, NOBODY)
+
+    def start(self, mpi, *situation, options=("--stats", "--offload", "all", "--calls-before", "2"), **others):
+        def become_nobody():
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+
+        program = f"{self.folder}/programs/situations_{mpi}"
+        return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
+            [f"{self.folder}/bin/copse-run", "--daemons", *options, *LAUNCHERS[mpi], "-n", "2", program, *situation],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.run_dir,
+            env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "TMPDIR": self.run_dir, "XDG_RUNTIME_DIR": self.run_dir},
+            preexec_fn=become_nobody, start_new_session=True, **others)
+
+    def finish(self, job):
+        said, _ = job.communicate(timeout=PATIENCE_S)
+        return said
+
+    def folders(self):
+        return glob.glob(f"{self.run_dir}/copse-run-*")
+
+    def ours(self):
+        """Processes that have this test's folder in their command line."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                with open(path, "rb") as file:
+                    command = file.read()
+            except OSError:
+                continue
+            if self.run_dir.encode() in command:
+                found.append(command.replace(b"\0", b" ").decode())
+        return found
+
+    def expect_no_residue(self):
+        deadline = time.monotonic() + PATIENCE_S
+        while self.folders() or self.ours():
+            self.assertLess(time.monotonic(), deadline, f"{self.folders()} {self.ours()}")
+            time.sleep(0.02)  # tidy: allow(sleep) because processes that are no children of this one give no event
+
+    def test_calls_are_offloaded_and_nothing_is_left(self):
+        for mpi in LAUNCHERS:
+            job = self.start(mpi, "pending_send")
+            said = self.finish(job)
+            self.assertEqual(job.returncode, 0, said)
+            self.assertRegex(said, r"MPI_Barrier: offloaded [1-9]")
+            self.expect_no_residue()
+
+    def test_a_program_that_is_no_launcher_has_daemons_too(self):
+        said = subprocess.run([f"{self.folder}/bin/copse-run", "--daemons", f"{self.folder}/bin/copse-perftest", "--local", "2",
+                               "-c", "barrier", "-n", "10"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=PATIENCE_S,
+                              env={"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": self.run_dir})
+        self.assertEqual(said.returncode, 0, said.stdout)
+        self.assertIn("barrier", said.stdout)
+        self.expect_no_residue()
+
+    def test_only_the_user_reaches_the_daemon(self):
+        job = self.start("mpich", "until_it_ends")
+        deadline = time.monotonic() + PATIENCE_S
+        while not glob.glob(f"{self.run_dir}/copse-run-*/copsed.sock"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)  # tidy: allow(sleep) because another process makes the file
+        folder = os.stat(self.folders()[0])
+        self.assertEqual(stat.S_IMODE(folder.st_mode), 0o700)
+        os.killpg(job.pid, signal.SIGINT)
+        self.finish(job)
+        self.expect_no_residue()
+
+    def test_the_jobs_exit_code_is_passed_on(self):
+        job = self.start("openmpi", "nothing of that name")
+        self.finish(job)
+        self.assertEqual(job.returncode, 2)
+        self.expect_no_residue()
+
+    def test_nothing_is_left_of_a_job_that_is_killed(self):
+        chance = random.Random(7)
+        killed = 0
+        for i in range(KILLS):
+            job = self.start(list(LAUNCHERS)[i % 2], "until_it_ends")
+            try:
+                job.wait(chance.uniform(0, 1.2))
+            except subprocess.TimeoutExpired:
+                os.killpg(job.pid, signal.SIGKILL)
+                killed += 1
+            self.finish(job)
+            subprocess.run(["pkill", "-KILL", "-f", f"{self.folder}/programs/"], check=False)
+            self.expect_no_residue()
+        self.assertGreater(killed, KILLS / 2)
+
+    def test_without_a_daemon_the_job_runs_on_its_mpi(self):
+        os.remove(f"{self.folder}/bin/copsed")
+        job = self.start("mpich", "pending_send")
+        said = self.finish(job)
+        self.assertEqual(job.returncode, 0, said)
+        self.assertIn(f"the job runs on its MPI alone: no such program (path={self.folder}/bin/copsed)", said)
+        self.assertIn("done", said)
+        self.expect_no_residue()
+
+    def test_a_planner_that_ends_at_once_is_named(self):
+        with open(f"{self.folder}/bin/copse-planner", "w", encoding="ascii") as planner:
+            planner.write("#!/bin/sh\necho no luck today >&2\nexit 3\n")
+        job = self.start("openmpi", "pending_send")
+        said = self.finish(job)
+        self.assertEqual(job.returncode, 0, said)
+        self.assertIn("the job runs on its MPI alone: copse-planner has ended: no luck today", said)
+        self.expect_no_residue()
+
+
+if __name__ == "__main__":
+    FILES = [os.path.abspath(path) for path in sys.argv[1:10]]
+    unittest.main(argv=[sys.argv[0]] + sys.argv[10:], verbosity=2)
