@@ -13,13 +13,17 @@ import tidy  # pylint: disable=wrong-import-position
 
 # One version, since they disagree.
 CLANG_FORMAT = "clang-format-14"
+# Files of one run, since its start takes longer than a file.
+BATCH = 50
 
 
-def badly_formatted(root, path):
-    """True if clang-format would change the file."""
-    run = subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", path], cwd=root, stdin=subprocess.DEVNULL,
+def badly_formatted(root, paths):
+    """Returns those of the files that clang-format would change."""
+    run = subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", *paths], cwd=root, stdin=subprocess.DEVNULL,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    return run.returncode != 0
+    if run.returncode == 0:
+        return []
+    return paths if len(paths) == 1 else [path for path in paths if badly_formatted(root, [path])]
 
 
 def main(arguments):
@@ -30,7 +34,8 @@ def main(arguments):
     paths = [path for path in given or tidy.paths_in(root)
              if path.endswith(tidy.CXX) and os.path.isfile(os.path.join(root, path))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        bad = [path for path, is_bad in zip(paths, pool.map(lambda path: badly_formatted(root, path), paths)) if is_bad]
+        batches = [paths[i:i + BATCH] for i in range(0, len(paths), BATCH)]
+        bad = [path for some in pool.map(lambda batch: badly_formatted(root, batch), batches) for path in some]
     if fix and bad:
         subprocess.run([CLANG_FORMAT, "-i", *bad], cwd=root, check=True)
     for path in bad:
