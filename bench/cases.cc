@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "collectives/collective.h"
+#include "yaml-cpp/yaml.h"
 
 namespace copse::bench {
 namespace {

@@ -6,13 +6,15 @@
 #include <set>
 #include <string>
 
+#include "yaml-cpp/yaml.h"
+
 namespace copse::bench {
 namespace {
 
 TEST(DataTest, ListsStandForLines) {
   const YAML::Node map = YAML::Load(
       "{case: '{call} {size}, {load}', size: $sizes, call: [bcast, scan], $sizes: [1 KiB, 2 KiB], pairs: [[a, b]]}");
-  const std::vector<Words> lines = LinesOf(map, {{"load", "idle"}, {"call", "none"}});
+  const std::vector<Words> lines = LinesOf(map, {{"load", "idle"}, {"call", "none"}}, {});
   std::vector<std::string> cases;
   for (const Words& line : lines) cases.push_back(TextOf(line, "case"));
   EXPECT_EQ(cases, (std::vector<std::string>{"bcast 1 KiB, idle", "scan 1 KiB, idle", "bcast 2 KiB, idle",

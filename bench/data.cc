@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "testbed/processes/programs.h"
+#include "yaml-cpp/yaml.h"
 
 namespace copse::bench {
 namespace {

@@ -11,7 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "yaml-cpp/yaml.h"
+
+namespace YAML {
+class Node;
+}  // namespace YAML
 
 namespace copse::bench {
 
@@ -29,7 +32,7 @@ Words TextsOf(const YAML::Node& map, const Words& outer = {});
 // not combined: it can be used as the value "$name" in place of a list, where it is looked up in this map and then in
 // `scopes`, in their order. "{key}" in a text is replaced by the line's text of that key. Maps, and lists of anything
 // but texts, are left out.
-std::vector<Words> LinesOf(const YAML::Node& map, const Words& outer = {}, const std::vector<YAML::Node>& scopes = {});
+std::vector<Words> LinesOf(const YAML::Node& map, const Words& outer, const std::vector<YAML::Node>& scopes);
 
 std::string TextOf(const Words& line, const std::string& key, const std::string& otherwise = "");
 // These parse the text of `key`. NumberOf accepts "128" and "1.5".

@@ -18,6 +18,8 @@
 #include "planner/pricing/team_costs.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_yaml.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::bench {
 namespace {

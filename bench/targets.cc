@@ -3,6 +3,7 @@
 
 #include "base/status_macros.h"
 #include "bench/data.h"
+#include "yaml-cpp/yaml.h"
 
 namespace copse::bench {
 
@@ -10,7 +11,7 @@ absl::StatusOr<std::vector<Target>> LoadTargets() {
   ASSIGN_OR_RETURN(const YAML::Node file, LoadData("bench/targets.yaml"));
   std::vector<Target> targets;
   for (const YAML::Node& map : file["targets"]) {
-    for (const Words& line : LinesOf(map)) {
+    for (const Words& line : LinesOf(map, {}, {})) {
       targets.push_back({.bench = TextOf(line, "bench"),
                          .what = TextOf(line, "case"),
                          .nodes = static_cast<uint32_t>(NumberOf(line, "nodes")),

@@ -20,6 +20,7 @@
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/netns/mpi_launch.h"
 #include "testbed/netns/test_network.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/programs.h"
 
 namespace copse::bench {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"

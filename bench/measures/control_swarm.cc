@@ -19,6 +19,7 @@
 #include "bench/measures/line_field.h"
 #include "bench/measures/process_usage.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"

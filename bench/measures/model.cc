@@ -18,6 +18,7 @@
 #include "bench/testbed.h"
 #include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::bench {
 namespace {

@@ -23,6 +23,7 @@
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/netns/test_network.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::mpi_test {
 namespace {

@@ -15,6 +15,7 @@
 #include "integration_tests/scenarios/scenarios.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::procs {
 namespace {

@@ -13,6 +13,7 @@
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::procs {
 namespace {

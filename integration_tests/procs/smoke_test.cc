@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::procs {
 namespace {

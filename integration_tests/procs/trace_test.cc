@@ -14,6 +14,8 @@
 #include "cli/ctl/trace_format.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/programs.h"
 
 namespace copse::procs {

@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
 

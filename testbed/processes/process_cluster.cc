@@ -25,6 +25,9 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "collectives/call_arguments.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/processes/admin_client.h"
 #include "testbed/processes/programs.h"
 
 namespace copse::procs {

@@ -17,13 +17,21 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "collectives/call_arguments.h"
-#include "testbed/fabric/fabric_control.h"
 #include "testbed/netns/test_network.h"
-#include "testbed/processes/admin_client.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/script/cluster.h"
 
+// What many include, and few use.
+namespace copse::fabric {
+class FabricControl;
+}  // namespace copse::fabric
+namespace copse::v1 {
+class NodeRow;
+}  // namespace copse::v1
+
 namespace copse::procs {
+
+class AdminClient;
 
 struct ProcessClusterOptions {
   std::string parent;                                  // parent of the cluster's folder; empty: TMPDIR, else /tmp
