@@ -161,7 +161,7 @@ class StateTest(unittest.TestCase):
     def planner(self, store, port=None, *settings):
         """Starts a planner, and waits until it is ready."""
         command = [PROGRAMS["copse-planner"], "--set", f"listen=127.0.0.1:{port or self.port}", "--set", store.setting]
-        for setting in ("lease=2s",) + settings:
+        for setting in ("lease=10s",) + settings:  # which is not lost where disks are busy
             command += ["--set", setting]
         planner = self.start(*command)
         until("the planner", lambda: planner.poll() is not None or "is ready" in self.log(planner))
@@ -299,7 +299,7 @@ class OnBothStores:
         self.planner(other)
         self.assertEqual(self.status()["cluster"], saved["cluster"])
         until("the drained node",
-              lambda: sorted(row["state"] for row in self.answer("node", "list")) == ["draining", "ready"])
+              lambda: sorted(row["state"] for row in self.answer("node", "list") or []) == ["draining", "ready"])
         self.assertEqual(self.team_states(), {"team1": "ready"})
         self.calls(team)
         self.finish(team)
@@ -343,7 +343,7 @@ class OnBothStores:
         self.assertIn(ours, refused.stderr)
         adopted = self.answer("state", "adopt", "--force")
         self.assertEqual((adopted["cluster"], adopted["former"]), (ours, theirs))
-        until("the team", lambda: "ready" in [row["state"] for row in self.answer("team", "list") if row["size"] == 2])
+        until("the team", lambda: "ready" in [row["state"] for row in self.answer("team", "list") or [] if row["size"] == 2])
         self.assertEqual(self.status()["cluster"], ours)
         self.calls(team)
         self.finish(team)

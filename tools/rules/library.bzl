@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A library with its test, by convention: NAME.cc and NAME.h, NAME_test.cc."""
 
-# Tags of a test that makes network namespaces, or launches jobs on the machine: alone, and outside Bazel's sandbox.
-MACHINE_TAGS = ["exclusive", "local", "no-sandbox"]
+# Tags of a test that makes network namespaces, as root: outside Bazel's sandbox.
+NAMESPACE_TAGS = ["local", "no-sandbox"]
+
+# Tags of a test that moreover measures times, or runs ranks that poll: alone, after all builds.
+MACHINE_TAGS = NAMESPACE_TAGS + ["exclusive"]
 
 def _once(labels):
     return {label: None for label in labels}.keys()
