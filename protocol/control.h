@@ -13,6 +13,9 @@
 // at which a rank calls one of them sends one JoinTeam with the team as parent, and the coordinator sends Prepare to
 // all of the team's nodes at once, since ranks may come late. If an attempt fails, it fails at all nodes;
 // identity.nonce is the number of failed attempts.
+//
+// Life of a sub-team: its daemons form it among themselves if they can (docs/reference/control.md), and then report it
+// (TeamFormed). Else its ranks' daemons send JoinTeam with the parent, as for any team.
 #ifndef COPSE_PROTOCOL_CONTROL_H_
 #define COPSE_PROTOCOL_CONTROL_H_
 
@@ -84,6 +87,7 @@ enum class Feature : uint32_t {
   kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
   kStopping = 3,      // planner: handles Stopping
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
+  kSubTeams = 40,     // daemon: forms sub-teams with its neighbors; planner: issues TeamIds, handles TeamFormed
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
@@ -216,6 +220,18 @@ struct Stopping {
   bool done = false;  // it has left its teams, and ends now
   friend bool operator==(const Stopping&, const Stopping&) = default;
 };
+// TeamIdsRequest asks for ids of teams that the daemon will form with its neighbors; the answer is TeamIds.
+struct TeamIdsRequest {
+  friend bool operator==(const TeamIdsRequest&, const TeamIdsRequest&) = default;
+};
+// TeamFormed reports that this daemon runs the first epoch of a sub-team that daemons have formed. Each member sends it
+// before any other message about the team.
+struct TeamFormed {
+  TeamLayout layout;               // without nodes and ranks if `parent_epoch` is set, since they are the parent's
+  EpochId parent_epoch{0};         // the plans are those of this epoch of the parent
+  std::vector<std::string> plans;  // EncodePlan, unless `parent_epoch` is set; only the first node sends them
+  friend bool operator==(const TeamFormed&, const TeamFormed&) = default;
+};
 // EpochQuery asks for the decision on a prepared epoch, which has not come for a while.
 struct EpochQuery {
   TeamId team{0};
@@ -330,8 +346,9 @@ struct Pong {
   friend bool operator==(const Pong&, const Pong&) = default;
 };
 
-using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping, Pong>;
+using FromDaemon =
+    std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken, EpochQuery,
+                 StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping, TeamIdsRequest, TeamFormed, Pong>;
 
 // --- Planner to daemon ---
 // Registered answers Register.
@@ -358,6 +375,7 @@ struct Prepare {
   // These joins of this daemon form the team, with their ranks (first epoch only).
   std::vector<std::pair<uint64_t, Rank>> requests;
   FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
+  bool has_sub_teams = false;  // the daemons of all nodes have Feature::kSubTeams (first epoch only)
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 // Commit makes a prepared epoch valid; the answer is CommitReply.
@@ -435,8 +453,15 @@ struct Ping {
   friend bool operator==(const Ping&, const Ping&) = default;
 };
 
+// TeamIds answers TeamIdsRequest: the ids from `first` on are the daemon's, and of no other team.
+struct TeamIds {
+  TeamId first{0};
+  uint32_t count = 0;
+  friend bool operator==(const TeamIds&, const TeamIds&) = default;
+};
+
 using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery,
-                              MeasureQuery, Cluster, Ping>;
+                              MeasureQuery, TeamIds, Cluster, Ping>;
 
 }  // namespace copse::schedule
 

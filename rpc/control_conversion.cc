@@ -130,6 +130,12 @@ void Put(const schedule::CommitReply& from, v1::CommitReply* to) {
   to->set_epoch(from.epoch.value());
 }
 
+void Put(const schedule::TeamFormed& from, v1::TeamFormed* to) {
+  Put(from.layout, to->mutable_layout());
+  to->set_parent_epoch(from.parent_epoch.value());
+  for (const std::string& plan : from.plans) to->add_plans(plan);
+}
+
 void Put(const schedule::LeaveTeam& from, v1::LeaveTeam* to) { to->set_team(from.team.value()); }
 
 void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
@@ -278,6 +284,7 @@ void Put(const schedule::Prepare& from, v1::Prepare* to) {
     out->set_rank(rank.value());
   }
   if (from.last_failure.failure != schedule::Failure::kNone) Put(from.last_failure, to->mutable_last_failure());
+  to->set_has_sub_teams(from.has_sub_teams);
 }
 
 void Put(const schedule::Commit& from, v1::Commit* to) {
@@ -417,6 +424,23 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
     running.plans = std::move(plans);
     to.teams.push_back(std::move(running));
   }
+  return to;
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamFormed& from) {
+  schedule::TeamFormed to;
+  to.parent_epoch = EpochId{from.parent_epoch()};
+  RETURN_IF_ERROR(TakePlans("team_formed", from.plans(), &to.plans));
+  if (to.parent_epoch == EpochId{0}) {
+    RETURN_IF_ERROR(Take("team_formed", from.layout(), &to.layout));
+    return to;
+  }
+  const v1::TeamLayout& layout = from.layout();
+  if (layout.id() == 0) return Bad("team_formed: layout: id: 0 (least 1)");
+  RETURN_IF_ERROR(Take("team_formed", layout.identity(), &to.layout.identity));
+  to.layout.id = TeamId{layout.id()};
+  to.layout.parent = TeamId{layout.parent()};
+  to.layout.window = layout.window();
   return to;
 }
 
@@ -590,6 +614,7 @@ absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
     to.requests.emplace_back(request.request(), Rank{request.rank()});
   }
   to.last_failure = Take(from.last_failure());
+  to.has_sub_teams = from.has_sub_teams();
   return to;
 }
 
@@ -634,6 +659,8 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::NeighborSilent>) Put(m, proto->mutable_neighbor_silent());
         if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
         if constexpr (std::is_same_v<T, schedule::Pong>) proto->mutable_pong();
+        if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) proto->mutable_team_ids_request();
+        if constexpr (std::is_same_v<T, schedule::TeamFormed>) Put(m, proto->mutable_team_formed());
       },
       message);
 }
@@ -655,6 +682,10 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
         if constexpr (std::is_same_v<T, schedule::Cluster>) proto->mutable_cluster()->set_uuid(ToUtf8(m.uuid));
         if constexpr (std::is_same_v<T, schedule::Ping>) proto->mutable_ping();
+        if constexpr (std::is_same_v<T, schedule::TeamIds>) {
+          proto->mutable_team_ids()->set_first(m.first.value());
+          proto->mutable_team_ids()->set_count(m.count);
+        }
       },
       message);
 }
@@ -698,6 +729,10 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return schedule::Stopping{proto.stopping().done()};
     case v1::FromDaemon::kPong:
       return schedule::Pong{};
+    case v1::FromDaemon::kTeamIdsRequest:
+      return schedule::TeamIdsRequest{};
+    case v1::FromDaemon::kTeamFormed:
+      return Take(proto.team_formed());
     case v1::FromDaemon::kContent:  // the stream keeps it
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
@@ -750,6 +785,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return schedule::Cluster{proto.cluster().uuid()};
     case v1::ToDaemon::kPing:
       return schedule::Ping{};
+    case v1::ToDaemon::kTeamIds:
+      return schedule::TeamIds{TeamId{proto.team_ids().first()}, proto.team_ids().count()};
     case v1::ToDaemon::kContent:  // the stream handles both
     case v1::ToDaemon::kContentQuery:
     case v1::ToDaemon::MESSAGE_NOT_SET:

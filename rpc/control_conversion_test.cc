@@ -102,6 +102,13 @@ schedule::TraceReply Trace() {
           .records = std::string(2 * schedule::kTraceRecordBytes, 'r')};
 }
 
+schedule::TeamFormed LikeItsParent() {
+  schedule::TeamFormed formed{Layout(), EpochId{2}, {}};
+  formed.layout.shape = {};
+  formed.layout.nodes.clear();
+  return formed;
+}
+
 std::vector<schedule::FromDaemon> AllFromDaemon() {
   schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4, kLost};
   schedule::PrepareReply reply{TeamId{1}, EpochId{2}, true, {}, {{NodeIndex{1}, ~0u}, {NodeIndex{0}, 5}}, CallSeq{99}};
@@ -131,11 +138,14 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
                                  .bulk_steady = true},
           schedule::NeighborSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
           schedule::Stopping{true},
+          schedule::TeamIdsRequest{},
+          schedule::TeamFormed{Layout(), EpochId{0}, {"p"}},
+          LikeItsParent(),
           schedule::Pong{}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
-  schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}, kLost};
+  schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}, kLost, true};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
   return {
       schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7, "c2"},
@@ -152,6 +162,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::Drain{true},
       schedule::Cluster{"c3"},
       schedule::Ping{},
+      schedule::TeamIds{TeamId{3000001}, 1024},
       schedule::MeasureQuery{.query = 3,
                              .peer = {"n2", Incarnation{4}, "address"},
                              .active = true,

@@ -155,6 +155,8 @@ void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& messa
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::NeighborSilent>) OnNeighborSilent(*node, m);
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
+        if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) SendTeamIds(session);
+        if constexpr (std::is_same_v<T, schedule::TeamFormed>) OnTeamFormed(*node, m);
       },
       message);
 }

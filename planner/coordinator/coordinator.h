@@ -331,7 +331,9 @@ class Coordinator {
   void SettlePrepared(Team& team);
   // Breaks the team if members wait for the Commit of an epoch whose labels neither planner nor other members have.
   void BreakIfUntold(Team& team);
-  void Adopt(const schedule::RunningTeam& running, const std::string& by);
+  // Adopts a running team that this coordinator does not know, from the report of daemon `by`. If `has_all_reports`,
+  // the other daemons that are connected have reported all their teams, so those without this one have left it.
+  void Adopt(const schedule::RunningTeam& running, const std::string& by, bool has_all_reports = true);
   // Settles teams in undecided_ once all their daemons are connected, or after forget_records: a team that a daemon
   // runs continues on all, another one is aborted. The store cannot decide: it would not have these teams.
   void SettleUndecided();
@@ -401,6 +403,18 @@ class Coordinator {
   void SettleForPlans(Team& team);   // the team keeps its plans
   bool MayBeSwitchedNow(TeamId id);  // false while a member is away, drains or ends
   std::string DescribeQuick(const Team& team) const;
+
+  // --- sub_teams.cc: sub-teams that daemons form among themselves ---
+  void SendTeamIds(SessionId session);
+  void OnTeamFormed(Node& node, const schedule::TeamFormed& message);
+  // Returns the report as Register would have it. NOT_FOUND: the parent, whose nodes and ranks it has, is not known.
+  absl::StatusOr<schedule::RunningTeam> Whole(const schedule::TeamFormed& message) const;
+  // Returns whether the daemons of all members form sub-teams.
+  bool HasSubTeams(const Team& team) const;
+  // Returns whether the member may still wait for the Commit of the team, a sub-team that daemons have formed.
+  static bool MayBeForming(const Team& team, uint32_t member) {
+    return !team.durable() && team.record.outgoing.empty() && !team.members[member].known;
+  }
 
   // --- silence.cc: judgment of silent nodes ---
   void OnNeighborSilent(Node& node, const schedule::NeighborSilent& message);

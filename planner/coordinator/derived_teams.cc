@@ -21,7 +21,8 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// While a node is not connected, or ids are held back, forming a derived team is tried at this interval.
+// While a node is not connected, has not reported its part of the parent, or ids are held back, forming a derived team
+// is tried at this interval.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace
@@ -90,7 +91,7 @@ void Coordinator::FormDerivedTeam(const DerivedTeamKey& key) {
                                    FailureCause::kMemberLeft, member.name});
     }
     const Node* node = LiveNode(member);
-    if (node == nullptr || settles()) {
+    if (node == nullptr || settles() || MayBeForming(parent, i)) {
       derived.timer = timers_.Set(clock_->Now() + kFormAgain, [this, key] { FormDerivedTeam(key); });
       return;
     }

@@ -29,17 +29,24 @@ void IdSource::LeaveStore() {
   NewTerm(since_);
 }
 
-absl::StatusOr<uint64_t> IdSource::Next(uint64_t* count) {
-  if (*count + 1 >= kIdsPerTerm) NewTerm(term_ + 1);
+absl::StatusOr<uint64_t> IdSource::Next(uint64_t* issued, uint32_t count) {
+  if (*issued + count >= kIdsPerTerm) NewTerm(term_ + 1);
   if (term_ > kTermMax) {
     return absl::ResourceExhaustedError(absl::StrCat("no ids are left (term=", term_, ", limit=", kTermMax, ")"));
   }
-  return term_ * kIdsPerTerm + ++*count;
+  const uint64_t first = *issued + 1;
+  *issued += count;
+  return term_ * kIdsPerTerm + first;
 }
 
 absl::StatusOr<TeamId> IdSource::NextTeam() {
   ASSIGN_OR_RETURN(const uint64_t id, Next(&teams_));
   return TeamId{id};
+}
+
+absl::StatusOr<TeamId> IdSource::NextTeams(uint32_t count) {
+  ASSIGN_OR_RETURN(const uint64_t first, Next(&teams_, count));
+  return TeamId{first};
 }
 
 absl::StatusOr<PlanId> IdSource::NextPlan() {

@@ -33,6 +33,8 @@ class IdSource {
 
   // Messages with the ids wait for the term's record. Errors: RESOURCE_EXHAUSTED if no term is left.
   absl::StatusOr<TeamId> NextTeam();
+  // Issues `count` consecutive ids, and returns the first. Requires 0 < count < kIdsPerTerm.
+  absl::StatusOr<TeamId> NextTeams(uint32_t count);
   absl::StatusOr<PlanId> NextPlan();
 
   uint64_t term() const { return term_; }
@@ -43,7 +45,7 @@ class IdSource {
 
  private:
   void NewTerm(uint64_t term);
-  absl::StatusOr<uint64_t> Next(uint64_t* count);
+  absl::StatusOr<uint64_t> Next(uint64_t* issued, uint32_t count = 1);
 
   Outbox* const outbox_;
   const uint64_t stored_;

@@ -46,6 +46,10 @@ class MemberTable {
   void MarkLeft(uint32_t index) {
     Change(index, [](Member& member) { member.left = true; });
   }
+  // Takes MarkLeft back: the daemon has the team after all.
+  void MarkBack(uint32_t index) {
+    Change(index, [](Member& member) { member.left = false; });
+  }
   void MarkGone(uint32_t index) {
     Change(index, [](Member& member) { member.gone = true; });
   }

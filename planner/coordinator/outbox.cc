@@ -52,7 +52,8 @@ TeamId TeamOf(const schedule::ToDaemon& message) {
 bool TellsOfCluster(const schedule::ToDaemon& message) {
   return std::holds_alternative<schedule::Registered>(message) || std::holds_alternative<schedule::Drain>(message) ||
          std::holds_alternative<schedule::Cluster>(message) ||
-         std::holds_alternative<schedule::Prepare>(message);  // its ids are of the term
+         std::holds_alternative<schedule::Prepare>(message) ||  // its ids are of the term
+         std::holds_alternative<schedule::TeamIds>(message);
 }
 
 }  // namespace

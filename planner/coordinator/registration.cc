@@ -159,7 +159,8 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
 
   schedule::Registered registered;
   registered.accepted = true;
-  registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping};
+  registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping,
+                         schedule::Feature::kSubTeams};
   registered.draining = draining_.count(announcement.name) != 0;
   registered.term = ids_->term();
   registered.cluster = cluster_->uuid();
@@ -402,8 +403,7 @@ void Coordinator::AbortForGood(const schedule::TeamNode& who, const schedule::Ab
   SendTo(who, abort);
 }
 
-// Adopts a running team that the planner's store does not have, from the report of daemon `by`.
-void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string& by) {
+void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string& by, bool has_all_reports) {
   const TeamId id = running.layout->id;
   COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout->identity),
             ") is adopted (epoch=", running.epoch.value(), ")");
@@ -431,7 +431,7 @@ void Coordinator::Adopt(const schedule::RunningTeam& running, const std::string&
     // A daemon that has registered here without this team has left it.
     const auto undecided = undecided_.find(id);
     const bool has_prepared = undecided != undecided_.end() && undecided->second.count(member.name) != 0;
-    if (node.session != 0 && member.name != by && !has_prepared) team.members.MarkLeft(i);
+    if (has_all_reports && node.session != 0 && member.name != by && !has_prepared) team.members.MarkLeft(i);
   }
 }
 

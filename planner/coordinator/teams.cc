@@ -253,6 +253,7 @@ void Coordinator::SendPrepare(Team& team) {
   prepare.epoch = team.change->epoch;
   prepare.plans = team.change->plans;
   prepare.hash = schedule::PlanHash(absl::StrJoin(prepare.plans, ""));
+  prepare.has_sub_teams = prepare.epoch == EpochId{1} && HasSubTeams(team);
   const auto derived = derived_teams_.find({prepare.layout.parent, prepare.layout.identity.family});
   if (derived != derived_teams_.end()) prepare.last_failure = derived->second.why;
   const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, team.change->joins);
