@@ -132,6 +132,12 @@ config::Config NewConfig() {
            .comment = "How long teams, and calls whose plans have to be made first, wait for a planner that is away. "
                       "Clients wait 5 s longer for a team; as long as the planner's key of this name, or longer.",
            .lowest = "10ms"},
+          {.name = "sub_teams",
+           .default_text = "daemons",
+           .comment =
+               "Sub-teams of teams whose daemons all say `daemons` are formed by these, also while the planner is "
+               "away, if they have the plans; others by the planner.",
+           .choices = {"daemons", "planner"}},
           {.name = "drain_timeout",
            .type = Type::kDuration,
            .default_text = "10s",
@@ -204,6 +210,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");
   settings.trace_records = static_cast<uint32_t>(config.Integer("trace_records"));
   settings.team_formation_timeout = config.Duration("team_formation_timeout");
+  settings.daemons_form_sub_teams = config.Text("sub_teams") == "daemons";
   settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
   return settings;
 }

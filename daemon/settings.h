@@ -48,6 +48,7 @@ struct Settings {
   uint32_t trace_records = 0;
   uint32_t clients_max = 0;
   absl::Duration team_formation_timeout;
+  bool daemons_form_sub_teams = true;
   bool insecure = false;
   LiveSettings live;
 };

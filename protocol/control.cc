@@ -54,6 +54,26 @@ bool IsSameTeam(const TeamLayout& a, const TeamLayout& b) {
          a.shape == b.shape && HaveSameNodes(a, b);
 }
 
+namespace {
+
+constexpr size_t kRankListLengthMax = 60;
+
+}  // namespace
+
+std::string RankList(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1].value() == ranks[last].value() + 1) ++last;
+    const std::string range =
+        last == i ? absl::StrCat(ranks[i].value()) : absl::StrCat(ranks[i].value(), "-", ranks[last].value());
+    if (out.size() + range.size() > kRankListLengthMax) return out + ",...";
+    absl::StrAppend(&out, out.empty() ? "" : ",", range);
+    i = last + 1;
+  }
+  return out;
+}
+
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size();) {

@@ -85,7 +85,7 @@ void DaemonCore::Tick(absl::Time now) {
   }
   neighbors_.DropUnused(now);
   connections_.Tick();
-  registry_.formations().FailWithoutPlanner();
+  registry_.Tick();
   for (const auto& [id, team] : registry_.teams()) {
     if (team->ProbeStalled(options_.stall_probe)) registry_.CompareCalls(*team);
     if (team->IsHeld()) counters_.held += since_last;

@@ -25,10 +25,16 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
     return Fail(join, {Failure::kInvalidArgument,
                        absl::StrCat(team, ": rank (rank=", request.rank.value(), ", size=", request.size, ")")});
   }
+  const Membership* const parent = request.parent == 0 ? nullptr : client->FindMembership(request.parent);
+  if (parent != nullptr) join.parent = parent->team;
   if (!drained.empty()) {
     FailureReport why = {Failure::kNoDaemon, absl::StrCat("node ", node, " takes no new teams: ", AbslView(drained)),
                          FailureCause::kNodeDraining, node};
-    if (parts_->planner->registered()) Refuse(join, why);
+    if (sub_teams_->Takes(join.parent)) {
+      sub_teams_->Refuse(join.parent, join.identity, request.rank, request.size, why);
+    } else if (parts_->planner->registered()) {
+      Refuse(join, why);
+    }
     why.text = absl::StrCat(team, ": ", why.text);
     return Fail(join, why);
   }
@@ -41,30 +47,33 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
                FailureCause::kQuota, node, std::nullopt, teams_max});
   }
   if (request.parent != 0) {
-    const Membership* parent = client->FindMembership(request.parent);
     if (parent == nullptr) {
       return Fail(join,
                   {Failure::kInvalidArgument, absl::StrCat(team, ": unknown parent (handle=", request.parent, ")")});
     }
-    join.parent = parent->team;
     const Team* const of = teams_->Find(join.parent);
     if (of != nullptr && of->broken()) return Fail(join, ParentBroken(join, *of->broken()));
   }
   std::erase_if(given_up_, [&](const Join& before) {
     return before.identity == join.identity && before.request.rank == request.rank;
   });
+  const uint64_t number = next_join_++;
+  if (join.parent != TeamId(0) && sub_teams_->Takes(join.parent)) {
+    join.is_with_daemons = true;
+    const Join& held = joins_.emplace(number, std::move(join)).first->second;
+    const schedule::TeamIdentity identity = held.identity;  // Join may end `held`
+    return sub_teams_->Join(number, held.parent, identity, request.rank, request.size);
+  }
   if (LacksPlanner()) return GiveUp(std::move(join));
-  if (parts_->planner->registered()) SendJoinOf(next_join_, join);
-  joins_.emplace(next_join_++, std::move(join));
+  if (parts_->planner->registered()) SendJoinOf(number, join);
+  joins_.emplace(number, std::move(join));
 }
 
 void Formations::Cancel(ClientId client, uint64_t request, const std::string& why) {
   for (auto it = joins_.begin(); it != joins_.end(); ++it) {
     if (it->second.client != client || it->second.request.request != request) continue;
-    parts_->planner->Send(
-        schedule::CancelJoin{.request = it->first, .why = {Failure::kTimedOut, why, FailureCause::kNotFormedInTime}});
-    joins_.erase(it);
-    return;
+    const auto join = joins_.extract(it);
+    return Withdraw(join.key(), join.mapped(), {Failure::kTimedOut, why, FailureCause::kNotFormedInTime});
   }
 }
 
@@ -72,15 +81,18 @@ void Formations::CancelAll(ClientId client, const std::string& how) {
   const std::string& node = parts_->options->node.name;
   for (auto it = joins_.begin(); it != joins_.end();) {
     const auto current = it++;
-    const Join& join = current->second;
-    if (join.client != client) continue;
-    parts_->planner->Send(schedule::CancelJoin{
-        .request = current->first,
-        .why = {Failure::kMemberLost,
-                absl::StrCat("rank ", join.request.rank.value(), " on node ", node, " lost: ", how),
-                FailureCause::kProcessDied, node, join.request.rank}});
-    joins_.erase(current);
+    if (current->second.client != client) continue;
+    const auto join = joins_.extract(current);
+    const Rank rank = join.mapped().request.rank;
+    Withdraw(join.key(), join.mapped(),
+             {Failure::kMemberLost, absl::StrCat("rank ", rank.value(), " on node ", node, " lost: ", how),
+              FailureCause::kProcessDied, node, rank});
   }
+}
+
+void Formations::Withdraw(uint64_t request, const Join& join, FailureReport why) {
+  if (join.is_with_daemons) return sub_teams_->Withdraw(request, std::move(why));
+  parts_->planner->Send(schedule::CancelJoin{.request = request, .why = std::move(why)});
 }
 
 // --- The planner ---
@@ -122,8 +134,16 @@ void Formations::OnRegistered() {
   }
   const std::set<uint64_t> prepared = PreparedJoins();
   for (const auto& [request, join] : joins_) {
-    if (!prepared.contains(request)) SendJoinOf(request, join);
+    if (!prepared.contains(request) && !join.is_with_daemons) SendJoinOf(request, join);
   }
+}
+
+void Formations::PassToPlanner(uint64_t request) {
+  const auto it = joins_.find(request);
+  if (it == joins_.end()) return;
+  it->second.is_with_daemons = false;
+  if (LacksPlanner()) return GiveUp(std::move(joins_.extract(it).mapped()));
+  if (parts_->planner->registered()) SendJoinOf(request, it->second);
 }
 
 void Formations::GiveUp(Join join) {
@@ -140,7 +160,8 @@ void Formations::FailWithoutPlanner() {
   const std::set<uint64_t> prepared = PreparedJoins();
   for (auto it = joins_.begin(); it != joins_.end();) {
     const auto current = it++;
-    if (!prepared.contains(current->first)) GiveUp(std::move(joins_.extract(current).mapped()));
+    if (!prepared.contains(current->first) && !current->second.is_with_daemons)
+      GiveUp(std::move(joins_.extract(current).mapped()));
   }
 }
 
@@ -217,7 +238,10 @@ void Formations::FailJoinsOf(TeamId parent, const FailureReport& why) {
     if (current->second.parent != parent || prepared.contains(current->first)) continue;
     const auto join = joins_.extract(current);
     const FailureReport broken = ParentBroken(join.mapped(), why);
-    parts_->planner->Send(schedule::CancelJoin{.request = join.key(), .why = broken});
+    // The other daemons of the sub-team know that its parent is broken.
+    if (!join.mapped().is_with_daemons) {
+      parts_->planner->Send(schedule::CancelJoin{.request = join.key(), .why = broken});
+    }
     Fail(join.mapped(), broken);
   }
 }

@@ -36,13 +36,31 @@ struct FormationParts {
   ClientTable* clients = nullptr;
 };
 
+// SubTeamJoins forms sub-teams without the planner.
+class SubTeamJoins {
+ public:
+  virtual ~SubTeamJoins() = default;
+  // Returns whether the joins of sub-teams of this team are for Join, and not for the planner.
+  virtual bool Takes(TeamId parent) const = 0;
+  // Takes a join, which ends by Committed, FailJoin or PassToPlanner, perhaps before this returns.
+  virtual void Join(uint64_t request, TeamId parent, const schedule::TeamIdentity& identity, Rank rank,
+                    uint32_t size) = 0;
+  // The join, which Formations has ended, does not take part any more.
+  virtual void Withdraw(uint64_t request, schedule::FailureReport why) = 0;
+  // A rank here cannot join, so that the team cannot be formed.
+  virtual void Refuse(TeamId parent, const schedule::TeamIdentity& identity, Rank rank, uint32_t size,
+                      const schedule::FailureReport& why) = 0;
+};
+
 // Formations holds the joins of this node: the requests of ranks to join a team, from CreateTeam until the team is
-// formed or fails. The planner answers joins with Prepare for a team, whose commit or abort ends them. Each join ends
-// with one OnTeamReady or OnTeamFailed, unless the client cancels it or detaches before. Thread-compatible.
+// formed or fails. The planner, or the other daemons of a sub-team's parent (SubTeamJoins), answer joins with Prepare
+// for a team, whose commit or abort ends them. Each join ends with one OnTeamReady or OnTeamFailed, unless the client
+// cancels it or detaches before. Thread-compatible.
 class Formations {
  public:
-  // `*parts` and `*teams` must outlive this object.
-  Formations(const FormationParts* parts, const TeamTable* teams) : parts_(parts), teams_(teams) {}
+  // All three must outlive this object.
+  Formations(const FormationParts* parts, const TeamTable* teams, SubTeamJoins* sub_teams)
+      : parts_(parts), teams_(teams), sub_teams_(sub_teams) {}
 
   // --- Clients ---
   // Adds a join. If it is refused, the client gets OnTeamFailed before this returns. `drained`: reason why this node
@@ -78,6 +96,8 @@ class Formations {
   std::optional<Rank> Committed(Team* team);
   // The planner has refused a client's join. Does nothing if the join is gone.
   void FailJoin(uint64_t request, const schedule::FailureReport& why);
+  // The planner forms the team of this join, which SubTeamJoins has had. Does nothing if the join is gone.
+  void PassToPlanner(uint64_t request);
   // Sends the joins again that still wait, since the planner has dropped them.
   void SendAgain(const std::set<uint64_t>& requests);
   // Forgets an aborted team, and returns the joins that it was to answer.
@@ -98,11 +118,14 @@ class Formations {
     TeamRequest request;
     schedule::TeamIdentity identity;
     TeamId parent{0};
+    bool is_with_daemons = false;  // SubTeamJoins has it, and not the planner
     absl::Time given_up;
   };
 
   void Fail(const Join& join, const schedule::FailureReport& why);
   void SendJoinOf(uint64_t request, const Join& join);
+  // The join, which is not in joins_ any more, does not take part in its team's formation.
+  void Withdraw(uint64_t request, const Join& join, schedule::FailureReport why);
   // Sends the join and its cancellation, so that the other members need not wait for the formation's time-out.
   void Refuse(const Join& join, schedule::FailureReport why);
   // Fails the join for lack of a planner, and keeps it for the planner's return.
@@ -117,6 +140,7 @@ class Formations {
 
   const FormationParts* const parts_;
   const TeamTable* const teams_;
+  SubTeamJoins* const sub_teams_;
   std::map<uint64_t, Join> joins_;                                    // by request number
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins by the prepared team that answers them
   // These joins failed for lack of a planner. It is informed when it is back, for the members on other nodes.

@@ -31,13 +31,15 @@ constexpr size_t kFarewellsMax = 64;
 
 TeamRegistry::TeamRegistry(const RegistryParts& parts)
     : parts_(parts),
-      formations_(&parts_, &teams_),
+      formations_(&parts_, &teams_, &sub_teams_),
       derived_(&parts_, &teams_, &formations_),
+      sub_teams_(&parts_, parts_.host, &teams_, &formations_, this),
       order_(parts.host, &parts.options->node.name) {}
 
 std::vector<schedule::RunningTeam> TeamRegistry::RunningTeams() const {
   std::vector<schedule::RunningTeam> running;
   for (const auto& [id, team] : teams_) {
+    if (sub_teams_.IsForming(id)) continue;  // it is not the planner's to decide
     running.push_back(Describe(*team));
     running.back().plans = team->EncodedPlans();
   }
@@ -55,6 +57,7 @@ void TeamRegistry::OnRegistered(const schedule::Registered& m) {
   for (const schedule::RunningTeam& left : farewells_) {
     parts_.planner->Send(schedule::LeaveTeam{.team = left.layout->id});
   }
+  sub_teams_.OnRegistered();
   formations_.OnRegistered();
   derived_.AskAgain();
 }
@@ -90,7 +93,13 @@ void TeamRegistry::CompareCalls(const Team& team) const {
   if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbors(*of);
 }
 
+void TeamRegistry::Tick() {
+  formations_.FailWithoutPlanner();
+  sub_teams_.Tick();
+}
+
 void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
+  sub_teams_.AppendStatus(status);
   for (const auto& [id, team] : teams_) {
     const size_t before = status->progress.size();
     team->AppendStatus(status);
@@ -103,6 +112,7 @@ void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
 
 void TeamRegistry::CheckInvariants() const {
   formations_.CheckInvariants();
+  sub_teams_.CheckInvariants();
   for (const auto& [id, team] : teams_) {
     team->CheckInvariants();
     const bool derived = schedule::IsDerivedTeam(team->layout().identity);
@@ -129,6 +139,7 @@ void TeamRegistry::Leave(Team* team, Rank rank) {
   for (const TeamId id : derived_.Of(team->id())) teams_.Remove(id);
   derived_.Forget(team->id());
   order_.Forget(team->id());
+  sub_teams_.ParentLeft(*team);
   teams_.Remove(team->id());
 }
 
@@ -148,7 +159,7 @@ schedule::RunningTeam TeamRegistry::Describe(const Team& team) {
 }
 
 void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
-  parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
+  if (!sub_teams_.IsForming(id)) parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
   const Team* const team = teams_.Find(id);
   if (schedule::IsDerivedTeam(team->layout().identity)) {
     if (Team* of = teams_.ParentOf(*team)) of->Break(why);
@@ -156,11 +167,13 @@ void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
   }
   derived_.FailWaiting(id, why);
   formations_.FailJoinsOf(id, why);
+  sub_teams_.ParentBroken(id, why);
   for (const TeamId derived : derived_.Of(id)) teams_.Find(derived)->Break(why);
 }
 
 void TeamRegistry::OnFormed(Team* team) {
   if (schedule::IsDerivedTeam(team->layout().identity)) derived_.Committed(team, parts_.options->pending_calls_max);
+  sub_teams_.NoteFormed(*team);
   const std::optional<Rank> gone = formations_.Committed(team);
   teams_.Pump();
   if (!gone) return;
@@ -175,7 +188,14 @@ void TeamRegistry::OnFormed(Team* team) {
 void TeamRegistry::RemoveBrokenFormations() {
   if (!formations_.AnyForming()) return;  // the usual case in DaemonCore::Progress
   for (const TeamId id : formations_.FailBroken()) {
-    SayLeft(*teams_.Find(id));
+    const Team& team = *teams_.Find(id);
+    if (sub_teams_.IsForming(id)) {
+      const FailureReport why = *team.broken();
+      sub_teams_.Broken(id, why);
+    } else {
+      SayLeft(team);
+    }
+    sub_teams_.Forget(id);
     teams_.Remove(id);
   }
 }
@@ -195,8 +215,8 @@ void TeamRegistry::On(const CheckedPrepare& m) {
     return parts_.planner->Send(schedule::PrepareReply{.team = m.head.id, .epoch = m.epoch, .why = std::move(why)});
   }
   if (team == nullptr) {
-    team = Add(m);
-    if (team == nullptr) return;
+    team = Add(m, &why);
+    if (team == nullptr) return Refuse(m, std::move(why));
   } else {
     team->LearnAddresses(*m.layout);
   }
@@ -210,27 +230,62 @@ void TeamRegistry::On(const CheckedPrepare& m) {
   }
   if (!reply.accepted) reply.why.text = absl::StrCat("node ", node_name(), ": ", reply.why.text);
   if (is_new && schedule::IsDerivedTeam(m.head.identity)) derived_.Prepared(*team);
+  if (is_new && m.tree) sub_teams_.AddParent(*team, *m.tree);
   parts_.planner->Send(reply);
 }
 
-Team* TeamRegistry::Add(const CheckedPrepare& m) {
+schedule::PrepareReply TeamRegistry::PrepareSubTeam(const CheckedPrepare& m) {
+  const TeamId id = m.head.id;
+  schedule::PrepareReply reply{.team = id, .epoch = m.epoch};
+  if (teams_.Find(id) != nullptr) {
+    reply.why = {Failure::kInternal, absl::StrCat("another team has this id (team=", id.value(), ")")};
+    return reply;
+  }
+  Team* const team = Add(m, &reply.why);
+  if (team == nullptr) return reply;
+  reply = team->Prepare(m.epoch, m.plans);
+  if (reply.accepted) {
+    sub_teams_.AddParent(*team, *m.tree);
+  } else {
+    formations_.Refused(id);
+    teams_.Remove(id);
+  }
+  return reply;
+}
+
+void TeamRegistry::CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) {
+  Team* const team = teams_.Find(id);
+  const absl::Status committed = team->Commit(EpochId(1), CallSeq(0), outgoing);
+  if (!committed.ok()) {
+    COPSE_LOG(kError, "team ", id.value(), ": ", committed.message());
+    return team->Break({Failure::kInternal, absl::StrCat("node ", node_name(), ": ", committed.message())});
+  }
+  sub_teams_.ReportFormed(*team);
+  OnFormed(team);
+}
+
+void TeamRegistry::DropSubTeam(TeamId id) {
+  sub_teams_.Forget(id);
+  formations_.TakeJoinsOf(id);
+  teams_.Remove(id);
+}
+
+Team* TeamRegistry::Add(const CheckedPrepare& m, FailureReport* why) {
   const bool derived = schedule::IsDerivedTeam(m.head.identity);
   if (!parts_.drain->reason().empty() && !derived) {
-    Refuse(m, {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(parts_.drain->reason())),
-               FailureCause::kNodeDraining, node_name()});
+    *why = {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(parts_.drain->reason())),
+            FailureCause::kNodeDraining, node_name()};
     return nullptr;
   }
   const absl::StatusOr<NodeIndex> self = PlaceIn(m);
   if (!self.ok()) {
     const bool gone = self.status().code() == absl::StatusCode::kNotFound;
-    Refuse(m, {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())});
+    *why = {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())};
     return nullptr;
   }
   if (derived) {
-    if (FailureReport why = derived_.Check(m); why.failure != Failure::kNone) {
-      Refuse(m, std::move(why));
-      return nullptr;
-    }
+    *why = derived_.Check(m);
+    if (why->failure != Failure::kNone) return nullptr;
   } else {
     formations_.Prepared(m.head.id, m.requests);
   }
@@ -282,6 +337,7 @@ void TeamRegistry::On(const schedule::Abort& m) {
   } else if (team != nullptr) {
     const SharedLayout kept = team->shared_layout();
     const schedule::TeamLayout& layout = kept->layout();
+    sub_teams_.Forget(m.team);
     teams_.Remove(m.team);
     if (schedule::IsDerivedTeam(layout.identity)) derived_.Dropped(layout);
     // A restarted planner aborts teams that it does not know, and names no joins: those of the team are sent again.
@@ -300,6 +356,7 @@ void TeamRegistry::On(const schedule::EndTeam& m) {
 }
 
 void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
+  if (sub_teams_.OnPeerMessage(from, message)) return;
   Team* const team = teams_.Find(TeamOf(message));
   if (team == nullptr) return;
   if (const auto* calls = std::get_if<CallsMessage>(&message)) {
@@ -314,6 +371,7 @@ void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   const bool was_ready = team->ready();
   const EpochId before = team->epoch();
   team->OnPeerMessage(from, message);
+  if (!was_ready && team->ready() && sub_teams_.IsForming(team->id())) sub_teams_.CommittedByNeighbor(*team);
   // The epoch was committed by a neighbor's answer; the planner may not know that its decision has arrived here.
   if (team->ready() && team->epoch() != before)
     parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});

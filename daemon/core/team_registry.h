@@ -19,6 +19,7 @@
 #include "daemon/core/formations.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/planner_session.h"
+#include "daemon/core/sub_teams/sub_teams.h"
 #include "daemon/core/team/checked_prepare.h"
 #include "daemon/core/team/team.h"
 #include "daemon/core/team/team_host.h"
@@ -37,7 +38,7 @@ struct RegistryParts : FormationParts {
 
 // A TeamRegistry owns the teams of this node. It keeps a team and its derived teams together: they break together, and
 // end when the last rank here leaves. Thread-compatible.
-class TeamRegistry {
+class TeamRegistry : private SubTeamHost {
  public:
   explicit TeamRegistry(const RegistryParts& parts);
 
@@ -52,12 +53,16 @@ class TeamRegistry {
   std::vector<schedule::RunningTeam> RunningTeams() const;
   // The planner has accepted this daemon: breaks the teams that it has ended meanwhile, and repeats the joins.
   void OnRegistered(const schedule::Registered& m);
-  void OnPlannerDown() { derived_.PlannerLost(); }
+  void OnPlannerDown() {
+    derived_.PlannerLost();
+    sub_teams_.OnPlannerDown();
+  }
   void On(const CheckedPrepare& m);
   void On(const schedule::Commit& m);
   void On(const schedule::Abort& m);
   void On(const schedule::BreakTeam& m);
   void On(const schedule::EndTeam& m);
+  void On(const schedule::TeamIds& m) { sub_teams_.OnIds(m); }
 
   // --- Ranks of this node ---
   // `post` was validated. It gets exactly one event, unless the rank leaves before.
@@ -82,13 +87,20 @@ class TeamRegistry {
   // Removes teams that broke before they were formed. Must not be called from within a function of a team.
   void RemoveBrokenFormations();
 
+  // Ends formations whose time is over. Called every few hundred milliseconds.
+  void Tick();
   void AppendStatus(schedule::DaemonStatus* status) const;
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
 
  private:
-  // Adds the team of a first Prepare. Returns null after it has refused the team and notified the planner.
-  Team* Add(const CheckedPrepare& m);
+  // --- SubTeamHost ---
+  schedule::PrepareReply PrepareSubTeam(const CheckedPrepare& m) override;
+  void CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) override;
+  void DropSubTeam(TeamId id) override;
+
+  // Adds the team of a first Prepare. Returns null, and sets `*why`, if it is refused.
+  Team* Add(const CheckedPrepare& m, schedule::FailureReport* why);
   void Refuse(const CheckedPrepare& m, schedule::FailureReport why);
   // Returns this node's index in a new team. NOT_FOUND: a rank's process is gone. INVALID_ARGUMENT: the layout is not
   // valid.
@@ -106,6 +118,7 @@ class TeamRegistry {
   TeamTable teams_;
   Formations formations_;
   DerivedTeams derived_;
+  SubTeams sub_teams_;
   CallOrder order_;
   // It keeps broken teams that all ranks here have left, until the planner ends them. Register repeats them, since
   // messages on a stream that was cut are lost, and ranks elsewhere may need the reason from the planner.

@@ -353,6 +353,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   absl::Time Now() const override { return simulator_.Now(); }
 
   const daemon::Instruments* instruments(uint32_t n) const override { return nodes_[n]->instruments.get(); }
+  schedule::DaemonStatus status(uint32_t n) const override { return nodes_[n]->daemon->Status(); }
   uint64_t trace_hash() const override { return simulator_.trace_hash(); }
 
   // --- coordinator::SessionSink ---
@@ -441,6 +442,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     options.node.features = {schedule::Feature::kDerivedTeams};
+    if (options_.sub_teams) options.node.features.insert(schedule::Feature::kSubTeams);
     options.node.machine = absl::StrCat("machine", node->number);
     options.node.memory_limit_bytes = options_.memory_limit_bytes;
     options.memory_limit_bytes = options_.memory_limit_bytes;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "daemon/core/calls/instruments.h"
+#include "protocol/control.h"
 #include "sim/virtual_network.h"
 #include "testbed/script/cluster.h"
 
@@ -18,6 +19,8 @@ class SimCluster : public Cluster {
   virtual uint64_t trace_hash() const = 0;
   // Precondition: the node's daemon lives. Returns null unless ClusterOptions requested instruments.
   virtual const daemon::Instruments* instruments(uint32_t node) const = 0;
+  // Precondition: the node's daemon lives.
+  virtual schedule::DaemonStatus status(uint32_t node) const = 0;
 };
 
 std::unique_ptr<SimCluster> MakeSimCluster(sim::LinkProperties link = {});

@@ -12,8 +12,6 @@ namespace {
 
 using schedule::Failure;
 
-constexpr size_t kRankListLengthMax = 60;
-
 std::string Claim(const Join& join) {
   return absl::StrCat("node ", join.node, " (request=", join.message.request, ")");
 }
@@ -33,20 +31,6 @@ schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why) 
   why.node = join.node;
   why.rank = join.message.rank;
   return why;
-}
-
-std::string RankList(const std::vector<Rank>& ranks) {
-  std::string out;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1].value() == ranks[last].value() + 1) ++last;
-    const std::string range =
-        last == i ? absl::StrCat(ranks[i].value()) : absl::StrCat(ranks[i].value(), "-", ranks[last].value());
-    if (out.size() + range.size() > kRankListLengthMax) return out + ",...";
-    absl::StrAppend(&out, out.empty() ? "" : ",", range);
-    i = last + 1;
-  }
-  return out;
 }
 
 std::vector<Rank> JoinTable::Missing(const Formation& formation) {
@@ -183,7 +167,7 @@ std::vector<Gathered> JoinTable::TakeLate(absl::Time now) {
     const std::vector<Rank> missing = Missing(formation);
     std::string text =
         absl::StrCat(missing.size(), " of ", formation.size, missing.size() == 1 ? " rank" : " ranks",
-                     " missing after ", absl::FormatDuration(formation.timeout), ": ", RankList(missing));
+                     " missing after ", absl::FormatDuration(formation.timeout), ": ", schedule::RankList(missing));
     if (!formation.away.empty()) absl::StrAppend(&text, "; no contact with node ", absl::StrJoin(formation.away, ", "));
     failed.push_back(Fail(key, {.failure = Failure::kTimedOut,
                                 .text = text,

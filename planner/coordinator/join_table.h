@@ -45,9 +45,6 @@ struct Forming {
 // Returns the failure of the other ranks of a formation from which `join` is withdrawn because of `why`.
 schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
 
-// Formats ascending ranks as "2,5-6". After about 60 characters, "..." stands for the others.
-std::string RankList(const std::vector<Rank>& ranks);
-
 // A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all immediately,
 // since the team could not be formed, and it is unknown which member erred. Thread-compatible.
 class JoinTable {

@@ -16,12 +16,12 @@ std::vector<Rank> Ranks(const std::vector<uint32_t>& values) {
 }
 
 TEST(RankListTest, JoinsNeighborsAndCutsLongLists) {
-  EXPECT_EQ(RankList({}), "");
-  EXPECT_EQ(RankList(Ranks({2, 5, 6})), "2,5-6");
-  EXPECT_EQ(RankList(Ranks({0, 1, 2, 3})), "0-3");
+  EXPECT_EQ(schedule::RankList({}), "");
+  EXPECT_EQ(schedule::RankList(Ranks({2, 5, 6})), "2,5-6");
+  EXPECT_EQ(schedule::RankList(Ranks({0, 1, 2, 3})), "0-3");
   std::vector<uint32_t> odd;
   for (uint32_t i = 1; i < 1000; i += 2) odd.push_back(i);
-  const std::string cut = RankList(Ranks(odd));
+  const std::string cut = schedule::RankList(Ranks(odd));
   EXPECT_LT(cut.size(), 70u);
   EXPECT_EQ(cut.substr(cut.size() - 4), ",...");
 }

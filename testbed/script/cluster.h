@@ -26,6 +26,7 @@ struct ClusterOptions {
   absl::Duration node_timeout = absl::Seconds(10);
   absl::Duration team_formation_timeout = absl::Seconds(30);
   uint64_t memory_limit_bytes = 256u << 20;
+  bool sub_teams = true;     // simulated daemons form sub-teams without the planner
   bool instruments = false;  // simulated daemons have histograms and traces only on request
 };
 

@@ -48,10 +48,22 @@ class Writer {
     out_.Put(static_cast<uint32_t>(hashes.size()));
     for (const uint16_t hash : hashes) out_.Put(hash);
   }
+  void Ranks(const std::vector<Rank>& ranks) {
+    out_.Put(static_cast<uint32_t>(ranks.size()));
+    for (const Rank rank : ranks) out_.Put(rank.value());
+  }
+  void Runs(const std::vector<RankRun>& runs) {
+    out_.Put(static_cast<uint32_t>(runs.size()));
+    for (const RankRun& run : runs) {
+      out_.Put(run.node.value());
+      out_.Put(run.count);
+    }
+  }
   void Filler() {
     static const auto& filler = *new std::string(kFillerBytes, '\0');
     out_.PutText(filler);
   }
+  void Require(bool) {}
   std::string Take() { return out_.Take(); }
 
  private:
@@ -93,10 +105,24 @@ class Reader {
     in_range_ &= count <= kCallsPerMessageMax;
     for (uint32_t i = 0; in_range_ && i < count; ++i) hashes.push_back(in_.Get<uint16_t>());
   }
+  void Ranks(std::vector<Rank>& ranks) {
+    const auto count = in_.Get<uint32_t>();
+    in_range_ &= count <= kRanksPerJoinMax;
+    for (uint32_t i = 0; in_range_ && i < count; ++i) ranks.push_back(Rank(in_.Get<uint32_t>()));
+  }
+  void Runs(std::vector<RankRun>& runs) {
+    const auto count = in_.Get<uint32_t>();
+    in_range_ &= count <= kRankRunsMax;
+    for (uint32_t i = 0; in_range_ && i < count; ++i) {
+      const NodeIndex node(in_.Get<uint32_t>());
+      runs.push_back({node, in_.Get<uint32_t>()});
+    }
+  }
   void Filler() {
     in_range_ &= in_.Get<uint32_t>() == kFillerBytes;
     unread_ = kFillerBytes;
   }
+  void Require(bool condition) { in_range_ &= condition; }
   // Returns whether the body had exactly the fields, with values in range.
   bool ok() const { return in_.ok() && in_range_ && in_.left() == unread_; }
 
@@ -119,14 +145,24 @@ void Fields(auto& field, Is<CallArguments> auto& m) {
   field(m.counts_hash);
 }
 void Fields(auto&, Is<HeartbeatMessage> auto&) {}
+void Fields(auto& field, Is<schedule::FailureReport> auto& why) {
+  field.Enum(why.failure, schedule::Failure::kNone, schedule::Failure::kInternal);
+  field(why.text);
+  field.EnumOrDefault(why.cause, kFailureCauseCount);
+  field(why.node);
+  field.OptionalRank(why.rank);
+  field(why.limit);
+}
+void Fields(auto& field, Is<schedule::TeamIdentity> auto& identity) {
+  field(identity.uid);
+  field(identity.job);
+  field(identity.nonce);
+  field(identity.name);
+}
 void Fields(auto& field, Is<BreakMessage> auto& m) {
   field(m.team);
-  field.Enum(m.why.failure, static_cast<schedule::Failure>(1), schedule::Failure::kInternal);  // not kNone
-  field(m.why.text);
-  field.EnumOrDefault(m.why.cause, kFailureCauseCount);
-  field(m.why.node);
-  field.OptionalRank(m.why.rank);
-  field(m.why.limit);
+  Fields(field, m.why);
+  field.Require(m.why.failure != schedule::Failure::kNone);
 }
 void Fields(auto& field, Is<ArgumentsMessage> auto& m) {
   field(m.team);
@@ -190,6 +226,40 @@ void Fields(auto& field, Is<CallsDifferMessage> auto& m) {
   field(m.rank);
   field(m.node);
   Fields(field, m.arguments);
+}
+void Fields(auto& field, Is<SubTeamJoinMessage> auto& m) {
+  field(m.team);
+  Fields(field, m.identity);
+  field(m.size);
+  field(m.node);
+  field.Ranks(m.ranks);
+  Fields(field, m.why);
+}
+void Fields(auto& field, Is<SubTeamPrepareMessage> auto& m) {
+  field(m.team);
+  Fields(field, m.identity);
+  field(m.id);
+  field(m.parent_epoch);
+  field.Runs(m.runs);
+}
+void Fields(auto& field, Is<SubTeamReplyMessage> auto& m) {
+  field(m.team);
+  field(m.id);
+  Fields(field, m.why);
+  field(m.again);
+  field(m.plans);
+}
+void Fields(auto& field, Is<SubTeamDecisionMessage> auto& m) {
+  field(m.team);
+  Fields(field, m.identity);
+  field(m.id);
+  Fields(field, m.why);
+  field(m.again);
+}
+void Fields(auto& field, Is<SubTeamLabelMessage> auto& m) {
+  field(m.team);
+  field(m.id);
+  field(m.label);
 }
 
 template <typename Message>

@@ -35,6 +35,11 @@ enum class PeerMessageType : uint16_t {
   kCloseReply = 13,
   kCalls = 14,
   kCallsDiffer = 15,
+  kSubTeamJoin = 16,
+  kSubTeamPrepare = 17,
+  kSubTeamReply = 18,
+  kSubTeamDecision = 19,
+  kSubTeamLabel = 20,
 };
 
 struct HeartbeatMessage {};
@@ -135,9 +140,59 @@ struct CallsDifferMessage {
   CallArguments arguments;
 };
 
-using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
-                                 EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd,
-                                 CloseRequestMessage, CloseReplyMessage, CallsMessage, CallsDifferMessage>;
+// --- The formation of a sub-team by daemons (daemon/core/sub_teams); `team` is its parent, whose tree they follow ---
+inline constexpr uint32_t kRanksPerJoinMax = 256;
+inline constexpr uint32_t kRankRunsMax = 4096;
+// Ranks of node `node` of the parent join, or (`why`) do not. A daemon passes it on towards the tree's root.
+struct SubTeamJoinMessage {
+  TeamId team{0};
+  schedule::TeamIdentity identity;  // of the common class
+  uint32_t size = 0;
+  NodeIndex node{0};
+  std::vector<Rank> ranks;      // in the sub-team
+  schedule::FailureReport why;  // kNone: they join
+};
+// A RankRun places `count` consecutive ranks on a node of the parent.
+struct RankRun {
+  NodeIndex node{0};
+  uint32_t count = 0;
+};
+// The root has all joins, and asks the members to prepare the team `id`; the answer is a SubTeamReplyMessage.
+struct SubTeamPrepareMessage {
+  TeamId team{0};
+  schedule::TeamIdentity identity;
+  TeamId id{0};
+  EpochId parent_epoch{0};    // the team has the ranks of its parent, and the plans of this epoch; 0: it has not
+  std::vector<RankRun> runs;  // else: the nodes of all ranks, in order of ranks
+};
+// All members beyond the sender, and it, have prepared the team `id`, or (`why`) one of them has not.
+struct SubTeamReplyMessage {
+  TeamId team{0};
+  TeamId id{0};
+  schedule::FailureReport why;  // kNone: all have prepared it
+  bool again = false;           // with `why`: the planner shall form the team
+  uint64_t plans = 0;           // hash of the members' plans, which must be equal; 0: there is no member
+};
+// The root has decided: the team `id` is formed, or (`why`) not.
+struct SubTeamDecisionMessage {
+  TeamId team{0};
+  schedule::TeamIdentity identity;
+  TeamId id{0};                 // 0: it was not prepared
+  schedule::FailureReport why;  // kNone: it is formed
+  bool again = false;           // with `why`: the planner shall form the team
+};
+// The label that the sender has issued for its edge with the receiver in the first epoch of the team `id`.
+struct SubTeamLabelMessage {
+  TeamId team{0};
+  TeamId id{0};
+  uint32_t label = 0;
+};
+
+using PeerMessage =
+    std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage, EpochAnswerMessage,
+                 MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd, CloseRequestMessage, CloseReplyMessage,
+                 CallsMessage, CallsDifferMessage, SubTeamJoinMessage, SubTeamPrepareMessage, SubTeamReplyMessage,
+                 SubTeamDecisionMessage, SubTeamLabelMessage>;
 // Returns the team that the message is about; 0: none.
 TeamId TeamOf(const PeerMessage& message);
 // Returns the message if it belongs to a measurement; else nothing.

@@ -26,7 +26,12 @@ std::vector<PeerMessage> Samples() {
       CloseRequestMessage{.number = 8},
       CloseReplyMessage{.number = 8, .agreed = true},
       CallsMessage{.team = TeamId(7), .first = 3, .hashes = {1, 0xffff}},
-      CallsDifferMessage{TeamId(7), 4, Rank(3), "n2", arguments}};
+      CallsDifferMessage{TeamId(7), 4, Rank(3), "n2", arguments},
+      SubTeamJoinMessage{TeamId(7), {1, "job", 9, "t/1"}, 8, NodeIndex(2), {Rank(4), Rank(5)}, {}},
+      SubTeamPrepareMessage{TeamId(7), {1, "job", 9, "t/1"}, TeamId(8), EpochId(0), {{NodeIndex(2), 2}}},
+      SubTeamReplyMessage{TeamId(7), TeamId(8), {schedule::Failure::kNoMemory, "full"}, true, 77},
+      SubTeamDecisionMessage{TeamId(7), {1, "job", 9, "t/1"}, TeamId(8), {}, false},
+      SubTeamLabelMessage{TeamId(7), TeamId(8), 0xabcdef}};
 }
 
 TEST(PeerMessagesTest, RoundTrip) {
@@ -45,6 +50,7 @@ TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
   EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
   EXPECT_EQ(EncodePeerMessage(CloseReplyMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCloseReply));
   EXPECT_EQ(EncodePeerMessage(CallsDifferMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCallsDiffer));
+  EXPECT_EQ(EncodePeerMessage(SubTeamLabelMessage{}).type, static_cast<uint16_t>(PeerMessageType::kSubTeamLabel));
 }
 
 TEST(PeerMessagesTest, OnlyMetersAreOfAMeasurement) {
@@ -65,7 +71,7 @@ TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
     EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
   }
   EXPECT_FALSE(DecodePeerMessage(0, "").ok());
-  EXPECT_FALSE(DecodePeerMessage(16, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(21, "").ok());
 }
 
 TEST(PeerMessagesTest, GarbageNeverCrashes) {
@@ -73,7 +79,7 @@ TEST(PeerMessagesTest, GarbageNeverCrashes) {
   for (int i = 0; i < 100000; ++i) {
     std::string body(prng.Below(60), '\0');
     for (char& c : body) c = static_cast<char>(prng.Next());
-    const auto type = static_cast<uint16_t>(prng.Below(18));
+    const auto type = static_cast<uint16_t>(prng.Below(23));
     const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
     if (decoded.ok()) {
       EXPECT_EQ(EncodePeerMessage(*decoded).type, type);

@@ -18,7 +18,8 @@ CheckedPrepare PrepareChecker::Check(schedule::Prepare message) {
                          .requests = std::move(message.requests),
                          .last_failure = std::move(message.last_failure),
                          .layout = absl::UnknownError("not checked"),
-                         .plans = absl::UnknownError("not checked")};
+                         .plans = absl::UnknownError("not checked"),
+                         .tree = {}};
   if (const absl::Status valid = CheckLayout(message.layout); !valid.ok()) {
     checked.layout = valid;
     checked.plans = valid;
@@ -26,6 +27,10 @@ CheckedPrepare PrepareChecker::Check(schedule::Prepare message) {
   }
   checked.layout = IndexLayout(std::move(message.layout), Find(checked.head.id), Find(checked.head.parent));
   checked.plans = VerifiedPlans::Verify(std::move(message.plans), *checked.layout, self_);
+  if (message.has_sub_teams && checked.plans.ok()) {
+    const IndexedLayout& layout = **checked.layout;
+    checked.tree = PlaceInTree((*checked.plans)->plans(), layout.shape().node_count(), *layout.NodeOf(self_));
+  }
   Remember(*checked.layout);
   return checked;
 }

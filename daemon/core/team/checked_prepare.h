@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "daemon/core/team/indexed_layout.h"
+#include "daemon/core/team/sub_team_tree.h"
 #include "daemon/core/team/verified_plans.h"
 #include "protocol/control.h"
 
@@ -28,6 +30,7 @@ struct CheckedPrepare {
   schedule::FailureReport last_failure;
   absl::StatusOr<SharedLayout> layout;
   absl::StatusOr<std::shared_ptr<const VerifiedPlans>> plans;  // an error if `layout` is one
+  std::optional<TreePlace> tree;  // this node's place, if daemons form sub-teams of the team
 };
 
 // A PrepareChecker checks the Prepares of one stream, in their order. It remembers the layouts of teams that exist, to

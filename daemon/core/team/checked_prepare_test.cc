@@ -53,6 +53,16 @@ TEST(CheckedPrepareTest, AValidTeamHasLayoutAndPlans) {
   EXPECT_EQ(checked.requests, prepare.requests);
 }
 
+TEST(CheckedPrepareTest, DaemonsThatFormSubTeamsHaveATree) {
+  PrepareChecker checker(kSelf);
+  schedule::Prepare prepare = PrepareOf(7, 4);
+  EXPECT_EQ(checker.Check(prepare).tree, std::nullopt);
+  prepare.has_sub_teams = true;
+  EXPECT_EQ(checker.Check(prepare).tree, (TreePlace{NodeIndex(1), {}}));
+  prepare.plans.front().pop_back();
+  EXPECT_EQ(checker.Check(prepare).tree, std::nullopt);
+}
+
 TEST(CheckedPrepareTest, MistakesAreNamed) {
   PrepareChecker checker(kSelf);
   schedule::Prepare prepare = PrepareOf(7, 2);

@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, 
 }
 
 absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
-  const PortNeeds& needs = expansions_.verified().needs();
+  const PortNeeds& needs = expansions_.verified()->needs();
   emu::PortOptions options;
   options.job = layout.identity.uid;
   options.slots = window_;

@@ -74,7 +74,12 @@ bool EpochSwitch::Abort(EpochId epoch) {
 }
 
 Shared<std::vector<std::string>> EpochSwitch::EncodedPlans() const {
-  return epochs_.empty() ? Shared<std::vector<std::string>>() : epochs_.back()->plans().verified().Encoded();
+  return epochs_.empty() ? Shared<std::vector<std::string>>() : epochs_.back()->plans().verified()->Encoded();
+}
+
+std::shared_ptr<const VerifiedPlans> EpochSwitch::plans() const {
+  if (prepared_) return prepared_->port->plans().verified();
+  return epochs_.empty() ? nullptr : epochs_.back()->plans().verified();
 }
 
 std::optional<std::vector<uint32_t>> EpochSwitch::TakeNodesToAsk(absl::Time now, absl::Duration age) {

@@ -53,6 +53,8 @@ class EpochSwitch {
   const std::vector<std::unique_ptr<EpochPort>>& ports() const { return epochs_; }
   // Returns the encoded plans of the newest committed epoch; without one, none.
   Shared<std::vector<std::string>> EncodedPlans() const;
+  // Returns the plans of the prepared epoch, or else of the newest committed one; null: there is neither.
+  std::shared_ptr<const VerifiedPlans> plans() const;
 
   // --- The planner's decisions ---
   // Reserves the resources of the plans, in place of an epoch that was prepared before. The reply says why if the epoch

@@ -33,7 +33,7 @@ class PlanExpansions {
   PlanExpansions(const schedule::ShapeIndex* shape, NodeIndex self, std::shared_ptr<const VerifiedPlans> plans);
 
   const std::vector<schedule::Plan>& plans() const { return verified_->plans(); }
-  const VerifiedPlans& verified() const { return *verified_; }
+  const std::shared_ptr<const VerifiedPlans>& verified() const { return verified_; }
   // Returns the plan that a call uses; null if no plan is for its collective and size.
   const schedule::Plan* PlanFor(const CallArguments& arguments) const;
   // Returns the plan's index, which a small team makes at the first call. `plan` must be one of plans().

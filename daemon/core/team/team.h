@@ -50,6 +50,8 @@ class Team : private TeamBreaker {
   EpochId epoch() const { return epochs_.epoch(); }
   EpochId prepared_epoch() const { return epochs_.prepared_epoch(); }
   Shared<std::vector<std::string>> EncodedPlans() const { return epochs_.EncodedPlans(); }
+  // Returns the plans of the prepared epoch, or else of the newest committed one; null: there is neither.
+  std::shared_ptr<const VerifiedPlans> plans() const { return epochs_.plans(); }
 
   // --- The planner's decisions (see EpochSwitch) ---
   schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans);

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/testing/fake_clock.h"
+#include "base/version.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/daemon_core.h"
@@ -99,6 +100,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
       prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
     }
     prepare.plans = PlansOf(Family::kCommon);
+    prepare.has_sub_teams = has_sub_teams_;
     core_.OnPlannerMessage(prepare);
     EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   }
@@ -147,6 +149,25 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   }
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
 
+  // Handles a message of the neighbor.
+  void Receive(const PeerMessage& message) {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    emu::FrameHeader header{};
+    header.version = static_cast<uint8_t>(kPacketVersion);
+    header.kind = static_cast<uint8_t>(emu::FrameKind::kControl);
+    header.count = encoded.type;
+    header.bytes = static_cast<uint32_t>(encoded.body.size());
+    header.source_incarnation = kSelf + 1;
+    header.destination_incarnation = kSelf;
+    const auto* const head = reinterpret_cast<const uint8_t*>(&header);
+    std::vector<uint8_t> frame(head, head + sizeof(header));
+    frame.insert(frame.end(), encoded.body.begin(), encoded.body.end());
+    transport_.to_deliver.push_back(std::move(frame));
+    while (core_.Progress()) {
+    }
+    core_.CheckInvariants();
+  }
+
   // --- What the neighbor is told ---
   // All messages of that kind, in order; forgets them, and all else that was sent.
   template <typename T>
@@ -170,6 +191,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   Process processes_[2];
   uint8_t memory_[64] = {};
   uint64_t calls_ = 0;
+  bool has_sub_teams_ = false;  // of the team's Prepare
   DaemonCore core_;
 };
 

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests how one daemon, the root of its parent's tree or not, takes part in the formation of sub-teams.
+#include "daemon/core/sub_teams/sub_teams.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/testing/status_matchers.h"
+#include "daemon/core/testing/team_fixture.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+using copse::testing::Names;
+using schedule::Failure;
+using schedule::FailureReport;
+using schedule::Feature;
+
+constexpr TeamId kChild(1'000'001);
+const FailureReport kNoRoom{Failure::kNoMemory, "node n1 refused: no room"};
+
+class SubTeamsTest : public TeamFixture {
+ protected:
+  SubTeamsTest() {
+    has_sub_teams_ = true;
+    Registered({Feature::kDerivedTeams, Feature::kSubTeams});
+  }
+
+  // The parent is formed; its node 0, which this daemon is, is the root of its tree.
+  void FormParent(bool has_ids = true) {
+    PrepareTeam0();
+    if (has_ids) core_.OnPlannerMessage(schedule::TeamIds{kChild, 1024});
+    CommitTeam();
+    TakeFromWire<LeftMessage>();
+    sent_.clear();
+  }
+  void PrepareTeam0() {
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
+    for (uint32_t r = 0; r < 2; ++r) {
+      processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+      core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+      prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+    }
+    prepare.has_sub_teams = has_sub_teams_;
+    core_.OnPlannerMessage(prepare);
+    if (has_sub_teams_) Take<schedule::TeamIdsRequest>();
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  }
+  // Rank `rank` here joins the duplicate, or another sub-team.
+  void Join(uint32_t rank, uint32_t size = 3) {
+    processes_[rank].refused = {};
+    core_.CreateTeam(
+        processes_[rank].id,
+        {.request = 2, .parent = processes_[rank].handle, .name = "t/1", .rank = Rank(rank), .size = size});
+    core_.CheckInvariants();
+  }
+  static SubTeamJoinMessage NeighborJoins() {
+    return {.team = kTeam,
+            .identity = {.uid = 1, .name = "t/1"},
+            .size = 3,
+            .node = NodeIndex(1),
+            .ranks = {Rank(2)},
+            .why = {}};
+  }
+  template <typename T>
+  T TakeOneFromWire() {
+    const std::vector<T> taken = TakeFromWire<T>();
+    EXPECT_EQ(taken.size(), 1u);
+    return taken.empty() ? T{} : taken.front();
+  }
+  // All ranks have joined, and the neighbor is asked to prepare the duplicate.
+  void Gather() {
+    Join(0);
+    Join(1);
+    Receive(NeighborJoins());
+    EXPECT_EQ(TakeOneFromWire<SubTeamPrepareMessage>().id, kChild);
+  }
+  void Label() { Receive(SubTeamLabelMessage{.team = kTeam, .id = kChild, .label = 77}); }
+  void Reply(const FailureReport& why = {}, bool again = false) {
+    Receive(SubTeamReplyMessage{.team = kTeam, .id = kChild, .why = why, .again = again, .plans = 0});
+  }
+};
+
+TEST_F(SubTeamsTest, RootFormsADuplicateAndReportsIt) {
+  FormParent();
+  const uint32_t parents[] = {processes_[0].handle, processes_[1].handle};
+  Gather();
+  Label();
+  Reply();
+  const auto decision = TakeOneFromWire<SubTeamDecisionMessage>();
+  EXPECT_EQ(decision.id, kChild);
+  EXPECT_EQ(decision.why, FailureReport{});
+  const auto formed = Take<schedule::TeamFormed>();
+  EXPECT_EQ(formed.layout.id, kChild);
+  EXPECT_EQ(formed.layout.parent, kTeam);
+  EXPECT_EQ(formed.parent_epoch, EpochId(1));
+  EXPECT_TRUE(formed.layout.nodes.empty());
+  EXPECT_TRUE(sent_.empty());
+  for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents[r]);
+  EXPECT_EQ(core_.Status().counters.at("daemon.sub_teams.formed"), 1u);
+}
+
+TEST_F(SubTeamsTest, LabelsMayComeBeforePrepareAndAfterReplies) {
+  FormParent();
+  Label();
+  Gather();
+  Reply();
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, FailureReport{});
+  Take<schedule::TeamFormed>();
+}
+
+TEST_F(SubTeamsTest, RefusalFailsAllJoins) {
+  FormParent();
+  Gather();
+  Reply(kNoRoom);
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, kNoRoom);
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, kNoRoom);
+  EXPECT_EQ(core_.Status().teams, 1u);
+  EXPECT_TRUE(sent_.empty());  // the planner has never heard of it
+  // Ranks that have been told try again.
+  Receive(NeighborJoins());
+  Join(0);
+  Join(1);
+  EXPECT_EQ(processes_[0].refused, FailureReport{});
+  EXPECT_EQ(TakeOneFromWire<SubTeamPrepareMessage>().id, TeamId(kChild.value() + 1));
+}
+
+TEST_F(SubTeamsTest, LateJoinGetsTheOutcome) {
+  FormParent();
+  Join(0);
+  SubTeamJoinMessage gone = NeighborJoins();
+  gone.why = {Failure::kMemberLost, "rank 2 on node n1 went away"};
+  Receive(gone);
+  EXPECT_EQ(processes_[0].refused, gone.why);
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, gone.why);
+  Join(1);
+  EXPECT_EQ(processes_[1].refused, gone.why);
+}
+
+TEST_F(SubTeamsTest, WithoutIdsThePlannerFormsIt) {
+  FormParent(/*has_ids=*/false);
+  Join(0);
+  Join(1);
+  EXPECT_TRUE(sent_.empty());
+  Receive(NeighborJoins());
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const auto join = Take<schedule::JoinTeam>();
+    EXPECT_EQ(join.parent, kTeam);
+    EXPECT_EQ(join.rank, Rank(r));
+  }
+  Receive(NeighborJoins());  // it is told again, too, if it joins late or once more
+}
+
+TEST_F(SubTeamsTest, OtherShapesAreLeftToThePlanner) {
+  FormParent();
+  Join(0, 2);
+  SubTeamJoinMessage join = NeighborJoins();
+  join.size = 2;
+  join.ranks = {Rank(1)};
+  Receive(join);
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+  EXPECT_EQ(Take<schedule::JoinTeam>().size, 2u);
+}
+
+TEST_F(SubTeamsTest, ParentThatBreaksFailsTheJoins) {
+  FormParent();
+  Gather();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "gone"}});
+  while (core_.Progress()) {
+  }
+  core_.CheckInvariants();
+  for (const Process& process : processes_) EXPECT_THAT(process.refused.text, Names("gone"));
+  EXPECT_EQ(core_.Status().teams, 1u);
+  for (const schedule::FromDaemon& message : std::exchange(sent_, {})) {
+    if (const auto* broken = std::get_if<schedule::TeamBroken>(&message)) {
+      EXPECT_EQ(broken->team, kTeam);
+    }
+    EXPECT_FALSE(std::holds_alternative<schedule::LeaveTeam>(message));
+  }
+}
+
+TEST_F(SubTeamsTest, RanksThatDoNotComeAreNamed) {
+  FormParent();
+  Join(0);
+  Receive(NeighborJoins());
+  for (int i = 0; i < 140; ++i) {
+    clock_.Advance(absl::Milliseconds(250));
+    core_.Progress();
+  }
+  core_.CheckInvariants();
+  EXPECT_EQ(processes_[0].refused.failure, Failure::kTimedOut);
+  EXPECT_THAT(processes_[0].refused.text, Names("1 of 3", ": 1"));
+}
+
+TEST_F(SubTeamsTest, MemberThatDoesNotAnswerIsNamed) {
+  FormParent();
+  Gather();
+  for (int i = 0; i < 60; ++i) {
+    clock_.Advance(absl::Milliseconds(250));
+    core_.Progress();
+  }
+  EXPECT_EQ(processes_[0].refused.failure, Failure::kTimedOut);
+  EXPECT_THAT(processes_[0].refused.text, Names("10s", "node n1"));
+}
+
+TEST_F(SubTeamsTest, ProcessThatGoesAwayFailsTheFormation) {
+  FormParent();
+  Gather();
+  core_.CancelCreateTeam(processes_[1].id, 2, "no time left");
+  EXPECT_THAT(TakeOneFromWire<SubTeamDecisionMessage>().why.text, Names("rank 1 on node n0 went away", "no time left"));
+  EXPECT_THAT(processes_[0].refused.text, Names("rank 1 on node n0"));
+}
+
+TEST_F(SubTeamsTest, UnknownParentIsLeftToThePlanner) {
+  FormParent();
+  SubTeamJoinMessage join = NeighborJoins();
+  join.team = TeamId(99);
+  Receive(join);
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+}
+
+TEST_F(SubTeamsTest, TeamsOfEarlierDaemonsAreFormedByThePlanner) {
+  has_sub_teams_ = false;
+  FormParent(/*has_ids=*/false);
+  Join(0);
+  EXPECT_EQ(Take<schedule::JoinTeam>().parent, kTeam);
+}
+
+TEST_F(SubTeamsTest, TeamsFormedWhileThePlannerIsAwayAreReportedLater) {
+  FormParent();
+  core_.OnPlannerDown();
+  Gather();
+  Label();
+  Reply();
+  EXPECT_TRUE(sent_.empty());
+  core_.OnPlannerUp();
+  EXPECT_EQ(Take<schedule::Register>().teams.size(), 2u);
+  Registered({Feature::kDerivedTeams, Feature::kSubTeams});
+  EXPECT_EQ(Take<schedule::TeamFormed>().layout.id, kChild);
+}
+
+TEST_F(SubTeamsTest, TeamsThatAreBeingFormedAreNotNamedToThePlanner) {
+  FormParent();
+  Gather();
+  PlannerRestarts();
+  EXPECT_EQ(Take<schedule::Register>().teams.size(), 1u);
+}
+
+}  // namespace
+}  // namespace copse::daemon

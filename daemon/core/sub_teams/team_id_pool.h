@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps the ids that the planner has issued for teams that this daemon forms.
+#ifndef COPSE_DAEMON_CORE_SUB_TEAMS_TEAM_ID_POOL_H_
+#define COPSE_DAEMON_CORE_SUB_TEAMS_TEAM_ID_POOL_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "base/ids.h"
+#include "protocol/control.h"
+
+namespace copse::daemon {
+
+// A TeamIdPool gives each id at most once. It asks for more when less than half of the last block is left.
+// Thread-compatible.
+class TeamIdPool {
+ public:
+  // Returns nothing if there are no ids.
+  std::optional<TeamId> Take();
+  void Add(const schedule::TeamIds& ids);
+
+  // Returns whether ids should be requested now: few are left, and no request is unanswered.
+  bool WantsMore() const;
+  // A request has been sent.
+  void Requested() { is_requested_ = true; }
+  // The request will not be answered: the stream has ended.
+  void DropRequest() { is_requested_ = false; }
+
+ private:
+  schedule::TeamIds block_, next_block_;
+  bool is_requested_ = false;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_SUB_TEAMS_TEAM_ID_POOL_H_
