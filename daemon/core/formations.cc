@@ -79,10 +79,13 @@ void Formations::Cancel(ClientId client, uint64_t request, const std::string& wh
 
 void Formations::CancelAll(ClientId client, const std::string& how) {
   const std::string& node = parts_->options->node.name;
-  for (auto it = joins_.begin(); it != joins_.end();) {
-    const auto current = it++;
-    if (current->second.client != client) continue;
-    const auto join = joins_.extract(current);
+  std::vector<uint64_t> requests;
+  for (const auto& [request, join] : joins_) {
+    if (join.client == client) requests.push_back(request);
+  }
+  for (const uint64_t request : requests) {
+    const auto join = joins_.extract(request);
+    if (join.empty()) continue;  // it has failed with one before
     const Rank rank = join.mapped().request.rank;
     Withdraw(join.key(), join.mapped(),
              {Failure::kMemberLost, absl::StrCat("rank ", rank.value(), " on node ", node, " lost: ", how),

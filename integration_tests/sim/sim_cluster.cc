@@ -441,6 +441,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     options.node.worker_address = network_->transport(node->number)->LocalAddress();
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+    options.formation_timeout = options_.team_formation_timeout;
     options.node.features = {schedule::Feature::kDerivedTeams};
     if (options_.sub_teams) options.node.features.insert(schedule::Feature::kSubTeams);
     options.node.machine = absl::StrCat("machine", node->number);

@@ -215,6 +215,14 @@ TEST_F(SubTeamsTest, ProcessThatGoesAwayFailsTheFormation) {
   EXPECT_THAT(processes_[0].refused.text, Names("rank 1 on node n0"));
 }
 
+TEST_F(SubTeamsTest, ProcessThatDiesFailsTheJoinsOfItsNeighbors) {
+  FormParent();
+  Join(0);
+  Join(1);
+  core_.Detach(processes_[0].id, /*died=*/true, "killed");
+  EXPECT_THAT(processes_[1].refused.text, Names("rank 0 on node n0", "killed"));
+}
+
 TEST_F(SubTeamsTest, UnknownParentIsLeftToThePlanner) {
   FormParent();
   SubTeamJoinMessage join = NeighborJoins();
