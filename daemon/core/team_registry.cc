@@ -57,7 +57,7 @@ void TeamRegistry::OnRegistered(const schedule::Registered& m) {
   for (const schedule::RunningTeam& left : farewells_) {
     parts_.planner->Send(schedule::LeaveTeam{.team = left.layout->id});
   }
-  sub_teams_.OnRegistered();
+  sub_teams_.OnRegistered(m);
   formations_.OnRegistered();
   derived_.AskAgain();
 }

@@ -14,7 +14,7 @@ namespace {
 
 // A daemon asks for the next ids when it has used half of these, so it can form at least half as many teams while the
 // planner is away.
-constexpr uint32_t kIdsPerRequest = 1024;
+constexpr uint32_t kIdsPerRequest = 16384;
 
 }  // namespace
 

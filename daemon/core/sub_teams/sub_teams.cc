@@ -580,7 +580,10 @@ void SubTeams::RequestIds() {
   parts_->planner->Send(schedule::TeamIdsRequest{});
 }
 
-void SubTeams::OnRegistered() {
+void SubTeams::OnRegistered(const schedule::Registered& registered) {
+  // Another cluster may have other teams with these ids.
+  if (schedule::IsOtherCluster(registered.cluster, cluster_)) ids_ = {};
+  if (!registered.cluster.empty()) cluster_ = registered.cluster;
   ids_.DropRequest();
   RequestIds();
   for (const TeamId id : std::exchange(unreported_, {})) {

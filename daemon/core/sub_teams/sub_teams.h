@@ -86,7 +86,7 @@ class SubTeams : public SubTeamJoins {
   void CommittedByNeighbor(const Team& team);
 
   // --- The planner ---
-  void OnRegistered();
+  void OnRegistered(const schedule::Registered& registered);
   void OnPlannerDown() { ids_.DropRequest(); }
   void OnIds(const schedule::TeamIds& ids) { ids_.Add(ids); }
   // The team is committed, as the first message about it to the planner says.
@@ -194,7 +194,8 @@ class SubTeams : public SubTeamJoins {
   // Labels that came before the Prepare of their team, and the order of the teams.
   std::map<TeamId, std::vector<std::pair<Incarnation, uint32_t>>> early_labels_;
   std::deque<TeamId> early_order_;
-  TeamIdPool ids_;
+  TeamIdPool ids_;       // of the cluster `cluster_`
+  std::string cluster_;  // UUID; empty: not known
   KnownShapes shapes_;
   std::set<TeamId> unreported_;  // formed while no planner was there; the next one hears of them
   uint64_t formed_ = 0, passed_on_ = 0;

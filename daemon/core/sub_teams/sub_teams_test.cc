@@ -155,6 +155,26 @@ TEST_F(SubTeamsTest, WithoutIdsThePlannerFormsIt) {
   Receive(NeighborJoins());  // it is told again, too, if it joins late or once more
 }
 
+TEST_F(SubTeamsTest, IdsOfAnotherClusterAreNotUsed) {
+  const auto register_at = [&](const std::string& cluster) {
+    PlannerRestarts();
+    core_.OnPlannerMessage(schedule::Registered{
+        .accepted = true, .features = {Feature::kDerivedTeams, Feature::kSubTeams}, .cluster = cluster});
+    sent_.clear();
+  };
+  register_at("a");
+  FormParent();
+  register_at("a");
+  Gather();
+  Reply(kNoRoom);
+  TakeFromWire<SubTeamDecisionMessage>();
+  register_at("b");
+  Receive(NeighborJoins());
+  Join(0);
+  Join(1);
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+}
+
 TEST_F(SubTeamsTest, OtherShapesAreLeftToThePlanner) {
   FormParent();
   Join(0, 2);

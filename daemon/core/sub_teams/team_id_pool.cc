@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace copse::daemon {
-namespace {
-
-// A block of fewer ids than this is as good as none.
-constexpr uint32_t kLow = 512;
-
-}  // namespace
 
 std::optional<TeamId> TeamIdPool::Take() {
   if (block_.count == 0) block_ = std::exchange(next_block_, {});
@@ -20,9 +14,10 @@ std::optional<TeamId> TeamIdPool::Take() {
 
 void TeamIdPool::Add(const schedule::TeamIds& ids) {
   is_requested_ = false;
+  low_ = (ids.count + 1) / 2;
   (block_.count == 0 ? block_ : next_block_) = ids;
 }
 
-bool TeamIdPool::WantsMore() const { return !is_requested_ && block_.count + next_block_.count < kLow; }
+bool TeamIdPool::WantsMore() const { return !is_requested_ && block_.count + next_block_.count < low_; }
 
 }  // namespace copse::daemon

@@ -29,6 +29,7 @@ class TeamIdPool {
 
  private:
   schedule::TeamIds block_, next_block_;
+  uint32_t low_ = 1;  // with fewer ids, more are requested
   bool is_requested_ = false;
 };
 
