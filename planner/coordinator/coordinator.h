@@ -409,6 +409,8 @@ class Coordinator {
   void OnTeamFormed(Node& node, const schedule::TeamFormed& message);
   // Returns the report as Register would have it. NOT_FOUND: the parent, whose nodes and ranks it has, is not known.
   absl::StatusOr<schedule::RunningTeam> Whole(const schedule::TeamFormed& message) const;
+  // Marks members left that have not reported the team, and will not.
+  void EndWaitForReports(TeamId id);
   // Returns whether the daemons of all members form sub-teams.
   bool HasSubTeams(const Team& team) const;
   // Returns whether the member may still wait for the Commit of the team, a sub-team that daemons have formed.

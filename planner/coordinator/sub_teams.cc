@@ -16,6 +16,10 @@ namespace {
 // planner is away.
 constexpr uint32_t kIdsPerRequest = 16384;
 
+// Members report a team within the time that its formation may take, 10 s. One that is connected and has not reported
+// it for longer has left it while it was not connected.
+constexpr absl::Duration kReportTimeout = absl::Seconds(15);
+
 }  // namespace
 
 bool Coordinator::HasSubTeams(const Team& team) const {
@@ -58,6 +62,16 @@ absl::StatusOr<schedule::RunningTeam> Coordinator::Whole(const schedule::TeamFor
   return running;
 }
 
+void Coordinator::EndWaitForReports(TeamId id) {
+  Team* team = TeamOf(id);
+  for (uint32_t i = 0; team != nullptr && i < team->node_count(); ++i) {
+    const Member& member = team->members[i];
+    if (!member.remains() || !MayBeForming(*team, i) || LiveNode(team->record.layout.nodes[i]) == nullptr) continue;
+    MarkLeft(*team, i);
+    team = TeamOf(id);
+  }
+}
+
 void Coordinator::OnTeamFormed(Node& node, const schedule::TeamFormed& message) {
   const TeamId id = message.layout.id;
   const auto ignore = [&](const std::string& why) {
@@ -72,6 +86,7 @@ void Coordinator::OnTeamFormed(Node& node, const schedule::TeamFormed& message) 
     if (StandingOf(*running, node.announcement) != Standing::kWelcome) return ignore("it has ended, or is none");
     Adopt(*running, node.announcement.name, /*has_all_reports=*/false);
     team = TeamOf(id);
+    timers_.Set(clock_->Now() + kReportTimeout, [this, id] { EndWaitForReports(id); });
   } else if (team->record.layout.identity != message.layout.identity ||
              team->record.layout.parent != message.layout.parent) {
     return ignore("another team has its id");

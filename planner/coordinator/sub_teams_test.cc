@@ -122,6 +122,21 @@ TEST_F(SubTeamsTest, DerivedTeamsWaitForTheReportsOfAllMembers) {
   EXPECT_EQ(TakeBoth<schedule::Prepare>().layout.parent, duplicate.layout.id);
 }
 
+// It has left the team while the planner could not be reached, and has connected before another member's report.
+TEST_F(SubTeamsTest, MemberThatDoesNotReportHasLeft) {
+  coordinator->OnMessage(1, duplicate);
+  schedule::JoinTeam join{.request = 5, .identity = duplicate.layout.identity, .parent = duplicate.layout.id};
+  join.identity.family = Family::kRooted;
+  join.size = 2;
+  coordinator->OnMessage(1, join);
+  Advance(absl::Seconds(14));
+  EXPECT_TRUE(Silent());
+  Advance(absl::Seconds(2));
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.cause, FailureCause::kMemberLeft);
+  coordinator->OnMessage(1, schedule::LeaveTeam{duplicate.layout.id});
+  EXPECT_FALSE(coordinator->FindTeam(duplicate.layout.id).ok());
+}
+
 TEST_F(SubTeamsTest, PlansOfAnotherEpochAreNotShown) {
   duplicate.parent_epoch = EpochId{3};
   coordinator->OnMessage(1, duplicate);
