@@ -219,7 +219,8 @@ enum copse_team_params_field {
   COPSE_TEAM_PARAM_FIELD_SIZE = 1 << 2,
   COPSE_TEAM_PARAM_FIELD_OOB = 1 << 3,
   COPSE_TEAM_PARAM_FIELD_NONCE = 1 << 4,
-  COPSE_TEAM_PARAM_FIELD_TIMEOUT = 1 << 5
+  COPSE_TEAM_PARAM_FIELD_TIMEOUT = 1 << 5,
+  COPSE_TEAM_PARAM_FIELD_PARENT = 1 << 6
 };
 
 typedef struct copse_team_params {
@@ -231,6 +232,8 @@ typedef struct copse_team_params {
   uint64_t nonce;       /* distinguishes teams of the same name; equal on all members. With oob, rank 0's is used, or
                            a random one if it is 0 */
   double timeout;       /* seconds for the formation; <= 0: the cluster's default. Default: COPSE_TIMEOUT */
+  copse_team_t* parent; /* a team that has all members, and is the same on all; it may be destroyed before this team.
+                           Daemons form a sub-team faster than a team without a parent, and mostly without a planner */
 } copse_team_params_t;
 
 /* Forms a team. It is collective over the members: the processes of the same user and job that give the same name,

@@ -71,7 +71,7 @@ TEST_F(TeamCreateTest, WrongParametersAreRefused) {
   };
   copse_team_params_t params = good;
   params.mask |= 1 << 9;
-  expect_refused(params, Names("copse_team_params_t", "mask=0x207", "known=0x3f"));
+  expect_refused(params, Names("copse_team_params_t", "mask=0x207", "known=0x7f"));
   params = good;
   params.rank = 1;
   expect_refused(params, Names("rank=1", "size=1"));
@@ -105,9 +105,34 @@ TEST_F(TeamCreateTest, WrongParametersAreRefused) {
   params.mask |= COPSE_TEAM_PARAM_FIELD_TIMEOUT;
   params.timeout = __builtin_nan("");
   expect_refused(params, Names("timeout=nan"));
+  params = good;
+  params.mask |= COPSE_TEAM_PARAM_FIELD_PARENT;
+  expect_refused(params, Names("parent=NULL"));
+  params.parent = team_;
+  params.size = 2;
+  expect_refused(params, Names("size=2", "limit=1"));
+  copse_context_t* other = nullptr;
+  ASSERT_EQ(InitOn(daemon_, &other), COPSE_OK);
+  ASSERT_EQ(CreateNamed(other, "elsewhere", 0, 1, &params.parent), COPSE_OK);
+  params.size = 1;
+  expect_refused(params, Names("parent", "context"));
+  EXPECT_EQ(copse_fini(other), COPSE_OK);
+  expect_refused(params, Names("parent", "context"));
   EXPECT_EQ(copse_team_create(context_, nullptr, &team), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_team_create(context_, &good, nullptr), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_team_create(context_, &good, &team), COPSE_OK) << copse_last_error();
+}
+
+TEST_F(TeamCreateTest, ATeamWithAParentOutlivesIt) {
+  const copse_team_params_t params{.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
+                                           COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_PARENT,
+                                   .name = "child",
+                                   .size = 1,
+                                   .parent = team_};
+  copse_team_t* team = nullptr;
+  ASSERT_EQ(copse_team_create(context_, &params, &team), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_barrier(team), COPSE_OK) << copse_last_error();
 }
 
 TEST_F(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {

@@ -23,7 +23,8 @@ constexpr double kDestroySeconds = 10;
 constexpr double kAnswerSeconds = 5;  // longest wait for the daemon's answer after a formation's time-out
 constexpr uint64_t kTeamFields = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
                                  COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_OOB |
-                                 COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
+                                 COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT |
+                                 COPSE_TEAM_PARAM_FIELD_PARENT;
 
 copse_status_t CheckName(const std::string& name) {
   if (name.empty() || name.size() >= attach::kNameBytes) {
@@ -119,6 +120,17 @@ copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& p
   if (has(COPSE_TEAM_PARAM_FIELD_NONCE)) spec.nonce = params.nonce;
   spec.timeout_s = has(COPSE_TEAM_PARAM_FIELD_TIMEOUT) ? params.timeout : context->timeout_s();
   if (std::isnan(spec.timeout_s)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time-out is not a number (timeout=nan)");
+  if (has(COPSE_TEAM_PARAM_FIELD_PARENT)) {
+    if (params.parent == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "there is no parent (parent=NULL)");
+    if (!params.parent->Is(Handle::Kind::kTeam) || params.parent->context != context) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the parent is no team of this context");
+    }
+    if (spec.size > params.parent->size) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "a sub-team is larger than its parent (size=%u, limit=%u)", spec.size,
+                  params.parent->size);
+    }
+    spec.parent = params.parent->handle;
+  }
   if (oob) {
     if (const auto status = AgreeOutOfBand(params.oob, &spec); status != COPSE_OK) return status;
   }
