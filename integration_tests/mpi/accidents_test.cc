@@ -110,6 +110,21 @@ TEST_P(AccidentsTest, WithoutAPlannerProgramsRunOnMpi) {
   EXPECT_GT(broadcasts.reasons["no team"], 0u) << next.Text();
 }
 
+TEST_P(AccidentsTest, CommunicatorsOfOneWithATeamNeedNoPlanner) {
+  const MpiResult result = RunAround(JobOf(4, "situations", {"derived_communicators"}), [&](const std::string& pipe) {
+    AwaitTeam("mpi-world");
+    cluster_.KillPlanner();
+    EXPECT_EQ(unlink(pipe.c_str()), 0);
+  });
+  EXPECT_EQ(result.code, 0) << result.Text();
+  CollectiveCounts sums = ParseStatistics(result)["MPI_Allreduce"];
+  EXPECT_GT(sums.offloaded, 0u) << result.Text();
+  EXPECT_EQ(sums.by_mpi, 0u) << result.Text();
+  CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
+  EXPECT_EQ(barriers.reasons["no team"], 0u) << result.Text();
+  ASSERT_TRUE(cluster_.RestartPlanner().ok());
+}
+
 COPSE_BOTH_MPIS(AccidentsTest);
 
 }  // namespace

@@ -440,6 +440,42 @@ static void until_told(void) {
   }
 }
 
+/* Returns the sum over `comm` of what its ranks give. */
+static int sum_of(int mine, MPI_Comm comm) {
+  int sum = -1;
+  MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+  return sum;
+}
+
+/* Communicators of many kinds that have the ranks of one with a team, or some of them, after the pipe is gone. */
+static void derived_communicators(void) {
+  MPI_Comm half, dup, dup_of_dup, grid;
+  const int dims[1] = {size}, is_periodic[1] = {1};
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, -rank, &half); /* only the first one needs new plans */
+  warm_up(half);
+  MPI_Comm_free(&half);
+  until_told();
+  for (int i = 0; i < DUPS; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    warm_up(dup);
+    EXPECT(sum_of(rank, dup) == size * (size - 1) / 2);
+    MPI_Comm_split(dup, rank < size / 2, -rank, &half);
+    warm_up(half);
+    EXPECT(sum_of(rank < size / 2, half) == (rank < size / 2 ? size / 2 : 0));
+    MPI_Comm_dup(dup, &dup_of_dup);
+    MPI_Comm_free(&dup); /* before its duplicate has a team */
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, is_periodic, 0, &grid);
+    warm_up(dup_of_dup);
+    warm_up(grid);
+    EXPECT(sum_of(1, dup_of_dup) == size);
+    EXPECT(sum_of(2, grid) == 2 * size);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&grid);
+    MPI_Comm_free(&dup_of_dup);
+  }
+}
+
 /* A child that forgets to exec is none of the job's. */
 static void forks(void) {
   warm_up(MPI_COMM_WORLD);
@@ -521,7 +557,8 @@ SITUATIONS(SITUATION(pending_send), SITUATION(mismatch), SITUATION(mismatch_on_d
            SITUATION(long_blocks), SITUATION(long_sums), SITUATION(long_sums_on_dup), SITUATION(calls_that_cost),
            SITUATION(aborts), SITUATION(exits), SITUATION(execs), SITUATION(bottom), SITUATION(attributes),
            SITUATION(many_communicators), SITUATION(calls_on_two), SITUATION(calls_on_dups), SITUATION(until_told),
-           SITUATION(forks), SITUATION(bad_arguments), SITUATION(inter_communicator), SITUATION(threads));
+           SITUATION(derived_communicators), SITUATION(forks), SITUATION(bad_arguments), SITUATION(inter_communicator),
+           SITUATION(threads));
 
 int main(int argc, char** argv) {
   slice_before = time_slice();

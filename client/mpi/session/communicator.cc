@@ -47,6 +47,11 @@ int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
+// Without a session, the context has destroyed the team, or the team is that of a forked child's parent.
+void Leave(copse_team_t* team) {
+  if (TheSession() != nullptr) copse_team_destroy(team);
+}
+
 }  // namespace
 
 int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
@@ -60,10 +65,7 @@ void Communicator::Release() {
   // acq_rel: the last user sees what the others have written before their release.
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const tnbc::HeldSignals held;
-  // Without a session, the context has destroyed the team, or the team is that of a forked child's parent.
-  for (copse_team_t* const team : {stream_, team_}) {
-    if (team != nullptr && TheSession() != nullptr) copse_team_destroy(team);
-  }
+  if (stream_ != nullptr) Leave(stream_);
   delete this;
 }
 
@@ -93,19 +95,19 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 }
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
-  if (by_mpi_ != Reason::kNone || (team_ != nullptr && !order_may_change_)) return by_mpi_;
+  if (by_mpi_ != Reason::kNone || (team() != nullptr && !order_may_change_)) return by_mpi_;
   const Settings& settings = session->settings;
   if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? settings.calls_before_of_world : settings.calls_before;
   const uint64_t before = calls_++;
   if (may_wait && before >= (settings.weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
-  if (team_ != nullptr) return Reason::kNone;
+  if (team() != nullptr) return Reason::kNone;
   if (before < look_at_ || !may_wait) return has_no_team_ ? Reason::kNoTeam : Reason::kFirstCalls;
   if (order_may_change_ && !IsWorthTeam(session)) {
     look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
     return Reason::kFirstCalls;
   }
   FormTeam(session);
-  if (team_ != nullptr || by_mpi_ != Reason::kNone) return by_mpi_;
+  if (team() != nullptr || by_mpi_ != Reason::kNone) return by_mpi_;
   has_no_team_ = true;
   look_at_ = calls_ + std::min(calls_, kCallsBeforeRetry);
   return Reason::kNoTeam;
@@ -153,31 +155,31 @@ std::vector<int> Communicator::WorldRanks() const {
   return world_ranks;
 }
 
-// Returns whether all members are in this process's MPI_COMM_WORLD; others may have no daemon.
-bool Communicator::IsOfThisJob() const {
-  const std::vector<int> world_ranks = WorldRanks();
-  return std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();
-}
-
 void Communicator::FormTeam(Session* session) {
-  if (!IsOfThisJob()) {
+  const std::vector<int> world_ranks = WorldRanks();
+  // Members outside of this process's MPI_COMM_WORLD may have no daemon.
+  if (std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) != world_ranks.end()) {
     by_mpi_ = Reason::kOtherJob;
     return;
   }
   const char* name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator";
-  const FormedTeam formed = Form(session, name, EndsOnErrors());
-  team_ = formed.team;
+  const FormedTeam formed = Form(session, name, session->parent_teams.Find(world_ranks), EndsOnErrors());
   all_end_on_errors_ = formed.all_flags;
+  if (formed.team == nullptr) return;
+  team_ = {.team = {formed.team, &Leave}, .id = formed.id};
+  session->parent_teams.Add(world_ranks, team_);
 }
 
-FormedTeam Communicator::Form(Session* session, const char* name, bool flag) {
-  const FormedTeam formed =
-      FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = flag});
+FormedTeam Communicator::Form(Session* session, const char* name, ParentTeam parent, bool flag) {
+  if (has_no_parent_) parent = {};
+  const FormedTeam formed = FormTeamTogether(
+      session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = flag, .parent = std::move(parent)});
+  has_no_parent_ = formed.team == nullptr && formed.had_parent;
   forming_ns_ += formed.taken_ns;
   return formed;
 }
 
-copse_team_t* Communicator::FormPersistentTeam(Session* session) { return Form(session, "mpi-persistent").team; }
+copse_team_t* Communicator::FormPersistentTeam(Session* session) { return Form(session, "mpi-persistent", team_).team; }
 
 tnbc::TeamCalls* Communicator::DividedCalls(uint64_t node) {
   if (!divided_calls_.has_value()) {
@@ -199,7 +201,7 @@ tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
 
 bool Communicator::FormStream(Session* session) {
   if (stream_ == nullptr && !has_no_stream_) {
-    stream_ = Form(session, "mpi-stream").team;
+    stream_ = Form(session, "mpi-stream", team_).team;
     has_no_stream_ = stream_ == nullptr;
   }
   return stream_ != nullptr;
@@ -208,6 +210,7 @@ bool Communicator::FormStream(Session* session) {
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
   if (!has_failed_.exchange(true, std::memory_order_relaxed)) {
     PrintLine("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
+    if (Session* const session = TheSession(); session != nullptr) session->parent_teams.Remove(team());
   }
   const int error = [&] {
     const std::lock_guard lock(error_codes_mutex_);

@@ -17,6 +17,7 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/collective_calls.h"
 #include "client/mpi/data/offload.h"
+#include "client/mpi/session/parent_teams.h"
 #include "client/mpi/session/path_choice.h"
 #include "client/mpi/session/session.h"
 #include "client/mpi/session/statistics.h"
@@ -113,7 +114,7 @@ class Communicator {
   // Reports an invalid call of the program: prints a line and calls the error handler with `error`, which it returns.
   int Refuse(const char* function, int error, const char* why);
 
-  copse_team_t* team() const { return team_; }
+  copse_team_t* team() const { return team_.team.get(); }
   MPI_Comm comm() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -127,9 +128,8 @@ class Communicator {
   bool IsWorthTeam(Session* session) const;
   void FormTeam(Session* session);
   // Forms a team of the communicator's ranks; see FormTeamTogether.
-  FormedTeam Form(Session* session, const char* name, bool flag = false);
+  FormedTeam Form(Session* session, const char* name, ParentTeam parent, bool flag = false);
   int CallErrorHandler(int error);
-  bool IsOfThisJob() const;
   std::vector<int> WorldRanks() const;
 
   const MPI_Comm comm_;
@@ -145,7 +145,8 @@ class Communicator {
   bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   uint64_t members_hash_ = 0;               // 0: not computed yet
-  copse_team_t* team_ = nullptr;
+  ParentTeam team_;
+  bool has_no_parent_ = false;  // deriving a team has failed; the next attempt has no parent
   copse_team_t* stream_ = nullptr;
   bool has_no_stream_ = false;  // forming stream_ has failed
   std::optional<tnbc::TeamCalls> divided_calls_;

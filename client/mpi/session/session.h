@@ -12,6 +12,7 @@
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/async_settings.h"
 #include "client/mpi/session/complaints.h"
+#include "client/mpi/session/parent_teams.h"
 #include "client/mpi/session/progress.h"
 #include "client/mpi/session/settings.h"
 #include "client/mpi/session/statistics.h"
@@ -42,6 +43,7 @@ struct Session {
   int size = 0;
   Progress progress;
   TeamFormationTimes formation_times;
+  ParentTeams parent_teams;
   Statistics statistics;
 
   OffloadOptions offload_options() const { return {progress.own(), settings.message_bytes_max, settings.chooses_path}; }

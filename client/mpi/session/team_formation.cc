@@ -77,6 +77,14 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
   thread.join();
 }
 
+// Returns whether `parent` is the parent that all ranks give. A rank in another thread may have freed it.
+bool HaveAll(uint64_t parent, const TeamMember& member) {
+  const int has = member.parent.id == parent ? 1 : 0;
+  int all_have = 0;
+  Mpi().Allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, member.comm);
+  return all_have != 0;
+}
+
 }  // namespace
 
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
@@ -84,10 +92,14 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   const uint64_t start = NowNanoseconds();
   // Rank 0 gives its nonce, or 0 during the pause after a failure. Rank 0 decides, since failures are equal on all
   // ranks.
-  uint64_t nonce = 0;
-  if (member.rank == 0 && start >= times.none_before_ns) nonce = RandomNonce();
-  Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
-  if (nonce == 0) return {};
+  struct {
+    uint64_t nonce = 0;
+    uint64_t parent = 0;
+  } offer;
+  if (member.rank == 0 && start >= times.none_before_ns) offer = {RandomNonce(), member.parent.id};
+  Mpi().Bcast(&offer, sizeof(offer), MPI_BYTE, 0, member.comm);
+  if (offer.nonce == 0) return {};
+  const bool has_parent = offer.parent != 0 && HaveAll(offer.parent, member);
   copse_team_params_t params{};
   // The time-out is 0, the cluster's default: COPSE_TIMEOUT is meant for calls and may be much longer.
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
@@ -95,7 +107,11 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   params.name = member.name;
   params.rank = static_cast<uint32_t>(member.rank);
   params.size = static_cast<uint32_t>(member.size);
-  params.nonce = nonce;
+  params.nonce = offer.nonce;
+  if (has_parent) {
+    params.mask |= COPSE_TEAM_PARAM_FIELD_PARENT;
+    params.parent = member.parent.team.get();
+  }
   Formation formation;
   FormDrivingMpi(session, params, &formation);
   const int mine[] = {formation.team != nullptr ? 1 : 0, member.flag ? 1 : 0};
@@ -106,7 +122,11 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   if (all[0] != 0) {
     times.least_ns = std::min<uint64_t>(times.least_ns, taken);
     times.failures_in_a_row = 0;
-    return {.team = formation.team, .all_flags = all[1] != 0, .taken_ns = taken};
+    return {.team = formation.team,
+            .all_flags = all[1] != 0,
+            .taken_ns = taken,
+            .id = offer.nonce,
+            .had_parent = has_parent};
   }
   times.none_before_ns = end + RestAfter(++times.failures_in_a_row, taken);
   if (formation.team != nullptr) copse_team_destroy(formation.team);
@@ -115,7 +135,7 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
     PrintLine("a communicator goes by MPI for now: %s (ranks=%d)",
               mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
   }
-  return {.taken_ns = taken};
+  return {.taken_ns = taken, .had_parent = has_parent};
 }
 
 }  // namespace copse::mpi

@@ -4,8 +4,11 @@
 #ifndef COPSE_CLIENT_MPI_SESSION_TEAM_FORMATION_H_
 #define COPSE_CLIENT_MPI_SESSION_TEAM_FORMATION_H_
 
+#include <cstdint>
+
 #include "client/copse.h"
 #include "client/mpi/api/mpi_api.h"
+#include "client/mpi/session/parent_teams.h"
 #include "client/mpi/session/session.h"
 
 namespace copse::mpi {
@@ -16,12 +19,15 @@ struct TeamMember {
   int size;
   const char* name;  // equal on all ranks; `copsectl team list` shows it
   bool flag = false;
+  ParentTeam parent;  // the team is derived from it if all ranks give the same; there may be none
 };
 
 struct FormedTeam {
   copse_team_t* team = nullptr;  // null on all ranks if any has failed
   bool all_flags = false;        // TeamMember::flag is set on all ranks
   uint64_t taken_ns = 0;
+  uint64_t id = 0;          // ParentTeam::id
+  bool had_parent = false;  // it was derived from TeamMember::parent, or could not be
 };
 
 // Forms a team. It is collective over the communicator, on which no other collective may be in progress. If any rank
