@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/spiffe_id.h"
 #include "base/status_macros.h"
 
 namespace copse::emu {
@@ -47,34 +48,20 @@ absl::Status Invalid(std::string_view what) {
       absl::StrCat(absl::string_view(what.data(), what.size()), *reason == 0 ? "" : ": ", reason));
 }
 
-struct NodeName {
-  std::string domain, node;
-};
-
 // Returns what the certificate names, or nullopt unless it names exactly one node.
-std::optional<NodeName> NameIn(const X509* certificate) {
+std::optional<SpiffeId> NameIn(const X509* certificate) {
   const GeneralNames names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   if (names == nullptr) return std::nullopt;
-  std::optional<NodeName> found;
+  std::optional<SpiffeId> found;
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type != GEN_URI) continue;
     if (found.has_value()) return std::nullopt;
     const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
-    const std::string_view text(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
-                                static_cast<size_t>(ASN1_STRING_length(uri)));
-    constexpr std::string_view kScheme = "spiffe://";
-    constexpr std::string_view kRole = "/node/";
-    const size_t role = text.find(kRole);
-    if (!text.starts_with(kScheme) || role == std::string_view::npos || role <= kScheme.size()) return std::nullopt;
-    const std::string_view domain = text.substr(kScheme.size(), role - kScheme.size());
-    const std::string_view node = text.substr(role + kRole.size());
-    const auto is_plain = [](std::string_view part) {
-      return !part.empty() && part.find('/') == std::string_view::npos && part.find('\0') == std::string_view::npos;
-    };
-    if (!is_plain(domain) || !is_plain(node)) return std::nullopt;
-    found = NodeName{std::string(domain), std::string(node)};
+    found = ParseSpiffeId(
+        {reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)), static_cast<size_t>(ASN1_STRING_length(uri))});
+    if (!found.has_value() || found->role != "node") return std::nullopt;
   }
   return found;
 }
@@ -174,13 +161,13 @@ absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromCertificates
   }
   RETURN_IF_ERROR(UseAuthorities(context.get(), authorities, revoked));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  const std::optional<NodeName> name = NameIn(SSL_CTX_get0_certificate(context.get()));
+  const std::optional<SpiffeId> name = NameIn(SSL_CTX_get0_certificate(context.get()));
   if (!name.has_value()) {
     return absl::InvalidArgumentError("the certificate names no node (wanted=spiffe://DOMAIN/node/NAME, one URI)");
   }
   std::shared_ptr<TlsIdentity> identity(new TlsIdentity(context.release()));
   identity->domain_ = name->domain;
-  identity->node_ = name->node;
+  identity->node_ = name->name;
   return identity;
 }
 
@@ -222,7 +209,7 @@ absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
     return std::string();
   }
   const X509* const certificate = SSL_get0_peer_certificate(session);
-  const std::optional<NodeName> name = certificate == nullptr ? std::nullopt : NameIn(certificate);
+  const std::optional<SpiffeId> name = certificate == nullptr ? std::nullopt : NameIn(certificate);
   if (!name.has_value()) {
     return absl::PermissionDeniedError("the peer's certificate names no node (wanted=spiffe://DOMAIN/node/NAME)");
   }
@@ -230,7 +217,7 @@ absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
     return absl::PermissionDeniedError(
         absl::StrCat("the peer is of another domain (domain=", name->domain, ", ours=", domain_, ")"));
   }
-  return name->node;
+  return name->name;
 }
 
 }  // namespace copse::emu
