@@ -50,6 +50,8 @@ namespace {
 // one).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
+constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
+constexpr absl::Duration kIdentityLookEvery = absl::Hours(1);
 // Limits the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
 // Limits the wait for the planner's report about a team that is not formed in time.
@@ -189,6 +191,7 @@ absl::Status Daemon::Open() {
   if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
   RETURN_IF_ERROR(poller_->Watch(signals_.get(), EPOLLIN, [this](uint32_t) { OnSignal(); }));
   loop_ = std::make_unique<Loop>(&clock_, poller_.get(), this, LoopOptions{.spin = settings_.live.spin});
+  RETURN_IF_ERROR(OpenIdentity());
   RETURN_IF_ERROR(OpenNetwork());
   RETURN_IF_ERROR(OpenControl());
   RETURN_IF_ERROR(OpenClients());
@@ -198,6 +201,19 @@ absl::Status Daemon::Open() {
             ", transport=", NameOf(settings_.transport), ")");
   service_manager_.Ready("waiting for the planner");
   return absl::OkStatus();
+}
+
+absl::Status Daemon::OpenIdentity() {
+  if (!settings_.tls.given()) {
+    if (settings_.insecure) next_insecure_warning_ = clock_.Now();
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(settings_.tls, {"node"}));
+  next_identity_look_ = clock_.Now() + rpc::Identity::kRefresh;
+  if (identity_->self().name == settings_.node) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings_.tls.certificate,
+                                                 ", its node=", identity_->self().name, ", node=", settings_.node,
+                                                 ")"));
 }
 
 absl::Status Daemon::OpenNetwork() {
@@ -221,10 +237,6 @@ absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
     return absl::Status(identity.status().code(), absl::StrCat("tls_cert: ", identity.status().message(),
                                                                " (tls_cert=", settings_.tls.certificate, ")"));
   }
-  if ((*identity)->node() != settings_.node) {
-    return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings_.tls.certificate,
-                                                   ", its node=", (*identity)->node(), ", node=", settings_.node, ")"));
-  }
   options.address = settings_.transport.tcp_address;
   options.self = incarnation_;
   options.identity = *std::move(identity);
@@ -233,8 +245,8 @@ absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
 }
 
 absl::Status Daemon::OpenControl() {
-  ASSIGN_OR_RETURN(admin_server_, AdminServer::Start({settings_.admin_listen, settings_.insecure}, mailbox_.get(),
-                                                     [this] { return Status(); }));
+  ASSIGN_OR_RETURN(admin_server_, AdminServer::Start({settings_.admin_listen, settings_.insecure, identity_},
+                                                     mailbox_.get(), [this] { return Status(); }));
   CoreOptions options;
   options.node = Announcement();
   options.heartbeat = settings_.live.heartbeat;
@@ -248,7 +260,7 @@ absl::Status Daemon::OpenControl() {
   core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
   PlannerStreamOptions stream;
   stream.addresses = settings_.planners;
-  stream.insecure = settings_.insecure;
+  stream.access = {settings_.insecure, identity_};
   ASSIGN_OR_RETURN(planner_stream_,
                    PlannerStream::Create(&clock_, mailbox_.get(), worker_.get(), this, stream, incarnation_));
   return absl::OkStatus();
@@ -320,6 +332,15 @@ bool Daemon::ReadPosts() {
   const absl::Time now = clock_.Now();
   planner_stream_->Tick(now);
   service_manager_.Tick(now);
+  if (now >= next_identity_look_) {
+    next_identity_look_ = now + kIdentityLookEvery;
+    identity_->generation();  // warns of a certificate that ends soon
+  }
+  if (now >= next_insecure_warning_) {
+    next_insecure_warning_ = now + kInsecureWarningEvery;
+    COPSE_LOG(kWarning, "insecure: true: connections to the planner are not encrypted, and prove nothing (planner=",
+              absl::StrJoin(settings_.planners, ","), "); tls_cert, tls_key and tls_ca end this");
+  }
   if (drain_until_.has_value() && (now >= *drain_until_ || attach_server_->client_count() == 0)) loop_->Stop();
   return letters || posts;
 }
@@ -347,7 +368,8 @@ bool Daemon::ArmNetwork() {
 
 absl::Time Daemon::NextDeadline() {
   return std::min({core_->NextDeadline(), attach_server_->NextDeadline(), planner_stream_->NextDeadline(),
-                   service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture())});
+                   service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture()),
+                   next_insecure_warning_, next_identity_look_});
 }
 
 // --- The planner ---

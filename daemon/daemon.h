@@ -30,6 +30,7 @@
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_page.h"
 #include "offload_emu/transport.h"
+#include "rpc/identity.h"
 
 namespace copse::daemon {
 
@@ -76,6 +77,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   explicit Daemon(DaemonStart start);
 
   absl::Status Open();
+  absl::Status OpenIdentity();
   absl::Status OpenNetwork();
   absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp();
   absl::Status OpenClients();
@@ -100,6 +102,9 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   const Incarnation incarnation_;
   const MonotonicClock clock_;
   ServiceManager service_manager_;
+  std::shared_ptr<const rpc::Identity> identity_;  // null: no TLS for gRPC
+  absl::Time next_identity_look_ = absl::InfiniteFuture();
+  absl::Time next_insecure_warning_ = absl::InfiniteFuture();
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
   std::unique_ptr<Mailbox> mailbox_;

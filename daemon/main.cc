@@ -14,6 +14,7 @@
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
 #include "rpc/grpc_locks.h"
+#include "rpc/grpc_log.h"
 
 namespace copse::daemon {
 namespace {
@@ -23,6 +24,7 @@ constexpr char kPortFile[] = "port-file";
 int Main(int argc, char** argv) {
   BlockSignals();
   rpc::DoNotCheckGrpcLocks();
+  rpc::TakeGrpcLog();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =

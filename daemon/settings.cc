@@ -89,14 +89,16 @@ config::Config NewConfig() {
            .default_text = "false",
            .comment = "Lets UCX run over IP beside tls_cert, although its TCP believes whoever can connect."},
           {.name = "tls_cert",
-           .comment = "PEM file of this node's certificate, for spiffe://DOMAIN/node/NAME; %h is the node's name."},
+           .comment =
+               "PEM file of this node's certificate, for spiffe://DOMAIN/node/NAME; %h is the node's name. For the "
+               "planner, copsectl, and other daemons."},
           {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
           {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
           {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."},
           {.name = "insecure",
            .type = Type::kBool,
            .default_text = "false",
-           .comment = "Needed to listen or connect beyond loopback: nothing is encrypted yet."},
+           .comment = "Lets this daemon listen and connect beyond loopback without tls_cert: nothing is encrypted."},
           {.name = "join_token_file",
            .comment = "File with the token that the planner asks of daemons, in its first line, readable by its owner "
                       "only. Read again at SIGHUP."},
@@ -193,11 +195,12 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   ASSIGN_OR_RETURN(settings.node, NodeName(config));
   settings.admin_listen = config.Text("admin_listen");
   settings.insecure = config.Bool("insecure");
-  ASSIGN_OR_RETURN(settings.planners, ParsePlanners(config.Text("planner"), settings.insecure));
-  RETURN_IF_ERROR(CheckAdminListen(settings.admin_listen, settings.insecure));
   ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
                                                            config.Text("tls_ca"), config.Text("tls_crl_dir")},
                                                           settings.node));
+  const bool may_leave = settings.insecure || settings.tls.given();
+  ASSIGN_OR_RETURN(settings.planners, ParsePlanners(config.Text("planner"), may_leave));
+  RETURN_IF_ERROR(CheckAdminListen(settings.admin_listen, may_leave));
   TransportWishes wishes;
   wishes.transport = config.Text("transport");
   wishes.network = {config.Text("data_listen"), config.List("net_devices"), settings.insecure};

@@ -21,7 +21,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 
@@ -53,9 +52,15 @@ std::optional<std::string> HostOf(std::string_view address) {
 
 absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
   RETURN_IF_ERROR(CheckAddress(address));
-  if (options.insecure || IsLoopback(address)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " beyond loopback needs ", options.insecure_by, " (address=", address, ")"));
+  if (options.insecure || options.identity != nullptr || IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " beyond loopback needs ", options.identity_by,
+                                                 " (copse-ca makes them), or ", options.insecure_by,
+                                                 " (address=", address, ")"));
+}
+
+// The kernel says who connects to a unix: address.
+bool UsesTls(const std::string& address, const CredentialsOptions& options) {
+  return options.identity != nullptr && !absl::StartsWith(address, AbslView(kUnixPrefix));
 }
 
 // Returns 0, or the errno that a server would get.
@@ -69,20 +74,6 @@ int TryToListen(const addrinfo& where) {
   close(fd);
   return error;
 }
-
-class TokenAuthorizer final : public Authorizer {
- public:
-  explicit TokenAuthorizer(std::string token) : token_(std::move(token)) {}
-
-  absl::Status Authorize(const Caller& caller, std::string_view method) const override {
-    if (token_.empty() || SameSecret(token_, caller.token)) return absl::OkStatus();
-    return absl::PermissionDeniedError(absl::StrCat(caller.token.empty() ? "no token" : "wrong token",
-                                                    " (peer=", caller.peer, ", method=", AbslView(method), ")"));
-  }
-
- private:
-  const std::string token_;
-};
 
 }  // namespace
 
@@ -143,25 +134,15 @@ absl::Status CheckListen(std::string_view key, const std::string& address) {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFactory::Server(const std::string& address) const {
   RETURN_IF_ERROR(CheckAllowed(address, options_, "listening"));
+  if (UsesTls(address, options_)) return options_.identity->ForServer();
   return grpc::InsecureServerCredentials();
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFactory::Channel(
     const std::string& address) const {
   RETURN_IF_ERROR(CheckAllowed(address, options_, "connecting"));
+  if (UsesTls(address, options_)) return options_.identity->ForChannel(options_.servers);
   return grpc::InsecureChannelCredentials();
-}
-
-Caller CallerOf(const grpc::ServerContextBase& context) {
-  Caller caller;
-  caller.peer = context.peer();
-  const auto it = context.client_metadata().find(kTokenMetadataKey);
-  if (it != context.client_metadata().end()) caller.token.assign(it->second.data(), it->second.size());
-  return caller;
-}
-
-std::unique_ptr<Authorizer> MakeTokenAuthorizer(std::string token) {
-  return std::make_unique<TokenAuthorizer>(std::move(token));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadTokenFile(const std::string& path) {

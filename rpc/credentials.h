@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides which addresses may be used and which callers may call. Every RPC passes these two checks, so mutual TLS and
-// roles can be added here.
+// Decides which addresses may be used, and how connections are made. Authorizer decides which callers may call.
 #ifndef COPSE_RPC_CREDENTIALS_H_
 #define COPSE_RPC_CREDENTIALS_H_
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server_context.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "rpc/identity.h"
 
 namespace copse::rpc {
 
 struct CredentialsOptions {
-  bool insecure = false;                       // allows connections without encryption beyond loopback
-  const char* insecure_by = "insecure: true";  // how the program's user sets `insecure`, for error texts
+  bool insecure = false;                           // allows connections without encryption beyond loopback
+  std::shared_ptr<const Identity> identity;        // all connections but those to unix: have mutual TLS; null: none has
+  std::vector<std::string> servers = {"planner"};  // with an identity: roles of servers that may be connected to
+  // How the program's user sets them, for error texts.
+  const char* identity_by = "tls_cert, tls_key and tls_ca";
+  const char* insecure_by = "insecure: true";
 };
 
 // A CredentialsFactory makes all credentials of a program. Thread-safe.
 class CredentialsFactory {
  public:
-  explicit CredentialsFactory(CredentialsOptions options) : options_(options) {}
+  explicit CredentialsFactory(CredentialsOptions options) : options_(std::move(options)) {}
 
   // Returns credentials for a server on `address` (HOST:PORT, [V6]:PORT, or unix:PATH). INVALID_ARGUMENT if it has
-  // another form, or if it is not on loopback and `insecure` is not set: "listening beyond loopback needs insecure:
-  // true (address=0.0.0.0:7470)".
+  // another form, or if it is not on loopback and there is neither an identity nor `insecure`: "listening beyond
+  // loopback needs tls_cert, tls_key and tls_ca (copse-ca makes them), or insecure: true (address=0.0.0.0:7470)".
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server(const std::string& address) const;
 
   // Returns credentials for a channel to `address`, with the same checks.
@@ -59,28 +63,10 @@ absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list);
 // block; unix: sockets are not checked.
 absl::Status CheckListen(std::string_view key, const std::string& address);
 
-// A Caller holds what the server knows about the caller of an RPC.
-struct Caller {
-  std::string peer;   // gRPC's format: "ipv4:127.0.0.1:40312"
-  std::string token;  // value of the metadata key below; empty if there is none
-};
 inline constexpr char kTokenMetadataKey[] = "copse-token";
 
 // A planner that stands by names the leader, HOST:PORT, in this trailing metadata of the calls that it refuses.
 inline constexpr char kLeaderMetadataKey[] = "copse-leader";
-Caller CallerOf(const grpc::ServerContextBase& context);
-
-// An Authorizer decides whether a caller may call a method. It is called at the start of every RPC. Thread-safe.
-class Authorizer {
- public:
-  virtual ~Authorizer() = default;
-  // `method` is, for example, "/copse.v1.AdminService/BreakTeam". Returns PERMISSION_DENIED if the caller may not call
-  // it.
-  virtual absl::Status Authorize(const Caller& caller, std::string_view method) const = 0;
-};
-
-// Returns an authorizer that allows every call if `token` is empty, else the calls with that token.
-std::unique_ptr<Authorizer> MakeTokenAuthorizer(std::string token);
 
 // Returns the tokens of a file, one per line, without blanks around them: one, or two while one replaces the other. A
 // client sends the first; a server accepts both. Returns no tokens for an empty path. Errors: INVALID_ARGUMENT if there

@@ -95,17 +95,6 @@ TEST(CheckListenTest, SaysWhyAServerCannotListen) {
               FailsWith(absl::StatusCode::kUnavailable, "admin_listen=192.0.2.1:0"));
 }
 
-TEST(AuthorizerTest, AllowsWithTheTokenOrWithoutAny) {
-  const auto open = MakeTokenAuthorizer(""), closed = MakeTokenAuthorizer("secret");
-  EXPECT_TRUE(open->Authorize({"p", ""}, "/m").ok());
-  EXPECT_TRUE(open->Authorize({"p", "whatever"}, "/m").ok());
-  EXPECT_TRUE(closed->Authorize({"p", "secret"}, "/m").ok());
-  for (const char* token : {"", "secreT"}) {
-    EXPECT_THAT(closed->Authorize({"p", token}, "/m"),
-                FailsWith(absl::StatusCode::kPermissionDenied, "peer=p", "method=/m"));
-  }
-}
-
 TEST(TokenFileTest, IsReadIfItIsPrivateAndNotEmpty) {
   const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/token");
   const auto write = [&](const std::string& text, mode_t mode) {

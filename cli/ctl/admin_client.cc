@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "grpcpp/create_channel.h"
@@ -18,19 +19,27 @@ namespace {
 constexpr int kAnswerBytesMax = 256 << 20;
 constexpr int kConnectMsMax = 1000;
 
-// Shortens gRPC's message, "failed to connect to all addresses; last error: UNKNOWN: Failed to connect to remote host:
-// Connection refused", to the reason after its last prefix.
-std::string WhyUnreachable(const std::string& message) {
-  const size_t at = message.rfind("Failed to connect to remote host: ");
-  if (at != std::string::npos) return message.substr(message.find(": ", at) + 2);
-  return message.empty() ? "no connection" : message;
+// Returns null without files. Errors name the options.
+absl::StatusOr<std::shared_ptr<const rpc::Identity>> OpenIdentity(const config::TlsFiles& given) {
+  const absl::StatusOr<config::TlsFiles> files = config::CompleteTlsFiles(given, "");
+  if (files.ok() && !files->given()) return nullptr;
+  absl::StatusOr<std::shared_ptr<const rpc::Identity>> identity =
+      files.ok() ? rpc::Identity::Open(*files, {}) : files.status();
+  if (identity.ok()) return identity;
+  return absl::Status(
+      identity.status().code(),
+      absl::StrReplaceAll(
+          identity.status().message(),
+          {{"tls_cert", "--cert"}, {"tls_key", "--key"}, {"tls_ca", "--cacert"}, {"tls_crl_dir", "--crl-dir"}}));
 }
 
 }  // namespace
 
-AdminClient::AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints)
+AdminClient::AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints,
+                         std::shared_ptr<const rpc::Identity> identity)
     : options_(options),
       token_(std::move(token)),
+      identity_(std::move(identity)),
       deadline_(absl::Now() + options.timeout),
       others_(endpoints.begin() + 1, endpoints.end()),
       untried_(others_) {}
@@ -38,7 +47,9 @@ AdminClient::AdminClient(const AdminClientOptions& options, std::string token, s
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> endpoints, rpc::ParseAddresses(options.endpoint));
   ASSIGN_OR_RETURN(const std::vector<std::string> tokens, rpc::ReadTokenFile(options.token_file));
-  std::unique_ptr<AdminClient> client(new AdminClient(options, tokens.empty() ? "" : tokens.front(), endpoints));
+  ASSIGN_OR_RETURN(std::shared_ptr<const rpc::Identity> identity, OpenIdentity(options.tls));
+  std::unique_ptr<AdminClient> client(
+      new AdminClient(options, tokens.empty() ? "" : tokens.front(), endpoints, std::move(identity)));
   // The last one connected to is the one in use; all addresses are checked.
   for (auto endpoint = endpoints.rbegin(); endpoint != endpoints.rend(); ++endpoint) {
     RETURN_IF_ERROR(client->Connect(*endpoint));
@@ -47,9 +58,12 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClie
 }
 
 absl::Status AdminClient::Connect(const std::string& endpoint) {
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<grpc::ChannelCredentials> credentials,
-      rpc::CredentialsFactory({.insecure = options_.insecure, .insecure_by = "--insecure"}).Channel(endpoint));
+  const rpc::CredentialsFactory factory({.insecure = options_.insecure,
+                                         .identity = identity_,
+                                         .servers = {options_.server},
+                                         .identity_by = "--cert, --key and --cacert",
+                                         .insecure_by = "--insecure"});
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials, factory.Channel(endpoint));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // no proxy within the cluster's network
   arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
@@ -81,10 +95,10 @@ void AdminClient::SetUp(grpc::ClientContext* context) const {
 
 absl::Status AdminClient::Explain(const grpc::Status& from) const {
   const absl::Status status = rpc::FromGrpc(from);
-  const std::string message(status.message());
   if (absl::IsUnavailable(status)) {
     return absl::UnavailableError(
-        absl::StrCat("cannot reach the server: ", WhyUnreachable(message), " (endpoint=", options_.endpoint, ")"));
+        absl::StrCat("cannot reach the server: ", rpc::WhyUnreachable(status, identity_ != nullptr),
+                     " (endpoint=", options_.endpoint, ")"));
   }
   if (absl::IsDeadlineExceeded(status) && absl::Now() >= deadline_) {
     return absl::DeadlineExceededError(absl::StrCat("no answer in time (endpoint=", options_.endpoint,

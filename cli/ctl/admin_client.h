@@ -13,9 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/config/tls_files.h"
 #include "grpcpp/security/credentials.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
+#include "rpc/identity.h"
 
 namespace copse::ctl {
 
@@ -25,8 +27,10 @@ using DaemonAdmin = v1::NodeAdminService::Stub;
 struct AdminClientOptions {
   // HOST:PORT or unix:PATH: the planner's, or of all planners, with commas; for DaemonAdmin a daemon's.
   std::string endpoint;
-  bool insecure = false;   // plain text beyond loopback
-  std::string token_file;  // empty: no token
+  bool insecure = false;           // plain text beyond loopback
+  std::string token_file;          // empty: no token
+  config::TlsFiles tls;            // none: no TLS
+  std::string server = "planner";  // with TLS: the role that the server must have
   absl::Duration timeout = absl::Seconds(5);
 };
 
@@ -38,7 +42,7 @@ struct AdminClientOptions {
 class AdminClient {
  public:
   // Creates the client without connecting. Errors: INVALID_ARGUMENT for a malformed endpoint, or one that needs
-  // `insecure`; those of rpc::ReadTokenFile.
+  // `insecure`; those of rpc::ReadTokenFile and rpc::Identity::Open.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
 
   // Calls a method, such as &PlannerAdmin::ListNodes.
@@ -90,7 +94,8 @@ class AdminClient {
   absl::Duration TimeForOthers() const { return std::min(absl::Seconds(2), options_.timeout * 0.7); }
 
  private:
-  AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints);
+  AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints,
+              std::shared_ptr<const rpc::Identity> identity);
   absl::Status Connect(const std::string& endpoint);
   // Connects to the leader that a planner has named, or to the next endpoint. Returns false if the status is another
   // than that of a planner which does not lead, or that cannot be reached, or if all were tried.
@@ -100,6 +105,7 @@ class AdminClient {
 
   const AdminClientOptions options_;
   const std::string token_;
+  const std::shared_ptr<const rpc::Identity> identity_;  // null: no TLS
   absl::Time deadline_;
   const std::vector<std::string> others_;  // the endpoints after the first
   std::vector<std::string> untried_;       // those of them that were not tried by this call

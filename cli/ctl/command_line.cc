@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/command_line.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -19,13 +21,23 @@ struct CommonOptions {
   std::string format = "table";
   std::optional<double> timeout_s;
   int width = -1;
+  std::string run_dir = kDefaultRunDir;
 };
 
+// Returns the planner's socket on this machine that this user may use, and that gives more rights than others; else the
+// planner's usual address. With a certificate, that is what says who the user is.
+std::string DefaultEndpoint(const std::string& run_dir, bool has_certificate) {
+  for (const char* name : {"admin.sock", "view.sock"}) {
+    const std::string path = absl::StrCat(run_dir, "/", name);
+    if (!has_certificate && access(path.c_str(), R_OK | W_OK) == 0) return absl::StrCat("unix:", path);
+  }
+  return kDefaultEndpoint;
+}
+
 void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
-  app->add_option(
-         "-e,--endpoint", line->endpoint,
-         "the planner's address, default 127.0.0.1:7470, or those of several, with commas; of `daemon status` the "
-         "daemon's own (COPSECTL_ENDPOINT)")
+  app->add_option("-e,--endpoint", line->endpoint,
+                  "the planner's address, or those of several, with commas; default: its socket on this machine, or "
+                  "127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
   cli::AddFormatOption(app, &common->format, "how to write (COPSECTL_WRITE_OUT)")->envname("COPSECTL_WRITE_OUT");
@@ -41,6 +53,15 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
                   "holds the token that the server asks for, if it does (COPSECTL_TOKEN_FILE)")
       ->option_text("FILE")
       ->envname("COPSECTL_TOKEN_FILE");
+  const auto add_file = [&](const char* name, std::string* value, const char* help, const char* variable) {
+    app->add_option(name, *value, absl::StrCat(help, " (", variable, ")"))->option_text("FILE")->envname(variable);
+  };
+  add_file("--cert", &line->tls.certificate, "this user's certificate, PEM, for TLS", "COPSECTL_CERT");
+  add_file("--key", &line->tls.key, "its private key", "COPSECTL_KEY");
+  add_file("--cacert", &line->tls.authorities, "certificates of the authorities that are believed", "COPSECTL_CACERT");
+  add_file("--crl-dir", &line->tls.revoked, "folder with their revocation lists", "COPSECTL_CRL_DIR");
+  add_file("--run-dir", &common->run_dir,
+           "folder of the planner's sockets, admin.sock and view.sock; default /run/copse", "COPSECTL_RUN_DIR");
   app->add_flag("--insecure", line->insecure, "allow plain text beyond this host (COPSECTL_INSECURE)")
       ->option_text(" ")
       ->envname("COPSECTL_INSECURE");
@@ -73,6 +94,10 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   if (line.answer.has_value()) return line;
   line.verb = &verbs[parsed.verb];
   ASSIGN_OR_RETURN(line.arguments, GivenArguments(parsed.arguments, *line.verb));
+  if (line.endpoint.empty()) {
+    line.endpoint =
+        line.verb->family == "daemon" ? kDefaultEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());
+  }
   line.format = common.format == "json" ? Format::kJson : Format::kTable;
   if (common.width >= 0) line.width = static_cast<size_t>(common.width);
   const double timeout_s = common.timeout_s.value_or(line.verb->timeout_s);

@@ -10,12 +10,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/config/tls_files.h"
 #include "cli/ctl/style.h"
 #include "cli/ctl/verb.h"
 
 namespace copse::ctl {
 
 inline constexpr char kDefaultEndpoint[] = "127.0.0.1:7470";
+inline constexpr char kDefaultRunDir[] = "/run/copse";
 inline constexpr double kTimeoutMaxSeconds = 86400;
 
 struct CommandLine {
@@ -24,17 +26,19 @@ struct CommandLine {
 
   const Verb* verb = nullptr;
   Arguments arguments;
-  std::string endpoint = kDefaultEndpoint;
+  std::string endpoint;  // the default one if none was given
   Format format = Format::kTable;
   std::optional<size_t> width;  // characters; 0: unlimited; nothing: not given
   absl::Duration timeout;       // value of --timeout, or the verb's default
   bool insecure = false;
   std::string token_file;
+  config::TlsFiles tls;  // as given
 };
 
 // Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. Defaults come from the
 // environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH, COPSECTL_INSECURE,
-// COPSECTL_TOKEN_FILE. Errors: INVALID_ARGUMENT, which describes the mistake in one line.
+// COPSECTL_TOKEN_FILE, COPSECTL_CERT, COPSECTL_KEY, COPSECTL_CACERT, COPSECTL_CRL_DIR, COPSECTL_RUN_DIR. Errors:
+// INVALID_ARGUMENT, which describes the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
 }  // namespace copse::ctl

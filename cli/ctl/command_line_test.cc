@@ -2,6 +2,8 @@
 #include "cli/ctl/command_line.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -51,6 +53,27 @@ TEST(CommandLineTest, DefaultsWithoutOptions) {
   EXPECT_EQ(line->timeout, absl::Seconds(5));
   EXPECT_FALSE(line->width.has_value());
   EXPECT_FALSE(line->insecure);
+}
+
+TEST(CommandLineTest, ThePlannersSocketIsTheDefaultWhereItIs) {
+  const std::string folder = ::testing::TempDir() + "/run";
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(Parse({"--run-dir", folder, "node", "list"})->endpoint, "127.0.0.1:7470");
+  std::ofstream(folder + "/view.sock") << "";
+  EXPECT_EQ(Parse({"--run-dir", folder, "node", "list"})->endpoint, "unix:" + folder + "/view.sock");
+  std::ofstream(folder + "/admin.sock") << "";
+  EXPECT_EQ(Parse({"--run-dir", folder, "node", "list"})->endpoint, "unix:" + folder + "/admin.sock");
+  EXPECT_EQ(Parse({"--run-dir", folder, "-e", "h:1", "node", "list"})->endpoint, "h:1");
+  EXPECT_EQ(Parse({"--run-dir", folder, "--cert", "c.pem", "node", "list"})->endpoint, "127.0.0.1:7470")
+      << "the certificate says who calls";
+}
+
+TEST(CommandLineTest, CertificatesAreFiles) {
+  setenv("COPSECTL_CACERT", "ca.pem", 1);
+  const auto line = Parse({"--cert", "c.pem", "--key", "k.pem", "--crl-dir", "crl", "node", "list"});
+  unsetenv("COPSECTL_CACERT");
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->tls, (config::TlsFiles{"c.pem", "k.pem", "ca.pem", "crl"}));
 }
 
 TEST(CommandLineTest, OptionsBeforeAndAfterTheVerb) {

@@ -44,6 +44,8 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
   const auto client = AdminClient::Create({.endpoint = line->endpoint,
                                            .insecure = line->insecure,
                                            .token_file = line->token_file,
+                                           .tls = line->tls,
+                                           .server = line->verb->family == "daemon" ? "node" : "planner",
                                            .timeout = line->timeout});
   if (!client.ok()) return {kExitUsage, "", ErrorLine(what, StdView(client.status().message()))};
 

@@ -208,6 +208,11 @@ class FakePlanner final : public v1::AdminService::Service {
     reply->add_nodes("n1");
     return grpc::Status::OK;
   }
+  grpc::Status ListAudit(grpc::ServerContext*, const v1::ListAuditRequest* request,
+                         v1::ListAuditReply* reply) override {
+    reply->add_rows()->set_who(absl::StrCat("last ", request->last()));
+    return grpc::Status::OK;
+  }
   grpc::Status GetPlannerStatus(grpc::ServerContext*, const v1::GetPlannerStatusRequest*,
                                 v1::GetPlannerStatusReply* reply) override {
     reply->set_role("leader");
@@ -319,6 +324,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"topo", "probe"},
                                                                {"coll", "list"},
                                                                {"planner", "status"},
+                                                               {"audit", "--last", "5"},
                                                                {"state", "save", ::testing::TempDir() + "/saved"},
                                                                {"state", "adopt"},
                                                                {"stats"},
@@ -657,6 +663,16 @@ TEST(ReachTest, NobodyListensIsThree) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, Names("copsectl: node list", absl::StrCat("endpoint=", nobody.endpoint())));
+}
+
+TEST(ReachTest, CertificatesThatAreMissingAreTwo) {
+  const Outcome half = RunCopsectl({"-e", "127.0.0.1:1", "--cert", "c.pem", "ping"}, 0, nullptr);
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_TRUE(absl::StrContains(half.err, "--key: is missing: --cert, --key and --cacert")) << half.err;
+  const Outcome none = RunCopsectl(
+      {"-e", "n1:1", "--cert", "/nowhere/c", "--key", "/nowhere/k", "--cacert", "/nowhere/a", "ping"}, 0, nullptr);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(absl::StrContains(none.err, "/nowhere/c")) << none.err;
 }
 
 TEST(ReachTest, NoAnswerIsFour) {

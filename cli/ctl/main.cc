@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/ctl/copsectl.h"
+#include "rpc/grpc_log.h"
 
 namespace {
 
@@ -22,6 +23,7 @@ size_t TerminalWidth() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  copse::rpc::TakeGrpcLog();
   const auto print = [](const std::string& text) {
     return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   };

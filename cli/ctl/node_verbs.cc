@@ -13,6 +13,8 @@
 namespace copse::ctl {
 namespace {
 
+constexpr double kEndsSoonSeconds = 14 * 24 * 3600;
+
 // Returns the node's state, with "away" in place of "ready" if its daemon is not connected to the planner.
 std::string StateOf(const v1::NodeRow& node) {
   return node.state() == "ready" && !node.connected() ? "away" : node.state();
@@ -39,6 +41,13 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListNodesReply reply,
                    context.client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, request));
+  for (const v1::NodeRow& node : reply.nodes()) {
+    if (!node.has_certificate_ends_s() || node.certificate_ends_s() > kEndsSoonSeconds) continue;
+    context.notes.push_back(node.certificate_ends_s() < 0
+                                ? absl::StrCat("node ", cli::Printable(node.name()), ": its certificate has ended")
+                                : absl::StrCat("node ", cli::Printable(node.name()), ": its certificate ends in ",
+                                               cli::FormatSeconds(node.certificate_ends_s())));
+  }
   return context.Answer(RenderNodes(reply, context.style));
 }
 

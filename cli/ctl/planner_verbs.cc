@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"
@@ -14,6 +15,17 @@ std::string FormatMilliseconds(double ms) { return cli::FormatNanoseconds(1e6 * 
 absl::Status Status(const Arguments&, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::GetPlannerStatusReply reply, context.client->Call(&PlannerAdmin::GetPlannerStatus, {}));
   return context.Answer(RenderPlannerStatus(reply, context.style));
+}
+
+absl::Status Audit(const Arguments& arguments, VerbContext& context) {
+  v1::ListAuditRequest request;
+  uint32_t last = 0;
+  if (arguments.Has("last") && (!absl::SimpleAtoi(arguments.Text("last"), &last) || last == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("not a number above 0 (last=", arguments.Text("last"), ")"));
+  }
+  request.set_last(last);
+  ASSIGN_OR_RETURN(const v1::ListAuditReply reply, context.client->Call(&PlannerAdmin::ListAudit, request));
+  return context.Answer(RenderAudit(reply, context.style));
 }
 
 // Names the nodes that were refused since their teams are of another cluster.
@@ -48,9 +60,23 @@ std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const St
       style.width);
 }
 
+std::string RenderAudit(const v1::ListAuditReply& reply, const Style& style) {
+  if (style.format == Format::kJson) return DumpJson(ToJson(reply.rows()));
+  cli::TableRows rows = {{"TIME", "WHO", "FROM", "METHOD", "TOOK>", "RESULT", "REQUEST"}};
+  for (const v1::AuditRow& row : reply.rows()) {
+    rows.push_back({row.time(), row.who(), row.from(), row.method(), FormatMilliseconds(1e3 * row.duration_s()),
+                    row.result(), row.request()});
+  }
+  return cli::RenderTable(std::move(rows), style.width);
+}
+
 std::vector<Verb> PlannerVerbs() {
   return {
-      {.family = "planner", .name = "status", .help = "what the planner is, since when, and how busy", .run = Status}};
+      {.family = "planner", .name = "status", .help = "what the planner is, since when, and how busy", .run = Status},
+      {.name = "audit",
+       .help = "who has changed what since the planner's start, the last 1,000 changes; needs role operator",
+       .options = {{.name = "last", .value_name = "N", .help = "only the last N changes"}},
+       .run = Audit}};
 }
 
 }  // namespace copse::ctl

@@ -303,6 +303,18 @@ TEST(RenderLatenciesTest, RowsThatAreNoHistogramsAreLeftOut) {
   EXPECT_EQ(RenderLatencies(reply, kTable), "COLLECTIVE  BYTES  PART  NODE  COUNT  P50  P90  P99  MAX\n");
 }
 
+TEST(RenderAuditTest, ARowSaysWhoDidWhat) {
+  const auto reply = Parse<v1::ListAuditReply>(R"(
+    rows { time: "2026-01-02T03:04:05.678Z" who: "operator/alice" from: "ipv4:10.0.0.9:40312" method: "DrainNode"
+           request: "node: \"n1\"" result: "OK" duration_s: 0.0025 })");
+  EXPECT_EQ(RenderAudit(reply, kTable),
+            "TIME                      WHO             FROM                 METHOD       TOOK  RESULT  REQUEST\n"
+            "2026-01-02T03:04:05.678Z  operator/alice  ipv4:10.0.0.9:40312  DrainNode  2.5 ms  OK      node: \"n1\"\n");
+  const Json json = Json::parse(RenderAudit(reply, kJson));
+  EXPECT_EQ(json[0]["who"], "operator/alice");
+  EXPECT_EQ(json[0]["duration_s"], 0.0025);
+}
+
 TEST(RenderPlannerTest, StatusAsTableAndJson) {
   const auto reply = Parse<v1::GetPlannerStatusReply>(R"(
     leader: "10.0.0.1:7470" term: 3 since_s: 200 role: "leader" version: "0.2.0" store: "/var/lib/copse/state.db"

@@ -52,8 +52,9 @@ std::string RenderProbe(const v1::ProbeTopologyReply& reply, const Style& style)
 std::vector<Verb> CollVerbs();
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
 
-// PlannerVerbs has `planner status`, which shows what the planner is and how busy.
+// PlannerVerbs are `planner status`, which shows what the planner is and how busy, and `audit`: who changed what.
 std::vector<Verb> PlannerVerbs();
+std::string RenderAudit(const v1::ListAuditReply& reply, const Style& style);
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style);
 
 // StateVerbs are `state save` and `state adopt`, for the planner's store.

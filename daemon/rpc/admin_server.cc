@@ -20,6 +20,7 @@
 #include "collectives/call_arguments.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
+#include "rpc/authorizer.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
 
@@ -60,12 +61,14 @@ void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
 
 class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
  public:
-  Impl(Mailbox* mailbox, std::function<NodeStatus()> status)
-      : mailbox_(mailbox), status_(std::move(status)), authorizer_(rpc::MakeTokenAuthorizer("")) {}
+  Impl(Mailbox* mailbox, std::function<NodeStatus()> status, std::shared_ptr<const rpc::Identity> identity)
+      : mailbox_(mailbox), status_(std::move(status)), authorizer_(std::move(identity)) {}
 
   absl::Status Listen(const AdminServerOptions& options) {
     RETURN_IF_ERROR(rpc::CheckAddress(options.listen));
-    ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({options.insecure}).Server(options.listen));
+    ASSIGN_OR_RETURN(
+        const auto credentials,
+        rpc::CredentialsFactory({.insecure = options.insecure, .identity = options.identity}).Server(options.listen));
     RETURN_IF_ERROR(rpc::CheckListen("admin_listen", options.listen));
     grpc::ServerBuilder builder;
     int port = 0;
@@ -98,7 +101,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const v1::PingRequest* request,
                                  v1::PingReply* reply) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    absl::Status status = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Ping");
+    absl::Status status = authorizer_.Authorize(*context, "/copse.v1.NodeAdminService/Ping").status();
     if (status.ok() && request->proto_version() != 0) {
       status = CheckVersion("proto", kProtoVersion, request->proto_version());
     }
@@ -118,14 +121,14 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     reply->set_packet(kPacketVersion);
     reply->set_proto(kProtoVersion);
     reply->set_plan(kPlanFormatVersion);
-    reactor->Finish(rpc::ToGrpc(authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Version")));
+    reactor->Finish(rpc::ToGrpc(authorizer_.Authorize(*context, "/copse.v1.NodeAdminService/Version").status()));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const v1::StatusRequest*,
                                    v1::StatusAnswer* answer) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Status");
+    const absl::Status allowed = authorizer_.Authorize(*context, "/copse.v1.NodeAdminService/Status").status();
     const absl::Status queued = allowed.ok() ? Ask(reactor, answer) : allowed;
     if (!queued.ok()) reactor->Finish(rpc::ToGrpc(queued));
     return reactor;
@@ -174,8 +177,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
 
   Mailbox* const mailbox_;
   const std::function<NodeStatus()> status_;
-  // Any caller that can connect may read a daemon's state; roles come with TLS.
-  const std::unique_ptr<rpc::Authorizer> authorizer_;
+  const rpc::Authorizer authorizer_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
   Mutex mutex_;
@@ -188,7 +190,7 @@ AdminServer::~AdminServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                                 std::function<NodeStatus()> status) {
-  auto impl = std::make_unique<Impl>(mailbox, std::move(status));
+  auto impl = std::make_unique<Impl>(mailbox, std::move(status), options.identity);
   RETURN_IF_ERROR(impl->Listen(options));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));
 }

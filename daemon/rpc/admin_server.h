@@ -14,6 +14,10 @@
 #include "daemon/loop/mailbox.h"
 #include "protocol/control.h"
 
+namespace copse::rpc {
+class Identity;
+}
+
 namespace copse::daemon {
 
 struct NodeStatus {
@@ -26,6 +30,7 @@ struct NodeStatus {
 struct AdminServerOptions {
   std::string listen;  // HOST:PORT; port 0: any
   bool insecure = false;
+  std::shared_ptr<const rpc::Identity> identity;  // null: no TLS, and callers are not known
 };
 
 // An AdminServer serves from Start until Stop. It is created and stopped on the loop's thread, where `status` also
@@ -37,7 +42,7 @@ class AdminServer {
   static constexpr size_t kStatusesMax = 64;  // callers that wait for their answer
 
   // `*mailbox` must outlive the server. Errors: INVALID_ARGUMENT if `listen` is no address, or beyond loopback without
-  // `insecure`; UNAVAILABLE if the server cannot listen there.
+  // an identity or `insecure`; UNAVAILABLE if the server cannot listen there.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                             std::function<NodeStatus()> status);
   ~AdminServer();

@@ -18,17 +18,17 @@ absl::Status Named(const char* key, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ParsePlanners(const std::string& list, bool insecure) {
+absl::StatusOr<std::vector<std::string>> ParsePlanners(const std::string& list, bool may_leave) {
   absl::StatusOr<std::vector<std::string>> planners = rpc::ParseAddresses(list);
   if (!planners.ok()) return Named("planner", planners.status());
   for (const std::string& planner : *planners) {
-    RETURN_IF_ERROR(Named("planner", rpc::CredentialsFactory({insecure}).Channel(planner).status()));
+    RETURN_IF_ERROR(Named("planner", rpc::CredentialsFactory({may_leave}).Channel(planner).status()));
   }
   return planners;
 }
 
-absl::Status CheckAdminListen(const std::string& admin_listen, bool insecure) {
-  const rpc::CredentialsFactory credentials({insecure});
+absl::Status CheckAdminListen(const std::string& admin_listen, bool may_leave) {
+  const rpc::CredentialsFactory credentials({may_leave});
   RETURN_IF_ERROR(Named("admin_listen", rpc::CheckAddress(admin_listen)));
   return Named("admin_listen", credentials.Server(admin_listen).status());
 }

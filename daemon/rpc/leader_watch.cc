@@ -66,8 +66,8 @@ class LeaderWatch::Stream final : public grpc::ClientReadReactor<v1::Leader> {
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-LeaderWatch::LeaderWatch(const Clock* clock, Mailbox* mailbox, bool insecure, OnLeader on_leader)
-    : clock_(clock), mailbox_(mailbox), insecure_(insecure), on_leader_(std::move(on_leader)) {}
+LeaderWatch::LeaderWatch(const Clock* clock, Mailbox* mailbox, PlannerAccess access, OnLeader on_leader)
+    : clock_(clock), mailbox_(mailbox), access_(std::move(access)), on_leader_(std::move(on_leader)) {}
 
 LeaderWatch::~LeaderWatch() = default;
 
@@ -76,7 +76,7 @@ void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& addre
   next_try_ = absl::InfiniteFuture();
   asked_ = address();
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-      NewPlannerChannel(asked_, insecure_, /*is_one_of_many=*/true);
+      NewPlannerChannel(asked_, access_, /*is_one_of_many=*/true);
   if (!channel.ok()) return OnEnd();
   stream_ = std::make_unique<Stream>(this, mailbox_);
   stream_->Start(*channel);

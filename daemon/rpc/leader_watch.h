@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "daemon/loop/mailbox.h"
+#include "daemon/rpc/planner_access.h"
 
 namespace copse::daemon {
 
@@ -24,7 +25,7 @@ class LeaderWatch {
   using OnLeader = std::function<void(const std::string& leader)>;
 
   // All pointees must outlive the object.
-  LeaderWatch(const Clock* clock, Mailbox* mailbox, bool insecure, OnLeader on_leader);
+  LeaderWatch(const Clock* clock, Mailbox* mailbox, PlannerAccess access, OnLeader on_leader);
   ~LeaderWatch();
 
   // Asks the planner at `address` if none is being asked and the pause after the last one is over.
@@ -44,7 +45,7 @@ class LeaderWatch {
 
   const Clock* const clock_;
   Mailbox* const mailbox_;
-  const bool insecure_;
+  const PlannerAccess access_;
   const OnLeader on_leader_;
   std::unique_ptr<Stream> stream_;
   std::string asked_;

@@ -19,11 +19,12 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address, bool insecure,
-                                                                 bool is_one_of_many) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address,
+                                                                 const PlannerAccess& access, bool is_one_of_many) {
   RETURN_IF_ERROR(rpc::CheckAddress(address));
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
-                   rpc::CredentialsFactory({insecure}).Channel(address));
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ChannelCredentials> credentials,
+      rpc::CredentialsFactory({.insecure = access.insecure, .identity = access.identity}).Channel(address));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));

@@ -10,15 +10,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "daemon/rpc/planner_access.h"
 
 namespace copse::daemon {
 
 // Returns a channel with a connection of its own, so that the daemon and not gRPC decides when to connect again. Its
 // keepalives detect a planner whose host vanished without closing the connection. INVALID_ARGUMENT if the address is
-// invalid, or beyond loopback without `insecure`. `is_one_of_many`: a planner that does not answer the connection is
-// given up soon, since another one may.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address, bool insecure,
-                                                                 bool is_one_of_many);
+// invalid, or beyond loopback without an identity or `insecure`. `is_one_of_many`: a planner that does not answer the
+// connection is given up soon, since another one may.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewPlannerChannel(const std::string& address,
+                                                                 const PlannerAccess& access, bool is_one_of_many);
 
 }  // namespace copse::daemon
 

@@ -22,6 +22,7 @@
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
+#include "rpc/identity.h"
 #include "rpc/status.h"
 #include "rpc/team_content.h"
 
@@ -308,7 +309,7 @@ absl::StatusOr<std::unique_ptr<PlannerStream>> PlannerStream::Create(const Clock
                                                                      PlannerStreamOptions options, Incarnation self) {
   CHECK(!options.addresses.empty());
   for (const std::string& address : options.addresses) {
-    RETURN_IF_ERROR(NewPlannerChannel(address, options.insecure, false).status());
+    RETURN_IF_ERROR(NewPlannerChannel(address, options.access, false).status());
   }
   return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, worker, events, std::move(options), self));
 }
@@ -322,7 +323,7 @@ PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, Worker* worke
       options_(std::move(options)),
       self_(self),
       planners_(options_.addresses, options_.pause, self.value()),
-      watch_(clock, mailbox, options_.insecure, [this](const std::string& leader) { OnLeader(leader); }),
+      watch_(clock, mailbox, options_.access, [this](const std::string& leader) { OnLeader(leader); }),
       next_try_(clock->Now()) {}
 
 PlannerStream::~PlannerStream() = default;
@@ -337,7 +338,7 @@ void PlannerStream::Tick(absl::Time now) {
   refused_ = false;
   accepted_ = absl::InfiniteFuture();
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-      NewPlannerChannel(planners_.current(), options_.insecure, planners_.size() > 1);
+      NewPlannerChannel(planners_.current(), options_.access, planners_.size() > 1);
   if (!channel.ok()) return OnEnd(channel.status(), "");  // another planner has named it
   stream_ = std::make_unique<Stream>(this, brief_);
   stream_->Start(*channel);
@@ -419,8 +420,9 @@ void PlannerStream::OnEnd(const absl::Status& status, const std::string& leader)
     return events_->OnPlannerDown();
   }
   brief_ = true;  // the next planner may be a newer one
-  const std::string trouble = absl::StrCat("planner ", planners_.current(), ": ",
-                                           status.ok() ? absl::string_view("it ended the stream") : status.message());
+  std::string why = status.ok() ? "it ended the stream" : std::string(status.message());
+  if (absl::IsUnavailable(status)) why = rpc::WhyUnreachable(status, options_.access.identity != nullptr);
+  const std::string trouble = absl::StrCat("planner ", planners_.current(), ": ", why);
   const absl::Time now = clock_->Now();
   const absl::Duration pause = planners_.Ended(now - std::min(accepted_, now), IsRefusal(status), leader);
   next_try_ = now + pause;

@@ -18,6 +18,7 @@
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/worker.h"
 #include "daemon/rpc/leader_watch.h"
+#include "daemon/rpc/planner_access.h"
 #include "daemon/rpc/planner_list.h"
 #include "daemon/rpc/reconnect_pause.h"
 #include "protocol/control.h"
@@ -26,7 +27,7 @@ namespace copse::daemon {
 
 struct PlannerStreamOptions {
   std::vector<std::string> addresses;  // HOST:PORT each; one of these planners leads
-  bool insecure = false;
+  PlannerAccess access;
   ReconnectPauseOptions pause;
   absl::Duration warn_every = absl::Minutes(5);  // period of warnings of the same trouble
 };
@@ -54,7 +55,7 @@ class PlannerEvents {
 class PlannerStream final : public PlannerLink {
  public:
   // All pointees must outlive the object. `self` is this daemon's incarnation, which also randomizes the pauses.
-  // INVALID_ARGUMENT if the address is invalid, or beyond loopback without `insecure`.
+  // INVALID_ARGUMENT if the address is invalid, or beyond loopback without an identity or `insecure`.
   static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox, Worker* worker,
                                                                PlannerEvents* events, PlannerStreamOptions options,
                                                                Incarnation self);

@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "planner/server/admin_rows.h"
+#include "planner/server/audit_log.h"
 #include "planner/server/planner_rows.h"
 #include "planner/server/row_selector.h"
 #include "planner/server/row_stream.h"
@@ -69,6 +70,16 @@ absl::StatusOr<SourcedTopology> ReadTopology(const v1::TopologySource& source, c
   return absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read.source, ")"));
 }
 
+void FillAudit(const AuditRecord& record, v1::AuditRow* row) {
+  row->set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", record.time, absl::UTCTimeZone()));
+  row->set_who(rpc::ToUtf8(record.who));
+  row->set_from(rpc::ToUtf8(record.from));
+  row->set_method(record.method);
+  row->set_request(rpc::ToUtf8(record.request));
+  row->set_result(record.result.ok() ? "OK" : rpc::ToUtf8(record.result.ToString()));
+  row->set_duration_s(absl::ToDoubleSeconds(record.duration));
+}
+
 // AdminCalls has a method for each RPC. gRPC's threads call these, and they return immediately; the work runs on the
 // planner's thread, which alone accesses the data.
 class AdminCalls final : public AdminService, public v1::AdminService::CallbackService {
@@ -78,22 +89,22 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   AdminCalls(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
              TopologyHistory* topologies, const PlannerInstruments* instruments, StateSaver* saver,
-             const rpc::Authorizer* authorizer)
+             const rpc::Authorizer* authorizer, const AdminServiceOptions& options)
       : queue_(queue),
         coordinator_(coordinator),
         plan_maker_(plan_maker),
         topologies_(topologies),
         instruments_(instruments),
         saver_(saver),
-        authorizer_(authorizer) {}
+        authorizer_(authorizer),
+        has_private_data_(options.private_data),
+        audit_(options.log_file) {}
 
   grpc::Service* service() override { return this; }
 
   void Stop() override {
     stopped_ = true;
-    for (const auto& [number, call] : std::exchange(open_, {})) {
-      call->End(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
-    }
+    while (!open_.empty()) End(open_.begin()->first, rpc::ToGrpc(absl::UnavailableError("the planner stops")));
   }
 
   Reactor* Ping(Context* context, const v1::PingRequest* request, v1::PingReply* reply) override {
@@ -142,103 +153,126 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ListNodes(Context* context, const v1::ListNodesRequest* request, v1::ListNodesReply* reply) override {
-    return ServeRows(context, "ListNodes", reply, NodeRows(*request));
+    return ServeRows<v1::ListNodesReply>(
+        context, "ListNodes", reply, [this, request](const rpc::Principal& who) { return NodeRows(*request, who); });
   }
   grpc::ServerWriteReactor<v1::ListNodesReply>* StreamNodes(Context* context,
                                                             const v1::ListNodesRequest* request) override {
-    return ServeStream(context, "StreamNodes", NodeRows(*request));
+    return ServeStream<v1::ListNodesReply>(
+        context, "StreamNodes", [this, request](const rpc::Principal& who) { return NodeRows(*request, who); });
   }
 
   Reactor* ShowNode(Context* context, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
-    return Serve(context, "ShowNode", [this, request, reply](const Done& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->name()));
-      FillNode(info, reply->mutable_node());
-      coordinator_->QueryStatus({request->name()}, kStatusTimeout,
-                                [reply, done](const coordinator::StatusAnswer& answer) {
-                                  reply->set_answered(!answer.nodes.empty());
-                                  for (const schedule::DaemonStatus& status : answer.nodes) {
-                                    // A drain by signal is known to the daemon only.
-                                    if (status.state == "draining") reply->mutable_node()->set_state(status.state);
-                                    reply->set_clients(status.clients);
-                                    reply->set_teams(status.teams);
-                                    reply->mutable_counters()->insert(status.counters.begin(), status.counters.end());
-                                  }
-                                  done(absl::OkStatus());
-                                });
-      return absl::OkStatus();
-    });
+    return ServeAs(context, "ShowNode",
+                   [this, request, reply](const rpc::Principal& who, const Done& done) -> absl::Status {
+                     ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->name()));
+                     FillNodeFor(who, info, reply->mutable_node());
+                     coordinator_->QueryStatus(
+                         {request->name()}, kStatusTimeout, [reply, done](const coordinator::StatusAnswer& answer) {
+                           reply->set_answered(!answer.nodes.empty());
+                           for (const schedule::DaemonStatus& status : answer.nodes) {
+                             // A drain by signal is known to the daemon only.
+                             if (status.state == "draining") reply->mutable_node()->set_state(status.state);
+                             reply->set_clients(status.clients);
+                             reply->set_teams(status.teams);
+                             reply->mutable_counters()->insert(status.counters.begin(), status.counters.end());
+                           }
+                           done(absl::OkStatus());
+                         });
+                     return absl::OkStatus();
+                   });
   }
 
   Reactor* DrainNode(Context* context, const v1::DrainNodeRequest* request, v1::DrainNodeReply*) override {
-    return Serve(context, "DrainNode", [this, request](const Done& done) -> absl::Status {
-      const std::string node = request->node();  // `done` ends the request's lifetime
-      const bool draining = !request->off();
-      coordinator_->SetDraining(node, draining, [this, node, draining, done](const absl::Status& stored) {
-        done(stored);
-        if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
-      });
-      return absl::OkStatus();
-    });
+    return Change(context, "DrainNode", *request,
+                  [this, request](const rpc::Principal&, const Done& done) -> absl::Status {
+                    const std::string node = request->node();  // `done` ends the request's lifetime
+                    const bool draining = !request->off();
+                    coordinator_->SetDraining(node, draining, [this, node, draining, done](const absl::Status& stored) {
+                      done(stored);
+                      if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
+                    });
+                    return absl::OkStatus();
+                  });
   }
 
   Reactor* RemoveNode(Context* context, const v1::RemoveNodeRequest* request, v1::RemoveNodeReply*) override {
-    return Answer(context, "RemoveNode", [this, request] { return coordinator_->RemoveNode(request->node()); });
+    return Change(context, "RemoveNode", *request, [this, request](const rpc::Principal&, const Done& done) {
+      done(coordinator_->RemoveNode(request->node()));
+      return absl::OkStatus();
+    });
   }
 
   Reactor* ListTeams(Context* context, const v1::ListTeamsRequest* request, v1::ListTeamsReply* reply) override {
-    return ServeRows(context, "ListTeams", reply, TeamRows(*request));
+    return ServeRows<v1::ListTeamsReply>(
+        context, "ListTeams", reply, [this, request](const rpc::Principal& who) { return TeamRows(*request, who); });
   }
   grpc::ServerWriteReactor<v1::ListTeamsReply>* StreamTeams(Context* context,
                                                             const v1::ListTeamsRequest* request) override {
-    return ServeStream(context, "StreamTeams", TeamRows(*request));
+    return ServeStream<v1::ListTeamsReply>(
+        context, "StreamTeams", [this, request](const rpc::Principal& who) { return TeamRows(*request, who); });
   }
 
   Reactor* ShowTeam(Context* context, const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) override {
-    return Serve(context, "ShowTeam", [this, request, reply](const Done& done) -> absl::Status {
-      const TeamId id(request->id());
-      RETURN_IF_ERROR(coordinator_->FindTeam(id).status());
-      CountCalls([this, id, reply, done](std::map<TeamId, uint32_t> calls) {
-        if (!done.is_open()) return;
-        const auto info = coordinator_->FindTeam(id);
-        if (info.ok()) FillTeam(*info, calls[id], reply->mutable_team());
-        done(info.status());
-      });
-      return absl::OkStatus();
-    });
+    return ServeAs(context, "ShowTeam",
+                   [this, request, reply](const rpc::Principal& who, const Done& done) -> absl::Status {
+                     const TeamId id(request->id());
+                     RETURN_IF_ERROR(coordinator_->FindTeam(id).status());
+                     CountCalls([this, id, who, reply, done](std::map<TeamId, uint32_t> calls) {
+                       if (!done.is_open()) return;
+                       const auto info = coordinator_->FindTeam(id);
+                       if (info.ok()) FillTeamFor(who, *info, calls[id], reply->mutable_team());
+                       done(info.status());
+                     });
+                     return absl::OkStatus();
+                   });
   }
 
   Reactor* ReplanTeam(Context* context, const v1::ReplanTeamRequest* request, v1::ReplanTeamReply* reply) override {
-    return Serve(context, "ReplanTeam", [this, request, reply](const Done& done) -> absl::Status {
-      coordinator::PlanOptions options{.algorithm = request->algorithm()};
-      if (!request->collective().empty()) {
-        options.collective = CollectiveFromName(request->collective());
-        if (!options.collective) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("replan: unknown collective (collective=", request->collective(), ")"));
-        }
-      }
-      const TeamId id(request->team());
-      coordinator_->ReplanTeam(id, options, [this, id, reply, done](const absl::Status& status) {
-        if (const auto info = coordinator_->FindTeam(id); info.ok()) reply->set_epoch(info->epoch.value());
-        done(status);
-      });
-      return absl::OkStatus();
-    });
+    return Change(context, "ReplanTeam", *request,
+                  [this, request, reply](const rpc::Principal&, const Done& done) -> absl::Status {
+                    coordinator::PlanOptions options{.algorithm = request->algorithm()};
+                    if (!request->collective().empty()) {
+                      options.collective = CollectiveFromName(request->collective());
+                      if (!options.collective) {
+                        return absl::InvalidArgumentError(
+                            absl::StrCat("replan: unknown collective (collective=", request->collective(), ")"));
+                      }
+                    }
+                    const TeamId id(request->team());
+                    coordinator_->ReplanTeam(id, options, [this, id, reply, done](const absl::Status& status) {
+                      if (const auto info = coordinator_->FindTeam(id); info.ok())
+                        reply->set_epoch(info->epoch.value());
+                      done(status);
+                    });
+                    return absl::OkStatus();
+                  });
   }
 
   Reactor* BreakTeam(Context* context, const v1::BreakTeamRequest* request, v1::BreakTeamReply*) override {
-    return Answer(context, "BreakTeam", [this, request] {
-      const std::string why = request->why().empty() ? "no reason given" : request->why();
-      return coordinator_->BreakTeam(TeamId(request->team()), why);
-    });
+    return Change(
+        context, "BreakTeam", *request, [this, request](const rpc::Principal& who, const Done& done) -> absl::Status {
+          const TeamId id(request->team());
+          ASSIGN_OR_RETURN(const coordinator::TeamInfo team, coordinator_->FindTeam(id));
+          if (!who.MayChange(team.layout.identity.uid)) {
+            return absl::PermissionDeniedError(
+                absl::StrCat("team ", id.value(), ": it is another user's, which needs role operator (who=", who.who,
+                             ", owner=uid ", team.layout.identity.uid, ")"));
+          }
+          const std::string why = request->why().empty() ? "no reason given" : request->why();
+          done(coordinator_->BreakTeam(id, why));
+          return absl::OkStatus();
+        });
   }
 
   Reactor* ListPlans(Context* context, const v1::ListPlansRequest* request, v1::ListPlansReply* reply) override {
-    return ServeRows(context, "ListPlans", reply, PlanRows(*request));
+    return ServeRows<v1::ListPlansReply>(context, "ListPlans", reply,
+                                         [this, request](const rpc::Principal&) { return PlanRows(*request); });
   }
   grpc::ServerWriteReactor<v1::ListPlansReply>* StreamPlans(Context* context,
                                                             const v1::ListPlansRequest* request) override {
-    return ServeStream(context, "StreamPlans", PlanRows(*request));
+    return ServeStream<v1::ListPlansReply>(context, "StreamPlans",
+                                           [this, request](const rpc::Principal&) { return PlanRows(*request); });
   }
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
@@ -278,26 +312,28 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ImportTopology(Context* context, const v1::ImportTopologyRequest* request,
                           v1::ImportTopologyReply* reply) override {
-    return Serve(context, "ImportTopology", [this, request, reply](const Done& done) -> absl::Status {
-      ASSIGN_OR_RETURN(SourcedTopology read, ReadTopology(request->source(), *topologies_));
-      const auto& in_force = topologies_->in_force();
-      FillChanges(topology::CompareTopologies(in_force.has_value() ? &*in_force : nullptr, &*read.topology),
-                  reply->mutable_changes());
-      for (const std::string& note : read.notes) reply->add_notes(rpc::ToUtf8(note));
-      AddRegistrationNotes(*read.topology, coordinator_->Nodes(), reply);
-      if (request->dry_run()) {
-        reply->set_version(topologies_->newest_version());
-        reply->set_changed(!in_force.has_value() || *in_force != *read.topology);
-        done(absl::OkStatus());
-        return absl::OkStatus();
-      }
-      topologies_->Apply(*std::move(read.topology), read.source,
-                         [reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
-                           if (outcome.ok()) FillOutcome(*outcome, reply);
-                           done(outcome.status());
-                         });
-      return absl::OkStatus();
-    });
+    return Change(context, "ImportTopology", *request,
+                  [this, request, reply](const rpc::Principal&, const Done& done) -> absl::Status {
+                    ASSIGN_OR_RETURN(SourcedTopology read, ReadTopology(request->source(), *topologies_));
+                    const auto& in_force = topologies_->in_force();
+                    FillChanges(
+                        topology::CompareTopologies(in_force.has_value() ? &*in_force : nullptr, &*read.topology),
+                        reply->mutable_changes());
+                    for (const std::string& note : read.notes) reply->add_notes(rpc::ToUtf8(note));
+                    AddRegistrationNotes(*read.topology, coordinator_->Nodes(), reply);
+                    if (request->dry_run()) {
+                      reply->set_version(topologies_->newest_version());
+                      reply->set_changed(!in_force.has_value() || *in_force != *read.topology);
+                      done(absl::OkStatus());
+                      return absl::OkStatus();
+                    }
+                    topologies_->Apply(*std::move(read.topology), read.source,
+                                       [reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
+                                         if (outcome.ok()) FillOutcome(*outcome, reply);
+                                         done(outcome.status());
+                                       });
+                    return absl::OkStatus();
+                  });
   }
 
   Reactor* DiffTopology(Context* context, const v1::DiffTopologyRequest* request,
@@ -341,16 +377,16 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ProbeTopology(Context* context, const v1::ProbeTopologyRequest* request,
                          v1::ProbeTopologyReply* reply) override {
-    return Serve(
-        context, "ProbeTopology",
-        [this, request, reply](const Done& done) { return StartProbe(*request, reply, done); },
+    return Change(
+        context, "ProbeTopology", *request,
+        [this, request, reply](const rpc::Principal&, const Done& done) { return StartProbe(*request, reply, done); },
         [this] {
           if (probe_ != nullptr) probe_->Stop();
         });
   }
 
-  Reactor* StopProbe(Context* context, const v1::StopProbeRequest*, v1::StopProbeReply*) override {
-    return Serve(context, "StopProbe", [this](const Done& done) {
+  Reactor* StopProbe(Context* context, const v1::StopProbeRequest* request, v1::StopProbeReply*) override {
+    return Change(context, "StopProbe", *request, [this](const rpc::Principal&, const Done& done) -> absl::Status {
       if (probe_ == nullptr) return absl::FailedPreconditionError("probe: none is running");
       stoppers_.push_back(done);
       probe_->Stop();
@@ -360,19 +396,23 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ListCollectives(Context* context, const v1::ListCollectivesRequest* request,
                            v1::ListCollectivesReply* reply) override {
-    return ServeRows(context, "ListCollectives", reply, CollectiveRows(*request));
+    return ServeRows<v1::ListCollectivesReply>(
+        context, "ListCollectives", reply, [this, request](const rpc::Principal&) { return CollectiveRows(*request); });
   }
   grpc::ServerWriteReactor<v1::ListCollectivesReply>* StreamCollectives(
       Context* context, const v1::ListCollectivesRequest* request) override {
-    return ServeStream(context, "StreamCollectives", CollectiveRows(*request));
+    return ServeStream<v1::ListCollectivesReply>(
+        context, "StreamCollectives", [this, request](const rpc::Principal&) { return CollectiveRows(*request); });
   }
 
   Reactor* GetStats(Context* context, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
-    return ServeRows(context, "GetStats", reply, StatsRows(*request));
+    return ServeRows<v1::GetStatsReply>(context, "GetStats", reply,
+                                        [this, request](const rpc::Principal&) { return StatsRows(*request); });
   }
   grpc::ServerWriteReactor<v1::GetStatsReply>* StreamStats(Context* context,
                                                            const v1::GetStatsRequest* request) override {
-    return ServeStream(context, "StreamStats", StatsRows(*request));
+    return ServeStream<v1::GetStatsReply>(context, "StreamStats",
+                                          [this, request](const rpc::Principal&) { return StatsRows(*request); });
   }
 
   Reactor* GetPlannerStatus(Context* context, const v1::GetPlannerStatusRequest*,
@@ -391,36 +431,40 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     });
   }
 
-  Reactor* SaveState(Context* context, const v1::SaveStateRequest*, v1::SaveStateReply* reply) override {
-    return Serve(context, "SaveState", [this, reply](const Done& done) -> absl::Status {
-      saver_->Save([reply, done](const absl::StatusOr<SavedFile>& file) {
-        if (!file.ok()) return done(file.status());
-        reply->set_file(file->bytes);
-        reply->set_cluster(rpc::ToUtf8(file->cluster));
-        reply->set_term(file->term);
-        reply->set_teams(static_cast<uint32_t>(file->teams));
-        done(absl::OkStatus());
-      });
-      return absl::OkStatus();
-    });
+  Reactor* SaveState(Context* context, const v1::SaveStateRequest* request, v1::SaveStateReply* reply) override {
+    return Change(context, "SaveState", *request,
+                  [this, reply](const rpc::Principal&, const Done& done) -> absl::Status {
+                    saver_->Save([reply, done](const absl::StatusOr<SavedFile>& file) {
+                      if (!file.ok()) return done(file.status());
+                      reply->set_file(file->bytes);
+                      reply->set_cluster(rpc::ToUtf8(file->cluster));
+                      reply->set_term(file->term);
+                      reply->set_teams(static_cast<uint32_t>(file->teams));
+                      done(absl::OkStatus());
+                    });
+                    return absl::OkStatus();
+                  });
   }
 
   Reactor* AdoptState(Context* context, const v1::AdoptStateRequest* request, v1::AdoptStateReply* reply) override {
-    return Answer(context, "AdoptState", [this, request, reply]() -> absl::Status {
-      const std::string former = coordinator_->cluster().uuid();
-      ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams, coordinator_->FindForeign(request->cluster()));
-      if (!request->force()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("state: the planner would leave its cluster for that of the nodes, and --force is not given "
-                         "(cluster=",
-                         teams.cluster, ", now=", former, ", nodes=", teams.nodes.size(), ")"));
-      }
-      coordinator_->AdoptCluster(teams);
-      reply->set_cluster(rpc::ToUtf8(teams.cluster));
-      reply->set_former(rpc::ToUtf8(former));
-      for (const std::string& node : teams.nodes) reply->add_nodes(rpc::ToUtf8(node));
-      return absl::OkStatus();
-    });
+    return Change(context, "AdoptState", *request,
+                  [this, request, reply](const rpc::Principal&, const Done& done) -> absl::Status {
+                    const std::string former = coordinator_->cluster().uuid();
+                    ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams,
+                                     coordinator_->FindForeign(request->cluster()));
+                    if (!request->force()) {
+                      return absl::FailedPreconditionError(absl::StrCat(
+                          "state: the planner would leave its cluster for that of the nodes, and --force is not given "
+                          "(cluster=",
+                          teams.cluster, ", now=", former, ", nodes=", teams.nodes.size(), ")"));
+                    }
+                    coordinator_->AdoptCluster(teams);
+                    reply->set_cluster(rpc::ToUtf8(teams.cluster));
+                    reply->set_former(rpc::ToUtf8(former));
+                    for (const std::string& node : teams.nodes) reply->add_nodes(rpc::ToUtf8(node));
+                    done(absl::OkStatus());
+                    return absl::OkStatus();
+                  });
   }
 
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
@@ -441,6 +485,15 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
                                  if (answer.ok()) FillTrace(*answer, reply);
                                  done(answer.status());
                                });
+      return absl::OkStatus();
+    });
+  }
+
+  Reactor* ListAudit(Context* context, const v1::ListAuditRequest* request, v1::ListAuditReply* reply) override {
+    return Answer(context, "ListAudit", [this, request, reply] {
+      const std::deque<AuditRecord>& records = audit_.records();
+      const size_t count = request->last() == 0 ? records.size() : std::min<size_t>(request->last(), records.size());
+      for (size_t i = records.size() - count; i < records.size(); ++i) FillAudit(records[i], reply->add_rows());
       return absl::OkStatus();
     });
   }
@@ -489,29 +542,53 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   void End(uint64_t number, const grpc::Status& status) {
     const auto call = open_.extract(number);
     if (!call.empty()) call.mapped()->End(status);
+    auto change = changes_.extract(number);
+    if (change.empty()) return;
+    change.mapped().result = rpc::FromGrpc(status);
+    change.mapped().duration = absl::Now() - change.mapped().time;
+    audit_.Add(std::move(change.mapped()));
   }
-  absl::Status Authorize(Context* context, const char* method) const {
-    return authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
+  absl::StatusOr<rpc::Principal> Authorize(Context* context, const char* method) const {
+    return authorizer_->Authorize(*context, "/copse.v1.AdminService/" + std::string(method));
   }
+
+  using Work = std::function<absl::Status(const rpc::Principal&, const Done&)>;
 
   // Authorizes the caller, then runs `work` on the planner's thread. `work` returns an error, or calls its argument
   // once, when the reply is filled. If the caller disconnects before that, `on_cancel` is called on the planner's
   // thread.
-  Reactor* Serve(Context* context, const char* method, std::function<absl::Status(const Done&)> work,
-                 std::function<void()> on_cancel = nullptr) {
+  Reactor* Serve(Context* context, const char* method, std::function<absl::Status(const Done&)> work) {
+    return ServeAs(context, method,
+                   [work = std::move(work)](const rpc::Principal&, const Done& done) { return work(done); });
+  }
+  // Serves a call that changes something, which is recorded when it ends.
+  Reactor* Change(Context* context, const char* method, const google::protobuf::Message& request, Work work,
+                  std::function<void()> on_cancel = nullptr) {
+    return ServeAs(context, method, std::move(work), std::move(on_cancel),
+                   std::make_shared<AuditRecord>(
+                       AuditRecord{.time = absl::Now(), .method = method, .request = DescribeRequest(request)}));
+  }
+  // `record`: of a call that changes something; null: it changes nothing.
+  Reactor* ServeAs(Context* context, const char* method, Work work, std::function<void()> on_cancel = nullptr,
+                   std::shared_ptr<AuditRecord> record = nullptr) {
     auto* const reactor = new Call(this, std::move(on_cancel));
-    const absl::Status allowed = Authorize(context, method);
-    if (!allowed.ok()) {
-      reactor->Finish(rpc::ToGrpc(allowed));
+    absl::StatusOr<rpc::Principal> caller = Authorize(context, method);
+    if (!caller.ok()) {
+      reactor->Finish(rpc::ToGrpc(caller.status()));
       return reactor;
     }
     // Request and reply exist until Finish.
-    queue_->Post([this, reactor, work = std::move(work)] {
+    queue_->Post([this, reactor, work = std::move(work), who = *std::move(caller), record = std::move(record)] {
       if (stopped_) return reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
       reactor->number = ++calls_;
       open_.emplace(reactor->number, reactor);
+      if (record != nullptr) {
+        record->who = who.who;
+        record->from = who.peer;
+        changes_.emplace(reactor->number, std::move(*record));
+      }
       const Done done(this, reactor->number);
-      if (const absl::Status begun = work(done); !begun.ok()) done(begun);
+      if (const absl::Status begun = work(who, done); !begun.ok()) done(begun);
     });
     return reactor;
   }
@@ -520,11 +597,15 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   template <typename Reply>
   using RowWork = std::function<absl::Status(const std::function<void(RowSource<Reply>)>&)>;
 
+  // Returns the work for a caller; called on gRPC's threads.
+  template <typename Reply>
+  using RowsFor = std::function<RowWork<Reply>(const rpc::Principal&)>;
+
   // Serves a list in one reply.
   template <typename Reply>
-  Reactor* ServeRows(Context* context, const char* method, Reply* reply, RowWork<Reply> work) {
-    return Serve(context, method, [this, reply, work = std::move(work)](const Done& done) {
-      return work([this, reply, done](RowSource<Reply> source) {
+  Reactor* ServeRows(Context* context, const char* method, Reply* reply, RowsFor<Reply> rows) {
+    return ServeAs(context, method, [this, reply, rows = std::move(rows)](const rpc::Principal& who, const Done& done) {
+      return rows(who)([this, reply, done](RowSource<Reply> source) {
         Fill(reply, std::make_shared<RowSource<Reply>>(std::move(source)), done);
       });
     });
@@ -538,16 +619,16 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   // Serves a list as a stream.
   template <typename Reply>
-  grpc::ServerWriteReactor<Reply>* ServeStream(Context* context, const char* method, RowWork<Reply> work) {
+  grpc::ServerWriteReactor<Reply>* ServeStream(Context* context, const char* method, const RowsFor<Reply>& rows) {
     const auto number = std::make_shared<uint64_t>(0);
     auto* const stream =
         new RowStream<Reply>(queue_, &sender_, [this, number](const grpc::Status& status) { End(*number, status); });
-    const absl::Status allowed = Authorize(context, method);
-    if (!allowed.ok()) {
-      stream->Finish(rpc::ToGrpc(allowed));
+    const absl::StatusOr<rpc::Principal> caller = Authorize(context, method);
+    if (!caller.ok()) {
+      stream->Finish(rpc::ToGrpc(caller.status()));
       return stream;
     }
-    queue_->Post([this, stream, number, work = std::move(work)] {
+    queue_->Post([this, stream, number, work = rows(*caller)] {
       if (stopped_) return stream->End(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
       *number = ++calls_;
       open_.emplace(*number, stream);
@@ -560,37 +641,57 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return stream;
   }
 
+  // With private_data, others' jobs and names are shown to operators and administrators alone.
+  bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const {
+    return has_private_data_ && !who.MayChange(layout.identity.uid);
+  }
+  void FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info, uint32_t calls, v1::TeamRow* row) {
+    FillTeam(info, calls, row);
+    if (!Hides(who, info.layout)) return;
+    row->clear_name();
+    row->clear_job();
+    row->clear_why();
+  }
+  void FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) {
+    FillNode(info, row);
+    const absl::Time ends = instruments_->CertificateEnds(info.announcement.name);
+    if (ends != absl::InfiniteFuture()) row->set_certificate_ends_s(absl::ToDoubleSeconds(ends - absl::Now()));
+    if (has_private_data_ && who.role < rpc::Role::kOperator) row->clear_incarnation();
+  }
+
   // A selector is shared, since it may be long.
   using SharedSelector = std::shared_ptr<const absl::StatusOr<RowSelector>>;
   static SharedSelector Shared(absl::StatusOr<RowSelector> selector) {
     return std::make_shared<const absl::StatusOr<RowSelector>>(std::move(selector));
   }
   // These return work that reads nothing of the request later. Selectors are read here, on gRPC's threads.
-  RowWork<v1::ListNodesReply> NodeRows(const v1::ListNodesRequest& request) {
+  RowWork<v1::ListNodesReply> NodeRows(const v1::ListNodesRequest& request, const rpc::Principal& who) {
     const auto selector =
         Shared(RowSelector::Create(request.selector(), {.states = {"ready", "draining", "away", "lost"}}));
-    return [this, selector](const auto& begin) -> absl::Status {
+    return [this, selector, who](const auto& begin) -> absl::Status {
       RETURN_IF_ERROR(selector->status());
-      begin([this, selector, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
+      begin([this, selector, who, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
         const std::optional<coordinator::NodeInfo> info = coordinator_->NodeAfter(last);
         if (!info.has_value()) return 0;
         last = info->announcement.name;
         if (!(*selector)->HasNode(last) || !(*selector)->HasState(info->state)) return 1;
         v1::NodeRow* const row = reply->add_nodes();
-        FillNode(*info, row);
+        FillNodeFor(who, *info, row);
         return row->ByteSizeLong();
       });
       return absl::OkStatus();
     };
   }
 
-  RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request) {
+  RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who) {
     const auto selector =
         Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"forming", "ready", "broken"}}));
-    return [this, all = request.all(), selector](const auto& begin) -> absl::Status {
+    // Whether a hidden team has this job must not be told, either.
+    const bool by_job = !request.selector().job().empty();
+    return [this, all = request.all(), selector, who, by_job](const auto& begin) -> absl::Status {
       RETURN_IF_ERROR(selector->status());
-      CountCalls([this, all, selector, begin](std::map<TeamId, uint32_t> calls) {
-        begin([this, all, selector, calls = std::move(calls),
+      CountCalls([this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
+        begin([this, all, selector, who, by_job, calls = std::move(calls),
                last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
           const auto info = coordinator_->TeamAfter(last.has_value() ? &*last : nullptr);
           if (!info.has_value()) return 0;
@@ -598,8 +699,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
           last = schedule::TeamLayout{.id = layout.id, .identity = layout.identity, .parent = layout.parent};
           if (!all && schedule::IsDerivedTeam(layout.identity)) return 1;
           if (!(*selector)->HasState(info->state) || !(*selector)->HasTeam(layout)) return 1;
+          if (by_job && Hides(who, layout)) return 1;
           v1::TeamRow* const row = reply->add_teams();
-          FillTeam(*info, calls[layout.id], row);
+          FillTeamFor(who, *info, calls[layout.id], row);
           return row->ByteSizeLong();
         });
       });
@@ -808,8 +910,11 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const PlannerInstruments* const instruments_;
   StateSaver* const saver_;
   const rpc::Authorizer* const authorizer_;
-  std::map<uint64_t, OpenCall*> open_;  // RPCs that have not ended
-  uint64_t calls_ = 0;                  // number of the last RPC
+  const bool has_private_data_;
+  AuditLog audit_;
+  std::map<uint64_t, OpenCall*> open_;       // RPCs that have not ended
+  std::map<uint64_t, AuditRecord> changes_;  // of those that change something
+  uint64_t calls_ = 0;                       // number of the last RPC
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
   std::vector<Done> stoppers_;            // StopProbe calls that wait for its end
@@ -822,8 +927,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
                                                const PlannerInstruments* instruments, StateSaver* saver,
-                                               const rpc::Authorizer* authorizer) {
-  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, instruments, saver, authorizer);
+                                               const rpc::Authorizer* authorizer, const AdminServiceOptions& options) {
+  return std::make_unique<AdminCalls>(queue, coordinator, plan_maker, topologies, instruments, saver, authorizer,
+                                      options);
 }
 
 }  // namespace copse::planner

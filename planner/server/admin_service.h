@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 
 #include <memory>
+#include <string>
 
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
@@ -12,7 +13,7 @@
 #include "planner/server/state_saver.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
-#include "rpc/credentials.h"
+#include "rpc/authorizer.h"
 
 namespace grpc {
 class Service;
@@ -31,11 +32,17 @@ class AdminService {
   virtual void Stop() = 0;
 };
 
+struct AdminServiceOptions {
+  std::string log_file;       // as configured; empty: standard error
+  bool private_data = false;  // hides jobs, teams' names and incarnations from callers who may not change them
+};
+
 // The objects behind the pointers must outlive the service.
 std::unique_ptr<AdminService> MakeAdminService(TaskQueue* queue, coordinator::Coordinator* coordinator,
                                                ClusterPlanMaker* plan_maker, TopologyHistory* topologies,
                                                const PlannerInstruments* instruments, StateSaver* saver,
-                                               const rpc::Authorizer* authorizer);
+                                               const rpc::Authorizer* authorizer,
+                                               const AdminServiceOptions& options = {});
 
 }  // namespace copse::planner
 

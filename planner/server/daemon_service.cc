@@ -23,6 +23,7 @@
 #include "rpc/message_bytes.h"
 #include "rpc/status.h"
 #include "rpc/team_content.h"
+#include "rpc/text.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -34,6 +35,8 @@ namespace {
 // A stream is read on while at most so many of its messages, and of their bytes, wait for the planner's thread.
 constexpr uint32_t kWaitingMessagesMax = 8;
 constexpr uint64_t kWaitingBytesMax = 1 << 20;
+// CheckPeers checks this many streams at once.
+constexpr size_t kCheckedAtOnce = 64;
 // Limits a first message that is not a Register. It is refused in any case, but not decoded if it is longer.
 constexpr uint64_t kUnregisteredBytesMax = 256 << 10;
 
@@ -54,8 +57,9 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
                                     public std::enable_shared_from_this<Stream> {
  public:
   // `brief`: Register names contents (AttachBriefly).
-  Stream(DaemonService* service, grpc::CallbackServerContext* context, bool brief)
-      : queue_(service->queue_), service_(service), context_(context), brief_(brief) {}
+  // `caller` is the daemon that has opened it.
+  Stream(DaemonService* service, grpc::CallbackServerContext* context, bool brief, rpc::Principal caller)
+      : queue_(service->queue_), service_(service), context_(context), brief_(brief), caller_(std::move(caller)) {}
 
   void Start(std::string from) {
     self_ = shared_from_this();
@@ -132,6 +136,15 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       return EndInvalid(absl::InvalidArgumentError(absl::StrCat("no FromDaemon (bytes=", bytes, ")")));
     }
     is_first_ = false;
+    if (incoming.has_register_()) {
+      if (const absl::Status own = CheckName(incoming.register_().node().name()); !own.ok()) {
+        service_->authorizer_->LogRefusal(caller_.peer, own);
+        return End(rpc::ToGrpc(own));
+      }
+      if (caller_.id.has_value()) {
+        queue_->Post([this, keep = self_] { service_->NoteCertificate(caller_.id->name, caller_.ends); });
+      }
+    }
     // An unknown message is a newer daemon's, which does not depend on it, since it knows this planner's version.
     if (incoming.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
       return Handle(bytes, [this] { service_->NoteUnknown(session_); });
@@ -158,6 +171,16 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       takes_content_ = registers->node.features.contains(schedule::Feature::kContent);
     }
     service_->events_->OnMessage(session_, message);
+  }
+
+  // Ends the stream unless its certificate is still believed.
+  void CheckPeer() {
+    if (caller_.certificate.certificate.empty()) return;
+    const absl::Status status =
+        service_->authorizer_->identity()->Check(caller_.certificate, /*as_client=*/true).status();
+    if (status.ok()) return;
+    service_->authorizer_->LogRefusal(caller_.peer, status);
+    End(rpc::ToGrpc(status));
   }
 
   void EndInvalid(const absl::Status& why) {
@@ -189,6 +212,14 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   }
 
  private:
+  // A certificate is good for its own node's name alone.
+  absl::Status CheckName(const std::string& name) const {
+    if (!caller_.id.has_value() || caller_.id->name == name) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat(
+        "node ", rpc::ToUtf8(name, 64), ": the certificate is another node's (certificate=", caller_.id->ToUri(),
+        ", wanted=spiffe://", caller_.id->domain, "/node/", rpc::ToUtf8(name, 64), ")"));
+  }
+
   // Ends the session and the stream after the daemon was lost or has sent an invalid message.
   void End(const grpc::Status& status) {
     queue_->Post([this, keep = self_] {
@@ -254,6 +285,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   DaemonService* const service_;
   grpc::CallbackServerContext* const context_;
   const bool brief_;
+  const rpc::Principal caller_;
   bool is_first_ = true;                // nothing was read yet; accessed by OnReadDone only
   coordinator::SessionId session_ = 0;  // accessed on the planner's thread only
   bool takes_content_ = false;          // likewise
@@ -297,6 +329,12 @@ class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnDone() override { delete this; }
 };
 
+class RefusedLeaderStream final : public grpc::ServerWriteReactor<v1::Leader> {
+ public:
+  explicit RefusedLeaderStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
 struct NeighborTable {
   std::vector<std::vector<uint32_t>> of_node;
   uint64_t entries = 0;
@@ -327,18 +365,45 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Atta
   return NewStream(context, "/copse.v1.DaemonService/AttachBriefly", /*brief=*/true);
 }
 
-grpc::ServerWriteReactor<v1::Leader>* DaemonService::WatchLeader(grpc::CallbackServerContext* /*context*/,
+grpc::ServerWriteReactor<v1::Leader>* DaemonService::WatchLeader(grpc::CallbackServerContext* context,
                                                                  const v1::WatchLeaderRequest* /*request*/) {
+  const absl::Status allowed = authorizer_->Authorize(*context, "/copse.v1.DaemonService/WatchLeader").status();
+  if (!allowed.ok()) return new RefusedLeaderStream(allowed);
   return new LeaderStream(options_.number);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewStream(
     grpc::CallbackServerContext* context, const char* method, bool brief) {
-  const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), method);
-  if (!allowed.ok()) return new RefusedStream(allowed);
-  auto stream = std::make_shared<Stream>(this, context, brief);
+  absl::StatusOr<rpc::Principal> caller = authorizer_->Authorize(*context, method);
+  if (!caller.ok()) return new RefusedStream(caller.status());
+  auto stream = std::make_shared<Stream>(this, context, brief, *std::move(caller));
   stream->Start(std::string(absl::StripPrefix(context->peer(), "ipv4:")));
   return stream.get();
+}
+
+absl::Time DaemonService::CertificateEnds(const std::string& node) const {
+  const auto found = certificate_ends_.find(node);
+  return found == certificate_ends_.end() ? absl::InfiniteFuture() : found->second;
+}
+
+void DaemonService::NoteCertificate(const std::string& node, absl::Time ends) {
+  certificate_ends_[node] = ends;
+  rpc::WarnOfEnd(absl::StrCat("node ", node), ends);
+}
+
+void DaemonService::CheckPeers() {
+  if (authorizer_->identity() == nullptr) return;
+  const uint64_t generation = authorizer_->identity()->generation();
+  if (std::exchange(checked_generation_, generation) != generation) CheckPeersAfter(0);
+}
+
+void DaemonService::CheckPeersAfter(coordinator::SessionId last) {
+  size_t checked = 0;
+  for (auto it = streams_.upper_bound(last); it != streams_.end(); ++it) {
+    if (checked++ == kCheckedAtOnce) return queue_->Post([this, last] { CheckPeersAfter(last); });
+    last = it->first;
+    it->second->CheckPeer();
+  }
 }
 
 void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemon& message) {

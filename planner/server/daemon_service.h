@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/brief_registrations.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/task_thread.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
-#include "rpc/credentials.h"
+#include "rpc/authorizer.h"
 
 namespace copse::planner {
 
@@ -76,6 +77,11 @@ class DaemonService final
   void CloseAll(const absl::Status& why);
 
   StreamCounts Counts() const;
+  // Returns when the certificate ends with which a node has registered; InfiniteFuture if it has shown none.
+  absl::Time CertificateEnds(const std::string& node) const;
+  // Ends the streams whose certificates are not believed any more, if authorities or revocation lists have changed
+  // since the last call. Does a bounded number at once, and posts the rest.
+  void CheckPeers();
 
  private:
   class Stream;
@@ -89,6 +95,8 @@ class DaemonService final
   // Writes a Prepare to its members; on the sender.
   static void WritePrepare(const std::vector<Recipient>& recipients, schedule::Prepare prepare);
   void NoteUnknown(coordinator::SessionId session);
+  void NoteCertificate(const std::string& node, absl::Time ends);
+  void CheckPeersAfter(coordinator::SessionId last);
 
   TaskQueue* const queue_;
   StreamEvents* const events_;
@@ -97,6 +105,8 @@ class DaemonService final
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
   BriefRegistrations brief_{this};
+  std::map<std::string, absl::Time> certificate_ends_;       // by node
+  uint64_t checked_generation_ = 0;                          // Identity::generation() at CheckPeers
   absl::Status closed_;                                      // the reason for refusing streams; OK: they are accepted
   uint64_t unknown_ = 0;                                     // number of messages of an unknown kind
   std::atomic<uint64_t> sent_ = 0, sent_bytes_ = 0;          // counted by the sender

@@ -76,8 +76,8 @@ class DaemonServiceTest : public ::testing::Test, public StreamEvents {
 
   const MonotonicClock clock_;
   TaskQueue queue_{&clock_};
-  const std::unique_ptr<rpc::Authorizer> authorizer_ = rpc::MakeTokenAuthorizer("");
-  DaemonService service_{&queue_, this, authorizer_.get(), {.queued_bytes_max = kQueuedBytesMax}};
+  const rpc::Authorizer authorizer_;
+  DaemonService service_{&queue_, this, &authorizer_, {.queued_bytes_max = kQueuedBytesMax}};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
   std::vector<SessionId> connected_, disconnected_;

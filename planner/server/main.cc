@@ -17,6 +17,7 @@
 #include "planner/server/settings.h"
 #include "planner/server/stopped_planner.h"
 #include "rpc/grpc_locks.h"
+#include "rpc/grpc_log.h"
 
 namespace copse::planner {
 namespace {
@@ -46,6 +47,7 @@ std::optional<int> HandleStore(config::Started& started, const Settings& setting
 int Main(int argc, char** argv) {
   BlockSignals();
   rpc::DoNotCheckGrpcLocks();
+  rpc::TakeGrpcLog();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =

@@ -18,9 +18,9 @@ absl::StatusOr<std::unique_ptr<EtcdClient>> OpenEtcd(const Settings& settings) {
   options.credentials = grpc::InsecureChannelCredentials();
   if (settings.store.is_encrypted) {
     grpc::SslCredentialsOptions pem;
-    pem.pem_root_certs = settings.tls.ca;
-    pem.pem_cert_chain = settings.tls.certificate;
-    pem.pem_private_key = settings.tls.key;
+    pem.pem_root_certs = settings.etcd_tls.ca;
+    pem.pem_cert_chain = settings.etcd_tls.certificate;
+    pem.pem_private_key = settings.etcd_tls.key;
     options.credentials = grpc::SslCredentials(pem);
   }
   return EtcdClient::Create(std::move(options));

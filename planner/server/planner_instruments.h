@@ -55,6 +55,8 @@ class PlannerInstruments {
   void SetAddress(std::string address) { address_ = std::move(address); }
 
   PlannerState State() const;
+  // Returns when the certificate ends with which a node has registered; InfiniteFuture if it has shown none.
+  absl::Time CertificateEnds(const std::string& node) const { return parts_.streams->CertificateEnds(node); }
   // Costs some milliseconds with 10,000 nodes.
   std::map<std::string, uint64_t> Counters() const;
   // Return values in nanoseconds: processor time of turns, and the times that formed teams took (FormationCounts).

@@ -39,6 +39,7 @@ constexpr absl::Duration kBehindMax = absl::Seconds(10);
 // long the daemons are without a planner.
 constexpr double kReachOfLease = 0.75;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
 // One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
@@ -133,7 +134,8 @@ absl::Status PlannerProcess::StandBy() {
   status.set_role("standby");
   status.set_version(kVersion);
   status.set_store(start_.settings.store_text);
-  ASSIGN_OR_RETURN(standby_, Standby::Start(start_.settings.listen, start_.settings.insecure, std::move(status)));
+  ASSIGN_OR_RETURN(standby_,
+                   Standby::Start(start_.settings.listen, Credentials(), authorizer_.get(), std::move(status)));
   start_.settings.listen = standby_->address();  // it has a port now
   const std::string& advertise = start_.settings.advertise;
   leadership_ =
@@ -170,17 +172,43 @@ void PlannerProcess::OnLost(const absl::Status& why) {
 }
 
 absl::Status PlannerProcess::Open() {
+  RETURN_IF_ERROR(OpenIdentity());
   signals_ = std::thread([this] { WaitForSignals(); });
   if (start_.settings.store.etcd.empty()) return Lead();
   ASSIGN_OR_RETURN(etcd_, OpenEtcd(start_.settings));
   return absl::OkStatus();
 }
 
+absl::Status PlannerProcess::OpenIdentity() {
+  const absl::Time now = clock_.Now();
+  if (start_.settings.tls.given()) {
+    ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(start_.settings.tls, {"planner"}));
+    next_peer_check_ = now + rpc::Identity::kRefresh;
+  } else if (start_.settings.insecure) {
+    next_insecure_warning_ = now;
+  }
+  authorizer_ = std::make_unique<rpc::Authorizer>(identity_, rpc::LocalSocketsIn(start_.settings.run_dir));
+  return absl::OkStatus();
+}
+
+rpc::CredentialsFactory PlannerProcess::Credentials() const {
+  return rpc::CredentialsFactory({.insecure = start_.settings.insecure, .identity = identity_});
+}
+
+void PlannerProcess::Watch(absl::Time now) {
+  if (now >= next_insecure_warning_) {
+    next_insecure_warning_ = now + kInsecureWarningEvery;
+    COPSE_LOG(kWarning, "insecure: true: nothing is encrypted, and whoever can connect is an administrator (listen=",
+              start_.settings.listen, "); tls_cert, tls_key and tls_ca end this");
+  }
+  if (now >= next_peer_check_) {
+    next_peer_check_ = now + rpc::Identity::kRefresh;
+    daemon_service_->CheckPeers();
+  }
+}
+
 absl::Status PlannerProcess::Lead() {
   RETURN_IF_ERROR(OpenStore());
-  // The authorizer needs no token: the join token is for daemons, and is checked at Register, where a refusal can be
-  // reported.
-  authorizer_ = rpc::MakeTokenAuthorizer("");
   plan_maker_.SetWorkers(&plan_workers_, &better_workers_);
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
                                                     DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
@@ -205,8 +233,9 @@ absl::Status PlannerProcess::Lead() {
                                                                    .plan_workers = &plan_workers_},
                                                       store);
   saver_ = std::make_unique<StateSaver>(&queue_, store_.reader);
-  admin_service_ = MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(),
-                                    saver_.get(), authorizer_.get());
+  admin_service_ =
+      MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(), saver_.get(),
+                       authorizer_.get(), {start_.settings.live.log_file, start_.settings.private_data});
   RETURN_IF_ERROR(Listen());
   instruments_->SetAddress(address_);
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
@@ -219,7 +248,7 @@ absl::Status PlannerProcess::Lead() {
 
 absl::Status PlannerProcess::Listen() {
   const std::string& listen = start_.settings.listen;
-  ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({start_.settings.insecure}).Server(listen));
+  ASSIGN_OR_RETURN(const auto credentials, Credentials().Server(listen));
   RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
   grpc::ServerBuilder builder;
   int port = 0;
@@ -243,7 +272,20 @@ absl::Status PlannerProcess::Listen() {
     return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));
   }
   address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  ListenLocally();
   return absl::OkStatus();
+}
+
+void PlannerProcess::ListenLocally() {
+  if (start_.settings.run_dir.empty()) return;
+  absl::StatusOr<std::unique_ptr<rpc::LocalListener>> opened =
+      rpc::LocalListener::Open(rpc::LocalSocketsIn(start_.settings.run_dir));
+  if (!opened.ok()) {
+    COPSE_LOG(kWarning, "run_dir: this machine's users have no sockets: ", opened.status().message());
+    return;
+  }
+  sockets_ = *std::move(opened);
+  sockets_->Serve(server_.get());
 }
 
 PlannerProcess::~PlannerProcess() {
@@ -253,6 +295,7 @@ PlannerProcess::~PlannerProcess() {
   }
   // Another planner may lead at once; what this one has not recorded by now, it never will.
   if (leadership_ != nullptr) leadership_->Resign();
+  sockets_.reset();
   if (server_ == nullptr) return;
   // Every pending call gets a reply, as do calls that arrive while the server shuts down.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
@@ -308,7 +351,9 @@ void PlannerProcess::Reload() {
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
       const bool fixed = key == "listen" || key == "state" || key == "store" || key == "advertise" || key == "lease" ||
-                         key == "insecure" || key == "window" || key == "team_size_max" || key == "node_timeout";
+                         key == "insecure" || key == "tls_cert" || key == "tls_key" || key == "tls_ca" ||
+                         key == "tls_crl_dir" || key == "run_dir" || key == "private_data" || key == "window" ||
+                         key == "team_size_max" || key == "node_timeout";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);
@@ -322,6 +367,10 @@ void PlannerProcess::Reload() {
       topologies_->ApplyRules(std::move(settings->live.model.rules));
       const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
       if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
+    }
+    if (identity_ != nullptr) {
+      identity_->Reread();
+      if (daemon_service_ != nullptr) daemon_service_->CheckPeers();
     }
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");
@@ -350,7 +399,9 @@ void PlannerProcess::Turn() {
     COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
               ", tasks=", queue_.size(), ")");
   }
-  absl::Time deadline = std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline());
+  Watch(now);
+  absl::Time deadline = std::min(
+      {coordinator_->NextDeadline(), service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_});
   if (pings_ != nullptr) {
     pings_->Tick(heard);
     deadline = std::min(deadline, pings_->NextDeadline());

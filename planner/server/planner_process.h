@@ -29,6 +29,10 @@
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
 #include "planner/server/turn_counts.h"
+#include "rpc/authorizer.h"
+#include "rpc/credentials.h"
+#include "rpc/identity.h"
+#include "rpc/local_sockets.h"
 
 namespace copse::planner {
 
@@ -78,7 +82,14 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   absl::Status StandBy();
   absl::Status Lead();
   void Turn();
+  // Opens the identity, if one is configured.
+  absl::Status OpenIdentity();
+  rpc::CredentialsFactory Credentials() const;
+  // Does what is due for security's sake: checks peers again, and warns that everybody may connect.
+  void Watch(absl::Time now);
   absl::Status Listen();
+  // Serves this machine's users. Only a warning says that it is not possible.
+  void ListenLocally();
   void WaitForSignals();  // runs in thread signals_
   void Reload();
 
@@ -87,6 +98,10 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   ServiceManager service_manager_;
   TaskQueue queue_{&clock_};
   TurnCounts turns_;
+  std::shared_ptr<const rpc::Identity> identity_;  // null: callers are not known
+  std::unique_ptr<rpc::Authorizer> authorizer_;
+  absl::Time next_peer_check_ = absl::InfiniteFuture();
+  absl::Time next_insecure_warning_ = absl::InfiniteFuture();
   // These three are null unless the store is etcd.
   std::unique_ptr<EtcdClient> etcd_;
   std::unique_ptr<Leadership> leadership_;
@@ -97,7 +112,6 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   ClusterPlanMaker plan_maker_;
   PlanWorkers plan_workers_;
   PlanWorkers better_workers_;  // make better plans for teams that have quick ones
-  std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;
   std::unique_ptr<DaemonPings> pings_;  // null unless there may be other planners
   std::unique_ptr<coordinator::Coordinator> coordinator_;
@@ -106,6 +120,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<StateSaver> saver_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<rpc::LocalListener> sockets_;
   std::string address_;
   std::thread signals_;
   absl::Time next_complaint_ = absl::InfinitePast();

@@ -33,8 +33,8 @@
 #include "planner/server/testing/planner_life.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/authorizer.h"
 #include "rpc/control_conversion.h"
-#include "rpc/credentials.h"
 #include "rpc/team_content.h"
 #include "schedule/plan.h"
 
@@ -289,8 +289,8 @@ TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
   } events;
   const MonotonicClock clock;
   TaskQueue queue(&clock);
-  const auto authorizer = rpc::MakeTokenAuthorizer("");
-  DaemonService service(&queue, &events, authorizer.get());
+  const rpc::Authorizer authorizer;
+  DaemonService service(&queue, &events, &authorizer);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);

@@ -2,8 +2,10 @@
 #include "planner/server/settings.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -35,6 +37,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& 
 
 bool IsWildcard(const std::string& address) {
   return absl::StartsWith(address, "0.0.0.0:") || absl::StartsWith(address, "[::]:");
+}
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
 }
 
 uint32_t UsableCores() {
@@ -78,9 +86,13 @@ absl::Status ReadStore(const config::Config& config, Settings& settings) {
         "advertise: needed, since nobody can connect to the address of listen (listen=", settings.listen, ")"));
   }
   if (settings.store.is_encrypted) {
-    for (const auto& [key, text] : {std::pair{"tls_ca", &settings.tls.ca},
-                                    {"tls_cert", &settings.tls.certificate},
-                                    {"tls_key", &settings.tls.key}}) {
+    // Its own files, or else those by which the planner proves who it is.
+    const bool has_own = !config.Text("etcd_ca").empty() || !config.Text("etcd_cert").empty();
+    const std::string prefix = has_own ? "etcd_" : "tls_";
+    for (const auto& [name, text] : {std::pair{"ca", &settings.etcd_tls.ca},
+                                     {"cert", &settings.etcd_tls.certificate},
+                                     {"key", &settings.etcd_tls.key}}) {
+      const std::string key = prefix + name;
       const std::string& path = config.Text(key);
       if (path.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(key, ": needed by etcds (store=", settings.store_text, ")"));
@@ -139,16 +151,32 @@ config::Config NewConfig() {
            .default_text = "10s",
            .comment = "With etcd: a leader that is not heard for so long is replaced.",
            .lowest = "2s"},
-          {.name = "tls_ca", .comment = "With etcds: PEM file of the authority that signed etcd's certificates."},
-          {.name = "tls_cert", .comment = "With etcds: PEM file with this planner's certificate."},
-          {.name = "tls_key", .comment = "With etcds: PEM file with its key."},
+          {.name = "tls_cert",
+           .comment =
+               "PEM file of this planner's certificate, for spiffe://DOMAIN/planner/NAME; %h is the host's name. "
+               "Replaced files are used within 10 s."},
+          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
+          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
+          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."},
+          {.name = "etcd_ca",
+           .comment = "With etcds: PEM file of the authority that signed etcd's certificates. Empty: as tls_ca."},
+          {.name = "etcd_cert", .comment = "With etcds: PEM file with a certificate for etcd. Empty: as tls_cert."},
+          {.name = "etcd_key", .comment = "With etcds: PEM file with its key."},
           {.name = "topology",
            .comment = "The cluster's topology, YAML. Empty: all nodes hang on one switch. Read again at SIGHUP."},
           {.name = "rules", .comment = "Algorithms that are not the planner's choice, YAML. Read again at SIGHUP."},
           {.name = "insecure",
            .type = Type::kBool,
            .default_text = "false",
-           .comment = "Needed to listen beyond loopback: nothing is encrypted yet."},
+           .comment = "Lets this planner listen beyond loopback without tls_cert: nothing is encrypted, and whoever "
+                      "connects is an administrator."},
+          {.name = "run_dir",
+           .comment = "Folder of the sockets for this machine's users: admin.sock, whose users are operators, and "
+                      "view.sock, whose users see everything and change their own teams. Empty: none."},
+          {.name = "private_data",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Hides jobs, teams' names and incarnations from viewers, but for their own teams."},
           {.name = "join_token_file",
            .comment =
                "File with the token that daemons must show, readable by its owner only. Empty: none is asked for. A "
@@ -193,12 +221,19 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   Settings settings;
   settings.listen = config.Text("listen");
   settings.insecure = config.Bool("insecure");
+  settings.run_dir = config.Text("run_dir");
+  settings.private_data = config.Bool("private_data");
   settings.node_timeout = config.Duration("node_timeout");
+  ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
+                                                           config.Text("tls_ca"), config.Text("tls_crl_dir")},
+                                                          HostName()));
   RETURN_IF_ERROR(ReadStore(config, settings));
   if (const absl::Status address = rpc::CheckAddress(settings.listen); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
   }
-  RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).Server(settings.listen).status());
+  if (!settings.tls.given()) {
+    RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).Server(settings.listen).status());
+  }
   ASSIGN_OR_RETURN(settings.live, ReadLive(config));
   return settings;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
+#include "base/config/tls_files.h"
 #include "base/log.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
@@ -23,8 +24,8 @@ struct LiveSettings {
   ClusterModel model;
 };
 
-// TlsTexts are PEM texts; all are empty, or none is.
-struct TlsTexts {
+// EtcdTls are PEM texts; all are empty, or none is.
+struct EtcdTls {
   std::string ca, certificate, key;
 };
 
@@ -35,8 +36,11 @@ struct Settings {
   std::string store_text;           // as configured, for display; "memory": none
   std::string advertise;            // HOST:PORT by which others reach this planner; empty: `listen`
   absl::Duration lease;             // of a leader's key in etcd
-  TlsTexts tls;                     // for etcd
+  EtcdTls etcd_tls;
+  config::TlsFiles tls;  // none: connections are not encrypted, and callers are not known
   bool insecure = false;
+  std::string run_dir;  // folder of admin.sock and view.sock; empty: there are none
+  bool private_data = false;
   absl::Duration node_timeout;
   LiveSettings live;
 };

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/daemon_service.pb.h"
-#include "rpc/credentials.h"
 #include "rpc/message_bytes.h"
+#include "rpc/status.h"
 
 namespace copse::planner {
 namespace {
@@ -81,14 +81,16 @@ void Standby::Tell(Watcher* watcher) {
   watcher->StartWrite(&watcher->message);
 }
 
-absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& listen, bool insecure,
+absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& listen,
+                                                        const rpc::CredentialsFactory& credentials,
+                                                        const rpc::Authorizer* authorizer,
                                                         v1::GetPlannerStatusReply status) {
-  ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({insecure}).Server(listen));
+  ASSIGN_OR_RETURN(const auto server_credentials, credentials.Server(listen));
   RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
-  std::unique_ptr<Standby> standby(new Standby(std::move(status)));
+  std::unique_ptr<Standby> standby(new Standby(authorizer, std::move(status)));
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(listen, credentials, &port);
+  builder.AddListeningPort(listen, server_credentials, &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.RegisterCallbackGenericService(standby.get());
@@ -116,6 +118,9 @@ void Standby::SetLeader(const std::string& address, uint64_t number) {
 }
 
 grpc::ServerGenericBidiReactor* Standby::CreateReactor(grpc::GenericCallbackServerContext* context) {
+  // A caller is told who leads only if it may call the method there.
+  const absl::Status allowed = authorizer_->Authorize(*context, context->method()).status();
+  if (!allowed.ok()) return new Answer(rpc::ToGrpc(allowed));
   MutexLock lock(&mutex_);
   if (context->method() == "/copse.v1.DaemonService/WatchLeader") {
     auto* const watcher = new Watcher(this);

@@ -11,11 +11,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "rpc/authorizer.h"
+#include "rpc/credentials.h"
 
 namespace copse::planner {
 
@@ -24,8 +27,10 @@ namespace copse::planner {
 class Standby final : public grpc::CallbackGenericService {
  public:
   // Listens. `status` is what GetPlannerStatus answers; its address and leader are set here. Errors name the key
-  // `listen`: INVALID_ARGUMENT, UNAVAILABLE.
-  static absl::StatusOr<std::unique_ptr<Standby>> Start(const std::string& listen, bool insecure,
+  // `listen`: INVALID_ARGUMENT, UNAVAILABLE. `*authorizer` must outlive the object.
+  static absl::StatusOr<std::unique_ptr<Standby>> Start(const std::string& listen,
+                                                        const rpc::CredentialsFactory& credentials,
+                                                        const rpc::Authorizer* authorizer,
                                                         v1::GetPlannerStatusReply status);
   // Ends all calls and stops to listen.
   ~Standby() override;
@@ -38,11 +43,13 @@ class Standby final : public grpc::CallbackGenericService {
 
  private:
   class Watcher;
-  explicit Standby(v1::GetPlannerStatusReply status) : status_(std::move(status)) {}
+  Standby(const rpc::Authorizer* authorizer, v1::GetPlannerStatusReply status)
+      : authorizer_(authorizer), status_(std::move(status)) {}
 
   // Tells the leader, if the watcher was told another one and nothing is being written to it.
   void Tell(Watcher* watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const rpc::Authorizer* const authorizer_;
   std::string address_;
   Mutex mutex_;
   v1::GetPlannerStatusReply status_ ABSL_GUARDED_BY(mutex_);

@@ -135,7 +135,6 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
     topology_ = network->fabric;
     ASSIGN_OR_RETURN(network_, netns::TestNetwork::Create(*std::move(network)));
   }
-  RETURN_IF_ERROR(StartPlanner({}));
   daemons_.resize(options.nodes);
   for (uint32_t node = 0; node < options.nodes; ++node) {
     daemons_[node].name = network_ != nullptr            ? network_->HostName(node)
@@ -145,6 +144,7 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
   const char* const wanted = getenv(kTransportVariable);
   has_certificates_ = (options_.transport.empty() && wanted != nullptr ? wanted : options_.transport) == "tcp";
   if (has_certificates_) RETURN_IF_ERROR(IssueCertificates());
+  RETURN_IF_ERROR(StartPlanner({}));
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(StartDaemon(node));
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(AwaitNodeState(node, "ready", kSettle));
   return absl::OkStatus();
@@ -172,7 +172,13 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
       {"node_timeout", FormatShortDuration(cluster_.node_timeout)},
       {"team_formation_timeout", FormatShortDuration(cluster_.team_formation_timeout)},
   };
-  if (network_ != nullptr) settings["insecure"] = "true";
+  if (network_ != nullptr && !has_certificates_) settings["insecure"] = "true";
+  if (has_certificates_) {
+    settings.insert({{"tls_cert", CertificatesFolder() + "/planner/p0.pem"},
+                     {"tls_key", CertificatesFolder() + "/planner/p0.key"},
+                     {"tls_ca", CertificatesFolder() + "/ca.pem"},
+                     {"run_dir", folder_}});
+  }
   if (!topology_.empty()) settings["topology"] = topology_;
   ASSIGN_OR_RETURN(std::vector<std::string> command,
                    ServerCommand(kPlanner, std::move(settings), options_.planner_settings));
@@ -202,11 +208,14 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
     return absl::InternalError(absl::StrCat("planner: port file is \"", line, "\""));
   }
   planner_address_ = absl::StrCat(host, ":", port);
-  admin_ = std::make_unique<AdminClient>(planner_address_, network_ != nullptr ? network_->SwitchNamespace() : "");
+  // Without a certificate this process is known on the planner's socket alone.
+  admin_ = has_certificates_ ? std::make_unique<AdminClient>(absl::StrCat("unix:", folder_, "/admin.sock"))
+                             : std::make_unique<AdminClient>(planner_address_,
+                                                             network_ != nullptr ? network_->SwitchNamespace() : "");
   return absl::OkStatus();
 }
 
-// Makes an authority, and a certificate for each name.
+// Makes an authority, and certificates for the planner and each name.
 absl::Status ProcessCluster::IssueCertificates() {
   ASSIGN_OR_RETURN(const std::string program, FindProgram(kAuthority));
   std::vector<std::string> issue = {program, "--dir", CertificatesFolder(), "node"};
@@ -214,7 +223,9 @@ absl::Status ProcessCluster::IssueCertificates() {
   for (const Server& server : daemons_) {
     if (names.insert(server.name).second) issue.push_back(server.name);
   }
-  for (const std::vector<std::string>& command : {{program, "--dir", CertificatesFolder(), "init"}, issue}) {
+  const std::vector<std::string> init = {program, "--dir", CertificatesFolder(), "init"};
+  const std::vector<std::string> planner = {program, "--dir", CertificatesFolder(), "planner", "p0"};
+  for (const std::vector<std::string>& command : {init, planner, issue}) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child,
                      ChildProcess::Start({.arguments = command, .log_file = LogOf("authority")}));
     RETURN_IF_ERROR(child->AwaitEnd(kIssueMax));

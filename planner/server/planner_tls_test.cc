@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner with certificates and sockets: who may do what.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "offload_emu/tcp/testing/test_authority.h"
+#include "planner/server/testing/planner_life.h"
+#include "proto/copse/v1/admin_service.grpc.pb.h"
+#include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/credentials.h"
+#include "rpc/identity.h"
+#include "rpc/status.h"
+#include "rpc/testing/identity_files.h"
+
+namespace copse::planner {
+namespace {
+
+using testing::FailsWith;
+using Stub = v1::AdminService::Stub;
+
+constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
+
+// A stream of a daemon with credentials of its own.
+class Daemon {
+ public:
+  Daemon(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+      : stub_(v1::DaemonService::NewStub(grpc::CreateChannel(address, credentials))),
+        stream_(stub_->Attach(&context_)) {}
+  ~Daemon() { context_.TryCancel(); }
+
+  // Returns OK if the planner has accepted the node, else why not.
+  absl::Status Register(const std::string& name) {
+    Send(schedule::Register{.node = Announcement(name)});
+    v1::ToDaemon reply;
+    if (!stream_->Read(&reply)) return rpc::FromGrpc(stream_->Finish());
+    EXPECT_TRUE(reply.registered().accepted()) << reply.ShortDebugString();
+    return absl::OkStatus();
+  }
+  // Forms a team of one rank here.
+  TeamId Form(uint32_t uid, const std::string& name, const std::string& job) {
+    schedule::JoinTeam join = Alone(++requests_, name);
+    join.identity.uid = uid;
+    join.identity.job = job;
+    Send(join);
+    v1::ToDaemon message;
+    EXPECT_TRUE(stream_->Read(&message));
+    EXPECT_TRUE(message.has_prepare()) << message.ShortDebugString();
+    const TeamId team(message.prepare().layout().id());
+    const EpochId epoch(message.prepare().epoch());
+    Send(schedule::PrepareReply{.team = team, .epoch = epoch, .accepted = true});
+    EXPECT_TRUE(stream_->Read(&message));
+    EXPECT_TRUE(message.has_commit()) << message.ShortDebugString();
+    Send(schedule::CommitReply{.team = team, .epoch = epoch});
+    return team;
+  }
+  absl::Status AwaitEnd() {
+    v1::ToDaemon message;
+    while (stream_->Read(&message)) continue;
+    return rpc::FromGrpc(stream_->Finish());
+  }
+
+ private:
+  void Send(const schedule::FromDaemon& message) {
+    v1::FromDaemon proto;
+    rpc::ToProto(message, &proto);
+    EXPECT_TRUE(stream_->Write(proto));
+  }
+
+  uint64_t requests_ = 0;
+  grpc::ClientContext context_;
+  std::unique_ptr<v1::DaemonService::Stub> stub_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::FromDaemon, v1::ToDaemon>> stream_;
+};
+
+class PlannerTlsTest : public ::testing::Test {
+ protected:
+  PlannerTlsTest() { EXPECT_NE(mkdtemp(run_dir_), nullptr); }
+  ~PlannerTlsTest() override {
+    life_.reset();
+    std::filesystem::remove_all(run_dir_);
+  }
+
+  void Start(std::vector<std::string> settings = {}) {
+    const config::TlsFiles files = rpc::WriteRole(authority_, "planner", "p0");
+    revoked_ = absl::StrCat(run_dir_, "/revoked");
+    std::filesystem::create_directory(revoked_);
+    rpc::WriteSecretFile(revoked_ + "/list.pem", authority_.Revoke({}));
+    for (const std::string& setting :
+         {"tls_cert=" + files.certificate, "tls_key=" + files.key, "tls_ca=" + files.authorities,
+          "tls_crl_dir=" + revoked_, "run_dir=" + std::string(run_dir_)}) {
+      settings.push_back(setting);
+    }
+    life_ = std::make_unique<Life>(settings, nullptr);
+  }
+  std::shared_ptr<grpc::ChannelCredentials> Of(const config::TlsFiles& files) {
+    auto identity = rpc::Identity::Open(files, {});
+    EXPECT_TRUE(identity.ok()) << identity.status();
+    return *rpc::CredentialsFactory({.identity = *identity}).Channel(life_->address());
+  }
+  std::shared_ptr<grpc::ChannelCredentials> Of(const std::string& role, const std::string& name) {
+    return Of(rpc::WriteRole(authority_, role, name));
+  }
+  template <typename Request, typename Reply>
+  absl::Status Call(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*), const Request& request,
+                    Reply* reply) {
+    grpc::ClientContext context;
+    const auto stub = v1::AdminService::NewStub(grpc::CreateChannel(address, credentials));
+    return rpc::FromGrpc((stub.get()->*method)(&context, request, reply));
+  }
+  absl::Status Drain(const std::string& role, const std::string& user) {
+    v1::DrainNodeRequest request;
+    request.set_node("n1");
+    v1::DrainNodeReply reply;
+    return Call(life_->address(), Of(role, user), &Stub::DrainNode, request, &reply);
+  }
+  absl::Status Break(TeamId team) {
+    v1::BreakTeamRequest request;
+    request.set_team(team.value());
+    v1::BreakTeamReply reply;
+    return Call(Socket("view"), grpc::InsecureChannelCredentials(), &Stub::BreakTeam, request, &reply);
+  }
+  std::string Socket(const std::string& name) const { return absl::StrCat("unix:", run_dir_, "/", name, ".sock"); }
+
+  const emu::TestAuthority authority_;
+  char run_dir_[32] = "/tmp/copse-plannerXXXXXX";
+  std::string revoked_;
+  std::unique_ptr<Life> life_;
+};
+
+TEST_F(PlannerTlsTest, ANodeRegistersUnderItsOwnNameAlone) {
+  Start();
+  Daemon own(life_->address(), Of("node", "n1"));
+  EXPECT_EQ(own.Register("n1"), absl::OkStatus());
+  EXPECT_THAT(Daemon(life_->address(), Of("node", "n1")).Register("n2"),
+              FailsWith(kDenied, "node n2: ", "certificate=spiffe://test/node/n1", "wanted=spiffe://test/node/n2"));
+  EXPECT_THAT(Daemon(life_->address(), Of("operator", "alice")).AwaitEnd(),
+              FailsWith(kDenied, "operator/alice", "Attach", "wanted=node"));
+  v1::ListNodesReply nodes;
+  EXPECT_THAT(Call(life_->address(), Of("node", "n1"), &Stub::ListNodes, {}, &nodes),
+              FailsWith(kDenied, "node/n1", "ListNodes", "wanted=viewer"));
+  ASSERT_EQ(Call(life_->address(), Of("viewer", "bob"), &Stub::ListNodes, {}, &nodes), absl::OkStatus());
+  ASSERT_EQ(nodes.nodes_size(), 1);
+  EXPECT_GT(nodes.nodes(0).certificate_ends_s(), 0);
+  EXPECT_LT(nodes.nodes(0).certificate_ends_s(), 24 * 3600 + 1);
+}
+
+TEST_F(PlannerTlsTest, ChangesAreRecordedWithTheirAuthors) {
+  Start();
+  Daemon daemon(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(daemon.Register("n1"), absl::OkStatus());
+  EXPECT_THAT(Drain("viewer", "bob"), FailsWith(kDenied, "viewer/bob", "role=viewer", "wanted=operator"));
+  EXPECT_EQ(Drain("operator", "alice"), absl::OkStatus());
+  v1::RemoveNodeRequest remove;
+  remove.set_node("n9");
+  v1::RemoveNodeReply removed;
+  EXPECT_EQ(Call(life_->address(), Of("administrator", "eve"), &Stub::RemoveNode, remove, &removed).code(),
+            absl::StatusCode::kNotFound);
+  v1::ListAuditReply audit;
+  EXPECT_EQ(Call(life_->address(), Of("viewer", "bob"), &Stub::ListAudit, {}, &audit).code(), kDenied);
+  ASSERT_EQ(Call(Socket("admin"), grpc::InsecureChannelCredentials(), &Stub::ListAudit, {}, &audit), absl::OkStatus());
+  ASSERT_EQ(audit.rows_size(), 2) << audit.ShortDebugString();
+  EXPECT_EQ(audit.rows(0).who(), "operator/alice");
+  EXPECT_EQ(audit.rows(0).method(), "DrainNode");
+  EXPECT_EQ(audit.rows(0).request(), "node: \"n1\"");
+  EXPECT_EQ(audit.rows(0).result(), "OK");
+  EXPECT_TRUE(audit.rows(0).from().starts_with("ipv4:127.0.0.1:"));
+  EXPECT_EQ(audit.rows(1).who(), "administrator/eve");
+  EXPECT_TRUE(audit.rows(1).result().starts_with("NOT_FOUND")) << audit.rows(1).result();
+}
+
+TEST_F(PlannerTlsTest, ARevokedNodesStreamEnds) {
+  Start();
+  Daemon good(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(good.Register("n1"), absl::OkStatus());
+  Daemon bad(life_->address(),
+             Of(rpc::WriteIdentity(authority_, "bad", {.uri = "spiffe://test/node/n2", .serial = 66})));
+  ASSERT_EQ(bad.Register("n2"), absl::OkStatus());
+  rpc::WriteSecretFile(revoked_ + "/list.pem", authority_.Revoke({66}));
+  kill(getpid(), SIGHUP);  // otherwise it is seen within 10 s
+  EXPECT_THAT(bad.AwaitEnd(), FailsWith(kUnauthenticated, "spiffe://test/node/n2", "is revoked"));
+  EXPECT_NE(good.Form(1, "team", "job"), TeamId(0)) << "the other stream goes on";
+}
+
+TEST_F(PlannerTlsTest, LocalUsersSeeAndBreakTheirOwnTeams) {
+  Start({"private_data=true"});
+  auto daemon = std::make_unique<Daemon>(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(daemon->Register("n1"), absl::OkStatus());
+  const TeamId own = daemon->Form(getuid(), "mine", "my job");
+  const TeamId other = daemon->Form(getuid() + 1, "theirs", "their job");
+  daemon.reset();  // lists would wait for its calls in flight
+  v1::ListTeamsReply teams;
+  ASSERT_EQ(Call(Socket("view"), grpc::InsecureChannelCredentials(), &Stub::ListTeams, {}, &teams), absl::OkStatus());
+  ASSERT_EQ(teams.teams_size(), 2);
+  for (const v1::TeamRow& row : teams.teams()) {
+    const bool is_own = row.id() == own.value();
+    EXPECT_EQ(row.name(), is_own ? "mine" : "");
+    EXPECT_EQ(row.job(), is_own ? "my job" : "");
+  }
+  v1::ListTeamsRequest by_job;
+  by_job.mutable_selector()->set_job("their job");
+  v1::ListTeamsReply found;
+  ASSERT_EQ(Call(Socket("view"), grpc::InsecureChannelCredentials(), &Stub::ListTeams, by_job, &found),
+            absl::OkStatus());
+  EXPECT_EQ(found.teams_size(), 0) << "a guessed job is not confirmed";
+  ASSERT_EQ(Call(Socket("admin"), grpc::InsecureChannelCredentials(), &Stub::ListTeams, by_job, &found),
+            absl::OkStatus());
+  EXPECT_EQ(found.teams_size(), 1);
+  v1::ListNodesReply nodes;
+  ASSERT_EQ(Call(Socket("view"), grpc::InsecureChannelCredentials(), &Stub::ListNodes, {}, &nodes), absl::OkStatus());
+  EXPECT_EQ(nodes.nodes(0).incarnation(), 0u);
+
+  EXPECT_THAT(Break(other), FailsWith(kDenied, absl::StrCat("team ", other.value()), "another user's",
+                                      absl::StrCat("who=uid ", getuid())));
+  EXPECT_EQ(Break(own), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests who is let in, with servers and clients of gRPC.
+#include "rpc/authorizer.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "gtest/gtest.h"
+#include "offload_emu/tcp/testing/test_authority.h"
+#include "rpc/credentials.h"
+#include "rpc/status.h"
+#include "rpc/testing/identity_files.h"
+
+namespace copse::rpc {
+namespace {
+
+using testing::FailsWith;
+
+constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
+constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr char kViewersMethod[] = "/copse.v1.AdminService/ListNodes";
+
+const emu::TestAuthority& Authority() {
+  static const auto* authority = new emu::TestAuthority;
+  return *authority;
+}
+std::shared_ptr<const Identity> Opened(const config::TlsFiles& files) {
+  absl::StatusOr<std::shared_ptr<const Identity>> identity = Identity::Open(files, {});
+  EXPECT_TRUE(identity.ok()) << identity.status();
+  return *identity;
+}
+std::shared_ptr<const Identity> Of(const std::string& role, const std::string& name) {
+  return Opened(WriteRole(Authority(), role, name));
+}
+
+// A Server answers every method that its Authorizer allows.
+class Server final : public grpc::CallbackGenericService {
+ public:
+  explicit Server(std::shared_ptr<const Identity> identity) : authorizer(identity) {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", *CredentialsFactory({.identity = identity}).Server("127.0.0.1:0"), &port);
+    builder.RegisterCallbackGenericService(this);
+    server_ = builder.BuildAndStart();
+    address = absl::StrCat("127.0.0.1:", port);
+  }
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    class Answer final : public grpc::ServerGenericBidiReactor {
+     public:
+      explicit Answer(const grpc::Status& status) { Finish(status); }
+      void OnDone() override { delete this; }
+    };
+    const absl::StatusOr<Principal> caller = authorizer.Authorize(*context, context->method());
+    if (caller.ok()) last = *caller;
+    // A unary call without a reply is an error, so the answer is one in any case.
+    return new Answer(ToGrpc(caller.ok() ? absl::AlreadyExistsError(caller->who) : caller.status()));
+  }
+
+  const Authorizer authorizer;
+  std::string address;
+  Principal last;  // the last one that was let in
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+};
+
+absl::Status CallBy(const std::shared_ptr<grpc::ChannelCredentials>& credentials, const std::string& address,
+                    const std::string& method = kViewersMethod) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  grpc::GenericStub stub(grpc::CreateCustomChannel(address, credentials, arguments));
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(10)));
+  grpc::ByteBuffer request, reply;
+  const grpc::Slice empty;
+  request = grpc::ByteBuffer(&empty, 1);
+  Mutex mutex;
+  CondVar changed;
+  bool done = false;
+  grpc::Status status;
+  stub.UnaryCall(&context, method, {}, &request, &reply, [&](grpc::Status ended) {
+    const MutexLock lock(&mutex);
+    status = std::move(ended);
+    done = true;
+    changed.NotifyAll();
+  });
+  const MutexLock lock(&mutex);
+  while (!done) changed.Wait(&mutex);
+  // Server answers so if the caller was let in.
+  if (status.error_code() == grpc::StatusCode::ALREADY_EXISTS) return absl::OkStatus();
+  return FromGrpc(status);
+}
+absl::Status Call(std::shared_ptr<const Identity> identity, const Server& server,
+                  const std::string& method = kViewersMethod) {
+  const auto credentials = CredentialsFactory({.identity = std::move(identity)}).Channel(server.address);
+  EXPECT_TRUE(credentials.ok());
+  return CallBy(*credentials, server.address, method);
+}
+
+// Credentials of a client that checks neither itself nor the server. Empty files: it has no certificate.
+std::shared_ptr<grpc::ChannelCredentials> Careless(const config::TlsFiles& files) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  if (files.given()) {
+    options.set_certificate_provider(
+        std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(files.key, files.certificate, 600));
+    options.watch_identity_key_cert_pairs();
+  }
+  options.set_verify_server_certs(false);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  return grpc::experimental::TlsCredentials(options);
+}
+
+TEST(AuthorizerTest, RoleAndNameComeFromTheCertificate) {
+  Server server(Of("planner", "p1"));
+  EXPECT_EQ(Call(Of("viewer", "bob"), server), absl::OkStatus());
+  EXPECT_EQ(server.last.who, "viewer/bob");
+  EXPECT_EQ(server.last.role, Role::kViewer);
+  EXPECT_TRUE(server.last.is_known);
+  EXPECT_GT(server.last.ends, absl::Now());
+  EXPECT_EQ(Call(Of("node", "n1"), server, "/copse.v1.DaemonService/Attach"), absl::OkStatus());
+  EXPECT_EQ(server.last.id->name, "n1");
+}
+
+TEST(AuthorizerTest, EachRoleMayCallWhatTheTableSays) {
+  const Authorizer authorizer(Of("planner", "p1"));
+  for (const Role role : kRoles) {
+    if (role == Role::kOwner) continue;
+    const emu::TestCertificate shown =
+        Authority().Issue({.uri = absl::StrCat("spiffe://test/", std::string(RoleName(role)), "/x")});
+    for (const MethodRow& row : MethodRows()) {
+      const absl::Status judged =
+          authorizer.Authorize({.peer = "ipv4:10.0.0.1:1", .certificate = {shown.certificate, ""}}, row.method)
+              .status();
+      EXPECT_EQ(judged.ok(), MayCall(row, role)) << row.method << " " << RoleName(role) << " " << judged;
+      if (!judged.ok()) {
+        EXPECT_THAT(judged, FailsWith(kDenied, absl::StrCat("role=", std::string(RoleName(role))), "wanted="));
+      }
+    }
+  }
+}
+
+TEST(AuthorizerTest, LocalUsersHaveTheirSocketsRole) {
+  const Authorizer authorizer(Of("planner", "p1"));
+  const Caller owner{.peer = "fd:5", .local = LocalUser{.uid = 1000, .pid = 7, .role = Role::kOwner}};
+  const auto caller = authorizer.Authorize(owner, "/copse.v1.AdminService/BreakTeam");
+  ASSERT_TRUE(caller.ok()) << caller.status();
+  EXPECT_EQ(caller->who, "uid 1000");
+  EXPECT_TRUE(caller->MayChange(1000));
+  EXPECT_FALSE(caller->MayChange(1001));
+  EXPECT_THAT(authorizer.Authorize(owner, "/copse.v1.AdminService/DrainNode"),
+              FailsWith(kDenied, "uid 1000", "DrainNode", "role=owner", "wanted=operator"));
+  EXPECT_THAT(authorizer.Authorize({.peer = "fd:5"}, kViewersMethod), FailsWith(kUnauthenticated, "socket"));
+}
+
+TEST(AuthorizerTest, WithoutAnIdentityEveryCallerIsLetIn) {
+  Server server(nullptr);
+  EXPECT_EQ(Call(nullptr, server, "/copse.v1.AdminService/ImportTopology"), absl::OkStatus());
+  EXPECT_FALSE(server.last.is_known);
+  EXPECT_TRUE(server.last.MayChange(5));
+}
+
+TEST(AuthorizerTest, ARefusedClientIsToldWhy) {
+  const emu::TestAuthority other;
+  Server server(Of("planner", "p1"));
+  EXPECT_THAT(CallBy(Careless({}), server.address),
+              FailsWith(kUnauthenticated, "no certificate was shown", "tls_cert", "wanted=spiffe://test/ROLE/NAME"));
+  const auto call = [&](const emu::TestAuthority& authority, const emu::TestCertificateOptions& options) {
+    return CallBy(Careless(WriteIdentity(authority, "careless", options)), server.address);
+  };
+  EXPECT_EQ(call(Authority(), {.uri = "spiffe://test/viewer/x"}), absl::OkStatus());
+  EXPECT_THAT(call(Authority(), {.uri = "spiffe://test/viewer/x", .days = -1}),
+              FailsWith(kUnauthenticated, "spiffe://test/viewer/x", "has expired", "ended="));
+  EXPECT_THAT(call(other, {.uri = "spiffe://test/viewer/x"}),
+              FailsWith(kUnauthenticated, "spiffe://test/viewer/x", "not signed by an authority of tls_ca"));
+  EXPECT_THAT(call(Authority(), {.uri = "spiffe://elsewhere/viewer/x"}),
+              FailsWith(kUnauthenticated, "another domain", "domain=elsewhere", "wanted=test"));
+  EXPECT_THAT(call(Authority(), {}), FailsWith(kUnauthenticated, "without a URI", "wanted=spiffe://DOMAIN/ROLE/NAME"));
+  EXPECT_THAT(call(Authority(), {.uri = "spiffe://test/king/x"}), FailsWith(kDenied, "role=king", "known="));
+}
+
+TEST(AuthorizerTest, AClientBelievesOnlyAPlanner) {
+  const emu::TestAuthority other;
+  const std::shared_ptr<const Identity> client = Of("viewer", "bob");
+  Server node(Of("node", "n1"));
+  EXPECT_THAT(Call(client, node), FailsWith(kUnavailable, "spiffe://test/node/n1", "role=node", "wanted=planner"));
+  Server foreign(Opened(WriteIdentity(other, "foreign", {.uri = "spiffe://test/planner/p1"})));
+  const absl::Status refused = Call(client, foreign);
+  EXPECT_THAT(refused, FailsWith(kUnavailable, "spiffe://test/planner/p1", "not signed by an authority of tls_ca"));
+  EXPECT_TRUE(WhyUnreachable(refused, true).starts_with("certificate spiffe://test/planner/p1"))
+      << WhyUnreachable(refused, true);
+}
+
+TEST(AuthorizerTest, PlainAndEncryptedDoNotMeet) {
+  Server encrypted(Of("planner", "p1")), plain(nullptr);
+  const absl::Status at_plain = Call(Of("viewer", "bob"), plain), at_encrypted = Call(nullptr, encrypted);
+  EXPECT_EQ(at_plain.code(), kUnavailable);
+  EXPECT_EQ(at_encrypted.code(), kUnavailable);
+  EXPECT_EQ(WhyUnreachable(at_plain, true), "the server does not speak TLS: has it tls_cert?") << at_plain;
+  EXPECT_EQ(WhyUnreachable(at_encrypted, false),
+            "the server has closed the connection: does it want TLS, with a certificate?")
+      << at_encrypted;
+}
+
+TEST(IdentityTest, ABadFileOfOnesOwnIsNamed) {
+  const emu::TestAuthority other;
+  const config::TlsFiles good = WriteRole(Authority(), "node", "n1");
+  EXPECT_TRUE(Identity::Open(good, {"node"}).ok());
+  EXPECT_THAT(Identity::Open(good, {"planner", "king"}),
+              FailsWith(kInvalid, "tls_cert: ", good.certificate, "role=node", "wanted=planner or king"));
+  const config::TlsFiles expired = WriteIdentity(Authority(), "expired", {.uri = "spiffe://test/node/n1", .days = -1});
+  EXPECT_THAT(Identity::Open(expired, {}), FailsWith(kPrecondition, "tls_cert: ", "expired", expired.certificate));
+  config::TlsFiles files = WriteIdentity(other, "other", {.uri = "spiffe://test/node/n1"});
+  files.authorities = good.authorities;
+  EXPECT_THAT(Identity::Open(files, {}), FailsWith(kPrecondition, "not signed", files.certificate, files.authorities));
+  files = good;
+  files.key = expired.key;
+  EXPECT_THAT(Identity::Open(files, {}), FailsWith(kInvalid, "tls_key: ", "another certificate", files.key));
+  EXPECT_THAT(Identity::Open(WriteIdentity(Authority(), "nameless", emu::TestCertificateOptions{}), {}),
+              FailsWith(kInvalid, "tls_cert: ", "names no role"));
+  files = good;
+  files.authorities = good.key;
+  EXPECT_THAT(Identity::Open(files, {}), FailsWith(kInvalid, "tls_ca: "));
+  files = good;
+  files.certificate = good.key;
+  EXPECT_THAT(Identity::Open(files, {}), FailsWith(kInvalid, "tls_cert: "));
+}
+
+TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {
+  config::TlsFiles files = WriteRole(Authority(), "planner", "p1");
+  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/revoked");
+  std::filesystem::create_directory(files.revoked);
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
+  const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  const emu::TestCertificate peer = Authority().Issue({.uri = "spiffe://test/node/n1", .serial = 77});
+  EXPECT_TRUE((*identity)->Check({peer.certificate, ""}, true).ok());
+  const uint64_t before = (*identity)->generation();
+  EXPECT_EQ((*identity)->generation(), before);
+
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({77}));
+  EXPECT_GT((*identity)->generation(), before);
+  EXPECT_THAT((*identity)->Check({peer.certificate, ""}, true),
+              FailsWith(kUnauthenticated, "spiffe://test/node/n1", "is revoked"));
+  WriteSecretFile(files.revoked + "/list.pem", "nonsense");
+  EXPECT_THAT((*identity)->Check({peer.certificate, ""}, true), FailsWith(kUnauthenticated, "is revoked"))
+      << "a file that cannot be read changes nothing";
+  const absl::Time ends = (*identity)->ends();
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
+  WriteIdentity(Authority(), "planner-p1", {.uri = "spiffe://test/planner/p1", .days = 5});
+  EXPECT_GT((*identity)->ends(), ends + absl::Hours(24 * 3));
+}
+
+}  // namespace
+}  // namespace copse::rpc

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/grpc_log.h"
+
+#include <grpc/support/log.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+#include "base/log.h"
+
+namespace copse::rpc {
+namespace {
+
+constexpr char kHandshakeFailed[] = "Handshake failed";
+constexpr int64_t kWarnEverySeconds = 60;
+
+std::atomic<int64_t> next_warning_s = 0;
+
+// Returns whether this is the first failure for a while.
+bool IsDue() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t next = next_warning_s.load(std::memory_order_relaxed);
+  return now.tv_sec >= next && next_warning_s.compare_exchange_strong(next, now.tv_sec + kWarnEverySeconds);
+}
+
+void Write(gpr_log_func_args* args) {
+  if (std::strncmp(args->message, kHandshakeFailed, sizeof(kHandshakeFailed) - 1) == 0 && IsDue()) {
+    const bool plain = std::strstr(args->message, "wrong version number") != nullptr ||
+                       std::strstr(args->message, "http request") != nullptr;
+    COPSE_LOG(kWarning, "a connection is refused: ", plain ? "the other side does not speak TLS (wanted=TLS): " : "",
+              args->message);
+    return;
+  }
+  COPSE_LOG(kDebug, "gRPC: ", args->message);
+}
+
+}  // namespace
+
+void TakeGrpcLog() { gpr_set_log_function(&Write); }
+
+}  // namespace copse::rpc

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/identity.h"
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "rpc/status.h"
+
+namespace copse::rpc {
+namespace {
+
+constexpr absl::Duration kWarnOfEndEvery = absl::Hours(24);
+constexpr char kWantedUri[] = "spiffe://DOMAIN/ROLE/NAME";
+
+template <auto Free>
+struct FreeBy {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+void FreeStack(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
+using Bio = std::unique_ptr<BIO, FreeBy<BIO_free>>;
+using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
+using CertificateStack = std::unique_ptr<STACK_OF(X509), FreeBy<FreeStack>>;
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
+using RevocationList = std::unique_ptr<X509_CRL, FreeBy<X509_CRL_free>>;
+using Store = std::unique_ptr<X509_STORE, FreeBy<X509_STORE_free>>;
+using StoreContext = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
+
+Bio Reader(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+
+Certificate ReadCertificate(BIO* reader) {
+  Certificate certificate(PEM_read_bio_X509(reader, nullptr, nullptr, nullptr));
+  ERR_clear_error();  // the end of the text is reported as an error, too
+  return certificate;
+}
+
+// Returns the only URI of the certificate, or an empty text.
+std::string UriOf(const X509* certificate) {
+  const GeneralNames names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  std::string found;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    if (!found.empty()) return "";
+    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
+    found.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                 static_cast<size_t>(ASN1_STRING_length(uri)));
+  }
+  return found;
+}
+
+absl::Time TimeOf(const ASN1_TIME* time) {
+  std::tm parts = {};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return absl::InfinitePast();
+  return absl::FromTimeT(timegm(&parts));
+}
+
+std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+absl::StatusOr<Store> MakeStore(const config::TlsTexts& texts) {
+  Store store(X509_STORE_new());
+  const Bio authorities = Reader(texts.authorities);
+  int added = 0;
+  while (const Certificate next = ReadCertificate(authorities.get())) {
+    added += X509_STORE_add_cert(store.get(), next.get());
+  }
+  if (added == 0) return absl::InvalidArgumentError("tls_ca: no certificate can be read from it");
+  if (texts.revoked.empty()) return store;
+  const Bio lists = Reader(texts.revoked);
+  added = 0;
+  while (const RevocationList next{PEM_read_bio_X509_CRL(lists.get(), nullptr, nullptr, nullptr)}) {
+    added += X509_STORE_add_crl(store.get(), next.get());
+  }
+  ERR_clear_error();
+  if (added == 0) return absl::InvalidArgumentError("tls_crl_dir: no revocation list can be read from it");
+  X509_STORE_set_flags(store.get(), X509_V_FLAG_CRL_CHECK);
+  return store;
+}
+
+// Returns what is wrong with a certificate, for the error of X509_verify_cert.
+std::string Wrong(int error, const X509* certificate) {
+  const absl::Time ends = TimeOf(X509_get0_notAfter(certificate));
+  switch (error) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return absl::StrCat("has expired (ended=", Day(ends), ")");
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return absl::StrCat("is not valid yet: is this machine's clock right? (begins=",
+                          Day(TimeOf(X509_get0_notBefore(certificate))), ", now=", Day(absl::Now()), ")");
+    case X509_V_ERR_CERT_REVOKED:
+      return "is revoked";
+    case X509_V_ERR_UNABLE_TO_GET_CRL:
+      return "has an authority without a revocation list in tls_crl_dir";
+    case X509_V_ERR_CRL_HAS_EXPIRED:
+      return "has an authority whose revocation list in tls_crl_dir has expired";
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return "is not signed by an authority of tls_ca";
+    default:
+      return absl::StrCat("is not valid: ", X509_verify_cert_error_string(error));
+  }
+}
+
+// Returns OK if the certificate is to be believed, else what is wrong with it.
+absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& chain_text, int purpose) {
+  const CertificateStack chain(sk_X509_new_null());
+  const Bio reader = Reader(chain_text);
+  while (Certificate next = ReadCertificate(reader.get())) sk_X509_push(chain.get(), next.release());
+  const StoreContext context(X509_STORE_CTX_new());
+  if (X509_STORE_CTX_init(context.get(), store, certificate, chain.get()) != 1) {
+    return absl::UnauthenticatedError("cannot be checked");
+  }
+  X509_STORE_CTX_set_purpose(context.get(), purpose);
+  const bool valid = X509_verify_cert(context.get()) == 1;
+  ERR_clear_error();
+  if (valid) return absl::OkStatus();
+  return absl::UnauthenticatedError(Wrong(X509_STORE_CTX_get_error(context.get()), certificate));
+}
+
+// A ServerVerifier lets a client connect only to servers that have one of the roles.
+class ServerVerifier final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  ServerVerifier(std::shared_ptr<const Identity> identity, std::vector<std::string> roles)
+      : identity_(std::move(identity)), roles_(std::move(roles)) {}
+
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    const auto text = [](grpc::string_ref ref) { return std::string(ref.data(), ref.size()); };
+    const absl::StatusOr<CheckedPeer> peer =
+        identity_->Check({text(request->peer_cert()), text(request->peer_cert_full_chain())}, /*as_client=*/false);
+    *sync_status = ToGrpc(peer.ok() ? CheckRole(peer->id) : peer.status());
+    return true;
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  absl::Status CheckRole(const SpiffeId& id) const {
+    if (std::find(roles_.begin(), roles_.end(), id.role) != roles_.end()) return absl::OkStatus();
+    return absl::UnauthenticatedError(absl::StrCat("the server has another role (certificate=", id.ToUri(), ", role=",
+                                                   id.role, ", wanted=", absl::StrJoin(roles_, " or "), ")"));
+  }
+
+  const std::shared_ptr<const Identity> identity_;
+  const std::vector<std::string> roles_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Identity>> Identity::Open(const config::TlsFiles& files,
+                                                               const std::vector<std::string>& roles,
+                                                               absl::Duration refresh) {
+  std::shared_ptr<Identity> identity(new Identity(files, refresh));
+  {
+    const MutexLock lock(&identity->mutex_);
+    RETURN_IF_ERROR(identity->Read());
+    identity->next_read_ = absl::Now() + refresh;
+  }
+  RETURN_IF_ERROR(identity->CheckSelf(roles));
+  identity->provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      files.key, files.certificate, static_cast<unsigned>(std::max<int64_t>(1, absl::ToInt64Seconds(refresh))));
+  return identity;
+}
+
+Identity::~Identity() = default;
+
+absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {
+  const MutexLock lock(&mutex_);
+  const std::string where = absl::StrCat("(tls_cert=", files_.certificate);
+  const Bio reader = Reader(texts_.certificate);
+  const Certificate certificate = ReadCertificate(reader.get());
+  if (certificate == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("tls_cert: no certificate can be read ", where, ")"));
+  }
+  const PrivateKey key(PEM_read_bio_PrivateKey(Reader(texts_.key).get(), nullptr, nullptr, nullptr));
+  const bool fits = key != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("tls_key: cannot be read, or belongs to another certificate ", where,
+                                                   ", tls_key=", files_.key, ")"));
+  }
+  const std::optional<SpiffeId> id = ParseSpiffeId(UriOf(certificate.get()));
+  if (!id.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tls_cert: names no role and name ", where, ", wanted=", kWantedUri, ", one URI)"));
+  }
+  self_ = *id;
+  if (!roles.empty() && std::find(roles.begin(), roles.end(), id->role) == roles.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("tls_cert: has another role ", where, ", role=", id->role,
+                                                   ", wanted=", absl::StrJoin(roles, " or "), ")"));
+  }
+  const absl::Status valid = Verify(store_.get(), certificate.get(), texts_.certificate, X509_PURPOSE_ANY);
+  if (valid.ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("tls_cert: ", valid.message(), " ", where, ", tls_ca=", files_.authorities, ")"));
+}
+
+absl::Status Identity::Read() const {
+  ASSIGN_OR_RETURN(config::TlsTexts texts, config::ReadTlsFiles(files_));
+  const bool others = texts.authorities != texts_.authorities || texts.revoked != texts_.revoked;
+  if (others) {
+    ASSIGN_OR_RETURN(Store store, MakeStore(texts));
+    store_ = std::shared_ptr<X509_STORE>(store.release(), X509_STORE_free);
+    ++generation_;
+  }
+  texts_ = std::move(texts);
+  return absl::OkStatus();
+}
+
+void Identity::Refresh() const {
+  const absl::Time now = absl::Now();
+  if (now < next_read_) return;
+  next_read_ = now + refresh_;
+  const std::string trouble(Read().message());
+  if (!trouble.empty() && trouble != trouble_) {
+    COPSE_LOG(kError, trouble, "; the files are used as they were read before");
+  }
+  trouble_ = trouble;
+  WarnOfOwnEnd(now);
+}
+
+void Identity::WarnOfOwnEnd(absl::Time now) const {
+  if (now < next_warning_) return;
+  const Certificate certificate = ReadCertificate(Reader(texts_.certificate).get());
+  if (certificate == nullptr) return;
+  next_warning_ = now + kWarnOfEndEvery;
+  WarnOfEnd(absl::StrCat("this program (tls_cert=", files_.certificate, ")"),
+            TimeOf(X509_get0_notAfter(certificate.get())));
+}
+
+void WarnOfEnd(const std::string& owner, absl::Time ends) {
+  const absl::Time now = absl::Now();
+  if (ends - now > kEndsSoon) return;
+  COPSE_LOG(kWarning, "the certificate of ", owner, ends <= now ? " has ended" : " ends soon", " (ends=", Day(ends),
+            ", days=", (ends - now) / absl::Hours(24), ", warned_below=", kEndsSoon / absl::Hours(24), ")");
+}
+
+uint64_t Identity::generation() const {
+  const MutexLock lock(&mutex_);
+  Refresh();
+  return generation_;
+}
+
+void Identity::Reread() const {
+  const MutexLock lock(&mutex_);
+  next_read_ = absl::InfinitePast();
+  Refresh();
+}
+
+absl::Time Identity::ends() const {
+  const MutexLock lock(&mutex_);
+  Refresh();
+  const Certificate certificate = ReadCertificate(Reader(texts_.certificate).get());
+  return certificate == nullptr ? absl::InfinitePast() : TimeOf(X509_get0_notAfter(certificate.get()));
+}
+
+absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as_client) const {
+  const auto refused = [](const auto&... words) { return absl::UnauthenticatedError(absl::StrCat(words...)); };
+  const Certificate certificate = ReadCertificate(Reader(peer.certificate).get());
+  if (certificate == nullptr) {
+    return refused("no certificate was shown: set tls_cert, tls_key and tls_ca (wanted=spiffe://", self_.domain,
+                   "/ROLE/NAME)");
+  }
+  const std::string uri = UriOf(certificate.get());
+  const std::string shown = uri.empty() ? "without a URI" : uri;
+  std::shared_ptr<X509_STORE> store;
+  {
+    const MutexLock lock(&mutex_);
+    Refresh();
+    store = store_;
+  }
+  const absl::Status valid =
+      Verify(store.get(), certificate.get(), peer.chain, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER);
+  if (!valid.ok()) return refused("certificate ", shown, " ", valid.message());
+  const std::optional<SpiffeId> id = ParseSpiffeId(uri);
+  if (!id.has_value()) return refused("certificate ", shown, " names no role (wanted=", kWantedUri, ", one URI)");
+  if (id->domain != self_.domain) {
+    return refused("certificate ", shown, " is of another domain (domain=", id->domain, ", wanted=", self_.domain, ")");
+  }
+  return CheckedPeer{*id, TimeOf(X509_get0_notAfter(certificate.get()))};
+}
+
+std::shared_ptr<grpc::ServerCredentials> Identity::ForServer() const {
+  grpc::experimental::TlsServerCredentialsOptions options(provider_);
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Identity::ForChannel(std::vector<std::string> roles) const {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(provider_);
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(false);  // ServerVerifier does
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<ServerVerifier>(shared_from_this(), std::move(roles)));
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::string WhyUnreachable(const absl::Status& status, bool encrypted) {
+  const std::string_view message = StdView(status.message());
+  for (const std::string_view before :
+       {"Failed to connect to remote host: ", "Custom verification check failed with error: UNAUTHENTICATED: "}) {
+    const size_t at = message.rfind(before);
+    if (at != std::string_view::npos) return std::string(message.substr(at + before.size()));
+  }
+  if (encrypted && absl::StrContains(AbslView(message), "wrong version number")) {
+    return "the server does not speak TLS: has it tls_cert?";
+  }
+  if (!encrypted && absl::EndsWith(AbslView(message), "Socket closed")) {
+    return "the server has closed the connection: does it want TLS, with a certificate?";
+  }
+  return message.empty() ? "no connection" : std::string(message);
+}
+
+}  // namespace copse::rpc

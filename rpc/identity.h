@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says who this program is to its peers, and who they are: mutual TLS for gRPC.
+#ifndef COPSE_RPC_IDENTITY_H_
+#define COPSE_RPC_IDENTITY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/config/tls_files.h"
+#include "base/mutex.h"
+#include "base/spiffe_id.h"
+
+struct x509_store_st;
+namespace grpc {
+class ChannelCredentials;
+class ServerCredentials;
+namespace experimental {
+class CertificateProviderInterface;
+}
+}  // namespace grpc
+
+namespace copse::rpc {
+
+// A PeerCertificate is what a peer has proven to have the key of. It is believed only after Identity::Check.
+struct PeerCertificate {
+  std::string certificate;  // PEM; empty: the peer showed none
+  std::string chain;        // PEM: intermediate certificates
+};
+
+struct CheckedPeer {
+  SpiffeId id;
+  absl::Time ends;  // of the certificate
+};
+
+// An Identity is a program's certificate with its key, and the authorities that it believes. The files are read again
+// every kRefresh: new ones are used for new connections, without a restart. Thread-safe.
+//
+// gRPC's handshake asks a peer for a certificate and leaves judging it to Check. A client's check ends the handshake; a
+// server's is made before each call (Authorizer), since only there can a refused peer be told why.
+class Identity : public std::enable_shared_from_this<Identity> {
+ public:
+  static constexpr absl::Duration kRefresh = absl::Seconds(10);
+
+  // Reads the files. `roles` are those that the certificate may have; empty: any. Errors name key and file: those of
+  // config::ReadTlsFiles; INVALID_ARGUMENT if a text cannot be read, the key does not fit, the certificate has no URI
+  // spiffe://DOMAIN/ROLE/NAME, or another role; FAILED_PRECONDITION if the certificate has expired, or is not signed by
+  // an authority of `tls_ca`.
+  static absl::StatusOr<std::shared_ptr<const Identity>> Open(const config::TlsFiles& files,
+                                                              const std::vector<std::string>& roles,
+                                                              absl::Duration refresh = kRefresh);
+  ~Identity();
+
+  const SpiffeId& self() const { return self_; }
+
+  // Returns who the peer is. UNAUTHENTICATED unless it has a certificate that is valid now, signed by an authority of
+  // tls_ca, not revoked, and of this program's domain. `as_client`: the peer is the client of its connection.
+  absl::StatusOr<CheckedPeer> Check(const PeerCertificate& peer, bool as_client) const;
+  // Returns a number that grows when Check may judge otherwise than before because of the files: another authority, or
+  // another revocation list.
+  uint64_t generation() const;
+  // Reads authorities and revocation lists again now.
+  void Reread() const;
+  // Returns when this program's certificate ends.
+  absl::Time ends() const;
+
+  // A server with these credentials asks for a certificate, and leaves judging it to its Authorizer.
+  std::shared_ptr<grpc::ServerCredentials> ForServer() const;
+  // A channel with these credentials connects only to servers that have one of the roles. Host names are not compared.
+  std::shared_ptr<grpc::ChannelCredentials> ForChannel(std::vector<std::string> roles) const;
+
+ private:
+  Identity(config::TlsFiles files, absl::Duration refresh) : files_(std::move(files)), refresh_(refresh) {}
+  // Reads the files if that is due. An error keeps what was read before, and is logged.
+  void Refresh() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WarnOfOwnEnd(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Read() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckSelf(const std::vector<std::string>& roles);
+
+  const config::TlsFiles files_;
+  const absl::Duration refresh_;
+  SpiffeId self_;
+  // It watches certificate and key.
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
+  mutable Mutex mutex_;
+  mutable absl::Time next_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  mutable absl::Time next_warning_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the certificate's end
+  mutable std::string trouble_ ABSL_GUARDED_BY(mutex_);  // of the last reading; it was logged
+  mutable config::TlsTexts texts_ ABSL_GUARDED_BY(mutex_);
+  mutable std::shared_ptr<x509_store_st> store_ ABSL_GUARDED_BY(mutex_);
+  mutable uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// A certificate that ends within this time is named by logs and lists.
+inline constexpr absl::Duration kEndsSoon = absl::Hours(14 * 24);
+// Logs a warning if the certificate of `owner` ("node n1") ends soon.
+void WarnOfEnd(const std::string& owner, absl::Time ends);
+
+// Returns the reason in gRPC's message about a connection that could not be made, in words for an administrator:
+// "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host: Connection
+// refused" has "Connection refused". `encrypted`: the channel has an Identity's credentials.
+std::string WhyUnreachable(const absl::Status& status, bool encrypted);
+
+}  // namespace copse::rpc
+
+#endif  // COPSE_RPC_IDENTITY_H_

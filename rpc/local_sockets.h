@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Serves processes of this machine on Unix sockets, where the kernel says who they are.
+#ifndef COPSE_RPC_LOCAL_SOCKETS_H_
+#define COPSE_RPC_LOCAL_SOCKETS_H_
+
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "rpc/authorizer.h"
+
+namespace copse::rpc {
+
+// Sockets of this group may be used by its members, if it exists.
+inline constexpr char kAdminGroup[] = "copse-admin";
+
+// Returns the names of the sockets in a folder: admin.sock and view.sock. Empty for an empty folder.
+LocalSockets LocalSocketsIn(const std::string& folder);
+
+// A LocalListener accepts connections and gives them to a gRPC server, whose Authorizer asks the kernel about them.
+// gRPC itself tells nothing of a Unix socket's peer.
+class LocalListener {
+ public:
+  // Listens on both sockets: admin.sock has mode 0660 and group copse-admin, view.sock 0666. Files that no program
+  // listens on are replaced. Errors name the path: UNAVAILABLE if another program listens there, else errno's.
+  static absl::StatusOr<std::unique_ptr<LocalListener>> Open(const LocalSockets& sockets);
+  // Removes the sockets. Connections stay with the server.
+  ~LocalListener();
+
+  // Accepts from now on. `*server` must outlive this object.
+  void Serve(grpc::Server* server);
+
+ private:
+  LocalListener() = default;
+  void Run(grpc::Server* server);
+
+  UniqueFd stop_;                                            // an eventfd
+  std::vector<std::pair<UniqueFd, std::string>> listeners_;  // with their paths
+  std::thread thread_;
+};
+
+}  // namespace copse::rpc
+
+#endif  // COPSE_RPC_LOCAL_SOCKETS_H_

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/local_sockets.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/server_builder.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "gtest/gtest.h"
+#include "rpc/status.h"
+
+namespace copse::rpc {
+namespace {
+
+using testing::FailsWith;
+
+// Answers each call with who made it, as an error.
+class Mirror final : public grpc::CallbackGenericService {
+ public:
+  explicit Mirror(LocalSockets sockets) : authorizer_(nullptr, std::move(sockets)) {
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(this);
+    server = builder.BuildAndStart();
+  }
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    class Answer final : public grpc::ServerGenericBidiReactor {
+     public:
+      explicit Answer(const grpc::Status& status) { Finish(status); }
+      void OnDone() override { delete this; }
+    };
+    const absl::StatusOr<Principal> caller = authorizer_.Authorize(*context, context->method());
+    if (!caller.ok()) return new Answer(ToGrpc(caller.status()));
+    return new Answer(ToGrpc(absl::AlreadyExistsError(
+        absl::StrCat(caller->who, " ", caller->peer, " ", std::string(RoleName(caller->role))))));
+  }
+  std::unique_ptr<grpc::Server> server;
+
+ private:
+  const Authorizer authorizer_;
+};
+
+absl::Status Call(const std::string& path, const std::string& method) {
+  grpc::GenericStub stub(grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const grpc::Slice empty;
+  grpc::ByteBuffer request(&empty, 1), reply;
+  std::promise<grpc::Status> ended;
+  stub.UnaryCall(&context, method, {}, &request, &reply, [&](grpc::Status status) { ended.set_value(status); });
+  return FromGrpc(ended.get_future().get());
+}
+
+// A socket's path must be short, so the folder is not the test's own.
+class LocalSocketsTest : public ::testing::Test {
+ protected:
+  LocalSocketsTest() { EXPECT_NE(mkdtemp(folder_), nullptr); }
+  ~LocalSocketsTest() override { std::filesystem::remove_all(folder_); }
+  static mode_t ModeOf(const std::string& path) {
+    struct stat status = {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 0777;
+  }
+  char folder_[32] = "/tmp/copse-socketsXXXXXX";
+};
+
+TEST_F(LocalSocketsTest, TheKernelSaysWhoCalls) {
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  Mirror mirror(sockets);
+  auto listener = LocalListener::Open(sockets);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  EXPECT_EQ(ModeOf(sockets.admin), 0660u);
+  EXPECT_EQ(ModeOf(sockets.view), 0666u);
+  (*listener)->Serve(mirror.server.get());
+  const std::string us = absl::StrCat("uid ", getuid(), " pid ", getpid());
+  EXPECT_THAT(Call(sockets.admin, "/copse.v1.AdminService/DrainNode"),
+              FailsWith(absl::StatusCode::kAlreadyExists, us + " operator"));
+  EXPECT_THAT(Call(sockets.view, "/copse.v1.AdminService/ListNodes"),
+              FailsWith(absl::StatusCode::kAlreadyExists, us + " owner"));
+  EXPECT_THAT(Call(sockets.view, "/copse.v1.AdminService/DrainNode"),
+              FailsWith(absl::StatusCode::kPermissionDenied, "role=owner", "wanted=operator"));
+  EXPECT_THAT(Call(sockets.admin, "/copse.v1.DaemonService/Attach"),
+              FailsWith(absl::StatusCode::kPermissionDenied, "wanted=node"));
+}
+
+TEST_F(LocalSocketsTest, TheOneThatListensKeepsThePathAndALeftOneIsReplaced) {
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  auto first = LocalListener::Open(sockets);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(LocalListener::Open(sockets), FailsWith(absl::StatusCode::kUnavailable, "path=" + sockets.admin));
+  first->reset();
+  EXPECT_FALSE(std::filesystem::exists(sockets.admin));
+  ASSERT_TRUE(std::filesystem::create_directory(std::string(folder_) + "/old"));
+  {
+    auto left = LocalListener::Open(LocalSocketsIn(std::string(folder_) + "/old"));
+    ASSERT_TRUE(left.ok());
+    std::filesystem::rename(std::string(folder_) + "/old/admin.sock", sockets.admin);
+  }
+  EXPECT_TRUE(std::filesystem::exists(sockets.admin)) << "nobody listens there";
+  EXPECT_TRUE(LocalListener::Open(sockets).ok());
+}
+
+TEST_F(LocalSocketsTest, APathThatCannotBeIsNamed) {
+  EXPECT_THAT(LocalListener::Open(LocalSocketsIn("/nonexistent")),
+              FailsWith(absl::StatusCode::kNotFound, "path=/nonexistent/admin.sock"));
+  EXPECT_THAT(LocalListener::Open(LocalSocketsIn("/" + std::string(200, 'x'))),
+              FailsWith(absl::StatusCode::kInvalidArgument, "limit=107"));
+}
+
+}  // namespace
+}  // namespace copse::rpc

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/method_roles.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/generated_message_reflection.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "proto/copse/v1/admin_service.pb.h"
+#include "proto/copse/v1/daemon_service.pb.h"
+#include "proto/copse/v1/node_admin_service.pb.h"
+
+namespace copse::rpc {
+namespace {
+
+std::set<std::string> MethodsOfServices() {
+  // The descriptors of a file are known once something of it is used.
+  const google::protobuf::internal::AddDescriptorsRunner admin(
+      &descriptor_table_proto_2fcopse_2fv1_2fadmin_5fservice_2eproto);
+  const google::protobuf::internal::AddDescriptorsRunner daemon(
+      &descriptor_table_proto_2fcopse_2fv1_2fdaemon_5fservice_2eproto);
+  const google::protobuf::internal::AddDescriptorsRunner node(
+      &descriptor_table_proto_2fcopse_2fv1_2fnode_5fadmin_5fservice_2eproto);
+  std::set<std::string> methods;
+  for (const char* name : {"AdminService", "DaemonService", "NodeAdminService"}) {
+    const auto* const service =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(std::string("copse.v1.") + name);
+    EXPECT_NE(service, nullptr) << name;
+    for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
+      methods.insert("/" + service->full_name() + "/" + service->method(i)->name());
+    }
+  }
+  return methods;
+}
+
+TEST(MethodRolesTest, EachMethodOfEachServiceHasOneRow) {
+  const std::set<std::string> methods = MethodsOfServices();
+  EXPECT_GT(methods.size(), 30u);
+  std::set<std::string> rows;
+  for (const MethodRow& row : MethodRows()) EXPECT_TRUE(rows.insert(std::string(row.method)).second) << row.method;
+  EXPECT_EQ(rows, methods) << "rpc/method_roles.cc needs a row for each method";
+}
+
+TEST(MethodRolesTest, PeopleMayDoWhatThoseBelowMay) {
+  for (const MethodRow& row : MethodRows()) {
+    for (const Role low : {Role::kViewer, Role::kOwner, Role::kOperator}) {
+      const Role high = static_cast<Role>(static_cast<int>(low) + 1);
+      EXPECT_LE(MayCall(row, low), MayCall(row, high)) << row.method << " " << RoleName(low);
+    }
+    EXPECT_EQ(MayCall(row, Role::kAdministrator), row.people.has_value()) << row.method;
+  }
+}
+
+// What a role must not be able to do, whatever the table's reasons.
+TEST(MethodRolesTest, TheWallsStand) {
+  EXPECT_EQ(FindMethod("/copse.v1.AdminService/Nothing"), nullptr);
+  EXPECT_EQ(FindMethod(""), nullptr);
+  for (const MethodRow& row : MethodRows()) {
+    const bool is_stream_of_daemons = row.method.starts_with("/copse.v1.DaemonService/");
+    EXPECT_EQ(MayCall(row, Role::kAdministrator), !is_stream_of_daemons) << row.method;
+    EXPECT_FALSE(row.changes && MayCall(row, Role::kViewer)) << row.method;
+    EXPECT_FALSE(row.changes && MayCall(row, Role::kNode)) << row.method;
+    EXPECT_FALSE(row.changes && MayCall(row, Role::kPlanner)) << row.method;
+    if (row.method.ends_with("/Attach") || row.method.ends_with("/AttachBriefly")) {
+      for (const Role role : kRoles) EXPECT_EQ(MayCall(row, role), role == Role::kNode) << RoleName(role);
+    }
+  }
+}
+
+TEST(MethodRolesTest, CertificatesNameRoles) {
+  for (const Role role : kRoles) {
+    EXPECT_EQ(ParseRole(RoleName(role)), role == Role::kOwner ? std::nullopt : std::optional(role));
+  }
+  EXPECT_FALSE(ParseRole("admin").has_value());
+}
+
+}  // namespace
+}  // namespace copse::rpc
