@@ -14,11 +14,15 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import results as counting  # pylint: disable=wrong-import-position
 import reword  # pylint: disable=wrong-import-position
 
+# Many tests wait more than they compute, so they run beside as many compilers as there are processors, not instead.
+PROCESSORS = os.cpu_count() or 1
+BESIDE_COMPILERS = [f"--jobs={2 * PROCESSORS}", f"--local_test_jobs={PROCESSORS}"]
+
 # Lane: (name, Bazel command, options). Sanitizer lanes choose their tests in .bazelrc.
 LANES = {
-    "quick": ("gcc", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only"]),
-    "default": ("gcc", "test", ["--test_tag_filters=-all"]),
-    "all": ("gcc", "test", []),
+    "quick": ("gcc", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only", *BESIDE_COMPILERS]),
+    "default": ("gcc", "test", ["--test_tag_filters=-all", *BESIDE_COMPILERS]),
+    "all": ("gcc", "test", BESIDE_COMPILERS),
     # What only clang sees and must not wait: locks. Its other warnings, in all of the tree, are for the long run.
     "clang-locks": ("clang", "build", ["--config=clang", "--output_groups=compilation_outputs"]),
     "clang": ("clang", "build", ["--config=clang"]),
