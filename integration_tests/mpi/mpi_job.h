@@ -5,6 +5,7 @@
 #define COPSE_INTEGRATION_TESTS_MPI_MPI_JOB_H_
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -58,6 +59,18 @@ struct MpiRun {
 // Tests of `suite` run with each library, whose name is the parameter.
 #define COPSE_BOTH_MPIS(suite)                                                 \
   INSTANTIATE_TEST_SUITE_P(Both, suite, ::testing::Values("mpich", "openmpi"), \
+                           [](const auto& info) { return std::string(info.param); })
+
+// In a campaign, tests do more of the same.
+inline bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
+inline std::vector<const char*> LibrariesOr(const char* one) {
+  if (IsCampaign()) return {"mpich", "openmpi"};
+  return {one};
+}
+
+// Tests of `suite`, in which the MPI makes no difference, run with `library` only; in a campaign with each.
+#define COPSE_ONE_MPI(suite, library)                                                       \
+  INSTANTIATE_TEST_SUITE_P(One, suite, ::testing::ValuesIn(mpi_test::LibrariesOr(library)), \
                            [](const auto& info) { return std::string(info.param); })
 
 // Runs it to its end, but not longer than `timeout`. `folder` is for files of its own.

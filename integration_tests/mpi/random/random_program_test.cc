@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random MPI programs (random_program.c): what they receive on Copse is what they receive on their MPI alone. Five
-// seeds are a test, so that --gtest_filter runs them again. COPSE_RANDOM_PROGRAM_SEEDS: how many, instead of 10.
+// seeds are a test, so that --gtest_filter runs them again. COPSE_RANDOM_PROGRAM_SEEDS: how many, instead of 5.
 // COPSE_RANDOM_PROGRAM_TOUCH: the programs look late at what blocking calls brought, which may return early.
 // Open MPI alone may not get to the end of one of them, which is then not run on Copse (random_program.h). An MPI alone
 // may fail on one of them by a fault of its own; then it has to go through on Copse, which has nothing to be compared
@@ -33,7 +33,7 @@ constexpr int kFailedMax = 1;
 int UnendedMax(const std::string& library) { return library == "openmpi" ? 1 : 0; }
 
 int SeedsWanted() {
-  int seeds = 10;
+  int seeds = 5;
   const char* const text = std::getenv("COPSE_RANDOM_PROGRAM_SEEDS");
   if (text != nullptr && !absl::SimpleAtoi(text, &seeds)) seeds = 0;
   return seeds;
