@@ -3,7 +3,9 @@
 // Sub-teams that daemons form among themselves, on a simulated cluster: with and without a planner, and under faults.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -244,6 +246,61 @@ TEST_F(SimSubTeamsTest, MembersThatDisagreeFailAlike) {
     EXPECT_EQ(cluster_->Outcomes(first_ + rank)[2].failure, Failure::kMismatch) << rank;
     EXPECT_EQ(cluster_->Outcomes(first_ + rank)[2].text, cluster_->Outcomes(first_)[2].text);
     EXPECT_EQ(cluster_->Outcomes(first_ + rank)[3], Outcome());
+  }
+}
+
+// Some ranks leave a duplicate without a call that the others make: a wrong program, which must end as it does with a
+// team that the planner has formed.
+class LeaversTest : public SimSubTeamsTest {
+ protected:
+  // Returns why outcomes of each rank failed, by number. `leavers` destroy the duplicate at once, or after `pause`.
+  std::vector<std::map<size_t, FailureCause>> Run(bool by_daemons, std::set<uint32_t> leavers,
+                                                  const CallArguments& call, absl::Duration pause) {
+    Start({.sub_teams = by_daemons});
+    Launch([&](uint32_t rank) {
+      Script script = {PauseStep(absl::Seconds(5)), SubTeamStep(1, kAll)};
+      if (leavers.contains(rank)) {
+        script.push_back(PauseStep(pause));
+      } else {
+        script.push_back(CallStep(1, call, 1));
+      }
+      for (const Step& step : {DestroyStep(1), CallStep(0, kSum, 2), DestroyStep(0)}) script.push_back(step);
+      return script;
+    });
+    AwaitParent();
+    AwaitEnds();
+    EXPECT_EQ(FormedByDaemons(), by_daemons ? kNodes : 0);
+    std::vector<std::map<size_t, FailureCause>> failures(kRanks);
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      const std::vector<Outcome> outcomes = cluster_->Outcomes(first_ + rank);
+      for (size_t i = 0; i < outcomes.size(); ++i) {
+        if (outcomes[i].failure == Failure::kNone) continue;
+        failures[rank][i] = outcomes[i].cause;
+      }
+    }
+    cluster_->Pass(absl::Seconds(20));
+    EXPECT_EQ(PlannerTeams(), 0u);
+    return failures;
+  }
+};
+
+TEST_F(LeaversTest, CallThatTheyDoNotMakeFailsAsInAnyTeam) {
+  const CallArguments gather{.collective = Collective::kGather, .type = ElementType::kInt32, .count = 3};
+  for (const CallArguments& call : {kSum, gather}) {
+    for (const std::set<uint32_t>& leavers : {std::set<uint32_t>{7}, {6, 7}, {0, 1}, {3, 4}}) {
+      for (const absl::Duration pause : {absl::ZeroDuration(), absl::Seconds(1)}) {
+        SCOPED_TRACE(absl::StrCat(call.collective == kSum.collective ? "sum" : "gather", " without ",
+                                  absl::StrJoin(leavers, ", "), ", pause ", absl::FormatDuration(pause)));
+        const auto by_planner = Run(false, leavers, call, pause);
+        const auto by_daemons = Run(true, leavers, call, pause);
+        for (uint32_t rank = 0; rank < kRanks; ++rank) {
+          EXPECT_EQ(by_daemons[rank], by_planner[rank]) << rank;
+          if (leavers.contains(rank)) {
+            EXPECT_TRUE(by_daemons[rank].empty()) << rank;
+          }
+        }
+      }
+    }
   }
 }
 
