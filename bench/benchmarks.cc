@@ -16,6 +16,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"apps-tnbc", RunAppsTnbc},
                                                                {"control-core", RunControlCore},
                                                                {"control-swarm", RunControlSwarm},
+                                                               {"derive", RunDerive},
                                                                {"fabric", RunFabric},
                                                                {"failover", RunFailover},
                                                                {"hop-instructions", RunHopInstructions},
