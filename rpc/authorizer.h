@@ -54,7 +54,9 @@ struct Principal {
   absl::Time ends = absl::InfiniteFuture();  // of its certificate
 
   // Returns whether it may change the teams of this user.
-  bool MayChange(uint32_t owner) const { return role >= Role::kOperator || uid == owner; }
+  bool MayChange(uint32_t owner) const {
+    return role == Role::kOperator || role == Role::kAdministrator || uid == owner;
+  }
 };
 
 // An Authorizer is asked at the start of every RPC. Thread-safe.

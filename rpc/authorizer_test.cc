@@ -157,6 +157,13 @@ TEST(AuthorizerTest, EachRoleMayCallWhatTheTableSays) {
   }
 }
 
+TEST(PrincipalTest, ProgramsChangeNoTeams) {
+  for (const Role role : kRoles) {
+    EXPECT_EQ(Principal{.role = role}.MayChange(0), role == Role::kOperator || role == Role::kAdministrator)
+        << RoleName(role);
+  }
+}
+
 TEST(AuthorizerTest, LocalUsersHaveTheirSocketsRole) {
   const Authorizer authorizer(Of("planner", "p1"));
   const Caller owner{.peer = "fd:5", .local = LocalUser{.uid = 1000, .pid = 7, .role = Role::kOwner}};

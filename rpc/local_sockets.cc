@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/local_sockets.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <grpcpp/server_posix.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +28,7 @@ constexpr mode_t kAdminMode = 0660;
 constexpr mode_t kViewMode = 0666;
 // Local users leave so many descriptors to daemons, the store and the log.
 constexpr rlim_t kReservedDescriptors = 256;
+constexpr rlim_t kDescriptorsMax = 65536;
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -69,12 +72,35 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& path, mode_t mode) {
   return listener;
 }
 
-bool HasRoomFor(int fd) {
-  rlimit limit = {};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) + kReservedDescriptors < limit.rlim_cur;
-}
-
 }  // namespace
+
+// The number of a connection's descriptor is all that tells an RPC's caller from others (Authorizer). A number that
+// came again at once could be another user's by the time that an RPC of its former owner is judged.
+class LocalListener::Numbers {
+ public:
+  Numbers() {
+    rlimit limit = {};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t most = std::min(limit.rlim_cur, kDescriptorsMax);
+    end_ = most > kReservedDescriptors ? static_cast<int>(most - kReservedDescriptors) : 0;
+    next_ = begin_ = end_ / 2;
+  }
+  // Returns a descriptor of the same connection, whose number comes again after all others; invalid if there is none.
+  UniqueFd Renumber(const UniqueFd& connection) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      UniqueFd moved(fcntl(connection.get(), F_DUPFD_CLOEXEC, next_));
+      if (moved.valid() && moved.get() < end_) {
+        next_ = moved.get() + 1;
+        return moved;
+      }
+      next_ = begin_;
+    }
+    return UniqueFd();
+  }
+
+ private:
+  int begin_ = 0, next_ = 0, end_ = 0;
+};
 
 LocalSockets LocalSocketsIn(const std::string& folder) {
   if (folder.empty()) return {};
@@ -107,6 +133,7 @@ void LocalListener::Serve(grpc::Server* server) {
 void LocalListener::Run(grpc::Server* server) {
   std::vector<pollfd> polled = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
   for (const auto& [listener, path] : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+  Numbers numbers;
   while (polled.front().revents == 0) {
     if (poll(polled.data(), polled.size(), -1) < 0) continue;
     for (size_t i = 1; i < polled.size(); ++i) {
@@ -116,7 +143,8 @@ void LocalListener::Run(grpc::Server* server) {
         if (errno == EMFILE || errno == ENFILE) poll(nullptr, 0, 100);  // it stays readable
         continue;
       }
-      if (HasRoomFor(connection.get())) grpc::AddInsecureChannelFromFd(server, connection.release());
+      UniqueFd numbered = numbers.Renumber(connection);
+      if (numbered.valid()) grpc::AddInsecureChannelFromFd(server, numbered.release());
     }
   }
 }

@@ -39,6 +39,7 @@ class LocalListener {
   void Serve(grpc::Server* server);
 
  private:
+  class Numbers;
   LocalListener() = default;
   void Run(grpc::Server* server);
 

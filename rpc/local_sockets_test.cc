@@ -12,7 +12,9 @@
 
 #include <filesystem>
 #include <future>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
@@ -38,12 +40,14 @@ class Mirror final : public grpc::CallbackGenericService {
       explicit Answer(const grpc::Status& status) { Finish(status); }
       void OnDone() override { delete this; }
     };
+    peers.push_back(context->peer());
     const absl::StatusOr<Principal> caller = authorizer_.Authorize(*context, context->method());
     if (!caller.ok()) return new Answer(ToGrpc(caller.status()));
     return new Answer(ToGrpc(absl::AlreadyExistsError(
         absl::StrCat(caller->who, " ", caller->peer, " ", std::string(RoleName(caller->role))))));
   }
   std::unique_ptr<grpc::Server> server;
+  std::vector<std::string> peers;  // gRPC's names of the callers
 
  private:
   const Authorizer authorizer_;
@@ -89,6 +93,17 @@ TEST_F(LocalSocketsTest, TheKernelSaysWhoCalls) {
               FailsWith(absl::StatusCode::kPermissionDenied, "role=owner", "wanted=operator"));
   EXPECT_THAT(Call(sockets.admin, "/copse.v1.DaemonService/Attach"),
               FailsWith(absl::StatusCode::kPermissionDenied, "wanted=node"));
+}
+
+// An RPC whose connection has ended meanwhile must not be taken for the next connection's.
+TEST_F(LocalSocketsTest, NoDescriptorComesAgainSoon) {
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  Mirror mirror(sockets);
+  auto listener = LocalListener::Open(sockets);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  (*listener)->Serve(mirror.server.get());
+  for (int i = 0; i < 8; ++i) (void)Call(sockets.view, "/copse.v1.AdminService/Ping");
+  EXPECT_EQ(std::set<std::string>(mirror.peers.begin(), mirror.peers.end()).size(), 8u);
 }
 
 TEST_F(LocalSocketsTest, TheOneThatListensKeepsThePathAndALeftOneIsReplaced) {
