@@ -14,8 +14,8 @@
 namespace copse::daemon {
 namespace {
 
-constexpr absl::Duration kPause = absl::Seconds(5);
 constexpr absl::Duration kPauseBeforeNext = absl::Milliseconds(100);
+constexpr int kSilentMax = 6;  // 6.4 s
 
 }  // namespace
 
@@ -86,6 +86,7 @@ void LeaderWatch::Restart() {
   stream_.reset();
   asked_.clear();
   answered_ = false;
+  silent_ = 0;
   next_try_ = clock_->Now();
 }
 
@@ -100,9 +101,10 @@ void LeaderWatch::OnMessage(const std::string& leader, uint64_t number) {
 void LeaderWatch::OnEnd() {
   stream_.reset();
   asked_.clear();
-  // A planner that begins to lead ends its streams. One that does not answer is followed by another one soon.
-  silent_ = std::exchange(answered_, false) ? 0 : silent_ + 1;
-  next_try_ = clock_->Now() + (silent_ <= 1 ? kPauseBeforeNext : kPause);
+  // A planner that begins to lead ends its streams. One that does not answer is followed by another one soon, and none
+  // is asked often when none answers.
+  silent_ = std::exchange(answered_, false) ? 0 : std::min(silent_ + 1, kSilentMax);
+  next_try_ = clock_->Now() + kPauseBeforeNext * (1 << silent_);
 }
 
 }  // namespace copse::daemon
