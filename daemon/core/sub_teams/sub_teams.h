@@ -5,7 +5,7 @@
 #define COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAMS_H_
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -187,13 +187,14 @@ class SubTeams : public SubTeamJoins {
   SubTeamHost* const host_;
 
   std::map<TeamId, Parent> parents_;
-  std::deque<TeamId> left_;  // parents that the ranks here have left, in that order
+  // Lists, since a deque takes memory without elements.
+  std::list<TeamId> left_;  // parents that the ranks here have left, in that order
   std::map<Key, Formation> states_;
   std::map<TeamId, Key> forming_;  // teams being prepared, with members here or not
   std::set<TeamId> prepared_;      // teams of this daemon that daemons have prepared, and not committed
   // Labels that came before the Prepare of their team, and the order of the teams.
   std::map<TeamId, std::vector<std::pair<Incarnation, uint32_t>>> early_labels_;
-  std::deque<TeamId> early_order_;
+  std::list<TeamId> early_order_;
   TeamIdPool ids_;       // of the cluster `cluster_`
   std::string cluster_;  // UUID; empty: not known
   KnownShapes shapes_;
