@@ -27,8 +27,8 @@ absl::StatusOr<std::vector<Target>> LoadTargets() {
 
 void SetTarget(const std::vector<Target>& targets, Row* row) {
   // Variants have targets only if they are what is chosen, or what the benchmark is about; under whichever MPI.
-  const bool ours = HasCopse(row->system) &&
-                    (!row->system.starts_with("copse-") || row->system == "copse-best" || row->system == "copse-tnbc");
+  const bool ours = HasCopse(row->system) && (!row->system.starts_with("copse-") || row->system == "copse-best" ||
+                                              row->system == "copse-tnbc" || row->system == "copse-tcp");
   if (!ours) return;
   for (const Target& target : targets) {
     const bool same_metric = row->metric == target.metric || row->metric == "unfinished";
