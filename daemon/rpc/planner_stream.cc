@@ -400,6 +400,8 @@ void PlannerStream::Leave(const absl::Status& why) {
 
 void PlannerStream::OnLeader(const std::string& leader) {
   if (leader == planners_.current()) {
+    // A standby may have named it, and it may have refused the connection, some milliseconds ago.
+    if (!connected_) planners_.Follow(leader);
     if (stream_ == nullptr) next_try_ = clock_->Now();
     return;
   }
