@@ -126,7 +126,7 @@ class Keeper {
     if (inotify_add_watch(changes.get(), folder_.c_str(), IN_MOVED_TO) < 0) {
       return absl::UnavailableError(absl::StrCat("inotify: ", std::strerror(errno)));
     }
-    // Whoever knows the token may join: the user's other processes, and nobody else.
+    // The token lets the user's own processes join, and nobody else.
     RETURN_IF_ERROR(WriteToken());
     planner_ = std::make_unique<Program>(
         "copse-planner",
