@@ -40,6 +40,9 @@ constexpr absl::Duration kPauseMin = absl::Milliseconds(50);
 constexpr absl::Duration kPauseMax = absl::Seconds(1);
 // A peer that was reached before is down after so many refused connections: its process has ended.
 constexpr int kRefusedMax = 2;
+// It is down after so many handshakes in succession that failed. Fewer may have been damaged on their way: what a
+// handshake fails of is known to nobody until it has succeeded.
+constexpr int kDeniedMax = 4;
 // The kernel gives a connection up that makes no progress for so long, and another one is tried: it recovers sooner
 // than one whose retransmission time has grown.
 constexpr int kUserTimeoutMs = 3000;
@@ -108,6 +111,7 @@ class TcpTransport::Impl {
     absl::Time dial_at = absl::InfinitePast();
     absl::Duration pause = kPauseMin;
     int refused = 0;  // dials in succession at whose address nobody listened
+    int denied = 0;   // dials in succession whose handshake failed
     bool was_attached = false;
     std::optional<HeldFrame> held = std::nullopt;
   };
@@ -428,7 +432,7 @@ void TcpTransport::Impl::Attach(Connection* connection, Peer* peer, uint64_t rec
   connection->stage = Stage::kAttached;
   connection->peer = peer;
   lane.attached = connection;
-  lane.refused = 0;
+  lane.refused = lane.denied = 0;
   lane.pause = kPauseMin;
   ++counts_.connected;
   counts_.reconnected += lane.was_attached ? 1 : 0;
@@ -646,7 +650,8 @@ void TcpTransport::Impl::Lost(Connection* connection) {
     lane.pause = std::min(2 * lane.pause, kPauseMax);
     lane.refused = refused ? lane.refused + 1 : 0;
     const bool was_reached = peer->its_session != 0;
-    if (why.code() == absl::StatusCode::kPermissionDenied) return Fail(peer, why);
+    lane.denied += why.code() == absl::StatusCode::kPermissionDenied ? 1 : 0;
+    if (lane.denied >= kDeniedMax) return Fail(peer, why);
     if (lane.refused >= kRefusedMax && (was_reached || now - peer->since > options_.first_contact)) {
       return Fail(peer, absl::UnavailableError("nobody listens at its address any more"));
     }

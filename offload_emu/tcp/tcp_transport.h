@@ -43,8 +43,8 @@ struct TcpTransportCounts {
 // Each pair of peers has a connection for short frames and, from the first long frame on, one for long ones. A
 // connection that is lost is made anew, and what it may have lost is sent again, so peers fail only by evidence: the
 // address refuses connections, or another daemon answers there; the peer has disconnected; its certificate is another
-// node's. Whoever does not prove that it is a node gets no further than the handshake. Nobody can connect before the
-// first call of Connect.
+// node's; or several handshakes in succession have failed. Whoever does not prove that it is a node gets no further
+// than the handshake. Nobody can connect before the first call of Connect.
 class TcpTransport final : public PolledTransport {
  public:
   // `*clock` must outlive it. Errors: INVALID_ARGUMENT if the address is not numeric; UNAVAILABLE if it cannot be
