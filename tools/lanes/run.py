@@ -11,6 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import releases  # pylint: disable=wrong-import-position
 import results as counting  # pylint: disable=wrong-import-position
 import reword  # pylint: disable=wrong-import-position
 
@@ -32,6 +33,8 @@ LANES = {
 }
 # Lanes that run in a copy of the tree with other wording (reword.py), with a Bazel server of their own.
 REWORDED = ("reworded",)
+# Lanes with tests that run programs of earlier releases (releases.py).
+WITH_RELEASES = ("all",)
 # What a lane builds where no targets are given, if not everything: a query.
 WHAT_OF = {"clang-locks": "kind('cc_library rule', rdeps(//..., //base:mutex, 1)) except attr('testonly', 1, //...)"}
 LANES_OF = {
@@ -81,9 +84,9 @@ def targets_of(name, given):
 
 def run_lane(lane, targets, folder):
     """Runs one lane and returns its results."""
-    name, command, options = lane
+    name, command, options = LANES[lane]
     root = None
-    if name in REWORDED:
+    if lane in REWORDED:
         root = os.path.join(folder, "copy")
         reword.write_copy(root)
     events = os.path.join(folder, f"{name}.json")
@@ -94,6 +97,8 @@ def run_lane(lane, targets, folder):
         words.append("--test_summary=terse")
     if not sys.stderr.isatty():
         words.append("--show_progress_rate_limit=10")
+    if lane in WITH_RELEASES:
+        words.append(f"--test_env=RELEASES={releases.make(bazel)}")
     words += shlex.split(os.environ.get("COPSE_BAZEL_FLAGS", "")) + ["--", *targets]
 
     which = " ".join(targets) if len(targets) < 10 else f"{len(targets)} targets"
@@ -166,7 +171,7 @@ def main(arguments):
     first, count = options.shard
     try:
         for lane in LANES_OF[options.depth][first::count]:
-            total.add(run_lane(LANES[lane], targets_of(lane, options.targets), folder))
+            total.add(run_lane(lane, targets_of(lane, options.targets), folder))
     except Interrupted as interrupted:
         shutdown = True
         print("tools/test: interrupted", file=sys.stderr, flush=True)
