@@ -9,7 +9,7 @@ export SYSTEMD_COLORS=0 SYSTEMD_EMOJI=0
 # Programs that exist, in place of ours.
 prefix=$TEST_TMPDIR/prefix
 mkdir -p "$prefix/bin" "$prefix/units"
-for program in copsed copse-planner; do
+for program in copsed copse-planner copse-exporter; do
   printf '#!/bin/sh\n' >"$prefix/bin/$program"
   chmod +x "$prefix/bin/$program"
 done
@@ -28,9 +28,13 @@ done
 
 # A program that could not start is started again, for ever, unless its configuration makes no sense.
 for unit in *.service; do
-  for line in StartLimitIntervalSec=0 Restart=on-failure RestartSec=5s RestartPreventExitStatus=2 OOMScoreAdjust=-900; do
+  for line in StartLimitIntervalSec=0 Restart=on-failure RestartSec=5s RestartPreventExitStatus=2; do
     grep -qx "$line" "$unit" || { echo "$unit: not there: $line"; exit 1; }
   done
+done
+# Jobs do not survive the end of the daemon.
+for unit in copsed.service copse-planner.service; do
+  grep -qx OOMScoreAdjust=-900 "$unit" || { echo "$unit: not there: OOMScoreAdjust=-900"; exit 1; }
 done
 
 # The drop-in is understood, and opens the devices. In the folder of its name it is read with the unit.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/config/tls_files.h"
 #include "grpcpp/security/credentials.h"
@@ -89,6 +90,8 @@ class AdminClient {
 
   // Extends the deadline, for time in which a verb waits on purpose.
   void Extend(absl::Duration more) { deadline_ += more; }
+  // Begins the time anew, for a verb that is run again.
+  void Renew() { deadline_ = absl::Now() + options_.timeout; }
 
   // Returns the time that the server may wait for answers of daemons, so that its reply arrives before the deadline.
   absl::Duration TimeForOthers() const { return std::min(absl::Seconds(2), options_.timeout * 0.7); }

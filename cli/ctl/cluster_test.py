@@ -154,6 +154,27 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.json("node", "show", "n2")["state"], "ready")
         self.fails(1, "node", "drain", "n9", says="n9")
 
+    def test_drain_that_waits(self):
+        self.fails(4, "node", "drain", "n2", "--wait", "--why", "disk swap", "--timeout", "0.5", says="node=n2, clients=2, teams=1")
+        self.assertEqual(self.json("node", "show", "n2")["why"], "disk swap")
+        self.assertIn("disk swap", self.text("node", "list"))
+        self.text("node", "undrain", "n2")
+        self.assertEqual(self.json("node", "show", "n2")["why"], "")
+
+    def test_jobs_and_waiting_for_teams(self):
+        self.assertEqual(self.json("team", "wait", "world")["state"], "ready")
+        self.assertEqual(self.json("team", "wait", "4711", "--state", "gone")["state"], "gone")
+        self.fails(4, "team", "wait", "world", "--state", "gone", "--timeout", "0.5", says="state=ready, wanted=gone")
+        self.fails(2, "team", "wait", "world", "--state", "happy", says="state=happy")
+        (job,) = self.json("job", "list")
+        self.assertEqual((job["uid"], job["nodes"], job["teams"]), (os.getuid(), ["n1", "n2"], [self.team()["id"]]))
+        self.fails(1, "job", "show", "none", says="job=none")
+
+    def test_formats(self):
+        self.assertEqual(self.text("node", "list", "-w", "name", "--sort", "-name"), "n2\nn1\n")
+        self.assertEqual(self.text("node", "list", "--columns", "name,ranks"), "NAME  RANKS\nn1        2\nn2        2\n")
+        self.assertIn("engine.frames.sent: ", self.text("stats", "-w", "yaml"))
+
     def test_teams(self):
         team = self.team()
         self.keys(team, "id name size epoch state members calls")

@@ -3,8 +3,11 @@
 
 #include <unistd.h>
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 #include "cli/command_line/verb_parser.h"
@@ -19,6 +22,9 @@ constexpr char kFooter[] =
 // CommonOptions holds options that all verbs have, as CLI11 stores them.
 struct CommonOptions {
   std::string format = "table";
+  std::string columns;
+  bool watch = false;
+  double interval_s = 2;
   std::optional<double> timeout_s;
   int width = -1;
   std::string run_dir = kDefaultRunDir;
@@ -34,15 +40,41 @@ std::string DefaultEndpoint(const std::string& run_dir, bool has_certificate) {
   return kDefaultEndpoint;
 }
 
+Format FormatOf(const std::string& name) {
+  if (name == "json") return Format::kJson;
+  if (name == "yaml") return Format::kYaml;
+  if (name == "wide") return Format::kWide;
+  return name == "name" ? Format::kName : Format::kTable;
+}
+
+// Verbs with these names read, and end at once.
+bool CanBeWatched(const Verb& verb) {
+  static const auto* const names = new std::set<std::string>{"list", "show", "status", "stats", "audit", "ping"};
+  return names->count(verb.name) > 0;
+}
+
 void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_option("-e,--endpoint", line->endpoint,
                   "the planner's address, or those of several, with commas; default: its socket on this machine, or "
                   "127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
-  cli::AddFormatOption(app, &common->format, "how to write (COPSECTL_WRITE_OUT)")->envname("COPSECTL_WRITE_OUT");
-  app->add_option("--timeout", common->timeout_s,
-                  "seconds for the whole verb; default 5, team replan and topo import 30 (COPSECTL_TIMEOUT)")
+  app->add_option("-w,--write-out", common->format,
+                  "how to write: wide has all columns, name the rows' names alone (COPSECTL_WRITE_OUT)")
+      ->option_text("table|json|yaml|wide|name")
+      ->check(CLI::IsMember({"table", "json", "yaml", "wide", "name"}))
+      ->envname("COPSECTL_WRITE_OUT");
+  app->add_option("--columns", common->columns, "these columns, by the keys that -w json shows")
+      ->option_text("KEY[,KEY]...");
+  app->add_option("--sort", line->rows.sort, "rows in the order of this key; -KEY: backwards")->option_text("[-]KEY");
+  app->add_flag("--watch", common->watch, "show it again and again, until interrupted (verbs that change nothing)")
+      ->option_text(" ");
+  app->add_option("--interval", common->interval_s, "seconds from one showing to the next; default 2")
+      ->option_text("S")
+      ->check(CLI::Range(0.1, 3600.0));
+  app->add_option(
+         "--timeout", common->timeout_s,
+         "seconds for the whole verb; default 5, team replan and topo import 30, if it waits a day (COPSECTL_TIMEOUT)")
       ->option_text("S")
       ->envname("COPSECTL_TIMEOUT");
   app->add_option("--width", common->width, "of lines; 0: any; default: the terminal's (COPSECTL_WIDTH)")
@@ -98,9 +130,17 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     line.endpoint =
         line.verb->family == "daemon" ? kDefaultEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());
   }
-  line.format = common.format == "json" ? Format::kJson : Format::kTable;
+  line.format = FormatOf(common.format);
+  line.rows.columns = absl::StrSplit(common.columns, ',', absl::SkipEmpty());
+  if (common.watch) {
+    if (!CanBeWatched(*line.verb)) {
+      return cli::UsageError(absl::StrCat("--watch: not for this verb (verb=", line.verb->FullName(), ")"));
+    }
+    line.watch = absl::Seconds(common.interval_s);
+  }
   if (common.width >= 0) line.width = static_cast<size_t>(common.width);
-  const double timeout_s = common.timeout_s.value_or(line.verb->timeout_s);
+  const double default_s = line.arguments.Has("wait") ? kTimeoutMaxSeconds : line.verb->timeout_s;
+  const double timeout_s = common.timeout_s.value_or(default_s);
   if (!(timeout_s > 0 && timeout_s <= kTimeoutMaxSeconds)) {
     return absl::InvalidArgumentError(absl::StrFormat("usage: not a number of seconds above 0 (timeout=%g, limit=%g)",
                                                       timeout_s, kTimeoutMaxSeconds));

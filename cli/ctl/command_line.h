@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/config/tls_files.h"
+#include "cli/ctl/rows.h"
 #include "cli/ctl/style.h"
 #include "cli/ctl/verb.h"
 
@@ -18,7 +19,6 @@ namespace copse::ctl {
 
 inline constexpr char kDefaultEndpoint[] = "127.0.0.1:7470";
 inline constexpr char kDefaultRunDir[] = "/run/copse";
-inline constexpr double kTimeoutMaxSeconds = 86400;
 
 struct CommandLine {
   // If set, the program prints it and ends.
@@ -28,6 +28,8 @@ struct CommandLine {
   Arguments arguments;
   std::string endpoint;  // the default one if none was given
   Format format = Format::kTable;
+  RowOptions rows;
+  absl::Duration watch;         // run the verb again after so long, until the output is closed; 0: once
   std::optional<size_t> width;  // characters; 0: unlimited; nothing: not given
   absl::Duration timeout;       // value of --timeout, or the verb's default
   bool insecure = false;

@@ -4,10 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/string_view.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/ctl/command_line.h"
+#include "cli/ctl/rows.h"
+#include "cli/ctl/style.h"
 #include "cli/ctl/verbs.h"
 #include "rpc/status.h"
 
@@ -15,9 +19,58 @@ namespace copse::ctl {
 namespace {
 
 constexpr int kExitUsage = 2;
+constexpr int kExitUnreachable = 3;
+constexpr int kExitTimedOut = 4;
+constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
 std::string ErrorLine(const std::string& what, std::string_view why) {
   return absl::StrCat("copsectl: ", what, what.empty() ? "" : ": ", cli::Printable(why), "\n");
+}
+
+// Returns whether the verb's own form of the format is not what was asked for.
+bool NeedsRows(const CommandLine& line) {
+  return (line.format != Format::kTable && line.format != Format::kJson) || !line.rows.columns.empty() ||
+         !line.rows.sort.empty();
+}
+
+absl::StatusOr<std::string> AsRows(const CommandLine& line, const Style& style, const std::string& out) {
+  Json answer = Json::parse(out, nullptr, /*allow_exceptions=*/false);
+  if (answer.is_discarded()) return absl::InvalidArgumentError("usage: it writes no rows: -w table or json alone");
+  return FormatAnswer(std::move(answer), line.rows, style);
+}
+
+Outcome RunVerb(const CommandLine& line, AdminClient* client, const Style& style, bool terminal,
+                const std::function<bool(const std::string&)>& print) {
+  const bool needs_rows = NeedsRows(line);
+  VerbContext context{.client = client, .style = style, .terminal = terminal, .out = {}, .notes = {}, .print = print};
+  if (needs_rows) context.style = {.format = Format::kJson, .width = 0};
+  absl::Status status = line.verb->run(line.arguments, context);
+  if (needs_rows && !context.out.empty()) {
+    const absl::StatusOr<std::string> rows = AsRows(line, style, context.out);
+    context.out = rows.value_or("");
+    if (status.ok()) status = rows.status();
+  }
+  const std::string what = line.verb->FullName();
+  Outcome outcome{rpc::ExitCode(status), std::move(context.out), ""};
+  for (const std::string& note : context.notes) outcome.err += ErrorLine(what, note);
+  if (!status.ok()) outcome.err += ErrorLine(what, StdView(status.message()));
+  return outcome;
+}
+
+// Shows the verb's answer until the output is closed. A server that cannot be reached for a while, as when another
+// planner takes over, does not end it, unless it was never reached.
+Outcome Watch(const CommandLine& line, AdminClient* client, const Style& style, bool terminal,
+              const std::function<bool(const std::string&)>& print) {
+  bool reached = false;
+  while (true) {
+    const Outcome shown = RunVerb(line, client, style, terminal, print);
+    const bool may_pass = shown.exit_code == kExitUnreachable || shown.exit_code == kExitTimedOut;
+    if (shown.exit_code != 0 && !(reached && may_pass)) return shown;
+    reached = true;
+    if (!print(absl::StrCat(terminal ? kClearScreen : "", shown.out, shown.err))) return {};
+    absl::SleepFor(line.watch);
+    client->Renew();
+  }
 }
 
 }  // namespace
@@ -49,17 +102,9 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
                                            .timeout = line->timeout});
   if (!client.ok()) return {kExitUsage, "", ErrorLine(what, StdView(client.status().message()))};
 
-  VerbContext context{.client = client->get(),
-                      .style = {.format = line->format, .width = line->width.value_or(width)},
-                      .terminal = width > 0,
-                      .out = {},
-                      .notes = {},
-                      .print = std::move(print)};
-  const absl::Status status = line->verb->run(line->arguments, context);
-  Outcome outcome{rpc::ExitCode(status), std::move(context.out), ""};
-  for (const std::string& note : context.notes) outcome.err += ErrorLine(what, note);
-  if (!status.ok()) outcome.err += ErrorLine(what, StdView(status.message()));
-  return outcome;
+  const Style style{.format = line->format, .width = line->width.value_or(width)};
+  if (line->watch == absl::ZeroDuration()) return RunVerb(*line, client->get(), style, width > 0, print);
+  return Watch(*line, client->get(), style, width > 0, print);
 }
 
 }  // namespace copse::ctl

@@ -20,6 +20,7 @@
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "cli/ctl/style.h"
+#include "gmock/gmock.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
@@ -90,6 +91,7 @@ class FakePlanner final : public v1::AdminService::Service {
       auto* team = reply->add_teams();
       team->set_id(id);
       team->set_name(name);
+      if (id == 3) team->set_job("77");
     }
     return grpc::Status::OK;
   }
@@ -300,14 +302,44 @@ class CopsectlTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
+TEST_F(CopsectlTest, RowsCanBeWrittenInOtherForms) {
+  EXPECT_EQ(Ctl({"team", "list", "-w", "name"}).out, "world\ntwin\ntwin\nyoung\n");
+  EXPECT_EQ(Ctl({"team", "list", "-w", "json", "--columns", "id", "--sort", "-id"}).out,
+            DumpJson(Json::parse(R"([{"id": 5}, {"id": 4}, {"id": 3}, {"id": 0}])")));
+  EXPECT_EQ(Ctl({"team", "list", "--columns", "id,name", "--sort", "id"}).out,
+            "ID  NAME\n 0  young\n 3  world\n 4  twin\n 5  twin\n");
+  EXPECT_THAT(Ctl({"team", "list", "-w", "yaml"}).out, ::testing::HasSubstr("- id: 3\n  name: world\n"));
+  EXPECT_THAT(Ctl({"node", "list", "-w", "wide"}).out, ::testing::HasSubstr("INCARNATION"));
+  ExpectFailure({"team", "list", "--columns", "ID"}, 2, "columns=ID", "id name");
+  ExpectFailure({"node", "list", "-w", "xml"}, 2, "--write-out", "xml");
+}
+
+TEST_F(CopsectlTest, AListIsShownAgainUntilItsOutputIsClosed) {
+  std::vector<std::string> shown;
+  const auto print = [&](const std::string& text) {
+    shown.push_back(text);
+    return shown.size() < 3;
+  };
+  const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
+  const Outcome outcome =
+      RunCopsectl({"-e", endpoint, "node", "list", "-w", "name", "--watch", "--interval", "0.1"}, 0, print);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(shown, std::vector<std::string>(3, "n1\n"));
+  EXPECT_EQ(Ctl({"node", "show", "", "--watch"}).exit_code, 2);
+  ExpectFailure({"node", "remove", "n1", "--watch"}, 2, "--watch", "node remove");
+}
+
 TEST_F(CopsectlTest, EveryVerbHonorsJson) {
   const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
                                                                {"node", "show", "n1"},
-                                                               {"node", "drain", "n1"},
                                                                {"node", "undrain", "n1"},
                                                                {"node", "remove", "n1"},
                                                                {"daemon", "status"},
+                                                               {"node", "drain", "n1", "--wait", "--why", "disk"},
                                                                {"team", "list"},
+                                                               {"team", "wait", "7", "--state", "gone"},
+                                                               {"job", "list"},
+                                                               {"job", "show", "77"},
                                                                {"team", "show", "3"},
                                                                {"team", "replan", "3"},
                                                                {"team", "break", "3"},

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/command_line/table.h"
@@ -58,14 +60,52 @@ absl::Status Show(const Arguments& arguments, VerbContext& context) {
   return context.Answer(RenderNode(reply, context.style));
 }
 
-absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
+// Waits until no process is attached to the node's daemon and no team has a rank there, or the daemon is gone.
+absl::Status WaitUntilDrained(const std::string& node, VerbContext& context) {
+  v1::ShowNodeRequest request;
+  request.set_name(node);
+  std::string shown;
+  while (true) {
+    const absl::StatusOr<v1::ShowNodeReply> reply = context.client->Call(&PlannerAdmin::ShowNode, request);
+    if (absl::IsNotFound(reply.status())) return absl::OkStatus();
+    if (absl::IsDeadlineExceeded(reply.status())) {
+      return absl::DeadlineExceededError(absl::StrCat("it drains still (", shown, "): ", reply.status().message()));
+    }
+    if (!reply.ok() && !absl::IsUnavailable(reply.status())) return reply.status();
+    if (reply.ok()) {
+      if (!reply->node().connected()) return absl::OkStatus();
+      if (reply->answered() && reply->clients() == 0 && reply->teams() == 0) return absl::OkStatus();
+      const std::string now =
+          absl::StrCat("node=", cli::Printable(node), ", clients=", reply->clients(), ", teams=", reply->teams());
+      if (context.terminal && now != shown) context.print(absl::StrCat("waiting: ", now, "\n"));
+      shown = now;
+    }
+    absl::SleepFor(kWaitPause);
+  }
+}
+
+absl::Status Drain(const Arguments& arguments, VerbContext& context) {
   v1::DrainNodeRequest request;
   request.set_node(arguments.Text("node"));
-  request.set_off(off);
+  request.set_why(arguments.Text("why"));
   RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
-  return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", !off}},
-                        absl::StrCat("node ", cli::Printable(request.node()),
-                                     off ? " takes new teams again\n" : " takes no new teams\n"));
+  const std::string name = cli::Printable(request.node());
+  if (!arguments.Has("wait")) {
+    return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", true}},
+                          absl::StrCat("node ", name, " takes no new teams\n"));
+  }
+  RETURN_IF_ERROR(WaitUntilDrained(request.node(), context));
+  return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", true}, {"drained", true}},
+                        absl::StrCat("node ", name, " has no teams and no clients, and takes no new teams\n"));
+}
+
+absl::Status Undrain(const Arguments& arguments, VerbContext& context) {
+  v1::DrainNodeRequest request;
+  request.set_node(arguments.Text("node"));
+  request.set_off(true);
+  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
+  return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", false}},
+                        absl::StrCat("node ", cli::Printable(request.node()), " takes new teams again\n"));
 }
 
 absl::Status Remove(const Arguments& arguments, VerbContext& context) {
@@ -90,10 +130,14 @@ std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style) {
     for (const v1::NodeRow& node : reply.nodes()) json.push_back(NodeJson(node));
     return DumpJson(json);
   }
+  const bool any_why = std::any_of(reply.nodes().begin(), reply.nodes().end(),
+                                   [](const v1::NodeRow& node) { return !node.why().empty(); });
   cli::TableRows rows = {{"NAME", "STATE", "RANKS>", "CORES>", "MEMORY>", "LAST SEEN>", "VERSION", "ADDRESS"}};
+  if (any_why) rows[0].push_back("WHY");
   for (const v1::NodeRow& node : reply.nodes()) {
     rows.push_back({node.name(), StateOf(node), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
                     Bytes(node.memory_limit_bytes()), LastSeen(node), node.version(), node.address()});
+    if (any_why) rows.back().push_back(node.why().empty() ? "-" : node.why());
   }
   return cli::RenderTable(std::move(rows), style.width);
 }
@@ -119,6 +163,7 @@ std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style) {
                           {"cores", absl::StrCat(node.cores())},
                           {"memory limit", Bytes(node.memory_limit_bytes())},
                           {"last seen", LastSeen(node)}};
+  if (!node.why().empty()) details.emplace_back("why", node.why());
   if (reply.answered()) {
     details.emplace_back("clients", absl::StrCat(reply.clients()));
     details.emplace_back("teams", absl::StrCat(reply.teams()));
@@ -164,12 +209,14 @@ std::vector<Verb> NodeVerbs() {
            .name = "drain",
            .help = "let a node take no new teams; those it has go on",
            .positionals = {node},
-           .run = [](const Arguments& a, VerbContext& s) { return Drain(a, s, false); }},
+           .options = {{"wait", "", "until it has no teams and no clients, or --timeout is over"},
+                       {"why", "TEXT", "the reason, which `node list` shows"}},
+           .run = Drain},
           {.family = "node",
            .name = "undrain",
            .help = "let a node take new teams again",
            .positionals = {node},
-           .run = [](const Arguments& a, VerbContext& s) { return Drain(a, s, true); }},
+           .run = Undrain},
           {.family = "node",
            .name = "remove",
            .help = "forget a node that is away and will not come back; breaks teams that it is in",

@@ -445,7 +445,7 @@ std::string Keys(const Json& json) {
 TEST(RenderJsonTest, KeysAndTheirOrder) {
   const auto keys = [](const std::string& text) { return Keys(Json::parse(text)); };
   const std::string node =
-      "name state incarnation address version ranks last_seen_s connected cores memory_limit_bytes";
+      "name state incarnation address version ranks last_seen_s connected cores memory_limit_bytes why";
   EXPECT_EQ(keys(RenderNodes(TwoNodes(), kJson)), node);
   const auto shown = Parse<v1::ShowNodeReply>(R"(answered: true counters { key: "b" } counters { key: "a" })");
   EXPECT_EQ(keys(RenderNode(shown, kJson)), node + " answered clients teams counters(a b)");

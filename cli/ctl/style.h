@@ -12,7 +12,7 @@
 
 namespace copse::ctl {
 
-enum class Format : uint8_t { kTable, kJson };
+enum class Format : uint8_t { kTable, kJson, kYaml, kWide, kName };
 
 struct Style {
   Format format = Format::kTable;

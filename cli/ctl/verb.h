@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/command_line/verb_parser.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/ctl/style.h"
@@ -42,6 +43,11 @@ struct VerbContext {
 
   bool wants_json() const { return style.format == Format::kJson; }
 };
+
+// Verbs that wait for a state ask for it after such pauses.
+inline constexpr absl::Duration kWaitPause = absl::Milliseconds(200);
+// The longest value of --timeout, and the default of verbs that wait.
+inline constexpr double kTimeoutMaxSeconds = 86400;
 
 using cli::Arguments;
 using Verb = cli::Verb<absl::Status(const Arguments&, VerbContext&)>;

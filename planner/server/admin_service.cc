@@ -42,6 +42,7 @@ namespace {
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
 constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
+constexpr size_t kWhyBytesMax = 256;
 
 // `plan list` has critical paths for plans of up to this many nodes; `plan show` always has them.
 constexpr uint32_t kListedPathNodesMax = 16;
@@ -184,16 +185,18 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* DrainNode(Context* context, const v1::DrainNodeRequest* request, v1::DrainNodeReply*) override {
-    return Change(context, "DrainNode", *request,
-                  [this, request](const rpc::Principal&, const Done& done) -> absl::Status {
-                    const std::string node = request->node();  // `done` ends the request's lifetime
-                    const bool draining = !request->off();
-                    coordinator_->SetDraining(node, draining, [this, node, draining, done](const absl::Status& stored) {
-                      done(stored);
-                      if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
-                    });
-                    return absl::OkStatus();
-                  });
+    return Change(
+        context, "DrainNode", *request, [this, request](const rpc::Principal&, const Done& done) -> absl::Status {
+          const std::string node = request->node();  // `done` ends the request's lifetime
+          const bool draining = !request->off();
+          const std::string why = rpc::ToUtf8(request->why(), kWhyBytesMax);
+          coordinator_->SetDraining(node, draining, [this, node, draining, why, done](const absl::Status& stored) {
+            if (stored.ok()) drain_reasons_[node] = draining ? why : "";
+            done(stored);
+            if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
+          });
+          return absl::OkStatus();
+        });
   }
 
   Reactor* RemoveNode(Context* context, const v1::RemoveNodeRequest* request, v1::RemoveNodeReply*) override {
@@ -654,6 +657,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
   void FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) {
     FillNode(info, row);
+    const auto reason = drain_reasons_.find(info.announcement.name);
+    if (info.state == "draining" && reason != drain_reasons_.end()) row->set_why(reason->second);
     const absl::Time ends = instruments_->CertificateEnds(info.announcement.name);
     if (ends != absl::InfiniteFuture()) row->set_certificate_ends_s(absl::ToDoubleSeconds(ends - absl::Now()));
     if (has_private_data_ && who.role < rpc::Role::kOperator) row->clear_incarnation();
@@ -912,9 +917,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const rpc::Authorizer* const authorizer_;
   const bool has_private_data_;
   AuditLog audit_;
-  std::map<uint64_t, OpenCall*> open_;       // RPCs that have not ended
-  std::map<uint64_t, AuditRecord> changes_;  // of those that change something
-  uint64_t calls_ = 0;                       // number of the last RPC
+  std::map<std::string, std::string> drain_reasons_;  // by node, as last requested
+  std::map<uint64_t, OpenCall*> open_;                // RPCs that have not ended
+  std::map<uint64_t, AuditRecord> changes_;           // of those that change something
+  uint64_t calls_ = 0;                                // number of the last RPC
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
   std::vector<Done> stoppers_;            // StopProbe calls that wait for its end

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""copse-exporter beside a real daemon. Arguments: copse-exporter, copsed, copse-planner."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+PROGRAMS = {}
+PATIENCE_S = 60
+
+
+class Exporter(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.planner = self.start("planner", "--set", "listen=127.0.0.1:0")
+        self.daemon = self.start("copsed", "--set", "node=n1", "--set", f"planner={self.planner[1]}", "--set",
+                                 f"socket=@exporter-{os.getpid()}", "--set", "admin_listen=127.0.0.1:0", "--set",
+                                 f"run_dir={self.folder}")
+        self.exporter = self.start("exporter", "--set", "listen=127.0.0.1:0", "--set", f"daemon={self.daemon[1]}")
+
+    def start(self, name, *arguments):
+        """Starts a program, and returns it with the address that it serves."""
+        port_file = f"{self.folder}/{name}.port"
+        with open(f"{self.folder}/{name}.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen([PROGRAMS[name], "--port-file", port_file, *arguments], stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + PATIENCE_S
+        while not (os.path.exists(port_file) and os.path.getsize(port_file)):
+            self.assertIsNone(process.poll(), name)
+            self.assertLess(time.monotonic(), deadline, name)
+            time.sleep(0.01)  # tidy: allow(sleep) because a file's appearance gives no event here
+        with open(port_file, encoding="ascii") as file:
+            return process, file.read().strip()
+
+    def get(self, path="/metrics"):
+        with urllib.request.urlopen(f"http://{self.exporter[1]}{path}", timeout=PATIENCE_S) as answer:
+            return answer.read().decode()
+
+    def fails(self, code, *arguments, says):
+        run = subprocess.run([PROGRAMS["exporter"], *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
+                             check=False)
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertTrue(run.stderr.startswith("copse-exporter: "), run.stderr)
+        self.assertIn(says, run.stderr)
+
+    def test_a_daemon_is_shown_until_it_ends(self):
+        text = self.get()
+        for line in ("copse_up 1", "copse_node_planner_connected 1", "copse_node_teams 0",
+                     'copse_engine_frames_total{direction="sent"} 0', "# TYPE copse_loop_turns_total counter"):
+            self.assertIn(line + "\n", text)
+        if shutil.which("promtool"):
+            subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True)
+        self.daemon[0].kill()
+        self.daemon[0].wait()
+        self.assertIn("copse_up 0\n", self.get())
+        self.assertNotIn("copse_loop_turns", self.get())
+
+    def test_nothing_else_is_served(self):
+        self.assertIn("metrics", self.get("/"))
+        for path in ("/etc/passwd", "/../metrics", "/metrics/x"):
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.get(path)
+            self.assertEqual(refused.exception.code, 404)
+            refused.exception.close()
+
+    def test_clients_that_say_nothing_keep_nobody_waiting_for_long(self):
+        host, port = self.exporter[1].split(":")
+        silent = [socket.create_connection((host, int(port))) for _ in range(8)]
+        self.assertIn("copse_up 1\n", self.get())
+        for one in silent:
+            one.close()
+
+    def test_bad_settings_are_refused(self):
+        self.fails(2, "--set", "listen=0.0.0.0:0", says="listen=0.0.0.0:0")
+        self.fails(2, "--set", "listen=here", says="here")
+        self.fails(2, "--set", "daemon=nowhere", says="nowhere")
+        self.fails(2, "--set", "tls_cert=/nonexistent", says="tls_key")
+        self.fails(1, "--set", f"listen={self.exporter[1]}", says=self.exporter[1])
+
+    def test_it_ends_when_told_to(self):
+        self.exporter[0].terminate()
+        self.assertEqual(self.exporter[0].wait(PATIENCE_S), 0)
+
+
+if __name__ == "__main__":
+    PROGRAMS.update(zip(("exporter", "copsed", "planner"), map(os.path.abspath, sys.argv[1:])))
+    unittest.main(argv=sys.argv[:1], verbosity=2)

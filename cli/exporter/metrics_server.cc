@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exporter/metrics_server.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "httplib.h"
+#include "prometheus/text_serializer.h"
+#include "rpc/credentials.h"
+
+namespace copse::exporter {
+namespace {
+
+constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kIndex[] = "<html><title>Copse</title><a href=\"metrics\">metrics</a></html>\n";
+constexpr size_t kThreads = 4;
+constexpr time_t kPatienceSeconds = 5;
+constexpr time_t kIdleSeconds = 1;
+// A request has no body.
+constexpr size_t kPayloadBytesMax = 1024;
+
+class HttpMetricsServer final : public MetricsServer {
+ public:
+  explicit HttpMetricsServer(Collect collect) : collect_(std::move(collect)) {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server_.set_read_timeout(kPatienceSeconds);
+    server_.set_write_timeout(kPatienceSeconds);
+    server_.set_keep_alive_timeout(kIdleSeconds);
+    server_.set_payload_max_length(kPayloadBytesMax);
+    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+      response.set_content(Text(), kContentType);
+    });
+    server_.Get(
+        "/", [](const httplib::Request&, httplib::Response& response) { response.set_content(kIndex, "text/html"); });
+  }
+  ~HttpMetricsServer() override {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen(const std::string& address) {
+    RETURN_IF_ERROR(rpc::CheckListen("listen", address));
+    const size_t colon = address.rfind(':');
+    std::string host = address.substr(0, colon);
+    int port = 0;
+    if (!absl::SimpleAtoi(address.substr(colon + 1), &port)) return absl::InvalidArgumentError("listen: no port");
+    const std::string name = host;
+    if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
+    if (port == 0) {
+      port = server_.bind_to_any_port(host.c_str());
+    } else if (!server_.bind_to_port(host.c_str(), port)) {
+      port = -1;
+    }
+    if (port < 0) return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", address, ")"));
+    address_ = absl::StrCat(name, ":", port);
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    return absl::OkStatus();
+  }
+  std::string address() const override { return address_; }
+
+ private:
+  std::string Text() {
+    const MutexLock lock(&mutex_);
+    return prometheus::TextSerializer().Serialize(collect_());
+  }
+
+  httplib::Server server_;
+  Mutex mutex_;
+  const Collect collect_ GUARDED_BY(mutex_);
+  std::string address_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, Collect collect) {
+  auto server = std::make_unique<HttpMetricsServer>(std::move(collect));
+  RETURN_IF_ERROR(server->Listen(address));
+  return std::unique_ptr<MetricsServer>(std::move(server));
+}
+
+}  // namespace copse::exporter

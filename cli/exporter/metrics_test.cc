@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exporter/metrics.h"
+
+#include <fstream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "prometheus/check_names.h"
+#include "prometheus/text_serializer.h"
+
+namespace copse::exporter {
+namespace {
+
+constexpr char kInstruments[] = "docs/reference/instruments.md";
+constexpr char kMetrics[] = "docs/reference/metrics.md";
+
+// Returns the texts between backticks of the first cells of the page's tables, up to the line `end`.
+std::vector<std::string> FirstCells(const std::string& page, const std::string& end_line) {
+  std::ifstream file(page);
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(file, line) && line != end_line;) {
+    if (line.rfind("| `", 0) != 0) continue;
+    const std::string cell = line.substr(0, line.find(" |", 2));
+    for (size_t begin = cell.find('`'); begin != std::string::npos; begin = cell.find('`', begin + 1)) {
+      const size_t end = cell.find('`', begin + 1);
+      if (end == std::string::npos) break;
+      texts.push_back(cell.substr(begin + 1, end - begin - 1));
+      begin = end;
+    }
+  }
+  EXPECT_GT(texts.size(), 20u) << page;
+  return texts;
+}
+
+// Returns the names of all counters: ".received" stands for the last part of the name before it.
+std::vector<std::string> Counters() {
+  std::vector<std::string> counters;
+  for (std::string text : FirstCells(kInstruments, "## Histograms")) {
+    if (text[0] == '.') text = absl::StrCat(counters.back().substr(0, counters.back().rfind('.')), text);
+    counters.push_back(absl::StrReplaceAll(
+        text, {{"COLLECTIVE", "bcast"}, {"FAILURE", "canceled"}, {"REASON", "label"}, {"STATE", "ready"}}));
+  }
+  return counters;
+}
+
+TEST(MetricsTest, EveryCounterHasAValidNameThatThePageLists) {
+  const std::vector<std::string> page = FirstCells(kMetrics, "## End");
+  const std::set<std::string> listed(page.begin(), page.end());
+  std::set<std::string> made;
+  std::map<std::string, bool> gauges;
+  for (const std::string& counter : Counters()) {
+    const MetricName metric = MetricNameOf(counter);
+    EXPECT_TRUE(prometheus::CheckMetricName(metric.name)) << metric.name;
+    EXPECT_EQ(gauges.try_emplace(metric.name, metric.is_gauge).first->second, metric.is_gauge) << counter;
+    EXPECT_EQ(listed.count(metric.name), 1u) << metric.name;
+    made.insert(metric.name);
+  }
+  const v1::StatusAnswer status;
+  for (const prometheus::MetricFamily& family : DaemonMetrics(&status, "1")) {
+    EXPECT_EQ(listed.count(family.name), 1u) << family.name;
+    made.insert(family.name);
+  }
+  EXPECT_EQ(made, listed);
+}
+
+TEST(MetricsTest, AlertsAreOfMetricsThatThereAre) {
+  const std::vector<std::string> page = FirstCells(kMetrics, "## End");
+  const std::set<std::string> listed(page.begin(), page.end());
+  std::ifstream file("deploy/alerts.yml");
+  size_t alerts = 0;
+  for (std::string line; std::getline(file, line);) {
+    const size_t expression = line.find("expr:");
+    if (expression == std::string::npos) continue;
+    ++alerts;
+    const size_t begin = line.find("copse_");
+    ASSERT_NE(begin, std::string::npos) << line;
+    const size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin);
+    EXPECT_EQ(listed.count(line.substr(begin, end - begin)), 1u) << line;
+  }
+  EXPECT_GE(alerts, 6u);
+}
+
+TEST(MetricsTest, CountersOfOneFamilyDifferByLabels) {
+  const std::string text = prometheus::TextSerializer().Serialize(MetricsOf({{"calls.bcast.ok", 3},
+                                                                             {"calls.bcast.timed_out", 1},
+                                                                             {"calls.scan.ok", 2},
+                                                                             {"engine.bytes.received", 7},
+                                                                             {"engine.bytes.sent", 5},
+                                                                             {"loop.turn_max_us", 1500}}));
+  for (const char* line :
+       {"# TYPE copse_calls_total counter\n", "copse_calls_total{collective=\"bcast\",result=\"ok\"} 3",
+        "copse_calls_total{collective=\"bcast\",result=\"timed_out\"} 1",
+        "copse_calls_total{collective=\"scan\",result=\"ok\"} 2", "copse_engine_bytes_total{direction=\"sent\"} 5",
+        "# TYPE copse_loop_turn_max_seconds gauge\n", "copse_loop_turn_max_seconds 0.0015"}) {
+    EXPECT_THAT(text, ::testing::HasSubstr(line));
+  }
+}
+
+TEST(MetricsTest, ADaemonThatDoesNotAnswerIsDown) {
+  const std::vector<prometheus::MetricFamily> families = DaemonMetrics(nullptr, "1.2");
+  ASSERT_EQ(families.size(), 2u);
+  EXPECT_EQ(families[0].name, "copse_up");
+  EXPECT_EQ(families[0].metric[0].gauge.value, 0);
+}
+
+}  // namespace
+}  // namespace copse::exporter
