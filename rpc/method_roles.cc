@@ -45,6 +45,7 @@ constexpr MethodRow kRows[] = {
     // The saved state has the names of all users' teams.
     {.method = "/copse.v1.AdminService/SaveState", .people = kAdministrator, .changes = true},
     {.method = "/copse.v1.AdminService/AdoptState", .people = kAdministrator, .changes = true},
+    {"/copse.v1.AdminService/ListEvents", kViewer},
     {"/copse.v1.AdminService/ListAudit", kOperator},
     // A node's trace has the calls of all users.
     {"/copse.v1.AdminService/GetTrace", kOperator},

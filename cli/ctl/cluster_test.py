@@ -170,6 +170,33 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual((job["uid"], job["nodes"], job["teams"]), (os.getuid(), ["n1", "n2"], [self.team()["id"]]))
         self.fails(1, "job", "show", "none", says="job=none")
 
+    def test_events(self):
+        self.text("node", "drain", "n1")
+        self.text("node", "undrain", "n1")
+        happened = [(event["who"], event["method"]) for event in self.json("events")]
+        for event in (("node n1", "registered"), (f"team {self.team()['id']}", "formed"), ("node n1", "draining"),
+                      ("node n1", "undrained")):
+            self.assertIn(event, happened)
+        self.assertEqual(len(self.json("events", "--last", "2")), 2)
+
+    def test_doctor(self):
+        run = self.run_ctl("doctor", "-w", "json")
+        checks = {check["check"]: check for check in json.loads(run.stdout)}
+        self.assertTrue(checks["planner"]["ok"])
+        self.assertEqual(checks["nodes: connected"]["seen"], "2 of 2")
+        self.assertTrue(checks["daemons: answer the planner"]["ok"])
+        self.assertIn("this machine: kernel", checks)
+        failed = [check for check in checks.values() if not check["ok"]]
+        self.assertTrue(all(check["advice"] for check in failed), failed)
+        self.assertEqual(run.returncode, 1 if failed else 0, run.stderr)
+        self.text("node", "drain", "n2")
+        run = self.run_ctl("doctor", "--node", "n[1-2]")
+        self.text("node", "undrain", "n2")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("1 of 2; not n2", run.stdout)
+        self.assertIn("copsectl node undrain", run.stdout)
+        self.assertEqual(self.run_ctl("doctor", endpoint="127.0.0.1:1").returncode, 3)
+
     def test_formats(self):
         self.assertEqual(self.text("node", "list", "-w", "name", "--sort", "-name"), "n2\nn1\n")
         self.assertEqual(self.text("node", "list", "--columns", "name,ranks"), "NAME  RANKS\nn1        2\nn2        2\n")

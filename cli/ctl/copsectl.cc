@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "base/string_view.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/ctl/command_line.h"
+#include "cli/ctl/completion.h"
 #include "cli/ctl/rows.h"
 #include "cli/ctl/style.h"
 #include "cli/ctl/verbs.h"
@@ -73,15 +75,27 @@ Outcome Watch(const CommandLine& line, AdminClient* client, const Style& style, 
   }
 }
 
+// `completion` needs all verbs, also itself.
+Verb CompletionVerb() {
+  return {.name = "completion",
+          .help = "write what makes a shell complete copsectl's command lines",
+          .positionals = {{.name = "shell", .help = "bash, zsh or fish"}},
+          .run = [](const Arguments& arguments, VerbContext& context) -> absl::Status {
+            ASSIGN_OR_RETURN(const std::string script, CompletionScript(arguments.Text("shell"), AllVerbs()));
+            return context.Answer({{"shell", arguments.Text("shell")}, {"script", script}}, script);
+          }};
+}
+
 }  // namespace
 
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
     for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), PlannerVerbs(),
-                        StateVerbs(), StatsVerbs(), TraceVerbs()}) {
+                        StateVerbs(), StatsVerbs(), TraceVerbs(), DoctorVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
+    all->push_back(CompletionVerb());
     return all;
   }();
   return *verbs;

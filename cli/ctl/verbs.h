@@ -22,7 +22,7 @@ std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style);
 std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style);
 std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& style);
 
-// TeamVerbs are `team list`, `team show`, `team replan` and `team break`.
+// TeamVerbs are `team list`, `show`, `replan`, `break` and `wait`, `job list` and `job show`.
 std::vector<Verb> TeamVerbs();
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style);
 std::string RenderTeam(const v1::TeamRow& team, const Style& style);
@@ -56,6 +56,9 @@ std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::Colle
 std::vector<Verb> PlannerVerbs();
 std::string RenderAudit(const v1::ListAuditReply& reply, const Style& style);
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style);
+
+// DoctorVerbs has `doctor`, which looks for what is wrong with the cluster and with this machine.
+std::vector<Verb> DoctorVerbs();
 
 // StateVerbs are `state save` and `state adopt`, for the planner's store.
 std::vector<Verb> StateVerbs();

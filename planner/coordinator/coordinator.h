@@ -23,6 +23,7 @@
 #include "planner/coordinator/call_merge.h"
 #include "planner/coordinator/cluster_identity.h"
 #include "planner/coordinator/ended_teams.h"
+#include "planner/coordinator/event_log.h"
 #include "planner/coordinator/first_plans.h"
 #include "planner/coordinator/formation_counts.h"
 #include "planner/coordinator/id_source.h"
@@ -164,6 +165,9 @@ class Coordinator {
   // Makes the planner's cluster that of these daemons, whose teams are taken over when they register again. Of the
   // former cluster's teams those whose nodes are all away are dropped, since they may have the same ids.
   void AdoptCluster(const ForeignTeams& teams);
+
+  // What happened to nodes and teams, the last of it.
+  const EventLog& events() const { return events_; }
 
   void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;
@@ -498,7 +502,8 @@ class Coordinator {
   std::map<TeamId, Team> teams_;
   std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // inner map by the nodes' names
   std::map<DerivedTeamKey, DerivedTeam> derived_teams_;           // by parent team and collective class
-  EndedTeams ended_;                                              // ended or aborted
+  EventLog events_;
+  EndedTeams ended_;  // ended or aborted
   FormationCounts formations_;
   std::set<std::string> draining_;  // as last requested
   // DrainChanges are the changes of a node's draining that wait for the store.

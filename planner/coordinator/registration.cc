@@ -155,6 +155,8 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   sessions_.at(session).node = announcement.name;
   COPSE_LOG(kInfo, "node ", announcement.name, " registered (incarnation=", announcement.incarnation.value(),
             ", version=", announcement.version, ", teams=", message.teams.size(), ")");
+  events_.Note(absl::StrCat("node ", announcement.name), "registered",
+               absl::StrCat("version=", announcement.version, ", teams=", message.teams.size()));
   HearTerm(term, by_us);
 
   schedule::Registered registered;

@@ -71,8 +71,10 @@ absl::StatusOr<SourcedTopology> ReadTopology(const v1::TopologySource& source, c
   return absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read.source, ")"));
 }
 
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
 void FillAudit(const AuditRecord& record, v1::AuditRow* row) {
-  row->set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", record.time, absl::UTCTimeZone()));
+  row->set_time(TimeText(record.time));
   row->set_who(rpc::ToUtf8(record.who));
   row->set_from(rpc::ToUtf8(record.from));
   row->set_method(record.method);
@@ -488,6 +490,24 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
                                  if (answer.ok()) FillTrace(*answer, reply);
                                  done(answer.status());
                                });
+      return absl::OkStatus();
+    });
+  }
+
+  Reactor* ListEvents(Context* context, const v1::ListEventsRequest* request, v1::ListEventsReply* reply) override {
+    return Answer(context, "ListEvents", [this, request, reply] {
+      const std::deque<coordinator::Event>& events = coordinator_->events().events();
+      const size_t kept = request->last() == 0 ? events.size() : std::min<size_t>(request->last(), events.size());
+      reply->set_planner(number_);
+      for (auto event = events.end() - static_cast<std::ptrdiff_t>(kept); event != events.end(); ++event) {
+        if (event->number <= request->after()) continue;
+        v1::EventRow* const row = reply->add_rows();
+        row->set_time(TimeText(event->time));
+        row->set_who(rpc::ToUtf8(event->who));
+        row->set_method(event->what);
+        row->set_result(has_private_data_ ? "" : rpc::ToUtf8(event->detail));
+        row->set_number(event->number);
+      }
       return absl::OkStatus();
     });
   }
@@ -917,10 +937,11 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const rpc::Authorizer* const authorizer_;
   const bool has_private_data_;
   AuditLog audit_;
-  std::map<std::string, std::string> drain_reasons_;  // by node, as last requested
-  std::map<uint64_t, OpenCall*> open_;                // RPCs that have not ended
-  std::map<uint64_t, AuditRecord> changes_;           // of those that change something
-  uint64_t calls_ = 0;                                // number of the last RPC
+  const uint64_t number_ = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now()));  // other planners have others
+  std::map<std::string, std::string> drain_reasons_;                               // by node, as last requested
+  std::map<uint64_t, OpenCall*> open_;                                             // RPCs that have not ended
+  std::map<uint64_t, AuditRecord> changes_;                                        // of those that change something
+  uint64_t calls_ = 0;                                                             // number of the last RPC
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
   std::vector<Done> stoppers_;            // StopProbe calls that wait for its end

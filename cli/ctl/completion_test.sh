@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the scripts of `copsectl completion` offer. Argument: copsectl.
+set -euo pipefail
+copsectl=$1
+
+fail() {
+  echo "completion_test: $1" >&2
+  exit 1
+}
+
+eval "$("$copsectl" completion bash)"
+
+# offers LAST WORD...: what is offered for the last word of the command line.
+offers() {
+  COMP_WORDS=(copsectl "$@")
+  COMP_CWORD=$#
+  COMPREPLY=()
+  _copsectl
+  echo "${COMPREPLY[*]}"
+}
+
+expect() {
+  local wanted=$1
+  shift
+  local said
+  said=$(offers "$@")
+  [ "$said" = "$wanted" ] || fail "after '$*': '$said', wanted '$wanted'"
+}
+
+expect "node" no
+expect "drain" node dr
+[[ " $(offers node drain n1 --w) " == *" --wait --why "* ]] || fail "options of node drain: $(offers node drain n1 --w)"
+expect "list" -e there:1 node li
+expect "table json yaml wide name" node list -w ""
+[[ " $(offers "") " == *" team "*" ping "* ]] || fail "verbs: $(offers "")"
+# Each verb is offered.
+while read -r family verb; do
+  [ -z "$verb" ] || [[ " $(offers "$family" "") " == *" $verb "* ]] || fail "not offered: $family $verb"
+done <<'LIST'
+node list
+team wait
+job show
+plan explain
+LIST
+
+"$copsectl" completion fish | grep -q -- "-l why -r" || fail "fish: no --why"
+"$copsectl" completion zsh | grep -q bashcompinit || fail "zsh: no bashcompinit"
+"$copsectl" completion csh >/dev/null 2>&1 && fail "csh is taken"
+exit 0
