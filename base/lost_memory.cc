@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/core_dump.h"
 #include "base/mutex.h"
 
 namespace copse {
@@ -63,7 +64,7 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
 }
 
 // Maps zeros over the lost granule around `address`, within [begin, end). Returns false if that failed.
-// Async-signal-safe: mmap is one system call.
+// Async-signal-safe: mmap and madvise are single system calls.
 bool Replace(TrackedSlot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
@@ -72,7 +73,10 @@ bool Replace(TrackedSlot& slot, uintptr_t begin, uintptr_t end, uintptr_t addres
   if (!slot.lost.exchange(true, std::memory_order_seq_cst)) lost_mappings.fetch_add(1, std::memory_order_seq_cst);
   void* const zeros = mmap(reinterpret_cast<void*>(from), to - from, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  return zeros != MAP_FAILED;
+  if (zeros == MAP_FAILED) return false;
+  // It takes the place of a client's memory.
+  KeepOutOfCores(zeros, to - from);
+  return true;
 }
 
 bool ReplaceLostPage(const siginfo_t& info) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"
+#include "base/core_dump.h"
 #include "base/log.h"
 #include "base/time_slice.h"
 #include "daemon/daemon.h"
@@ -42,9 +43,11 @@ int Main(int argc, char** argv) {
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
+  const absl::Status kept = settings->core_memory ? absl::OkStatus() : KeepMemoryOutOfCores();
   SetLogLevel(settings->live.log_level);
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
     return config::Fail(config, opened);
+  if (!kept.ok()) COPSE_LOG(kWarning, kept.message());
 
   absl::StatusOr<std::unique_ptr<Daemon>> daemon =
       Daemon::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});

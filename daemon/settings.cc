@@ -159,6 +159,10 @@ config::Config NewConfig() {
                "none.",
            .lowest = "0",
            .highest = "4194304"},
+          {.name = "core_memory",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Core dumps hold this program's memory: keys, and parts of messages. For finding an error."},
           {.name = "log_level",
            .default_text = "info",
            .comment = "May change while running.",
@@ -195,6 +199,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   ASSIGN_OR_RETURN(settings.node, NodeName(config));
   settings.admin_listen = config.Text("admin_listen");
   settings.insecure = config.Bool("insecure");
+  settings.core_memory = config.Bool("core_memory");
   ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
                                                            config.Text("tls_ca"), config.Text("tls_crl_dir")},
                                                           settings.node));

@@ -50,6 +50,7 @@ struct Settings {
   absl::Duration team_formation_timeout;
   bool daemons_form_sub_teams = true;
   bool insecure = false;
+  bool core_memory = false;  // core dumps hold what is in memory
   LiveSettings live;
 };
 

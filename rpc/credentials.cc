@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -151,8 +152,10 @@ absl::StatusOr<std::vector<std::string>> ReadTokenFile(const std::string& path) 
   const std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path.c_str(), "re"), &fclose);
   struct stat info = {};
   char text[4096];
+  const absl::Cleanup wipe = [&text] { explicit_bzero(text, sizeof(text)); };
   size_t bytes = 0;
   const bool is_open = file != nullptr && fstat(fileno(file.get()), &info) == 0;
+  if (is_open) setvbuf(file.get(), nullptr, _IONBF, 0);
   if (is_open) bytes = fread(text, 1, sizeof(text), file.get());
   if (!is_open || ferror(file.get()) != 0) {
     return absl::NotFoundError(absl::StrCat("token file: ", std::strerror(errno), " (file=", path, ")"));

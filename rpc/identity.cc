@@ -22,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "rpc/status.h"
@@ -183,6 +184,11 @@ absl::StatusOr<std::shared_ptr<const Identity>> Identity::Open(const config::Tls
     identity->next_read_ = absl::Now() + refresh;
   }
   RETURN_IF_ERROR(identity->CheckSelf(roles));
+  // gRPC reads the key's file itself.
+  {
+    const MutexLock lock(&identity->mutex_);
+    Wipe(&identity->texts_.key);
+  }
   identity->provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       files.key, files.certificate, static_cast<unsigned>(std::max<int64_t>(1, absl::ToInt64Seconds(refresh))));
   return identity;
@@ -238,6 +244,7 @@ void Identity::Refresh() const {
   if (now < next_read_) return;
   next_read_ = now + refresh_;
   const std::string trouble(Read().message());
+  Wipe(&texts_.key);
   if (!trouble.empty() && trouble != trouble_) {
     COPSE_LOG(kError, trouble, "; the files are used as they were read before");
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/tls_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 
 namespace copse::config {
 namespace {
@@ -30,12 +32,21 @@ absl::StatusOr<std::string> ReadText(const char* key, const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(key, ": the file is too long (", key, "=", path, ", bytes=", bytes,
                                                    ", limit=", kFileBytesMax, ")"));
   }
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) {
+  // No buffer but the result holds the text, which may be a key.
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(error ? 0 : bytes, '\0');
+  size_t filled = 0;
+  ssize_t got = file.valid() && !error ? 1 : -1;
+  while (got > 0 && filled < text.size()) {
+    got = read(file.get(), text.data() + filled, text.size() - filled);
+    if (got > 0) filled += static_cast<size_t>(got);
+  }
+  if (got < 0) {
     return absl::NotFoundError(absl::StrCat(key, ": cannot be read: ", std::strerror(error ? error.value() : errno),
                                             " (", key, "=", path, ")"));
   }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  text.resize(filled);
+  return text;
 }
 
 absl::Status CheckSecret(const char* key, const std::string& path) {
@@ -49,6 +60,14 @@ absl::Status CheckSecret(const char* key, const std::string& path) {
 }
 
 }  // namespace
+
+TlsTexts& TlsTexts::operator=(TlsTexts&& other) noexcept {
+  std::swap(certificate, other.certificate);
+  std::swap(key, other.key);
+  std::swap(authorities, other.authorities);
+  std::swap(revoked, other.revoked);
+  return *this;
+}
 
 absl::StatusOr<TlsFiles> CompleteTlsFiles(const TlsFiles& files, const std::string& node) {
   const std::pair<const char*, const std::string*> wanted[] = {

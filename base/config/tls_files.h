@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/secret.h"
 
 namespace copse::config {
 
@@ -22,8 +23,14 @@ struct TlsFiles {
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
-// TlsTexts are the files' contents, in PEM.
+// TlsTexts are the files' contents, in PEM. The key is wiped when they are destroyed or replaced.
 struct TlsTexts {
+  TlsTexts() = default;
+  TlsTexts(TlsTexts&&) = default;
+  TlsTexts& operator=(TlsTexts&& other) noexcept;
+  ~TlsTexts() { Wipe(&key); }
+  friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
+
   std::string certificate, key, authorities, revoked;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/core_dump.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {
@@ -37,6 +38,7 @@ Mapping::~Mapping() {
 absl::StatusOr<Mapping> Mapping::Map(int fd, uint64_t bytes) {
   void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return absl::ErrnoToStatus(errno, absl::StrCat("mmap (bytes=", bytes, ")"));
+  KeepOutOfCores(base, bytes);
   Mapping mapping;
   mapping.data_ = static_cast<uint8_t*>(base);
   mapping.bytes_ = bytes;

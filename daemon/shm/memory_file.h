@@ -13,7 +13,7 @@
 
 namespace copse::daemon {
 
-// A Mapping owns a shared, writable mapping, and unmaps it in its destructor. Movable.
+// A Mapping owns a shared, writable mapping, which core dumps do not hold, and unmaps it in its destructor. Movable.
 class Mapping {
  public:
   Mapping() = default;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"
+#include "base/core_dump.h"
 #include "base/log.h"
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
@@ -67,9 +68,11 @@ int Main(int argc, char** argv) {
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
+  const absl::Status kept = settings->core_memory ? absl::OkStatus() : KeepMemoryOutOfCores();
   SetLogLevel(settings->live.log_level);
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
     return config::Fail(config, opened);
+  if (!kept.ok()) COPSE_LOG(kWarning, kept.message());
   if (const std::optional<int> code = HandleStore(started, *settings, config); code.has_value()) return *code;
   absl::StatusOr<std::unique_ptr<PlannerProcess>> process =
       PlannerProcess::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});

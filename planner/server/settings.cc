@@ -209,6 +209,10 @@ config::Config NewConfig() {
            .comment = "Ranks of a team.",
            .lowest = "1",
            .highest = "1048576"},
+          {.name = "core_memory",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Core dumps hold this program's memory: keys, and parts of messages. For finding an error."},
           {.name = "log_level",
            .default_text = "info",
            .comment = "May change while running.",
@@ -221,6 +225,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   Settings settings;
   settings.listen = config.Text("listen");
   settings.insecure = config.Bool("insecure");
+  settings.core_memory = config.Bool("core_memory");
   settings.run_dir = config.Text("run_dir");
   settings.private_data = config.Bool("private_data");
   settings.node_timeout = config.Duration("node_timeout");

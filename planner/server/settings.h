@@ -39,7 +39,8 @@ struct Settings {
   EtcdTls etcd_tls;
   config::TlsFiles tls;  // none: connections are not encrypted, and callers are not known
   bool insecure = false;
-  std::string run_dir;  // folder of admin.sock and view.sock; empty: there are none
+  bool core_memory = false;  // core dumps hold what is in memory
+  std::string run_dir;       // folder of admin.sock and view.sock; empty: there are none
   bool private_data = false;
   absl::Duration node_timeout;
   LiveSettings live;
