@@ -39,7 +39,6 @@
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/listen_socket.h"
 #include "offload_emu/tcp/tcp_transport.h"
-#include "offload_emu/tcp/tls_identity.h"
 #include "offload_emu/trace_ring.h"
 #include "offload_emu/ucx/ucx_transport.h"
 
@@ -51,7 +50,6 @@ namespace {
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
 constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
-constexpr absl::Duration kIdentityLookEvery = absl::Hours(1);
 // Limits the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
 // Limits the wait for the planner's report about a team that is not formed in time.
@@ -229,19 +227,24 @@ absl::Status Daemon::OpenNetwork() {
 }
 
 absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
-  ASSIGN_OR_RETURN(const config::TlsTexts texts, config::ReadTlsFiles(settings_.tls));
+  ASSIGN_OR_RETURN(data_identity_, DataIdentity::Open(settings_.tls, worker_.get(), mailbox_.get()));
   emu::TcpTransportOptions options;
-  absl::StatusOr<std::shared_ptr<const emu::TlsIdentity>> identity =
-      emu::TlsIdentity::FromCertificates(texts.certificate, texts.key, texts.authorities, texts.revoked);
-  if (!identity.ok()) {
-    return absl::Status(identity.status().code(), absl::StrCat("tls_cert: ", identity.status().message(),
-                                                               " (tls_cert=", settings_.tls.certificate, ")"));
-  }
   options.address = settings_.transport.tcp_address;
   options.self = incarnation_;
-  options.identity = *std::move(identity);
+  options.identity = data_identity_->first();
   options.encrypt = settings_.encrypts_data;
-  return emu::TcpTransport::Create(&clock_, options);
+  ASSIGN_OR_RETURN(std::unique_ptr<emu::TcpTransport> opened, emu::TcpTransport::Create(&clock_, options));
+  tcp_ = opened.get();
+  return opened;
+}
+
+// Certificate and key of gRPC's connections are watched by gRPC.
+void Daemon::RereadIdentity() {
+  if (identity_ == nullptr) return;
+  worker_->Post([identity = identity_] { identity->Reread(); });  // warns of a certificate that ends soon
+  if (data_identity_ == nullptr) return;
+  data_identity_->Reread(
+      [this](std::shared_ptr<const emu::TlsIdentity> identity) { tcp_->UseIdentity(std::move(identity)); });
 }
 
 absl::Status Daemon::OpenControl() {
@@ -333,8 +336,8 @@ bool Daemon::ReadPosts() {
   planner_stream_->Tick(now);
   service_manager_.Tick(now);
   if (now >= next_identity_look_) {
-    next_identity_look_ = now + kIdentityLookEvery;
-    identity_->generation();  // warns of a certificate that ends soon
+    next_identity_look_ = now + rpc::Identity::kRefresh;
+    RereadIdentity();
   }
   if (now >= next_insecure_warning_) {
     next_insecure_warning_ = now + kInsecureWarningEvery;
@@ -459,6 +462,7 @@ void Daemon::OnSignal() {
 
 void Daemon::Reload() {
   service_manager_.Reloading();
+  RereadIdentity();
   config::Config fresh = start_.config;
   absl::Status status = fresh.Load(start_.sources);
   absl::StatusOr<LiveSettings> live = status.ok() ? ReadLiveSettings(fresh) : status;

@@ -20,6 +20,7 @@
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/team/checked_prepare.h"
+#include "daemon/data_identity.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
@@ -29,6 +30,7 @@
 #include "daemon/settings.h"
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_page.h"
+#include "offload_emu/tcp/tcp_transport.h"
 #include "offload_emu/transport.h"
 #include "rpc/identity.h"
 
@@ -80,6 +82,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   absl::Status OpenIdentity();
   absl::Status OpenNetwork();
   absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp();
+  void RereadIdentity();
   absl::Status OpenClients();
   absl::Status OpenControl();
   schedule::NodeAnnouncement Announcement() const;
@@ -108,8 +111,10 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
   std::unique_ptr<Mailbox> mailbox_;
-  std::unique_ptr<Worker> worker_;  // posts to the mailbox, and destroys objects of the core
+  std::unique_ptr<Worker> worker_;               // posts to the mailbox, and destroys objects of the core
+  std::unique_ptr<DataIdentity> data_identity_;  // null: not over tcp
   std::unique_ptr<emu::PolledTransport> transport_;
+  emu::TcpTransport* tcp_ = nullptr;  // transport_, or null
   std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<Instruments> instruments_;
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it

@@ -29,7 +29,6 @@ struct TlsTexts {
   TlsTexts(TlsTexts&&) = default;
   TlsTexts& operator=(TlsTexts&& other) noexcept;
   ~TlsTexts() { Wipe(&key); }
-  friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
 
   std::string certificate, key, authorities, revoked;
 };

@@ -112,6 +112,7 @@ void SealedStream::Handshake() {
 
 void SealedStream::BeginFrames() {
   peer_ = handshake_->peer();
+  peer_chain_ = handshake_->peer_chain();
   sealer_.emplace(handshake_->SendKey());
   opener_.emplace(handshake_->ReceiveKey());
   state_ = State::kOpen;

@@ -47,6 +47,8 @@ class SealedStream {
   bool was_refused() const { return was_refused_; }
   // Returns the node in the peer's certificate; empty with a shared key. Requires is_open().
   const std::string& peer() const { return peer_; }
+  // Returns what the peer has shown. Requires is_open().
+  const PeerChain& peer_chain() const { return *peer_chain_; }
 
   // Goes on with connecting and the handshake.
   void Advance();
@@ -106,6 +108,7 @@ class SealedStream {
   bool was_refused_ = false;
   std::unique_ptr<TlsHandshake> handshake_;  // null after the first message was opened
   std::string peer_;
+  std::shared_ptr<const PeerChain> peer_chain_;
   std::optional<FrameCipher> sealer_;
   std::optional<FrameCipher> opener_;
 

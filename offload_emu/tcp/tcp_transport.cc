@@ -46,6 +46,8 @@ constexpr int kDeniedMax = 4;
 // The kernel gives a connection up that makes no progress for so long, and another one is tried: it recovers sooner
 // than one whose retransmission time has grown.
 constexpr int kUserTimeoutMs = 3000;
+// Peers of connections that exist are checked by a new identity, so many at once.
+constexpr int kCheckedAtOnce = 8;
 // What the kernel holds unsent of long frames: enough to keep a link busy while the daemon sleeps.
 constexpr int kUnsentBytesMax = 128 * 1024;
 
@@ -64,7 +66,11 @@ absl::Span<const uint8_t> BytesOf(const WireHello& hello) {
 class TcpTransport::Impl {
  public:
   Impl(const Clock* clock, const TcpTransportOptions& options, UniqueFd listener, UniqueFd epoll)
-      : clock_(clock), options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {}
+      : clock_(clock),
+        options_(options),
+        identity_(options.identity),
+        listener_(std::move(listener)),
+        epoll_(std::move(epoll)) {}
 
   std::string LocalAddress() const;
   absl::Status Connect(const PeerAddress& peer);
@@ -74,6 +80,7 @@ class TcpTransport::Impl {
   bool Arm() const { return released_.empty() && failed_.empty() && clock_->Now() < next_work_; }
   int event_fd() const { return epoll_.get(); }
   const TcpTransportCounts& counts() const { return counts_; }
+  void UseIdentity(std::shared_ptr<const TlsIdentity> identity);
 
  private:
   struct Peer;
@@ -160,11 +167,13 @@ class TcpTransport::Impl {
   void Lost(Connection* connection);
   void Fail(Peer* peer, const absl::Status& why);
   void CloseAll(Peer* peer);
+  void CheckPeers();
   bool DoDueWork();
   bool ReportFailures(TransportSink* sink);
 
   const Clock* const clock_;
   const TcpTransportOptions options_;
+  std::shared_ptr<const TlsIdentity> identity_;
   const UniqueFd listener_;
   const UniqueFd epoll_;
   bool listens_ = false;
@@ -178,8 +187,9 @@ class TcpTransport::Impl {
   uint32_t strangers_ = 0;  // connections in kAccepted or kParked
   absl::Time next_work_ = absl::InfinitePast();
   std::vector<Incarnation> failed_;
-  std::vector<uint64_t> released_;  // connections with messages that have arrived and no event announces
-  TransportSink* sink_ = nullptr;   // set during Progress
+  std::vector<uint64_t> unchecked_;  // connections that an earlier identity has made
+  std::vector<uint64_t> released_;   // connections with messages that have arrived and no event announces
+  TransportSink* sink_ = nullptr;    // set during Progress
   FrameInbox inbox_;
   FrameInbox delivering_;
 };
@@ -271,7 +281,7 @@ void TcpTransport::Impl::Accept() {
       });
       Drop(oldest->second.get());
     }
-    Add(SealedStream::Accept(std::move(fd), options_.identity), Stage::kAccepted);
+    Add(SealedStream::Accept(std::move(fd), identity_), Stage::kAccepted);
   }
 }
 
@@ -665,7 +675,7 @@ bool TcpTransport::Impl::NeedsConnection(const PeerLane& lane, LaneKind kind) co
 }
 
 void TcpTransport::Impl::Dial(Peer* peer, LaneKind kind) {
-  Connection* const connection = Add(SealedStream::Dial(peer->socket, options_.identity), Stage::kDialing);
+  Connection* const connection = Add(SealedStream::Dial(peer->socket, identity_), Stage::kDialing);
   connection->peer = peer;
   connection->lane = kind;
   peer->LaneOf(kind).dialing = connection;
@@ -680,7 +690,8 @@ bool TcpTransport::Impl::DoDueWork() {
     accept_at_ = absl::InfiniteFuture();
     WatchListener(EPOLLIN);
   }
-  next_work_ = accept_at_;
+  CheckPeers();
+  next_work_ = unchecked_.empty() ? accept_at_ : now;
   for (auto& [incarnation, peer] : peers_) {
     if (!peer->down.ok()) continue;
     for (const LaneKind kind : {LaneKind::kShort, LaneKind::kBulk}) {
@@ -707,6 +718,37 @@ bool TcpTransport::Impl::DoDueWork() {
     Lost(connection);
   }
   return true;
+}
+
+// Connections whose peer is not known yet end, and are made anew with the new identity.
+void TcpTransport::Impl::UseIdentity(std::shared_ptr<const TlsIdentity> identity) {
+  identity_ = std::move(identity);
+  unchecked_.clear();
+  std::vector<Connection*> begun;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->stage == Stage::kAttached) {
+      unchecked_.push_back(id);
+    } else {
+      begun.push_back(connection.get());
+    }
+  }
+  for (Connection* connection : begun) {
+    connection->stream->Close(absl::UnavailableError("certificates were replaced meanwhile"));
+    Lost(connection);
+  }
+  next_work_ = absl::InfinitePast();
+}
+
+void TcpTransport::Impl::CheckPeers() {
+  for (int checked = 0; checked < kCheckedAtOnce && !unchecked_.empty(); ++checked) {
+    const auto it = connections_.find(unchecked_.back());
+    unchecked_.pop_back();
+    if (it == connections_.end() || it->second->stream->closed()) continue;
+    const absl::Status believed = identity_->StillBelieves(it->second->stream->peer_chain());
+    if (believed.ok()) continue;
+    ++counts_.refused;
+    Fail(it->second->peer, believed);
+  }
 }
 
 bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
@@ -782,5 +824,6 @@ bool TcpTransport::Progress(TransportSink* sink) { return impl_->Progress(sink);
 absl::StatusOr<bool> TcpTransport::Arm() { return impl_->Arm(); }
 int TcpTransport::event_fd() const { return impl_->event_fd(); }
 const TcpTransportCounts& TcpTransport::counts() const { return impl_->counts(); }
+void TcpTransport::UseIdentity(std::shared_ptr<const TlsIdentity> identity) { impl_->UseIdentity(std::move(identity)); }
 
 }  // namespace copse::emu

@@ -64,6 +64,10 @@ class TcpTransport final : public PolledTransport {
 
   const TcpTransportCounts& counts() const;
 
+  // Uses this identity for new connections. The peers of those that exist are checked by it, a few at each call of
+  // Progress; one that it does not believe is down.
+  void UseIdentity(std::shared_ptr<const TlsIdentity> identity);
+
  private:
   class Impl;
   explicit TcpTransport(std::unique_ptr<Impl> impl);

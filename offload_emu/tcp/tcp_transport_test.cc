@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -415,6 +416,66 @@ TEST(TcpTransportTest, APeerThatDisconnectsIsReported) {
   a->Disconnect(kB);
   ASSERT_TRUE(RunTill({&a, &b}, [&] { return !b.downs.empty(); }));
   EXPECT_EQ(b.downs[0].first, kA);
+}
+
+// --- Certificates that change ---
+
+// The authority's list names number 66, which is the one of node n22.
+std::shared_ptr<const TlsIdentity> IdentityWithList(const std::string& node, long serial, const std::string& list) {
+  const TestCertificate issued = Authority().Issue({.uri = "spiffe://test/node/" + node, .serial = serial});
+  return *TlsIdentity::FromCertificates(issued.certificate, issued.key, Authority().certificate(), list);
+}
+
+struct RotationTest : testing::Test {
+  RotationTest() {
+    b_options.identity = IdentityWithList("n22", 66, "");
+    b.emplace(kB, b_options);
+    ConnectBoth(&a, &*b);
+    Traffic first(&a, &*b, 100);
+    first.Send();
+    EXPECT_TRUE(RunTill({&a, &*b}, [&] {
+      first.Send();
+      return first.HasArrived();
+    }));
+    first.Check();
+  }
+
+  TcpTransportOptions b_options;
+  Side a{kA};
+  std::optional<Side> b;
+};
+
+TEST_F(RotationTest, ARevokedPeersConnectionsEndAtOnce) {
+  a->UseIdentity(IdentityWithList("n11", 2, Authority().Revoke({66})));
+  ASSERT_TRUE(RunTill({&a, &*b}, [&] { return !a.downs.empty(); }));
+  EXPECT_TRUE(absl::StrContains(a.downs[0].second.message(), "revoked")) << a.downs[0].second;
+  EXPECT_EQ(a->counts().refused, 1u);
+  // Nor is it let in again.
+  ASSERT_TRUE(a->Connect(b->Address()).ok());
+  a.downs.clear();
+  ASSERT_TRUE(RunTill({&a, &*b}, [&] { return !a.downs.empty(); }));
+}
+
+TEST_F(RotationTest, OthersGoOnWithTheNewFiles) {
+  const uint64_t connected = a->counts().connected;
+  a->UseIdentity(IdentityWithList("n11", 3, Authority().Revoke({77})));
+  (*b)->UseIdentity(IdentityWithList("n22", 4, Authority().Revoke({77})));
+  a.frames.clear();
+  b->frames.clear();
+  Traffic more(&a, &*b, 100);
+  ASSERT_TRUE(RunTill({&a, &*b}, [&] {
+    more.Send();
+    return more.HasArrived();
+  }));
+  more.Check();
+  EXPECT_EQ(a->counts().connected, connected) << "no connection was made anew";
+}
+
+TEST_F(RotationTest, APeerOfAnotherAuthorityIsBelievedNoMore) {
+  const TestAuthority other;
+  const TestCertificate issued = other.IssueNode("n11");
+  a->UseIdentity(*TlsIdentity::FromCertificates(issued.certificate, issued.key, other.certificate()));
+  ASSERT_TRUE(RunTill({&a, &*b}, [&] { return !a.downs.empty(); }));
 }
 
 // --- Strangers ---

@@ -40,6 +40,8 @@ class TlsHandshake {
   // --- After the handshake ---
   // Returns the peer's node, as TlsIdentity::PeerOf.
   const std::string& peer() const { return peer_; }
+  // Returns what the peer has shown; it outlives the handshake.
+  std::shared_ptr<const PeerChain> peer_chain() const { return std::make_shared<PeerChain>(session_); }
   // Returns the keys for what this side sends, and for what it receives.
   CipherKey SendKey() const;
   CipherKey ReceiveKey() const;

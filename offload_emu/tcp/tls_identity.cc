@@ -34,6 +34,7 @@ using Bio = std::unique_ptr<BIO, FreeBy<BIO_free>>;
 using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 using RevocationList = std::unique_ptr<X509_CRL, FreeBy<X509_CRL_free>>;
+using StoreContext = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
 using Context = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
 
@@ -208,7 +209,10 @@ absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
     if (SSL_session_reused(session) != 1) return absl::PermissionDeniedError("the peer does not have the shared key");
     return std::string();
   }
-  const X509* const certificate = SSL_get0_peer_certificate(session);
+  return NodeIn(SSL_get0_peer_certificate(session));
+}
+
+absl::StatusOr<std::string> TlsIdentity::NodeIn(const x509_st* certificate) const {
   const std::optional<SpiffeId> name = certificate == nullptr ? std::nullopt : NameIn(certificate);
   if (!name.has_value()) {
     return absl::PermissionDeniedError("the peer's certificate names no node (wanted=spiffe://DOMAIN/node/NAME)");
@@ -218,6 +222,35 @@ absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
         absl::StrCat("the peer is of another domain (domain=", name->domain, ", ours=", domain_, ")"));
   }
   return name->name;
+}
+
+absl::Status TlsIdentity::StillBelieves(const PeerChain& peer) const {
+  if ((peer.certificate() == nullptr) != !shared_key_.empty()) {
+    return absl::PermissionDeniedError("certificates and a shared key do not go together");
+  }
+  if (!shared_key_.empty()) return absl::OkStatus();
+  const StoreContext check(X509_STORE_CTX_new());
+  if (check == nullptr ||
+      X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context_), peer.certificate(), peer.others()) != 1) {
+    return absl::PermissionDeniedError("the peer's certificate cannot be checked");
+  }
+  const bool is_valid = X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  if (!is_valid) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the peer's certificate: ", X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get()))));
+  }
+  return NodeIn(peer.certificate()).status();
+}
+
+PeerChain::PeerChain(const ssl_st* session)
+    : certificate_(SSL_get1_peer_certificate(session)),
+      others_(SSL_get_peer_cert_chain(session) == nullptr ? nullptr
+                                                          : X509_chain_up_ref(SSL_get_peer_cert_chain(session))) {}
+
+PeerChain::~PeerChain() {
+  X509_free(certificate_);
+  sk_X509_pop_free(others_, X509_free);
 }
 
 }  // namespace copse::emu

@@ -13,11 +13,31 @@
 
 struct ssl_ctx_st;
 struct ssl_st;
+struct stack_st_X509;
+struct x509_st;
 
 namespace copse::emu {
 
 // A secret that the daemons of one job share is this long.
 inline constexpr size_t kSharedKeyBytes = 32;
+
+// A PeerChain is the certificate that a peer has proven to have the key of, and the intermediate ones that it sent.
+// Immutable.
+class PeerChain {
+ public:
+  // Takes references to what the peer of a session has shown; `certificate` may be null.
+  explicit PeerChain(const ssl_st* session);
+  PeerChain(const PeerChain&) = delete;
+  PeerChain& operator=(const PeerChain&) = delete;
+  ~PeerChain();
+
+  x509_st* certificate() const { return certificate_; }
+  stack_st_X509* others() const { return others_; }
+
+ private:
+  x509_st* const certificate_;
+  stack_st_X509* const others_;
+};
 
 // A TlsIdentity makes TLS 1.3 sessions in which both sides prove who they are. Immutable; thread-safe.
 //
@@ -49,9 +69,14 @@ class TlsIdentity {
   // Returns the node that the peer of a session is, after the handshake; empty with a shared key. PERMISSION_DENIED if
   // its certificate names no node of this domain.
   absl::StatusOr<std::string> PeerOf(const ssl_st* session) const;
+  // Returns OK if this identity would believe the peer of a connection that another one has made. PERMISSION_DENIED if
+  // its certificate has expired or is revoked, or is of other authorities or another domain, or if one side has a
+  // shared key and the other a certificate. Takes some 100 us.
+  absl::Status StillBelieves(const PeerChain& peer) const;
 
  private:
   explicit TlsIdentity(ssl_ctx_st* context) : context_(context) {}
+  absl::StatusOr<std::string> NodeIn(const x509_st* certificate) const;
 
   ssl_ctx_st* const context_;
   std::string domain_;

@@ -309,16 +309,21 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
 namespace {
 
 // A LeaderStream tells one leader, and then nothing until its caller, or the server, ends it.
-class LeaderStream final : public grpc::ServerWriteReactor<v1::Leader> {
+class LeaderStream final : public grpc::ServerWriteReactor<v1::Leader>, public EndlessCall {
  public:
-  explicit LeaderStream(uint64_t number) {
+  LeaderStream(EndlessCalls* streams, rpc::Principal caller, uint64_t number) : streams_(streams) {
+    streams_->Add(this, std::move(caller));
     leader_.set_number(number);
     StartWrite(&leader_);
   }
-  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnCancel() override {
+    if (streams_->Remove(this)) Finish(grpc::Status::CANCELLED);
+  }
+  void Refuse(const absl::Status& why) override { Finish(rpc::ToGrpc(why)); }
   void OnDone() override { delete this; }
 
  private:
+  EndlessCalls* const streams_;
   v1::Leader leader_;
 };
 
@@ -367,9 +372,9 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::Atta
 
 grpc::ServerWriteReactor<v1::Leader>* DaemonService::WatchLeader(grpc::CallbackServerContext* context,
                                                                  const v1::WatchLeaderRequest* /*request*/) {
-  const absl::Status allowed = authorizer_->Authorize(*context, "/copse.v1.DaemonService/WatchLeader").status();
-  if (!allowed.ok()) return new RefusedLeaderStream(allowed);
-  return new LeaderStream(options_.number);
+  absl::StatusOr<rpc::Principal> caller = authorizer_->Authorize(*context, "/copse.v1.DaemonService/WatchLeader");
+  if (!caller.ok()) return new RefusedLeaderStream(caller.status());
+  return new LeaderStream(&leader_streams_, *std::move(caller), options_.number);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* DaemonService::NewStream(
@@ -394,7 +399,9 @@ void DaemonService::NoteCertificate(const std::string& node, absl::Time ends) {
 void DaemonService::CheckPeers() {
   if (authorizer_->identity() == nullptr) return;
   const uint64_t generation = authorizer_->identity()->generation();
-  if (std::exchange(checked_generation_, generation) != generation) CheckPeersAfter(0);
+  if (std::exchange(checked_generation_, generation) == generation) return;
+  leader_streams_.Check(*authorizer_);
+  CheckPeersAfter(0);
 }
 
 void DaemonService::CheckPeersAfter(coordinator::SessionId last) {

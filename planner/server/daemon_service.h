@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/brief_registrations.h"
+#include "planner/server/endless_calls.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/task_thread.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
@@ -104,6 +105,7 @@ class DaemonService final
   const DaemonServiceOptions options_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
+  EndlessCalls leader_streams_;
   BriefRegistrations brief_{this};
   std::map<std::string, absl::Time> certificate_ends_;       // by node
   uint64_t checked_generation_ = 0;                          // Identity::generation() at CheckPeers

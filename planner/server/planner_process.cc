@@ -149,8 +149,10 @@ absl::Status PlannerProcess::StandBy() {
             ", store=", start_.settings.store_text, ")");
   service_manager_.Ready("standing by");
   while (fence_ == 0 && lost_.ok() && !stopped_) {
-    service_manager_.Tick(clock_.Now());
-    queue_.RunUntil(service_manager_.NextDeadline());
+    const absl::Time now = clock_.Now();
+    service_manager_.Tick(now);
+    Watch(now);
+    queue_.RunUntil(std::min({service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_}));
   }
   standby_.reset();
   return absl::OkStatus();
@@ -203,8 +205,15 @@ void PlannerProcess::Watch(absl::Time now) {
   }
   if (now >= next_peer_check_) {
     next_peer_check_ = now + rpc::Identity::kRefresh;
-    daemon_service_->CheckPeers();
+    CheckPeers();
   }
+}
+
+void PlannerProcess::CheckPeers() {
+  if (daemon_service_ != nullptr) return daemon_service_->CheckPeers();
+  if (standby_ == nullptr || identity_ == nullptr) return;
+  const uint64_t generation = identity_->generation();
+  if (std::exchange(checked_generation_, generation) != generation) standby_->CheckPeers();
 }
 
 absl::Status PlannerProcess::Lead() {
@@ -370,7 +379,7 @@ void PlannerProcess::Reload() {
     }
     if (identity_ != nullptr) {
       identity_->Reread();
-      if (daemon_service_ != nullptr) daemon_service_->CheckPeers();
+      CheckPeers();
     }
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");

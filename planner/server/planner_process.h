@@ -87,6 +87,8 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   rpc::CredentialsFactory Credentials() const;
   // Does what is due for security's sake: checks peers again, and warns that everybody may connect.
   void Watch(absl::Time now);
+  // Ends the streams of peers that are not believed any more.
+  void CheckPeers();
   absl::Status Listen();
   // Serves this machine's users. Only a warning says that it is not possible.
   void ListenLocally();
@@ -101,6 +103,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::shared_ptr<const rpc::Identity> identity_;  // null: callers are not known
   std::unique_ptr<rpc::Authorizer> authorizer_;
   absl::Time next_peer_check_ = absl::InfiniteFuture();
+  uint64_t checked_generation_ = 0;  // Identity::generation() when the peers of a standby were checked
   absl::Time next_insecure_warning_ = absl::InfiniteFuture();
   // These three are null unless the store is etcd.
   std::unique_ptr<EtcdClient> etcd_;

@@ -186,9 +186,17 @@ TEST_F(PlannerTlsTest, ARevokedNodesStreamEnds) {
   Daemon bad(life_->address(),
              Of(rpc::WriteIdentity(authority_, "bad", {.uri = "spiffe://test/node/n2", .serial = 66})));
   ASSERT_EQ(bad.Register("n2"), absl::OkStatus());
+  const auto stub = v1::DaemonService::NewStub(grpc::CreateChannel(
+      life_->address(), Of(rpc::WriteIdentity(authority_, "bad", {.uri = "spiffe://test/node/n2", .serial = 66}))));
+  grpc::ClientContext context;
+  const auto watch = stub->WatchLeader(&context, {});
+  v1::Leader leader;
+  ASSERT_TRUE(watch->Read(&leader));
   rpc::WriteSecretFile(revoked_ + "/list.pem", authority_.Revoke({66}));
   kill(getpid(), SIGHUP);  // otherwise it is seen within 10 s
   EXPECT_THAT(bad.AwaitEnd(), FailsWith(kUnauthenticated, "spiffe://test/node/n2", "is revoked"));
+  EXPECT_FALSE(watch->Read(&leader));
+  EXPECT_THAT(rpc::FromGrpc(watch->Finish()), FailsWith(kUnauthenticated, "spiffe://test/node/n2", "is revoked"));
   EXPECT_NE(good.Form(1, "team", "job"), TeamId(0)) << "the other stream goes on";
 }
 

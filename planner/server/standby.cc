@@ -36,7 +36,7 @@ class Answer final : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 // A Watcher is a WatchLeader call. The standby's mutex guards its members.
-class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
+class Standby::Watcher final : public grpc::ServerGenericBidiReactor, public EndlessCall {
  public:
   explicit Watcher(Standby* standby) : standby_(standby) {}
 
@@ -46,12 +46,9 @@ class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
     if (ok) standby_->Tell(this);
   }
   void OnCancel() override {
-    {
-      MutexLock lock(&standby_->mutex_);
-      ended = true;
-    }
-    Finish(grpc::Status::CANCELLED);
+    if (standby_->calls_.Remove(this)) End(grpc::Status::CANCELLED);
   }
+  void Refuse(const absl::Status& why) override { End(rpc::ToGrpc(why)); }
   void OnDone() override {
     {
       MutexLock lock(&standby_->mutex_);
@@ -67,6 +64,14 @@ class Standby::Watcher final : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer message;
 
  private:
+  void End(const grpc::Status& status) {
+    {
+      MutexLock lock(&standby_->mutex_);
+      ended = true;
+    }
+    Finish(status);
+  }
+
   Standby* const standby_;
 };
 
@@ -119,12 +124,13 @@ void Standby::SetLeader(const std::string& address, uint64_t number) {
 
 grpc::ServerGenericBidiReactor* Standby::CreateReactor(grpc::GenericCallbackServerContext* context) {
   // A caller is told who leads only if it may call the method there.
-  const absl::Status allowed = authorizer_->Authorize(*context, context->method()).status();
-  if (!allowed.ok()) return new Answer(rpc::ToGrpc(allowed));
+  absl::StatusOr<rpc::Principal> caller = authorizer_->Authorize(*context, context->method());
+  if (!caller.ok()) return new Answer(rpc::ToGrpc(caller.status()));
   MutexLock lock(&mutex_);
   if (context->method() == "/copse.v1.DaemonService/WatchLeader") {
     auto* const watcher = new Watcher(this);
     watchers_.insert(watcher);
+    calls_.Add(watcher, *std::move(caller));
     Tell(watcher);
     return watcher;
   }

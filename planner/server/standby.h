@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "planner/server/endless_calls.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
@@ -38,6 +39,8 @@ class Standby final : public grpc::CallbackGenericService {
   const std::string& address() const { return address_; }
   // Tells those who watch. `number` grows from leader to leader.
   void SetLeader(const std::string& address, uint64_t number);
+  // Ends the calls of callers whose certificates are not believed any more.
+  void CheckPeers() { calls_.Check(*authorizer_); }
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
@@ -55,6 +58,7 @@ class Standby final : public grpc::CallbackGenericService {
   v1::GetPlannerStatusReply status_ ABSL_GUARDED_BY(mutex_);
   uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
+  EndlessCalls calls_;  // the watchers
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what a core dump of copsed holds of its clients' memory and of its keys, and that its log holds neither.
+// Tests what a core dump of copsed holds of its clients' memory and of its keys, that its log holds neither, and that
+// its keys can be replaced while it runs.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -113,9 +114,9 @@ std::vector<bool> Found(pid_t pid, bool in_core, const std::vector<std::string>&
 
 // --- The daemon ---
 
-class CopsedMemoryTest : public ::testing::Test {
+class CopsedSecretsTest : public ::testing::Test {
  protected:
-  CopsedMemoryTest() {
+  CopsedSecretsTest() {
     const emu::TestCertificate node = authority_.IssueNode("n1");
     Write("n1.pem", node.certificate);
     Write("n1.key", node.key);
@@ -123,7 +124,7 @@ class CopsedMemoryTest : public ::testing::Test {
     Write("token", "join-token-of-this-test\n");
     key_ = node.key;
   }
-  ~CopsedMemoryTest() override { End(); }
+  ~CopsedSecretsTest() override { End(); }
 
   void Write(const std::string& name, const std::string& text) {
     const std::string path = folder_ + "/" + name;
@@ -197,15 +198,15 @@ class CopsedMemoryTest : public ::testing::Test {
   const emu::TestAuthority authority_;
   std::string key_;
   const std::string folder_ = [] {
-    std::string name = std::string(getenv("TEST_TMPDIR")) + "/copsed_memory_XXXXXX";
+    std::string name = std::string(getenv("TEST_TMPDIR")) + "/copsed_secrets_XXXXXX";
     return std::string(mkdtemp(name.data()));
   }();
-  const std::string socket_ = absl::StrCat("@copsed_memory_test_", getpid());
+  const std::string socket_ = absl::StrCat("@copsed_secrets_test_", getpid());
   std::unique_ptr<RawClient> client_;
   pid_t pid_ = -1;
 };
 
-TEST_F(CopsedMemoryTest, ACoreHoldsNeitherClientsMemoryNorKeys) {
+TEST_F(CopsedSecretsTest, ACoreHoldsNeitherClientsMemoryNorKeys) {
   ASSERT_NO_FATAL_FAILURE(Start({}));
   std::vector<std::string> secrets = SecretsOf(key_);
   secrets.push_back(kClients);
@@ -232,13 +233,26 @@ TEST_F(CopsedMemoryTest, ACoreHoldsNeitherClientsMemoryNorKeys) {
   for (const std::string& secret : secrets) EXPECT_FALSE(absl::StrContains(core, secret));
 }
 
-TEST_F(CopsedMemoryTest, ACoreThatIsAskedForHoldsNoClientsMemory) {
+TEST_F(CopsedSecretsTest, ACoreThatIsAskedForHoldsNoClientsMemory) {
   ASSERT_NO_FATAL_FAILURE(Start({"core_memory=true"}));
   EXPECT_TRUE(Found(pid_, true, {"join-token-of-this-test"})[0]);
   EXPECT_FALSE(Found(pid_, true, {kClients})[0]);
 }
 
-TEST_F(CopsedMemoryTest, NoSecretIsLoggedOrInArguments) {
+TEST_F(CopsedSecretsTest, NewCertificatesAreUsedOnHangUp) {
+  ASSERT_NO_FATAL_FAILURE(Start({}));
+  const emu::TestCertificate renewed = authority_.IssueNode("n1");
+  Write("n1.key", renewed.key);
+  Write("n1.pem", renewed.certificate);
+  kill(pid_, SIGHUP);
+  const absl::Time until = absl::Now() + absl::Seconds(20);
+  while (!absl::StrContains(ReadAll(folder_ + "/log"), "data connections use the new ones")) {
+    ASSERT_LT(absl::Now(), until) << ReadAll(folder_ + "/log");
+    sched_yield();
+  }
+}
+
+TEST_F(CopsedSecretsTest, NoSecretIsLoggedOrInArguments) {
   ASSERT_NO_FATAL_FAILURE(Start({}));
   const std::string seen = ReadAll(folder_ + "/log") + ReadAll(absl::StrCat("/proc/", pid_, "/cmdline")) +
                            ReadAll(absl::StrCat("/proc/", pid_, "/environ"));
