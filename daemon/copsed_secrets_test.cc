@@ -4,6 +4,7 @@
 // its keys can be replaced while it runs.
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <sched.h>
@@ -25,6 +26,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -132,8 +134,8 @@ class CopsedSecretsTest : public ::testing::Test {
     chmod(path.c_str(), 0600);
   }
 
-  // Starts the daemon, in its own folder, with a client that has written kClients to its data area and sent it.
-  void Start(const std::vector<std::string>& more) {
+  // Starts the program, in its own folder, with its messages in the file "log".
+  void Run(const std::vector<std::string>& more, const std::string& flag = "") {
     std::vector<std::string> settings = {"node=n1",
                                          "planner=127.0.0.1:1",
                                          "admin_listen=127.0.0.1:0",
@@ -146,6 +148,7 @@ class CopsedSecretsTest : public ::testing::Test {
     settings.insert(settings.end(), more.begin(), more.end());
     std::vector<std::string> arguments = {"copsed"};
     for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    if (!flag.empty()) arguments.push_back(flag);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -163,6 +166,17 @@ class CopsedSecretsTest : public ::testing::Test {
       execv(program, argv.data());
       _exit(99);
     }
+  }
+  // Returns the exit code and what was said.
+  std::string CheckConfig(const std::vector<std::string>& more) {
+    Run(more, "--check-config");
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return absl::StrCat(WEXITSTATUS(status), " ", ReadAll(folder_ + "/log"));
+  }
+  // Starts the daemon with a client that has written kClients to its data area and sent it.
+  void Start(const std::vector<std::string>& more) {
+    ASSERT_NO_FATAL_FAILURE(Run(more));
     const absl::Time until = absl::Now() + absl::Seconds(20);
     do {
       sched_yield();
@@ -250,6 +264,27 @@ TEST_F(CopsedSecretsTest, NewCertificatesAreUsedOnHangUp) {
     ASSERT_LT(absl::Now(), until) << ReadAll(folder_ + "/log");
     sched_yield();
   }
+}
+
+TEST_F(CopsedSecretsTest, CheckConfigNamesWhatIsWrongWithTheFiles) {
+  EXPECT_EQ(CheckConfig({}), "0 ");
+  EXPECT_THAT(CheckConfig({"tls_cert=/nowhere/n1.pem"}), testing::StartsWith("1 copsed: tls_cert: cannot be read"));
+  const emu::TestCertificate other = authority_.IssueNode("n2");
+  Write("n2.pem", other.certificate);
+  Write("n2.key", other.key);
+  const std::string n2_pem = folder_ + "/n2.pem", n2_key = folder_ + "/n2.key";
+  EXPECT_THAT(CheckConfig({"tls_key=" + n2_key}), testing::HasSubstr("tls_key=" + n2_key));
+  EXPECT_THAT(CheckConfig({"tls_cert=" + n2_pem, "tls_key=" + n2_key}), testing::HasSubstr("its node=n2, node=n1"));
+  const emu::TestCertificate viewer = authority_.Issue({.uri = "spiffe://test/viewer/n1"});
+  Write("n2.pem", viewer.certificate);
+  Write("n2.key", viewer.key);
+  EXPECT_THAT(CheckConfig({"tls_cert=" + n2_pem, "tls_key=" + n2_key}), testing::HasSubstr("role=viewer, wanted=node"));
+  const emu::TestCertificate old = authority_.Issue({.uri = "spiffe://test/node/n1", .days = -1});
+  Write("n2.pem", old.certificate);
+  Write("n2.key", old.key);
+  EXPECT_THAT(CheckConfig({"tls_cert=" + n2_pem, "tls_key=" + n2_key}), testing::HasSubstr("has expired"));
+  chmod(n2_key.c_str(), 0644);
+  EXPECT_THAT(CheckConfig({"tls_key=" + n2_key}), testing::HasSubstr("mode=0644, wanted=0600"));
 }
 
 TEST_F(CopsedSecretsTest, NoSecretIsLoggedOrInArguments) {

@@ -145,6 +145,12 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
+absl::Status CheckName(const SpiffeId& id, const Settings& settings) {
+  if (id.name == settings.node) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings.tls.certificate,
+                                                 ", its node=", id.name, ", node=", settings.node, ")"));
+}
+
 // Returns the transport's name for the log.
 std::string NameOf(const TransportChoice& transport) {
   if (transport.uses_tcp) return "tcp";
@@ -208,10 +214,13 @@ absl::Status Daemon::OpenIdentity() {
   }
   ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(settings_.tls, {"node"}));
   next_identity_look_ = clock_.Now() + rpc::Identity::kRefresh;
-  if (identity_->self().name == settings_.node) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings_.tls.certificate,
-                                                 ", its node=", identity_->self().name, ", node=", settings_.node,
-                                                 ")"));
+  return CheckName(identity_->self(), settings_);
+}
+
+absl::Status Daemon::CheckIdentity(const Settings& settings) {
+  if (!settings.tls.given()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const SpiffeId id, rpc::Identity::CheckFiles(settings.tls, {"node"}));
+  return CheckName(id, settings);
 }
 
 absl::Status Daemon::OpenNetwork() {

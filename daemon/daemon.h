@@ -55,6 +55,9 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
   // Errors: INVALID_ARGUMENT for invalid settings; other errors may be transient. The text names the
   // key, if one is at fault.
+  // Returns an error of the certificate files, if they are configured, that would keep a daemon from starting. It names
+  // the key and the file.
+  static absl::Status CheckIdentity(const Settings& settings);
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 

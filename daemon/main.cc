@@ -39,7 +39,9 @@ int Main(int argc, char** argv) {
   absl::StatusOr<Settings> settings = absl::UnknownError("not read");
   description.read = [&settings](const config::Config& loaded) {
     settings = ReadSettings(loaded);
-    return settings.ok() ? CheckPlaces(loaded, *settings) : settings.status();
+    if (!settings.ok()) return settings.status();
+    const absl::Status places = CheckPlaces(loaded, *settings);
+    return places.ok() ? Daemon::CheckIdentity(*settings) : places;
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;

@@ -248,6 +248,8 @@ TEST(IdentityTest, ABadFileOfOnesOwnIsNamed) {
   files = good;
   files.certificate = good.key;
   EXPECT_THAT(Identity::Open(files, {}), FailsWith(kInvalid, "tls_cert: "));
+  EXPECT_THAT(Identity::CheckFiles(files, {}), FailsWith(kInvalid, "tls_cert: "));
+  EXPECT_EQ(Identity::CheckFiles(good, {"node"})->name, "n1");
 }
 
 TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {

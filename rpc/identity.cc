@@ -194,6 +194,16 @@ absl::StatusOr<std::shared_ptr<const Identity>> Identity::Open(const config::Tls
   return identity;
 }
 
+absl::StatusOr<SpiffeId> Identity::CheckFiles(const config::TlsFiles& files, const std::vector<std::string>& roles) {
+  Identity identity(files, kRefresh);
+  {
+    const MutexLock lock(&identity.mutex_);
+    RETURN_IF_ERROR(identity.Read());
+  }
+  RETURN_IF_ERROR(identity.CheckSelf(roles));
+  return identity.self_;
+}
+
 Identity::~Identity() = default;
 
 absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {

@@ -117,6 +117,8 @@ TEST_F(CopsePlannerTest, WhatItSaysNamesTheValueAndIsTwoIfTryingAgainIsOfNoUse) 
       {"--set join_token_file=/nowhere/token", "join_token_file", 1},
       {"--set state=/nowhere/state.db", "(state=/nowhere/state.db)", 1},
       {"--set log_file=/nowhere/log", "(log_file=/nowhere/log)", 1},
+      {"--set tls_cert=/nowhere/p.pem --set tls_key=/nowhere/p.key --set tls_ca=/nowhere/ca.pem", "tls_cert=/nowhere",
+       1},
       {"--config /nowhere/planner.yaml", "/nowhere/planner.yaml", 1},
   };
   for (const auto& c : cases) {

@@ -19,6 +19,7 @@
 #include "planner/server/stopped_planner.h"
 #include "rpc/grpc_locks.h"
 #include "rpc/grpc_log.h"
+#include "rpc/identity.h"
 
 namespace copse::planner {
 namespace {
@@ -64,7 +65,10 @@ int Main(int argc, char** argv) {
   absl::StatusOr<Settings> settings = absl::UnknownError("not read");
   description.read = [&settings](const config::Config& loaded) {
     settings = ReadSettings(loaded);
-    return settings.ok() ? CheckPlaces(*settings) : settings.status();
+    if (!settings.ok()) return settings.status();
+    const absl::Status places = CheckPlaces(*settings);
+    if (!places.ok() || !settings->tls.given()) return places;
+    return rpc::Identity::CheckFiles(settings->tls, {"planner"}).status();
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
