@@ -71,6 +71,19 @@ TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {
   EXPECT_EQ(sink.Take<schedule::Commit>(1).outgoing.size(), 0u);
 }
 
+TEST_F(TwoNodesTest, EqualNamesOfTwoUsersAreTwoTeams) {
+  Join(1, 0, 2, 10);
+  schedule::JoinTeam join;
+  join.request = 20;
+  join.identity = {1001, "job", 0, "t"};
+  join.rank = Rank{1};
+  join.size = 2;
+  coordinator->OnMessage(2, join);
+  EXPECT_TRUE(Silent());
+  ASSERT_EQ(coordinator->Teams().size(), 2u);
+  for (const auto& team : coordinator->Teams()) EXPECT_EQ(team.state, "forming");
+}
+
 // The table has the error that each mistake sends to all members that joined.
 TEST_F(TwoNodesTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   const auto expect = [&](const auto& things, Failure failure) {

@@ -215,6 +215,21 @@ def check_machine_paths(files):
                                      "{} is a path of one machine")
 
 
+def check_named_tests(files):
+    """A page that names what a test shows must name a test that there is."""
+    tests = set()
+    for file in files:
+        if file.is_cxx and file.is_test:
+            tests.update(".".join(match) for match in re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", file.text, re.M))
+    for file in files:
+        if file.path != "docs/reference/threats.md":
+            continue
+        for number, line in enumerate(file.text.split("\n"), 1):
+            for name in re.findall(r"`([A-Z]\w*Test\.\w+)`", line):
+                if name not in tests:
+                    yield f"{file.path}:{number}: no test is named {name}"
+
+
 RULES = {
     "folders": check_folders,
     "spdx": check_spdx,
@@ -226,6 +241,7 @@ RULES = {
     "include": check_includes,
     "todo": check_todos,
     "path": check_machine_paths,
+    "named_tests": check_named_tests,
 }
 
 

@@ -34,6 +34,13 @@ class TidyRulesTest(unittest.TestCase):
         self.one("folders", "empty/BUILD", "", others=row)
         self.one("folders", "a/BUILD", "")
 
+    def test_named_tests(self):
+        tests = {"a/b_test.cc": "TEST_F(FooTest, Holds) {\n}\nTEST(BarTest,\n     Too) {\n}\n"}
+        page = "docs/reference/threats.md"
+        self.none("named_tests", page, "| not this | `FooTest.Holds`, `BarTest.Too` |\n", others=tests)
+        self.one("named_tests", page, "| not this | `FooTest.Holds`, `FooTest.Fails` |\n", others=tests)
+        self.none("named_tests", "docs/other.md", "`FooTest.Fails`\n", others=tests)
+
     def test_spdx(self):
         self.none("spdx", "a/b.cc", SPDX)
         self.none("spdx", "tools/run", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n")
