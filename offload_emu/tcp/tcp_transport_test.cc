@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/lost_memory.h"
+#include "base/prng.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/tcp/socket_address.h"
@@ -45,6 +47,11 @@ std::vector<uint8_t> FrameOf(Incarnation from, uint32_t number, size_t bytes) {
   std::memcpy(frame.data(), &header, sizeof(header));
   std::memcpy(frame.data() + sizeof(header), &number, sizeof(number));
   return frame;
+}
+
+size_t NumberInEnvironment(const char* name, size_t usual) {
+  const char* const text = getenv(name);
+  return text == nullptr ? usual : std::stoul(text);
 }
 
 uint32_t NumberOf(const std::vector<uint8_t>& frame) {
@@ -290,20 +297,30 @@ class RelayedTest : public testing::Test {
   Relay to_a_{SocketOf(a_)}, to_b_{SocketOf(b_)};
 };
 
+// COPSE_TEST_RESETS: more of them, after random numbers of frames.
 TEST_F(RelayedTest, NothingIsLostOrRepeatedWhenConnectionsAreReset) {
-  Traffic traffic(&a_, &b_, 4000);
-  size_t resets = 0;
-  ASSERT_TRUE(RunTill({&a_, &b_}, [&] {
-    traffic.Send();
-    if (b_.frames.size() > 300 * (resets + 1)) {
-      Reset();
-      ++resets;
-    }
-    return traffic.HasArrived();
-  }));
-  traffic.Check();
-  EXPECT_GT(resets, 5u);
-  EXPECT_GT(a_->counts().reconnected, 5u);
+  const size_t wanted = NumberInEnvironment("COPSE_TEST_RESETS", 12);
+  Prng prng(20261128);
+  size_t resets = 0, next = 0;
+  // Frames of a round are kept until they are compared.
+  while (resets < wanted) {
+    Traffic traffic(&a_, &b_, 4000);
+    ASSERT_TRUE(RunTill({&a_, &b_}, [&] {
+      traffic.Send();
+      if (b_.frames.size() >= next && resets < wanted) {
+        Reset();
+        ++resets;
+        next = b_.frames.size() + 1 + prng.Below(600);
+      }
+      return traffic.HasArrived();
+    }));
+    traffic.Check();
+    a_.frames.clear();
+    b_.frames.clear();
+    next = 1 + prng.Below(600);
+  }
+  EXPECT_GT(a_->counts().reconnected, wanted / 4);
+  RecordProperty("reconnected", static_cast<int>(a_->counts().reconnected));
 }
 
 TEST_F(RelayedTest, BytesThatAreChangedOnTheirWayAreNotTaken) {
@@ -342,8 +359,11 @@ TEST_F(RelayedTest, ALinkThatStandsStillEndsNothing) {
   ASSERT_TRUE(RunTill({&a_, &b_}, [&] { return a_->counts().connected > 0; }));
   Stall(true);
   traffic.Send();
-  const absl::Time until = absl::Now() + absl::Milliseconds(300);
-  ASSERT_TRUE(RunTill({&a_, &b_}, [&] { return absl::Now() > until; }));
+  // COPSE_TEST_CUT_MS: for longer.
+  const absl::Duration cut = absl::Milliseconds(NumberInEnvironment("COPSE_TEST_CUT_MS", 300));
+  const absl::Time until = absl::Now() + cut;
+  ASSERT_TRUE(RunTill(
+      {&a_, &b_}, [&] { return absl::Now() > until; }, cut + absl::Seconds(10)));
   EXPECT_LT(b_.frames.size(), 500u);
   Stall(false);
   RunAndCheck(&traffic);

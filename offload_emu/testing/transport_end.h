@@ -39,10 +39,10 @@ class TransportEnd : public TransportSink {
   std::vector<std::pair<Incarnation, absl::Status>> downs;
 };
 
-// Progresses all until `done` or ten seconds have passed; sleeps while nothing happens.
+// Progresses all until `done`, or until `limit` has passed; sleeps while nothing happens.
 template <typename Done>
-bool RunTill(const std::vector<TransportEnd*>& ends, Done done) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+bool RunTill(const std::vector<TransportEnd*>& ends, Done done, absl::Duration limit = absl::Seconds(10)) {
+  const absl::Time deadline = absl::Now() + limit;
   while (!done()) {
     if (absl::Now() > deadline) return false;
     bool is_busy = false;
