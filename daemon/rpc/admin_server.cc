@@ -22,6 +22,7 @@
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
+#include "rpc/handshake_timeout.h"
 #include "rpc/status.h"
 
 namespace copse::daemon {
@@ -71,6 +72,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
         rpc::CredentialsFactory({.insecure = options.insecure, .identity = options.identity}).Server(options.listen));
     RETURN_IF_ERROR(rpc::CheckListen("admin_listen", options.listen));
     grpc::ServerBuilder builder;
+    rpc::BoundHandshakes(&builder);
     int port = 0;
     builder.AddListeningPort(options.listen, credentials, &port);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // so that a second daemon cannot share the port

@@ -27,6 +27,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "rpc/control_conversion.h"
+#include "rpc/handshake_timeout.h"
 
 namespace copse::planner {
 namespace {
@@ -268,6 +269,7 @@ absl::Status PlannerProcess::Listen() {
   const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
+  rpc::BoundHandshakes(&builder, start_.settings.node_timeout);
   // Connections without a call are not pinged: an administrator's program may ignore its connection between two calls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   // Daemons ping the planner while a stream is silent.

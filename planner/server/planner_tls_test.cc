@@ -2,16 +2,23 @@
 //
 // The planner with certificates and sockets: who may do what.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/prng.h"
 #include "base/testing/status_matchers.h"
+#include "base/unique_fd.h"
 #include "offload_emu/tcp/testing/test_authority.h"
 #include "planner/server/testing/planner_life.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
@@ -198,6 +205,51 @@ TEST_F(PlannerTlsTest, ARevokedNodesStreamEnds) {
   EXPECT_FALSE(watch->Read(&leader));
   EXPECT_THAT(rpc::FromGrpc(watch->Finish()), FailsWith(kUnauthenticated, "spiffe://test/node/n2", "is revoked"));
   EXPECT_NE(good.Form(1, "team", "job"), TeamId(0)) << "the other stream goes on";
+}
+
+// A StrangerSocket is a connection to the planner that has no certificate.
+UniqueFd StrangerSocket(const std::string& address) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  return fd;
+}
+
+TEST_F(PlannerTlsTest, ConnectionsThatSayNothingEndAndKeepNobodyOut) {
+  Start({"node_timeout=500ms"});
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(StrangerSocket(life_->address()));
+  // Some of them begin a TLS record of 255 bytes, and say no more.
+  for (size_t i = 0; i < silent.size(); i += 2) {
+    ASSERT_EQ(send(silent[i].get(), "\x16\x03\x01\x00\xff", 5, MSG_NOSIGNAL), 5);
+  }
+  v1::ListNodesReply nodes;
+  EXPECT_EQ(Call(life_->address(), Of("viewer", "bob"), &Stub::ListNodes, {}, &nodes), absl::OkStatus());
+  for (const UniqueFd& fd : silent) {
+    pollfd event{fd.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&event, 1, 20'000), 1) << "the planner keeps the connection";
+    char byte = 0;
+    EXPECT_LE(recv(fd.get(), &byte, 1, 0), 0);
+  }
+}
+
+TEST_F(PlannerTlsTest, BytesThatAreNoTlsEndTheirConnectionAlone) {
+  Start();
+  Prng prng(20261128);
+  for (int i = 0; i < 200; ++i) {
+    const UniqueFd fd = StrangerSocket(life_->address());
+    std::string bytes(1 + prng.Below(600), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(prng.Below(256));
+    if (i % 2 == 0)
+      bytes.replace(0, std::min<size_t>(3, bytes.size()), "\x16\x03\x01", std::min<size_t>(3, bytes.size()));
+    if (i % 3 == 0) bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes;
+    (void)!send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  v1::ListNodesReply nodes;
+  EXPECT_EQ(Call(life_->address(), Of("viewer", "bob"), &Stub::ListNodes, {}, &nodes), absl::OkStatus());
 }
 
 TEST_F(PlannerTlsTest, LocalUsersSeeAndBreakTheirOwnTeams) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/daemon_service.pb.h"
+#include "rpc/handshake_timeout.h"
 #include "rpc/message_bytes.h"
 #include "rpc/status.h"
 
@@ -98,6 +99,7 @@ absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& liste
   builder.AddListeningPort(listen, server_credentials, &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  rpc::BoundHandshakes(&builder);
   builder.RegisterCallbackGenericService(standby.get());
   standby->server_ = builder.BuildAndStart();
   if (standby->server_ == nullptr || port == 0) {
