@@ -108,17 +108,25 @@ absl::Status Engine::BindRegion(PortId id, RegionIndex index, uint8_t* base, uin
   return port->Bind(index, BoundRegion{base, bytes, writable});
 }
 
-absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId id, Incarnation peer) {
+absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId id, Incarnation peer, Label wanted) {
   Port* port = ports_.Find(id);
   if (port == nullptr) return NoSuchPort(id);
   const uint32_t index = port->FreeEdge();
   if (index == port->options().edges) {
     return absl::InvalidArgumentError(absl::StrCat("edges: all ", index, " of the port are in use"));
   }
+  if (wanted != kNoLabel && labels_.Find(wanted) != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat("label in use (label=", static_cast<uint32_t>(wanted), ")"));
+  }
   RETURN_IF_ERROR(Reserve(Port::ReservedBytes(port->options())));
   Peer* to = sender_.PeerOf(peer);
   Edge* edge = port->AddEdge(index, to);
-  edge->local = labels_.Issue({port, index});
+  if (wanted == kNoLabel) {
+    edge->local = labels_.Issue({port, index});
+  } else {
+    edge->local = wanted;
+    labels_.IssueAs(wanted, {port, index});
+  }
   to->edges.push_back(edge);
   return NewEdge{index, edge->local};
 }

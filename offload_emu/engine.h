@@ -78,14 +78,15 @@ class Engine {
   RegionIndex ScratchRegion(PortId port, uint32_t slot) const;
 
   // --- Edges ---
-  // Adds an edge to `peer`, for both directions, and issues the label that the peer's records must carry. Reserves
-  // memory for its eager buffers: `slots` times `cell_bytes` rounded up to a power of two. Errors: NOT_FOUND: no such
-  // port. INVALID_ARGUMENT beyond PortOptions::edges. RESOURCE_EXHAUSTED beyond memory_limit_bytes.
+  // Adds an edge to `peer`, for both directions, and issues the label that the peer's records must carry: a random one,
+  // or `wanted`. Reserves memory for its eager buffers: `slots` times `cell_bytes` rounded up to a power of two.
+  // Errors: NOT_FOUND: no such port. INVALID_ARGUMENT beyond PortOptions::edges. RESOURCE_EXHAUSTED beyond
+  // memory_limit_bytes. ALREADY_EXISTS: `wanted` is in use.
   struct NewEdge {
     uint32_t edge;
     Label label;
   };
-  absl::StatusOr<NewEdge> AddEdge(PortId port, Incarnation peer);
+  absl::StatusOr<NewEdge> AddEdge(PortId port, Incarnation peer, Label wanted = kNoLabel);
   // Sets the label that the peer issued; sends on the edge wait for it. The transport must be connected to the peer
   // before, or frames for it are dropped and OnPeerDown reports the peer. Errors: NOT_FOUND: no such port or edge.
   // INVALID_ARGUMENT: kNoLabel.

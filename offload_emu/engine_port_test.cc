@@ -207,6 +207,18 @@ TEST(EdgeTest, LabelsAreDistinctNonZeroAndFollowFromTheIncarnation) {
   EXPECT_EQ(seen.count(0), 0u);
 }
 
+TEST(EdgeTest, LabelThatIsWantedIsIssuedOnce) {
+  SingleEngine one({.edges = 3});
+  one.engine.RemoveEdge(one.port, 0);
+  one.engine.RemoveEdge(one.port, 1);
+  const auto edge = one.engine.AddEdge(one.port, Incarnation(2), Label{77});
+  ASSERT_TRUE(edge.ok());
+  EXPECT_EQ(edge->label, Label{77});
+  EXPECT_TRUE(absl::IsAlreadyExists(one.engine.AddEdge(one.port, Incarnation(2), Label{77}).status()));
+  one.engine.RemoveEdge(one.port, edge->edge);
+  EXPECT_TRUE(one.engine.AddEdge(one.port, Incarnation(2), Label{77}).ok());
+}
+
 TEST(EdgeTest, RefusesMoreThanThePortHas) {
   SingleEngine one({.edges = 1});
   EXPECT_TRUE(absl::IsInvalidArgument(one.engine.AddEdge(one.port, Incarnation(2)).status()));

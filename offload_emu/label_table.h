@@ -15,8 +15,8 @@ namespace copse::emu {
 
 class Port;
 
-// A LabelTable maps labels to edges. Labels are random: a predecessor's stale label hardly ever matches an edge, and
-// who knows one cannot tell another. Thread-compatible; only looked up, never iterated.
+// A LabelTable maps labels to edges. Labels are random, or follow from random ones: a predecessor's stale label hardly
+// ever matches an edge, and who knows one cannot tell another's. Thread-compatible; only looked up, never iterated.
 class LabelTable {
  public:
   struct Target {
@@ -33,6 +33,8 @@ class LabelTable {
       if (label != kNoLabel && targets_.try_emplace(label, target).second) return label;
     }
   }
+  // Issues this label. Returns false if it is in use, or kNoLabel.
+  bool IssueAs(Label label, Target target) { return label != kNoLabel && targets_.try_emplace(label, target).second; }
   void Retire(Label label) { targets_.erase(label); }
   // Returns null if no such label is in use.
   const Target* Find(Label label) const {

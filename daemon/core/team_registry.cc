@@ -234,7 +234,7 @@ void TeamRegistry::On(const CheckedPrepare& m) {
   parts_.planner->Send(reply);
 }
 
-schedule::PrepareReply TeamRegistry::PrepareSubTeam(const CheckedPrepare& m) {
+schedule::PrepareReply TeamRegistry::PrepareSubTeam(const CheckedPrepare& m, const PortEdges* like) {
   const TeamId id = m.head.id;
   schedule::PrepareReply reply{.team = id, .epoch = m.epoch};
   if (teams_.Find(id) != nullptr) {
@@ -243,7 +243,7 @@ schedule::PrepareReply TeamRegistry::PrepareSubTeam(const CheckedPrepare& m) {
   }
   Team* const team = Add(m, &reply.why);
   if (team == nullptr) return reply;
-  reply = team->Prepare(m.epoch, m.plans);
+  reply = team->Prepare(m.epoch, m.plans, like);
   if (reply.accepted) {
     sub_teams_.AddParent(*team, *m.tree);
   } else {

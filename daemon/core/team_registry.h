@@ -95,7 +95,7 @@ class TeamRegistry : private SubTeamHost {
 
  private:
   // --- SubTeamHost ---
-  schedule::PrepareReply PrepareSubTeam(const CheckedPrepare& m) override;
+  schedule::PrepareReply PrepareSubTeam(const CheckedPrepare& m, const PortEdges* like) override;
   void CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) override;
   void DropSubTeam(TeamId id) override;
 

@@ -375,15 +375,19 @@ std::optional<SubTeams::Outcome> SubTeams::PrepareHere(const Key& key, Formation
     }
     prepare.requests.emplace_back(join->second, join->first);
   }
+  const bool is_duplicate = m.parent_epoch != EpochId(0);
+  const PortEdges* const like = is_duplicate ? teams_->Find(key.first)->LabeledEdges() : nullptr;
+  if (is_duplicate && like == nullptr) return Outcome{ByPlanner("the parent's labels are not known"), true};
   prepared_.insert(m.id);
-  const schedule::PrepareReply reply = host_->PrepareSubTeam(prepare);
+  const schedule::PrepareReply reply = host_->PrepareSubTeam(prepare, like);
   if (!reply.accepted) {
     Forget(m.id);
     FailureReport why = reply.why;
     const std::string who = absl::StrCat("node ", name);
     why.text = absl::StrCat(who, " refused: ", absl::StripPrefix(reply.why.text, absl::StrCat(who, ": ")));
     if (why.node.empty()) why.node = name;
-    return Outcome{why, false};
+    // A label of the duplicate may be in use: the planner's team has other ones.
+    return Outcome{why, is_duplicate && why.failure == Failure::kInternal};
   }
   for (const schedule::EdgeLabel& label : reply.incoming) {
     const schedule::TeamNode& node = layout.nodes[label.neighbor.value()];
@@ -391,8 +395,13 @@ std::optional<SubTeams::Outcome> SubTeams::PrepareHere(const Key& key, Formation
       return Outcome{ByPlanner(absl::StrCat("node ", name, ": no connection to node ", node.name)), true};
     }
     formation->neighbors.push_back(node);
+    if (is_duplicate) continue;
     formation->unlabeled.emplace(node.incarnation, label.neighbor);
     link_->SendToPeer(node.incarnation, SubTeamLabelMessage{.team = key.first, .id = m.id, .label = label.label});
+  }
+  if (is_duplicate) {
+    formation->labels = like->RemoteLabelsLike(m.id);
+    return std::nullopt;
   }
   const auto early = early_labels_.find(m.id);
   if (early == early_labels_.end()) return std::nullopt;

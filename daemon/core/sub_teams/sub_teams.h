@@ -35,8 +35,8 @@ class SubTeamHost {
  public:
   virtual ~SubTeamHost() = default;
   // Adds and prepares the team, whose layout and plans are those of an earlier one. The reply says why if it is
-  // refused.
-  virtual schedule::PrepareReply PrepareSubTeam(const CheckedPrepare& prepare) = 0;
+  // refused. `like`: see PortEdges::Open.
+  virtual schedule::PrepareReply PrepareSubTeam(const CheckedPrepare& prepare, const PortEdges* like) = 0;
   // All members have prepared the team.
   virtual void CommitSubTeam(TeamId team, const std::vector<schedule::EdgeLabel>& outgoing) = 0;
   // The prepared team is not formed: removes it. Its joins stay.

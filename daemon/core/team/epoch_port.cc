@@ -49,14 +49,15 @@ EpochPort::~EpochPort() {
 absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                            const schedule::TeamLayout& layout, NodeIndex self,
                                                            EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
-                                                           ReadyTeams::Entry* ready, Instruments* instruments) {
+                                                           ReadyTeams::Entry* ready, Instruments* instruments,
+                                                           const PortEdges* like) {
   auto port = std::unique_ptr<EpochPort>(
       new EpochPort(engine, shape, self, epoch, layout, std::move(plans), ready, instruments));
-  RETURN_IF_ERROR(port->OpenPort(layout));
+  RETURN_IF_ERROR(port->OpenPort(layout, like));
   return port;
 }
 
-absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
+absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout, const PortEdges* like) {
   const PortNeeds& needs = expansions_.verified()->needs();
   emu::PortOptions options;
   options.job = layout.identity.uid;
@@ -71,7 +72,7 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   options.sequences = needs.sequences * window_;
   ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
   engine_->NameInTrace(*port_, team_, CallSeq(0));  // packets may come before the first call is known
-  return edges_.Open(*port_, layout);
+  return edges_.Open(*port_, layout, like);
 }
 
 void EpochPort::SetFirstCall(CallSeq first) {

@@ -52,11 +52,12 @@ struct PortEvent {
 class EpochPort : public emu::PortSink {
  public:
   // Reserves everything that the plans can need. Errors name the resource. The port marks
-  // `*ready`, which must outlive it, whenever TakeEvents would return something new.
+  // `*ready`, which must outlive it, whenever TakeEvents would return something new. `like`: see PortEdges::Open.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
-                                                         ReadyTeams::Entry* ready, Instruments* instruments = nullptr);
+                                                         ReadyTeams::Entry* ready, Instruments* instruments = nullptr,
+                                                         const PortEdges* like = nullptr);
   ~EpochPort() override;
 
   EpochId epoch() const { return epoch_; }
@@ -114,7 +115,7 @@ class EpochPort : public emu::PortSink {
             const schedule::TeamLayout& layout, std::shared_ptr<const VerifiedPlans> plans, ReadyTeams::Entry* ready,
             Instruments* instruments);
 
-  absl::Status OpenPort(const schedule::TeamLayout& layout);
+  absl::Status OpenPort(const schedule::TeamLayout& layout, const PortEdges* like);
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) & (window_ - 1)); }
   schedule::PortMap MapFor(const CallRecord& call) const;

@@ -12,7 +12,7 @@ using schedule::ReportOf;
 
 schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch,
                                             const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
-                                            CallSeq started, absl::Time now) {
+                                            CallSeq started, absl::Time now, const PortEdges* like) {
   const schedule::TeamLayout& layout = parts_.members->layout();
   schedule::PrepareReply reply{.team = layout.id, .epoch = epoch};
   reply.started = started;
@@ -22,7 +22,7 @@ schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch,
       return reply;
     }
     auto port = EpochPort::Open(parts_.engine, &parts_.members->shape(), layout, parts_.members->self(), epoch, *plans,
-                                parts_.ready, parts_.instruments);
+                                parts_.ready, parts_.instruments, like);
     if (!port.ok()) {
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;

@@ -59,9 +59,9 @@ class EpochSwitch {
   // --- The planner's decisions ---
   // Reserves the resources of the plans, in place of an epoch that was prepared before. The reply says why if the epoch
   // is refused. `plans`: or why they are not valid. `started`: number of calls that any rank here has started. If this
-  // epoch is prepared already, only returns the reply again.
+  // epoch is prepared already, only returns the reply again. `like`: see PortEdges::Open.
   schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
-                                 CallSeq started, absl::Time now);
+                                 CallSeq started, absl::Time now, const PortEdges* like = nullptr);
   // Makes the prepared epoch the newest committed one; a repetition does nothing. FAILED_PRECONDITION: the epoch is not
   // prepared. INVALID_ARGUMENT: a label from a node that is no neighbor, a first call that has already started here, or
   // one other than 0 in the first epoch.

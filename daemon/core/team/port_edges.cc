@@ -4,9 +4,20 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {
+namespace {
+
+// Returns the label of an edge in the team `like`, whose ends both know the labels that the receiver and the sender of
+// the same edge have issued. Those are random, so a daemon without this edge cannot find it.
+emu::Label LabelLike(uint32_t receivers, uint32_t senders, TeamId like) {
+  const auto label = static_cast<uint32_t>(Mix64(Mix64(uint64_t{receivers} << 32 | senders) + like.value()));
+  return emu::Label{label == 0 ? 1 : label};
+}
+
+}  // namespace
 
 PortEdges::PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self) : engine_(engine) {
   for (const schedule::Plan& plan : plans) {
@@ -16,9 +27,12 @@ PortEdges::PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& pla
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
 }
 
-absl::Status PortEdges::Open(emu::PortId port, const schedule::TeamLayout& layout) {
-  for (const uint32_t node : nodes_) {
-    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port, layout.nodes[node].incarnation));
+absl::Status PortEdges::Open(emu::PortId port, const schedule::TeamLayout& layout, const PortEdges* like) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const emu::Label label =
+        like == nullptr ? emu::kNoLabel : LabelLike(like->labels_[i].local, like->labels_[i].remote, layout.id);
+    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge,
+                     engine_->AddEdge(port, layout.nodes[nodes_[i]].incarnation, label));
     edges_.push_back(edge.edge);
     labels_.push_back({.local = static_cast<uint32_t>(edge.label)});
   }
@@ -43,6 +57,15 @@ std::vector<schedule::EdgeLabel> PortEdges::IncomingLabels() const {
   return labels;
 }
 
+std::vector<schedule::EdgeLabel> PortEdges::RemoteLabelsLike(TeamId like) const {
+  std::vector<schedule::EdgeLabel> labels;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const emu::Label label = LabelLike(labels_[i].remote, labels_[i].local, like);
+    labels.push_back({NodeIndex(nodes_[i]), static_cast<uint32_t>(label)});
+  }
+  return labels;
+}
+
 std::optional<size_t> PortEdges::PlaceOf(NodeIndex node) const {
   const auto it = std::lower_bound(nodes_.begin(), nodes_.end(), node.value());
   if (it == nodes_.end() || *it != node.value()) return std::nullopt;
@@ -60,12 +83,12 @@ absl::Status PortEdges::SetRemoteLabel(emu::PortId port, NodeIndex node, uint32_
     return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbor (node=", node.value(), ")"));
   }
   RETURN_IF_ERROR(engine_->SetRemoteLabel(port, edges_[*place], static_cast<emu::Label>(label)));
-  labels_[*place].remote_known = true;
+  labels_[*place].remote = label;
   return absl::OkStatus();
 }
 
 bool PortEdges::HasAllRemoteLabels() const {
-  return std::all_of(labels_.begin(), labels_.end(), [](const Labels& labels) { return labels.remote_known; });
+  return std::all_of(labels_.begin(), labels_.end(), [](const Labels& labels) { return labels.remote != 0; });
 }
 
 }  // namespace copse::daemon

@@ -24,8 +24,10 @@ class PortEdges {
  public:
   PortEdges(emu::Engine* engine, const std::vector<schedule::Plan>& plans, NodeIndex self);
 
-  // Adds the edges to the open port, once. RESOURCE_EXHAUSTED: the engine has no memory for their eager buffers.
-  absl::Status Open(emu::PortId port, const schedule::TeamLayout& layout);
+  // Adds the edges to the open port, once. The labels follow from those of `like`, the edges of the same nodes in
+  // another team, whose remote labels are known; null: the engine chooses them. RESOURCE_EXHAUSTED: the engine has no
+  // memory for their eager buffers. ALREADY_EXISTS: a label that follows is in use.
+  absl::Status Open(emu::PortId port, const schedule::TeamLayout& layout, const PortEdges* like);
 
   // Return the nodes, ascending, and the edges and the eager buffers of a slot in the nodes' order.
   const std::vector<uint32_t>& nodes() const { return nodes_; }
@@ -40,6 +42,9 @@ class PortEdges {
   // Sets the label that `node` has issued, after which the engine may send. INVALID_ARGUMENT: there is no edge to the
   // node. Other errors are the engine's.
   absl::Status SetRemoteLabel(emu::PortId port, NodeIndex node, uint32_t label);
+  // Returns the labels that the neighbors issue for their edges to this node in the port of the team `like` these
+  // edges.
+  std::vector<schedule::EdgeLabel> RemoteLabelsLike(TeamId like) const;
   // Returns whether SetRemoteLabel has succeeded for all edges.
   bool HasAllRemoteLabels() const;
 
@@ -48,8 +53,8 @@ class PortEdges {
   std::optional<size_t> PlaceOf(NodeIndex node) const;
 
   struct Labels {
-    uint32_t local = 0;         // label issued here
-    bool remote_known = false;  // the other node's label was set
+    uint32_t local = 0;   // issued here
+    uint32_t remote = 0;  // issued by the other node; 0: not known
   };
 
   emu::Engine* const engine_;

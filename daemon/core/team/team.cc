@@ -29,20 +29,27 @@ Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex s
 
 // --- The planner's decisions ---
 
-schedule::PrepareReply Team::Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans) {
+schedule::PrepareReply Team::Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
+                                     const PortEdges* like) {
   if (broken()) {
     schedule::PrepareReply reply{.team = id(), .epoch = epoch};
     reply.started = calls_.Started();
     reply.why = *broken();
     return reply;
   }
-  return epochs_.Prepare(epoch, plans, calls_.Started(), host_->Now());
+  return epochs_.Prepare(epoch, plans, calls_.Started(), host_->Now(), like);
 }
 
 absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing) {
   RETURN_IF_ERROR(epochs_.Commit(epoch, first_call, calls_.Started(), outgoing));
   calls_.StartPending();
   return absl::OkStatus();
+}
+
+const PortEdges* Team::LabeledEdges() const {
+  if (!ready()) return nullptr;
+  const PortEdges& edges = epochs_.ports().back()->edges();
+  return edges.HasAllRemoteLabels() ? &edges : nullptr;
 }
 
 void Team::Abort(EpochId epoch) {

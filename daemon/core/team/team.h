@@ -50,11 +50,14 @@ class Team : private TeamBreaker {
   EpochId epoch() const { return epochs_.epoch(); }
   EpochId prepared_epoch() const { return epochs_.prepared_epoch(); }
   Shared<std::vector<std::string>> EncodedPlans() const { return epochs_.EncodedPlans(); }
+  // Returns the edges of the newest committed epoch if all their labels are known, else null.
+  const PortEdges* LabeledEdges() const;
   // Returns the plans of the prepared epoch, or else of the newest committed one; null: there is neither.
   std::shared_ptr<const VerifiedPlans> plans() const { return epochs_.plans(); }
 
   // --- The planner's decisions (see EpochSwitch) ---
-  schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans);
+  schedule::PrepareReply Prepare(EpochId epoch, const absl::StatusOr<std::shared_ptr<const VerifiedPlans>>& plans,
+                                 const PortEdges* like = nullptr);
   absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
   void Abort(EpochId epoch);
   // Asks the neighbors for the decision if a prepared epoch has waited for `age` since Prepare or the last question.
