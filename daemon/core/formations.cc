@@ -102,11 +102,13 @@ void Formations::Withdraw(uint64_t request, const Join& join, FailureReport why)
 
 uint64_t Formations::SendJoin(schedule::JoinTeam join) {
   join.request = next_join_++;
+  sub_teams_->ReportFormed(join.parent);
   parts_->planner->Send(join);
   return join.request;
 }
 
 void Formations::SendJoinOf(uint64_t request, const Join& join) {
+  sub_teams_->ReportFormed(join.parent);
   parts_->planner->Send(schedule::JoinTeam{.request = request,
                                            .identity = join.identity,
                                            .parent = join.parent,

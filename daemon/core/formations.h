@@ -50,6 +50,8 @@ class SubTeamJoins {
   // A rank here cannot join, so that the team cannot be formed.
   virtual void Refuse(TeamId parent, const schedule::TeamIdentity& identity, Rank rank, uint32_t size,
                       const schedule::FailureReport& why) = 0;
+  // Reports the team to the planner, if it is a sub-team that has not been reported: a message that names it follows.
+  virtual void ReportFormed(TeamId team) = 0;
 };
 
 // Formations holds the joins of this node: the requests of ranks to join a team, from CreateTeam until the team is

@@ -144,6 +144,7 @@ void TeamRegistry::Leave(Team* team, Rank rank) {
 }
 
 void TeamRegistry::SayLeft(const Team& team) {
+  if (sub_teams_.IsUnreported(team.id())) return;
   parts_.planner->Send(schedule::LeaveTeam{.team = team.id()});
   if (!team.broken()) return;
   if (farewells_.size() >= kFarewellsMax) farewells_.erase(farewells_.begin());
@@ -159,8 +160,9 @@ schedule::RunningTeam TeamRegistry::Describe(const Team& team) {
 }
 
 void TeamRegistry::OnBroken(TeamId id, const FailureReport& why) {
-  if (!sub_teams_.IsForming(id)) parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
   const Team* const team = teams_.Find(id);
+  sub_teams_.ReportFormed(schedule::IsDerivedTeam(team->layout().identity) ? team->layout().parent : id);
+  if (!sub_teams_.IsForming(id)) parts_.planner->Send(schedule::TeamBroken{.team = id, .why = why});
   if (schedule::IsDerivedTeam(team->layout().identity)) {
     if (Team* of = teams_.ParentOf(*team)) of->Break(why);
     return;
@@ -260,7 +262,7 @@ void TeamRegistry::CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabe
     COPSE_LOG(kError, "team ", id.value(), ": ", committed.message());
     return team->Break({Failure::kInternal, absl::StrCat("node ", node_name(), ": ", committed.message())});
   }
-  sub_teams_.ReportFormed(*team);
+  sub_teams_.NoteCommitted(*team);
   OnFormed(team);
 }
 
@@ -371,10 +373,12 @@ void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   const bool was_ready = team->ready();
   const EpochId before = team->epoch();
   team->OnPeerMessage(from, message);
-  if (!was_ready && team->ready() && sub_teams_.IsForming(team->id())) sub_teams_.CommittedByNeighbor(*team);
-  // The epoch was committed by a neighbor's answer; the planner may not know that its decision has arrived here.
-  if (team->ready() && team->epoch() != before)
+  if (!was_ready && team->ready() && sub_teams_.IsForming(team->id())) {
+    sub_teams_.CommittedByNeighbor(*team);
+  } else if (team->ready() && team->epoch() != before) {
+    // A neighbor's answer has committed the epoch; the planner may not know that its decision has arrived here.
     parts_.planner->Send(schedule::CommitReply{.team = team->id(), .epoch = team->epoch()});
+  }
   if (!was_ready && team->ready()) OnFormed(team);
 }
 

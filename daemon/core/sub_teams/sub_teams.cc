@@ -42,7 +42,7 @@ void SubTeams::AddParent(const Team& team, const TreePlace& tree) {
 }
 
 void SubTeams::ParentLeft(const Team& team) {
-  unreported_.erase(team.id());
+  std::erase(unreported_, team.id());
   const auto it = parents_.find(team.id());
   if (it == parents_.end()) return;
   if (team.layout().nodes.size() == 1) {
@@ -58,7 +58,7 @@ void SubTeams::ParentLeft(const Team& team) {
 }
 
 void SubTeams::ParentBroken(TeamId team, const FailureReport& why) {
-  unreported_.erase(team);
+  std::erase(unreported_, team);
   if (parents_.erase(team) == 0) return;
   std::vector<Key> keys;
   for (auto it = states_.lower_bound({team, {}}); it != states_.end() && it->first.first == team; ++it) {
@@ -526,7 +526,7 @@ void SubTeams::CommittedByNeighbor(const Team& team) {
   for (const NodeIndex node : formation.below) SendTo(decision.team, node, decision);
   ++formed_;
   Release(&formation);
-  ReportFormed(team);
+  NoteCommitted(team);
 }
 
 void SubTeams::BreakAtNeighbors(const Formation& formation, const FailureReport& why) {
@@ -595,17 +595,33 @@ void SubTeams::OnRegistered(const schedule::Registered& registered) {
   if (!registered.cluster.empty()) cluster_ = registered.cluster;
   ids_.DropRequest();
   RequestIds();
-  for (const TeamId id : std::exchange(unreported_, {})) {
-    if (const Team* const team = teams_->Find(id)) ReportFormed(*team);
+  ReportAll();
+}
+
+void SubTeams::NoteCommitted(const Team& team) {
+  prepared_.erase(team.id());
+  unreported_.push_back(team.id());
+}
+
+bool SubTeams::IsUnreported(TeamId team) const {
+  return parts_->planner->registered() && std::find(unreported_.begin(), unreported_.end(), team) != unreported_.end();
+}
+
+void SubTeams::ReportFormed(TeamId team) {
+  // A team's parent, if it is unreported, too, stands before it.
+  if (IsUnreported(team)) ReportAll();
+}
+
+void SubTeams::ReportAll() {
+  if (!parts_->planner->registered()) return;
+  const std::vector<TeamId> teams = std::exchange(unreported_, {});
+  if (!parts_->planner->Has(schedule::Feature::kSubTeams)) return;
+  for (const TeamId id : teams) {
+    if (const Team* const team = teams_->Find(id)) Report(*team);
   }
 }
 
-void SubTeams::ReportFormed(const Team& team) {
-  prepared_.erase(team.id());
-  if (!parts_->planner->Has(schedule::Feature::kSubTeams)) {
-    if (!parts_->planner->registered()) unreported_.insert(team.id());
-    return;
-  }
+void SubTeams::Report(const Team& team) {
   const schedule::TeamLayout& layout = team.layout();
   schedule::TeamFormed formed{.layout = {.id = layout.id,
                                          .identity = layout.identity,
@@ -630,6 +646,7 @@ void SubTeams::ReportFormed(const Team& team) {
 // --- Time, and what others see ---
 
 void SubTeams::Tick() {
+  ReportAll();
   const absl::Time now = parts_->clock->Now();
   const absl::Duration timeout = parts_->options->formation_timeout;
   std::vector<Key> keys;

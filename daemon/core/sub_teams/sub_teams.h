@@ -89,8 +89,11 @@ class SubTeams : public SubTeamJoins {
   void OnRegistered(const schedule::Registered& registered);
   void OnPlannerDown() { ids_.DropRequest(); }
   void OnIds(const schedule::TeamIds& ids) { ids_.Add(ids); }
-  // The team is committed, as the first message about it to the planner says.
-  void ReportFormed(const Team& team);
+  // The team is committed. The planner hears of it with the next Tick, unless all ranks here have left it before.
+  void NoteCommitted(const Team& team);
+  void ReportFormed(TeamId team) override;
+  // Returns whether the planner is there, and has not heard of the team, which is committed.
+  bool IsUnreported(TeamId team) const;
   // Returns whether daemons are forming the team, so that the planner does not know it.
   bool IsForming(TeamId team) const { return prepared_.contains(team); }
   // The prepared team is not formed, and is removed.
@@ -179,6 +182,8 @@ class SubTeams : public SubTeamJoins {
   void End(uint64_t request, const Outcome& outcome);
   void BreakAtNeighbors(const Formation& formation, const schedule::FailureReport& why);
   void RequestIds();
+  void ReportAll();
+  void Report(const Team& team);
 
   const FormationParts* const parts_;
   PeerLink* const link_;
@@ -198,7 +203,7 @@ class SubTeams : public SubTeamJoins {
   TeamIdPool ids_;       // of the cluster `cluster_`
   std::string cluster_;  // UUID; empty: not known
   KnownShapes shapes_;
-  std::set<TeamId> unreported_;  // formed while no planner was there; the next one hears of them
+  std::vector<TeamId> unreported_;  // teams that are committed, in that order, until the planner hears of them
   uint64_t formed_ = 0, passed_on_ = 0;
 };
 

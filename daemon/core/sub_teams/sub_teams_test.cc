@@ -72,6 +72,16 @@ class SubTeamsTest : public TeamFixture {
     EXPECT_EQ(taken.size(), 1u);
     return taken.empty() ? T{} : taken.front();
   }
+  void Form() {
+    Gather();
+    Reply();
+    EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, FailureReport{});
+  }
+  void Tick() {
+    clock_.Advance(absl::Seconds(1));
+    while (core_.Progress()) {
+    }
+  }
   // All ranks have joined, and the neighbor is asked to prepare the duplicate.
   void Gather() {
     Join(0);
@@ -103,6 +113,8 @@ TEST_F(SubTeamsTest, RootFormsADuplicateAndReportsIt) {
   const auto decision = TakeOneFromWire<SubTeamDecisionMessage>();
   EXPECT_EQ(decision.id, kChild);
   EXPECT_EQ(decision.why, FailureReport{});
+  EXPECT_TRUE(sent_.empty());
+  Tick();
   const auto formed = Take<schedule::TeamFormed>();
   EXPECT_EQ(formed.layout.id, kChild);
   EXPECT_EQ(formed.layout.parent, kTeam);
@@ -111,6 +123,25 @@ TEST_F(SubTeamsTest, RootFormsADuplicateAndReportsIt) {
   EXPECT_TRUE(sent_.empty());
   for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents[r]);
   EXPECT_EQ(core_.Status().counters.at("daemon.sub_teams.formed"), 1u);
+}
+
+TEST_F(SubTeamsTest, TeamsThatEndBeforeTheirReportAreNotReported) {
+  FormParent();
+  Form();
+  LeaveAll();
+  Tick();
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(core_.Status().teams, 1u);
+}
+
+TEST_F(SubTeamsTest, ReportComesBeforeAllElseAboutTheTeam) {
+  FormParent();
+  Form();
+  core_.Detach(processes_[0].id, /*died=*/true, "killed");
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kTeam);
+  EXPECT_EQ(Take<schedule::TeamFormed>().layout.id, kChild);
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kChild);
+  EXPECT_TRUE(sent_.empty());
 }
 
 TEST_F(SubTeamsTest, RefusalFailsAllJoins) {
