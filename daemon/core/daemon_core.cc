@@ -59,12 +59,15 @@ bool DaemonCore::Progress() {
   any |= HandlePeers();
   any |= meters_.Progress();
   any |= registry_.teams().Pump();
+  if (now >= departures_.due()) SendDepartures();
   if (now >= next_tick_) Tick(now);
   return any;
 }
 
 // A daemon with nothing to do ticks as well: a gap between its turns then means that it stood still (SilenceWatch).
-absl::Time DaemonCore::NextDeadline() const { return std::min(next_tick_, meters_.NextDeadline()); }
+absl::Time DaemonCore::NextDeadline() const {
+  return std::min({next_tick_, meters_.NextDeadline(), departures_.due()});
+}
 
 void DaemonCore::Tick(absl::Time now) {
   const absl::Duration since_last =
@@ -117,6 +120,7 @@ void DaemonCore::SayClosing() {
 
 void DaemonCore::SayStopping(bool done) {
   is_stopping_ = true;
+  SendDepartures();
   if (planner_.Has(schedule::Feature::kStopping)) planner_.Send(schedule::Stopping{.done = done});
 }
 
@@ -161,6 +165,7 @@ void DaemonCore::Detach(ClientId id, bool died, const std::string& how) {
     }
     registry_.Leave(team, membership.rank);
   }
+  SendDepartures();  // a daemon of one job may end with its processes
   clients_.Remove(id);
 }
 
@@ -289,11 +294,17 @@ absl::Status DaemonCore::SendMessage(Incarnation peer, const PeerMessage& messag
 }
 
 void DaemonCore::SendToPeer(Incarnation peer, const PeerMessage& message) {
-  // Peers ignore a node's messages once it has left, so the last one must not overtake the node's data.
-  const bool is_last = std::holds_alternative<LeftMessage>(message);
-  const absl::Status sent =
-      SendMessage(peer, message, is_last ? emu::ControlPlace::kBehind : emu::ControlPlace::kAhead);
+  if (const auto* left = std::get_if<LeftMessage>(&message)) return departures_.Add(peer, *left, clock_->Now());
+  const absl::Status sent = SendMessage(peer, message, emu::ControlPlace::kAhead);
   if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", peer.value(), ": ", sent.message());
+}
+
+void DaemonCore::SendDepartures() {
+  for (const auto& [to, left] : departures_.Take()) {
+    // Peers ignore a node's messages once it has left, so the last one must not overtake the node's data.
+    const absl::Status sent = SendMessage(to.first, left, emu::ControlPlace::kBehind);
+    if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", to.first.value(), ": ", sent.message());
+  }
 }
 
 absl::Status DaemonCore::ConnectForMeasuring(const schedule::TeamNode& peer) {
@@ -310,6 +321,7 @@ bool DaemonCore::HandlePeers() {
     } else if (const std::optional<MeterMessage> meter = AsMeterMessage(message)) {
       meters_.OnMessage(from, *meter, turn_cost_);
     } else {
+      if (const auto* left = std::get_if<LeftMessage>(&message)) departures_.OnLeft(from, *left);
       registry_.OnPeerMessage(from, message);
     }
   }

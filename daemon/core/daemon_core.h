@@ -23,6 +23,7 @@
 #include "daemon/core/core_options.h"
 #include "daemon/core/drain_state.h"
 #include "daemon/core/peers/connections.h"
+#include "daemon/core/peers/departures.h"
 #include "daemon/core/peers/neighbors.h"
 #include "daemon/core/peers/pair_meters.h"
 #include "daemon/core/peers/peer_messages.h"
@@ -154,6 +155,8 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   bool HandlePeers();
   absl::Status SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place);
   void OnConnectionLost(Incarnation peer);
+  // Sends what `departures_` holds.
+  void SendDepartures();
   void LoseNode(Incarnation peer, const schedule::FailureReport& why);
 
   emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
@@ -185,6 +188,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   bool is_stopping_ = false;  // SayStopping was called
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
+  Departures departures_;
   Counters counters_;
   absl::Time last_progress_;
   absl::Time next_tick_ = absl::InfinitePast();

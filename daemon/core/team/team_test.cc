@@ -186,14 +186,39 @@ TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
 
 TEST_F(TeamTest, NeighborsHearOfTheFirstRankThatLeavesAndOfTheLast) {
   FormTeam();
-  LeaveAll();
-  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  std::vector<LeftMessage> left;
+  for (uint32_t r = 0; r < 2; ++r) {
+    Leave(r);
+    EXPECT_TRUE(TakeFromWire<LeftMessage>().empty());
+    clock_.Advance(Departures::kDelay);
+    core_.Progress();
+    for (const LeftMessage& message : TakeFromWire<LeftMessage>()) left.push_back(message);
+  }
   ASSERT_EQ(left.size(), 2u);
   EXPECT_EQ(left[0].rank, Rank(0));
   EXPECT_EQ(left[0].calls, CallSeq(0));
   EXPECT_FALSE(left[0].all);
   EXPECT_EQ(left[1].rank, Rank(0));
   EXPECT_TRUE(left[1].all);
+}
+
+TEST_F(TeamTest, RanksThatLeaveTogetherAreOneMessage) {
+  FormTeam();
+  core_.Progress();
+  LeaveAll();
+  EXPECT_EQ(core_.NextDeadline(), clock_.Now() + Departures::kDelay);
+  core_.SayStopping(/*done=*/false);  // nothing waits longer than the daemon
+  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(left[0].all);
+}
+
+TEST_F(TeamTest, NeighborThatHasLeftHearsOfNoDeparture) {
+  FormTeam();
+  LeaveAll();
+  Receive(LeftMessage{.team = kTeam, .calls = CallSeq(0), .rank = Rank(2), .all = true});
+  core_.SayStopping(/*done=*/false);
+  EXPECT_TRUE(TakeFromWire<LeftMessage>().empty());
 }
 
 // Each is said once: nobody would ask again.
