@@ -84,20 +84,21 @@ void Coordinator::SetDraining(const std::string& name, bool draining, std::funct
   };
   ++drain_changes_.try_emplace(name, DrainChanges{.stored = draining_.count(name) != 0}).first->second.waiting;
   set(draining);
-  outbox_.Record(
-      PutDraining{name, draining}, [this, set, name, draining, done = std::move(done)](const absl::Status& stored) {
-        const auto changes = drain_changes_.find(name);
-        if (stored.ok()) {
-          changes->second.stored = draining;
-          events_.Note(absl::StrCat("node ", name), draining ? "draining" : "undrained", "by an administrator");
-        }
-        // A later change decides, unless it fails, too.
-        if (--changes->second.waiting == 0) {
-          set(changes->second.stored);
-          drain_changes_.erase(changes);
-        }
-        done(stored);
-      });
+  outbox_.Record(PutDraining{name, draining},
+                 [this, set, name, draining, done = std::move(done)](const absl::Status& stored) {
+                   const auto changes = drain_changes_.find(name);
+                   if (stored.ok()) {
+                     changes->second.stored = draining;
+                     events_.Note(clock_->Now(), absl::StrCat("node ", name), draining ? "draining" : "undrained",
+                                  "by an administrator");
+                   }
+                   // A later change decides, unless it fails, too.
+                   if (--changes->second.waiting == 0) {
+                     set(changes->second.stored);
+                     drain_changes_.erase(changes);
+                   }
+                   done(stored);
+                 });
   const bool is_set = (draining_.count(name) != 0) == draining;
   if (is_set && it != nodes_.end() && it->second.session != 0)
     outbox_.Send(it->second.session, schedule::Drain{draining});

@@ -10,14 +10,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace copse::coordinator {
 
 struct Event {
   uint64_t number = 0;  // from 1, without gaps
-  absl::Time time;      // of the system's clock
+  absl::Time time;      // of the coordinator's clock
   std::string who;      // "node n1", "team 7"
   std::string what;     // "away", "broken"
   std::string detail;
@@ -28,8 +27,8 @@ class EventLog {
  public:
   static constexpr size_t kMax = 4096;
 
-  void Note(std::string who, std::string what, std::string detail) {
-    events_.push_back({++last_, absl::Now(), std::move(who), std::move(what), std::move(detail)});
+  void Note(absl::Time now, std::string who, std::string what, std::string detail) {
+    events_.push_back({++last_, now, std::move(who), std::move(what), std::move(detail)});
     if (events_.size() > kMax) events_.pop_front();
   }
   // In the order in which they happened.

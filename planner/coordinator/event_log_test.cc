@@ -9,7 +9,7 @@ namespace {
 
 TEST(EventLogTest, TheOldestEventsAreForgottenAndNumbersGoOn) {
   EventLog log;
-  for (size_t i = 1; i <= EventLog::kMax + 3; ++i) log.Note("node n1", "away", absl::StrCat(i));
+  for (size_t i = 1; i <= EventLog::kMax + 3; ++i) log.Note(absl::UnixEpoch(), "node n1", "away", absl::StrCat(i));
   ASSERT_EQ(log.events().size(), EventLog::kMax);
   EXPECT_EQ(log.events().front().number, 4u);
   EXPECT_EQ(log.events().back().number, EventLog::kMax + 3);

@@ -34,7 +34,7 @@ void Coordinator::StreamEnded(SessionId session) {
   Node& node = nodes_.at(sessions_.at(session).node);
   const std::string name = node.announcement.name;
   COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
-  events_.Note(absl::StrCat("node ", name), "away", absl::StrCat("teams=", node.teams.size()));
+  events_.Note(clock_->Now(), absl::StrCat("node ", name), "away", absl::StrCat("teams=", node.teams.size()));
   sessions_.at(session).node.clear();
   node.session = 0;
   node.stopping = false;
@@ -61,7 +61,7 @@ void Coordinator::NodeAway(Node& node) {
 
 void Coordinator::NodeGone(Node& node, const FailureReport& why) {
   COPSE_LOG(kWarning, why.text, "; teams: ", node.teams.size());
-  events_.Note(absl::StrCat("node ", node.announcement.name), "lost", why.text);
+  events_.Note(clock_->Now(), absl::StrCat("node ", node.announcement.name), "lost", why.text);
   const std::set<TeamId> teams = std::exchange(node.teams, {});
   const schedule::NodeAnnouncement announcement = node.announcement;
   for (const TeamId id : teams) {
@@ -86,7 +86,7 @@ void Coordinator::OnStopping(SessionId session, const schedule::Stopping& messag
   if (!message.done) {
     COPSE_LOG(kInfo, "node ", name, " takes no new teams: its daemon stops");
     node.stopping = true;
-    events_.Note(absl::StrCat("node ", name), "draining", "its daemon stops");
+    events_.Note(clock_->Now(), absl::StrCat("node ", name), "draining", "its daemon stops");
     return;
   }
   const FailureReport why{Failure::kMemberLost, absl::StrCat("node ", name, " stopped"), FailureCause::kDaemonGone,

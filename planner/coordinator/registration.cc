@@ -155,7 +155,7 @@ void Coordinator::OnRegister(SessionId session, const schedule::Register& messag
   sessions_.at(session).node = announcement.name;
   COPSE_LOG(kInfo, "node ", announcement.name, " registered (incarnation=", announcement.incarnation.value(),
             ", version=", announcement.version, ", teams=", message.teams.size(), ")");
-  events_.Note(absl::StrCat("node ", announcement.name), "registered",
+  events_.Note(clock_->Now(), absl::StrCat("node ", announcement.name), "registered",
                absl::StrCat("version=", announcement.version, ", teams=", message.teams.size()));
   HearTerm(term, by_us);
 

@@ -128,7 +128,7 @@ void Coordinator::ForgetRequest(const Join& join) {
 
 void Coordinator::FailJoins(const std::vector<Join>& joins, const FailureReport& why) {
   COPSE_LOG(kInfo, "a team is not formed: ", why.text);
-  events_.Note("a team", "not formed", why.text);
+  events_.Note(clock_->Now(), "a team", "not formed", why.text);
   formations_.NoteUnformed(why);
   std::map<SessionId, std::vector<uint64_t>> requests;
   for (const Join& join : joins) {
@@ -367,7 +367,7 @@ void Coordinator::Decide(Team& team) {
   const TeamId id = team.id();
   const EpochId epoch = team.record.epoch;
   if (!schedule::IsDerivedTeam(team.record.layout.identity)) {
-    events_.Note(absl::StrCat("team ", id.value()), epoch == EpochId{1} ? "formed" : "switched",
+    events_.Note(clock_->Now(), absl::StrCat("team ", id.value()), epoch == EpochId{1} ? "formed" : "switched",
                  absl::StrCat("epoch=", epoch.value(), ", ranks=", team.record.layout.shape.size(),
                               ", nodes=", team.node_count()));
   }
@@ -595,7 +595,7 @@ void Coordinator::Break(Team& team, const FailureReport& why, const Node* report
   SettleForPlans(team);
   COPSE_LOG(kWarning, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ") is broken: ", why.text);
-  events_.Note(absl::StrCat("team ", id.value()), "broken", why.text);
+  events_.Note(clock_->Now(), absl::StrCat("team ", id.value()), "broken", why.text);
   Record(team);
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];

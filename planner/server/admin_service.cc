@@ -502,7 +502,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       for (auto event = events.end() - static_cast<std::ptrdiff_t>(kept); event != events.end(); ++event) {
         if (event->number <= request->after()) continue;
         v1::EventRow* const row = reply->add_rows();
-        row->set_time(TimeText(event->time));
+        row->set_time(TimeText(absl::Now() - (clock_.Now() - event->time)));
         row->set_who(rpc::ToUtf8(event->who));
         row->set_method(event->what);
         row->set_result(has_private_data_ ? "" : rpc::ToUtf8(event->detail));
