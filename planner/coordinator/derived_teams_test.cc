@@ -226,6 +226,13 @@ TEST_F(DerivedTeamTest, NodeThatHasLeftFailsTheAttempt) {
   EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
 }
 
+TEST_F(DerivedTeamTest, NodeThatLeavesDuringTheAttemptFailsItAlike) {
+  Ask(1, 0, 70, team.layout);
+  TakeBoth<schedule::Prepare>();
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
+}
+
 TEST_F(DerivedTeamTest, DrainingNodesServeTheTeamsTheyHave) {
   EXPECT_TRUE(SetDraining("n2", true).ok());
   sink.Take<schedule::Drain>(2);

@@ -556,8 +556,9 @@ void Coordinator::MarkLeft(Team& team, uint32_t member) {
   const TeamId id = team.id();
   if (team.change.has_value()) {
     const std::string& name = team.record.layout.nodes[member].name;
-    AbortChange(team,
-                {Failure::kCanceled, absl::StrCat("node ", name, " left the team"), FailureCause::kMemberLeft, name});
+    // Calls wait for a first epoch, and fail as they do in a team that the member left before. A switch only ends.
+    const Failure failure = team.record.epoch == EpochId{0} ? Failure::kMemberLost : Failure::kCanceled;
+    AbortChange(team, {failure, absl::StrCat("node ", name, " left the team"), FailureCause::kMemberLeft, name});
     if (TeamOf(id) == nullptr) return;
   }
   team.members.MarkLeft(member);
