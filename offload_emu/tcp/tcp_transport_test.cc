@@ -491,6 +491,30 @@ TEST_F(RotationTest, OthersGoOnWithTheNewFiles) {
   EXPECT_EQ(a->counts().connected, connected) << "no connection was made anew";
 }
 
+TEST_F(RotationTest, APeerWhoseCertificateEndsMeanwhileGoesOn) {
+  const absl::Time ends = absl::Now() + absl::Seconds(3);
+  const TestCertificate brief = Authority().Issue({.uri = "spiffe://test/node/n33", .seconds = 2, .serial = 5});
+  Side c(Incarnation(33),
+         {.identity = *TlsIdentity::FromCertificates(brief.certificate, brief.key, Authority().certificate())});
+  ConnectBoth(&a, &c);
+  Traffic before(&a, &c, 100);
+  a.frames.clear();
+  ASSERT_TRUE(RunTill({&a, &c}, [&] {
+    before.Send();
+    return before.HasArrived();
+  }));
+  ASSERT_TRUE(RunTill({&a, &c}, [&] { return absl::Now() > ends; }));
+  a->UseIdentity(IdentityWithList("n11", 3, Authority().Revoke({77})));
+  a.frames.clear();
+  c.frames.clear();
+  Traffic more(&a, &c, 100);
+  ASSERT_TRUE(RunTill({&a, &c}, [&] {
+    more.Send();
+    return more.HasArrived();
+  }));
+  more.Check();
+}
+
 TEST_F(RotationTest, APeerOfAnotherAuthorityIsBelievedNoMore) {
   const TestAuthority other;
   const TestCertificate issued = other.IssueNode("n11");

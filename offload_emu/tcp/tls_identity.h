@@ -70,8 +70,8 @@ class TlsIdentity {
   // its certificate names no node of this domain.
   absl::StatusOr<std::string> PeerOf(const ssl_st* session) const;
   // Returns OK if this identity would believe the peer of a connection that another one has made. PERMISSION_DENIED if
-  // its certificate has expired or is revoked, or is of other authorities or another domain, or if one side has a
-  // shared key and the other a certificate. Takes some 100 us.
+  // its certificate is revoked, or is of other authorities or another domain, or if one side has a shared key and the
+  // other a certificate; not if it has expired meanwhile, for which no running team has to end. Takes some 100 us.
   absl::Status StillBelieves(const PeerChain& peer) const;
 
  private:

@@ -67,6 +67,7 @@ TestAuthority::~TestAuthority() {
 TestCertificate TestAuthority::Issue(const TestCertificateOptions& options) const {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = Draft("Test node", key, options.serial, options.days);
+  if (options.seconds != 0) X509_gmtime_adj(X509_getm_notAfter(certificate), options.seconds);
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate_));
   std::string uris = options.uri.empty() ? "" : "URI:" + options.uri;
   if (!options.second_uri.empty()) uris += ",URI:" + options.second_uri;

@@ -21,6 +21,7 @@ struct TestCertificate {
 struct TestCertificateOptions {
   std::string uri;         // the one in the certificate; empty: none
   int days = 1;            // negative: it has expired
+  int seconds = 0;         // if not 0: it ends after so many instead
   std::string second_uri;  // empty: none
   long serial = 2;
 };
