@@ -32,6 +32,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/lost_memory.h"
+#include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "daemon/core/calls/instruments.h"
