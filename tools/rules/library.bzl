@@ -7,10 +7,14 @@ NAMESPACE_TAGS = ["local", "no-sandbox"]
 # Tags of a test that moreover measures times, or runs ranks that poll: alone, after all builds.
 MACHINE_TAGS = NAMESPACE_TAGS + ["exclusive"]
 
+# The tests' common headers come compiled, with gcc alone: the clang lane finds what a test forgets to include.
+_PRECOMPILED = "//tools/rules:test_precompiled"
+_PRECOMPILED_COPTS = ["-include", "tools/rules/test_precompiled.h"]
+
 def _once(labels):
     return {label: None for label in labels}.keys()
 
-def copse_test(name, srcs = None, deps = [], size = "small", **kwargs):
+def copse_test(name, srcs = None, deps = [], size = "small", copts = [], **kwargs):
     """Declares a test of GoogleTest.
 
     Args:
@@ -18,13 +22,21 @@ def copse_test(name, srcs = None, deps = [], size = "small", **kwargs):
       srcs: as cc_test's; NAME.cc unless given.
       deps: what it needs besides GoogleTest.
       size: as cc_test's.
+      copts: as cc_test's.
       **kwargs: as cc_test's.
     """
     native.cc_test(
         name = name,
         size = size,
         srcs = srcs or [name + ".cc"],
-        deps = _once(deps + ["//third_party:gtest_main"]),
+        copts = copts + select({
+            "//tools/rules:gcc": _PRECOMPILED_COPTS,
+            "//conditions:default": [],
+        }),
+        deps = list(_once(deps + ["//third_party:gtest_main"])) + select({
+            "//tools/rules:gcc": [_PRECOMPILED],
+            "//conditions:default": [],
+        }),
         **kwargs
     )
 
