@@ -144,6 +144,19 @@ class Failover(unittest.TestCase):
 
         self.survive("kill -9 of a member of etcd", kill, restart)
 
+    def test_two_planners_with_one_address_are_named(self):
+        leader = self.cluster.leader()
+        number = len(self.cluster.processes)
+        self.cluster.start(PROGRAMS["copse-planner"], "--set", "listen=127.0.0.1:0", "--set", f"advertise={leader}",
+                           "--set", f"store=etcd://{','.join(self.cluster.etcd)}/copse", "--set", f"lease={LEASE_S}s")
+
+        def is_named():
+            with open(f"{self.folder}/{number}.log", encoding="utf-8") as log:
+                return f"(advertise={leader})" in log.read()
+
+        until("a line that names the address", is_named)
+        self.assertEqual(self.cluster.leader(), leader)
+
     def test_a_standby_names_the_leader_and_refuses(self):
         leader = self.cluster.leader()
         for address in self.planners:

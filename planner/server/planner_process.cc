@@ -138,13 +138,11 @@ absl::Status PlannerProcess::StandBy() {
   ASSIGN_OR_RETURN(standby_,
                    Standby::Start(start_.settings.listen, Credentials(), authorizer_.get(), std::move(status)));
   start_.settings.listen = standby_->address();  // it has a port now
-  const std::string& advertise = start_.settings.advertise;
-  leadership_ =
-      std::make_unique<Leadership>(etcd_.get(),
-                                   LeadershipOptions{.prefix = start_.settings.store.prefix,
-                                                     .address = advertise.empty() ? standby_->address() : advertise,
-                                                     .lease = start_.settings.lease},
-                                   this);
+  leadership_ = std::make_unique<Leadership>(
+      etcd_.get(),
+      LeadershipOptions{
+          .prefix = start_.settings.store.prefix, .address = Advertised(), .lease = start_.settings.lease},
+      this);
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, standby_->address()));
   COPSE_LOG(kInfo, "the planner stands by (version=", kVersion, ", listen=", standby_->address(),
             ", store=", start_.settings.store_text, ")");
@@ -159,9 +157,19 @@ absl::Status PlannerProcess::StandBy() {
   return absl::OkStatus();
 }
 
+// The address is known when the planner listens.
+std::string PlannerProcess::Advertised() const {
+  return start_.settings.advertise.empty() ? start_.settings.listen : start_.settings.advertise;
+}
+
 void PlannerProcess::OnLeader(const std::string& address, int64_t fence) {
   queue_.Post([this, address, fence] {
     COPSE_LOG(kInfo, "planner ", address, " leads");
+    if (standby_ != nullptr && address == Advertised()) {
+      COPSE_LOG(kWarning, "the planner that leads has this one's address: it is this one's former process, until its ",
+                "lease is over, or another planner, and then each needs an address of its own (advertise=", address,
+                ")");
+    }
     if (standby_ != nullptr) standby_->SetLeader(address, static_cast<uint64_t>(fence));
   });
 }

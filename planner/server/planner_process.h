@@ -79,6 +79,8 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   absl::Status Open();
   absl::Status OpenStore();
   // Serves as a standby until this planner leads, or is to stop.
+  // Returns the address by which others reach this planner.
+  std::string Advertised() const;
   absl::Status StandBy();
   absl::Status Lead();
   void Turn();
