@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/formations.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/string_view.h"
+#include "daemon/accounts/fair_share.h"
 
 namespace copse::daemon {
+namespace {
+
+// So many teams a user can have although others have all the rest.
+constexpr uint64_t kTeamsFloor = 2;
+
+}  // namespace
 
 using schedule::Failure;
 using schedule::FailureReport;
@@ -38,13 +47,16 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
     why.text = absl::StrCat(team, ": ", why.text);
     return Fail(join, why);
   }
-  const size_t teams = teams_->size() + joins_.size();
-  const uint32_t teams_max = parts_->options->teams_max;
-  if (teams >= teams_max) {
-    return Fail(
-        join, {Failure::kNoResource,
-               absl::StrCat(team, ": too many teams on node ", node, " (teams=", teams + 1, ", limit=", teams_max, ")"),
-               FailureCause::kQuota, node, std::nullopt, teams_max});
+  const FairShare share{.limit = parts_->options->teams_max, .floor = kTeamsFloor};
+  const uint64_t teams = teams_->size() + joins_.size();
+  if (!share.Allows(share.floor, teams)) {
+    const uint64_t used = TeamsOf(client->hello.uid);
+    if (!share.Allows(used, teams)) {
+      return Fail(join,
+                  {Failure::kNoResource,
+                   absl::StrCat(team, ": node ", node, ": ", share.Refusal("teams", client->hello.uid, used, teams)),
+                   FailureCause::kQuota, node, std::nullopt, static_cast<uint32_t>(share.limit)});
+    }
   }
   if (request.parent != 0) {
     if (parent == nullptr) {
@@ -67,6 +79,15 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
   if (LacksPlanner()) return GiveUp(std::move(join));
   if (parts_->planner->registered()) SendJoinOf(number, join);
   joins_.emplace(number, std::move(join));
+}
+
+// Returns the number of the user's teams, and of its ranks that wait for one.
+uint64_t Formations::TeamsOf(uint32_t uid) const {
+  const auto teams = std::count_if(teams_->begin(), teams_->end(),
+                                   [uid](const auto& entry) { return entry.second->layout().identity.uid == uid; });
+  const auto joins = std::count_if(joins_.begin(), joins_.end(),
+                                   [uid](const auto& entry) { return entry.second.identity.uid == uid; });
+  return static_cast<uint64_t>(teams + joins);
 }
 
 void Formations::Cancel(ClientId client, uint64_t request, const std::string& why) {

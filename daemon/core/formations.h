@@ -124,6 +124,7 @@ class Formations {
     absl::Time given_up;
   };
 
+  uint64_t TeamsOf(uint32_t uid) const;
   void Fail(const Join& join, const schedule::FailureReport& why);
   void SendJoinOf(uint64_t request, const Join& join);
   // The join, which is not in joins_ any more, does not take part in its team's formation.

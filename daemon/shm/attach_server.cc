@@ -8,10 +8,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "daemon/accounts/fair_share.h"
 #include "daemon/core/calls/instruments.h"
 
 namespace copse::daemon {
@@ -69,14 +71,17 @@ void AttachServer::OnConnection(int listener) {
 }
 
 void AttachServer::Accept(UniqueFd socket) {
-  if (sessions_.size() >= options_.clients_max) {
-    return Refuse(socket.get(), absl::StrCat("attach: too many clients (clients=", sessions_.size(),
-                                             ", limit=", options_.clients_max, ")"));
-  }
   absl::StatusOr<PeerProcess> process = PeerOf(socket.get());
   if (!process.ok()) {
     COPSE_LOG(kWarning, "attach: ", process.status().message());
     return;
+  }
+  const FairShare share{.limit = options_.clients_max, .floor = std::max(std::thread::hardware_concurrency(), 1u)};
+  const auto used = static_cast<uint64_t>(std::count_if(
+      sessions_.begin(), sessions_.end(), [&](const auto& session) { return session->uid() == process->uid; }));
+  if (!share.Allows(used, sessions_.size())) {
+    return Refuse(socket.get(),
+                  absl::StrCat("attach: ", share.Refusal("clients", process->uid, used, sessions_.size())));
   }
   // Without this limit one user's connections could keep all others out.
   const auto mute = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& session) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/accounts/fair_share.h"
+
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+TEST(FairShareTest, AGreedyUserLeavesAnEighthForOthers) {
+  const FairShare share{.limit = 16, .floor = 2};
+  uint64_t greedy = 0;
+  while (share.Allows(greedy, greedy)) ++greedy;
+  EXPECT_EQ(greedy, 14u);
+  EXPECT_TRUE(share.Allows(0, 14));
+  EXPECT_TRUE(share.Allows(1, 15));
+  EXPECT_FALSE(share.Allows(2, 15)) << "who has the floor is like the others";
+  EXPECT_FALSE(share.Allows(0, 16)) << "the limit is one for all";
+}
+
+TEST(FairShareTest, WhatIsFreeIsAnybodys) {
+  const FairShare share{.limit = 16, .floor = 2};
+  EXPECT_TRUE(share.Allows(13, 13));
+  EXPECT_TRUE(share.Allows(6, 13));
+  EXPECT_FALSE(share.Allows(6, 14));
+}
+
+TEST(FairShareTest, ASmallLimitIsNotDivided) {
+  const FairShare share{.limit = 3, .floor = 2};
+  EXPECT_TRUE(share.Allows(2, 2));
+  EXPECT_FALSE(share.Allows(3, 3));
+}
+
+TEST(FairShareTest, ARefusalNamesUserQuotaUsedAndLimit) {
+  const std::string said = FairShare{.limit = 16, .floor = 2}.Refusal("clients", 1000, 13, 14);
+  for (const char* part : {"too many clients", "uid=1000", "used=13", "used by all=14", "limit=16"}) {
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace copse::daemon

@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A user who takes all clients that there are keeps nobody else out. Needs root, for two other users.
+
+Arguments: copsed, copse-planner, libcopse.so.0, testbed/script/barrier_rank.py.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PATIENCE_S = 60
+CLIENTS_MAX = 16
+KEPT = CLIENTS_MAX // 8
+GREEDY, MODEST = 65534, 12345
+PROGRAMS = {}
+
+
+def take_all(library):
+    """Attaches until that is refused, says how often it was not, and why, and stays."""
+    copse = ctypes.CDLL(library)
+    copse.copse_last_error.restype = ctypes.c_char_p
+    contexts = []
+    while True:
+        context = ctypes.c_void_p()
+        if copse.copse_init(None, ctypes.byref(context)) != 0:
+            break
+        contexts.append(context)
+    print(len(contexts), copse.copse_last_error().decode(), flush=True)
+    sys.stdin.read()
+
+
+class TwoUsers(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o755)
+        for file in (PROGRAMS["libcopse"], PROGRAMS["rank"], os.path.abspath(__file__)):
+            shutil.copy(file, self.folder)
+            os.chmod(f"{self.folder}/{os.path.basename(file)}", 0o755)
+        self.library = f"{self.folder}/{os.path.basename(PROGRAMS['libcopse'])}"
+        self.socket = f"@users-{os.getpid()}"
+        planner = self.start("planner", "--set", "listen=127.0.0.1:0")
+        self.start("copsed", "--set", "node=n1", "--set", f"planner={planner}", "--set", f"socket={self.socket}", "--set",
+                   "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", "--set", f"clients_max={CLIENTS_MAX}")
+
+    def start(self, name, *arguments):
+        port_file = f"{self.folder}/{name}.port"
+        with open(f"{self.folder}/{name}.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen([PROGRAMS[name], "--port-file", port_file, *arguments], stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + PATIENCE_S
+        while not (os.path.exists(port_file) and os.path.getsize(port_file)):
+            self.assertIsNone(process.poll(), name)
+            self.assertLess(time.monotonic(), deadline, name)
+            time.sleep(0.01)  # tidy: allow(sleep) because a file's appearance gives no event here
+        with open(port_file, encoding="ascii") as file:
+            return file.read().strip()
+
+    def run_as(self, uid, script, *arguments):
+        process = subprocess.Popen([sys.executable, f"{self.folder}/{script}", *arguments], user=uid, group=uid,
+                                   extra_groups=[], env={"COPSE_SOCKET": self.socket}, cwd="/", stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_user_who_takes_all_clients_leaves_some_for_others(self):
+        greedy = self.run_as(GREEDY, os.path.basename(__file__), "--take-all", self.library)
+        count, why = greedy.stdout.readline().split(" ", 1)
+        self.assertEqual(int(count), CLIENTS_MAX - KEPT, why)
+        self.assertIn(f"uid={GREEDY}, used={count}, used by all={count}, limit={CLIENTS_MAX}", why)
+        ranks = [
+            self.run_as(MODEST, "barrier_rank.py", self.library, self.socket, "team", str(rank), str(KEPT))
+            for rank in range(KEPT)
+        ]
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "ready\n")
+            rank.stdin.write("10\n")
+            rank.stdin.flush()
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "done\n")
+        third = self.run_as(MODEST, "barrier_rank.py", self.library, self.socket, "other", "0", "1")
+        self.assertEqual(third.stdout.readline(), "", "the limit is one for all")
+        # What was the greedy user's is anybody's when it has gone.
+        greedy.kill()
+        greedy.wait()
+        deadline = time.monotonic() + PATIENCE_S
+        last = ["barrier_rank.py", self.library, self.socket, "last", "0", "1"]
+        while self.run_as(MODEST, *last).stdout.readline() != "ready\n":
+            self.assertLess(time.monotonic(), deadline)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--take-all":
+        take_all(sys.argv[2])
+    else:
+        PROGRAMS.update(zip(("copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:])))
+        unittest.main(argv=sys.argv[:1], verbosity=2)
