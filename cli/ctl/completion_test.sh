@@ -45,7 +45,7 @@ job show
 plan explain
 LIST
 
-"$copsectl" completion fish | grep -q -- "-l why -r" || fail "fish: no --why"
-"$copsectl" completion zsh | grep -q bashcompinit || fail "zsh: no bashcompinit"
+grep -q -- "-l why -r" <<<"$("$copsectl" completion fish)" || fail "fish: no --why"
+grep -q bashcompinit <<<"$("$copsectl" completion zsh)" || fail "zsh: no bashcompinit"
 "$copsectl" completion csh >/dev/null 2>&1 && fail "csh is taken"
 exit 0

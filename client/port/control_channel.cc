@@ -51,10 +51,10 @@ copse_status_t ControlChannel::AskBytes(attach::MessageType type, void* message,
   pending_[request] = &pending;
   const OnExit forget([&] { pending_.erase(request); });
   if (!Send(message, bytes, fd)) {
-    ReadAll();  // the daemon may have sent the reason
+    ReadAll();  // the daemon may have sent the reason, or have refused before it was asked
     closed_ = true;
     news_.notify_all();
-    return FailClosed();
+    return pending.done ? COPSE_OK : FailClosed();
   }
   while (!pending.done) {
     if (closed_) return FailClosed();
@@ -104,7 +104,8 @@ void ControlChannel::ReadAll() {
     header.msg_control = control;
     header.msg_controllen = sizeof(control);
     const ssize_t bytes = recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (bytes < 0 && errno == EINTR) continue;
+    // A daemon that closes without having read everything resets the connection; what it sent can still be read.
+    if (bytes < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (bytes <= 0) {
       closed_ = true;
@@ -141,7 +142,9 @@ void ControlChannel::Dispatch(Answer* message) {
     Log(LogLevel::kWarning, "the daemon on node %s is closing: %s", node_.c_str(), closing_text_.c_str());
     return;
   }
-  const auto found = pending_.find(head.request);
+  auto found = pending_.find(head.request);
+  // A daemon without room refuses before it has read the request, of which there is only one then.
+  if (type == attach::MessageType::kAttachReply && head.request == attach::kNoAnswer) found = pending_.begin();
   if (found != pending_.end() && found->second->answer_type == type) {
     *found->second->answer = std::move(*message);
     found->second->done = true;

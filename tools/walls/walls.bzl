@@ -25,6 +25,7 @@ _ROOMS = {
     "//client/run": "copse-run",
     "//collectives": "collectives",
     "//daemon": "daemon",
+    "//daemon/accounts": "daemon-core",
     "//daemon/core": "daemon-core",
     "//integration_tests": "integration-tests",
     "//offload_emu": "engine",
