@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/grpc_log.h"
 
+#include <openssl/crypto.h>
+
 #include <grpc/support/log.h>
 
 #include <atomic>
@@ -39,6 +41,10 @@ void Write(gpr_log_func_args* args) {
 
 }  // namespace
 
-void TakeGrpcLog() { gpr_set_log_function(&Write); }
+void TakeGrpcLog() {
+  gpr_set_log_function(&Write);
+  // gRPC's threads may still close TLS connections while the program exits, and would use what OpenSSL frees then.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+}
 
 }  // namespace copse::rpc
