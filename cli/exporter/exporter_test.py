@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""copse-exporter beside a real daemon. Arguments: copse-exporter, copsed, copse-planner."""
+"""copse-exporter beside a real daemon. Arguments: copse-exporter, copsed, copse-planner, planner_cluster.py."""
 
 import os
 import shutil
@@ -8,13 +8,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[4])))
+from planner_cluster import PATIENCE_S, Processes
+
 PROGRAMS = {}
-PATIENCE_S = 60
 
 
 class Exporter(unittest.TestCase):
@@ -22,26 +23,13 @@ class Exporter(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.planner = self.start("planner", "--set", "listen=127.0.0.1:0")
-        self.daemon = self.start("copsed", "--set", "node=n1", "--set", f"planner={self.planner[1]}", "--set",
+        processes = Processes(self.folder)
+        self.addCleanup(processes.end)
+        self.planner = processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0")
+        self.daemon = processes.start_serving(PROGRAMS["copsed"], "--set", "node=n1", "--set", f"planner={self.planner[1]}", "--set",
                                  f"socket=@exporter-{os.getpid()}", "--set", "admin_listen=127.0.0.1:0", "--set",
                                  f"run_dir={self.folder}")
-        self.exporter = self.start("exporter", "--set", "listen=127.0.0.1:0", "--set", f"daemon={self.daemon[1]}")
-
-    def start(self, name, *arguments):
-        """Starts a program, and returns it with the address that it serves."""
-        port_file = f"{self.folder}/{name}.port"
-        with open(f"{self.folder}/{name}.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen([PROGRAMS[name], "--port-file", port_file, *arguments], stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + PATIENCE_S
-        while not (os.path.exists(port_file) and os.path.getsize(port_file)):
-            self.assertIsNone(process.poll(), name)
-            self.assertLess(time.monotonic(), deadline, name)
-            time.sleep(0.01)  # tidy: allow(sleep) because a file's appearance gives no event here
-        with open(port_file, encoding="ascii") as file:
-            return process, file.read().strip()
+        self.exporter = processes.start_serving(PROGRAMS["exporter"], "--set", "listen=127.0.0.1:0", "--set", f"daemon={self.daemon[1]}")
 
     def get(self, path="/metrics"):
         with urllib.request.urlopen(f"http://{self.exporter[1]}{path}", timeout=PATIENCE_S) as answer:
@@ -94,5 +82,5 @@ class Exporter(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS.update(zip(("exporter", "copsed", "planner"), map(os.path.abspath, sys.argv[1:])))
+    PROGRAMS.update(zip(("exporter", "copsed", "planner"), map(os.path.abspath, sys.argv[1:4])))
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user who takes all clients that there are keeps nobody else out. Needs root, for two other users.
 
-Arguments: copsed, copse-planner, libcopse.so.0, testbed/script/barrier_rank.py.
+Arguments: copsed, copse-planner, libcopse.so.0, testbed/script/barrier_rank.py and planner_cluster.py.
 """
 
 import ctypes
@@ -14,7 +14,11 @@ import tempfile
 import time
 import unittest
 
-PATIENCE_S = 60
+# The copy that takes all clients is a program of another user, and needs none of this.
+if sys.argv[1] != "--take-all":
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[5])))
+    from planner_cluster import PATIENCE_S, Processes
+
 CLIENTS_MAX = 16
 KEPT = CLIENTS_MAX // 8
 GREEDY, MODEST = 65534, 12345
@@ -46,23 +50,11 @@ class TwoUsers(unittest.TestCase):
             os.chmod(f"{self.folder}/{os.path.basename(file)}", 0o755)
         self.library = f"{self.folder}/{os.path.basename(PROGRAMS['libcopse'])}"
         self.socket = f"@users-{os.getpid()}"
-        planner = self.start("planner", "--set", "listen=127.0.0.1:0")
-        self.start("copsed", "--set", "node=n1", "--set", f"planner={planner}", "--set", f"socket={self.socket}", "--set",
+        processes = Processes(self.folder)
+        self.addCleanup(processes.end)
+        _, planner = processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0")
+        processes.start_serving(PROGRAMS["copsed"], "--set", "node=n1", "--set", f"planner={planner}", "--set", f"socket={self.socket}", "--set",
                    "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", "--set", f"clients_max={CLIENTS_MAX}")
-
-    def start(self, name, *arguments):
-        port_file = f"{self.folder}/{name}.port"
-        with open(f"{self.folder}/{name}.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen([PROGRAMS[name], "--port-file", port_file, *arguments], stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + PATIENCE_S
-        while not (os.path.exists(port_file) and os.path.getsize(port_file)):
-            self.assertIsNone(process.poll(), name)
-            self.assertLess(time.monotonic(), deadline, name)
-            time.sleep(0.01)  # tidy: allow(sleep) because a file's appearance gives no event here
-        with open(port_file, encoding="ascii") as file:
-            return file.read().strip()
 
     def run_as(self, uid, script, *arguments):
         process = subprocess.Popen([sys.executable, f"{self.folder}/{script}", *arguments], user=uid, group=uid,
@@ -104,5 +96,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "--take-all":
         take_all(sys.argv[2])
     else:
-        PROGRAMS.update(zip(("copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:])))
+        PROGRAMS.update(zip(("copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:5])))
         unittest.main(argv=sys.argv[:1], verbosity=2)

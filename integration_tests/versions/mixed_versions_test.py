@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[7])))
-from planner_cluster import PATIENCE_S, free_ports, until
+from planner_cluster import PATIENCE_S, Processes, free_ports, until
 
 NODES = 4
 PROGRAMS = ("copse-planner", "copsed", "copsectl", "libcopse.so.0", "copse-perftest")
@@ -24,39 +24,23 @@ RANK = os.path.abspath(sys.argv[6])
 RELEASES = os.environ.get("RELEASES", "")
 
 
-class Machines:
+class Machines(Processes):
     """A planner and a daemon a node, each of which can be replaced by another version's."""
 
     def __init__(self, folder):
-        self.folder = folder
+        super().__init__(folder)
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
         self.planner = None
         self.daemons = [None] * NODES
         for node in range(NODES):
             os.mkdir(f"{folder}/run{node}")
         self.versions = [None] * NODES
-        self.started = []
-
-    def start(self, *command, **options):
-        with open(f"{self.folder}/{len(self.started)}.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(command, stderr=log, **options)
-        self.started.append(process)
-        return process
 
     @staticmethod
     def stop(process):
         if process is not None:
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE_S)
-
-    def end(self):
-        for process in self.started:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
 
     def socket(self, node):
         return f"@versions-{os.getpid()}-{node}"

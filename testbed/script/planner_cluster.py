@@ -53,18 +53,54 @@ class Loopback:
         return []
 
 
-class PlannerCluster:
+class Processes:
+    """Runs processes whose standard errors are N.log in the folder. The caller calls end at last."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.processes = []
+
+    def start(self, *command, **options):
+        with open(f"{self.folder}/{len(self.processes)}.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(command, stderr=log, **options)
+        self.processes.append(process)
+        return process
+
+    def start_serving(self, program, *arguments):
+        """Starts a program that writes its address to --port-file. Returns it, and the address."""
+        port_file = f"{self.folder}/{len(self.processes)}.port"
+        process = self.start(program, "--port-file", port_file, *arguments)
+
+        def address():
+            assert process.poll() is None, f"{program} has ended"
+            if not os.path.exists(port_file):
+                return ""
+            with open(port_file, encoding="ascii") as file:
+                return file.read().strip()
+
+        return process, until(program, address)
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+
+class PlannerCluster(Processes):
     """Runs three members of etcd, three planners and `daemon_count` daemons. The caller calls start, and end at last.
 
     `programs` has the paths of copse-planner, copsed and copsectl; `places` says where the processes run.
     """
 
     def __init__(self, programs, folder, places, daemon_count=2, lease_s=2):
+        super().__init__(folder)
         self.programs = programs
-        self.folder = folder
         self.places = places
         self.lease_s = lease_s
-        self.processes = []
         self.copseds = []
         self.planners = {address: None for address in places.planners}
         self.etcd = places.members
@@ -91,21 +127,6 @@ class PlannerCluster:
                            "planner=" + ",".join(self.planners), "--set", f"socket={name}", "--set",
                            "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", *self.places.insecure))
         until("all nodes", self.all_are_ready)
-
-    def end(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-
-    def start(self, *command, **options):
-        with open(f"{self.folder}/{len(self.processes)}.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(command, stderr=log, **options)
-        self.processes.append(process)
-        return process
 
     # --- etcd ---
 
