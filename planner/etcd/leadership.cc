@@ -189,8 +189,11 @@ absl::Status Leadership::Lead() {
   absl::Status trouble;
   while (Pause(next - clock_.Now())) {
     const absl::Time sent = clock_.Now();
+    // Not all that remains for one call: each member gets a part of it, and one that has just lost etcd's leader is
+    // silent for seconds, while others can answer.
+    const absl::Duration timeout = std::clamp(Remaining(), absl::ZeroDuration(), options_.lease / 2);
     const auto renewed = Call<etcdserverpb::LeaseKeepAliveResponse>(
-        [&](auto done) { client_->KeepLeaseAlive(term_.lease, std::max(Remaining(), absl::ZeroDuration()), done); });
+        [&](auto done) { client_->KeepLeaseAlive(term_.lease, timeout, done); });
     if (renewed.ok() && renewed->ttl() <= 0) return absl::NotFoundError("its lease has ended");
     if (!renewed.ok()) trouble = renewed.status();
     if (!is_valid() || (renewed.ok() && !Extend(sent))) {
@@ -217,9 +220,13 @@ bool Leadership::Extend(absl::Time renewed) {
 absl::Status Leadership::CheckKey() {
   etcdserverpb::RangeRequest request;
   request.set_key(key_);
+  // A read that all members agree on can take as long as the election of etcd's leader, and no renewal is sent
+  // meanwhile. What one member knows will do: it learns of the deletion, if late.
+  request.set_serializable(true);
   const auto response =
-      Call<etcdserverpb::RangeResponse>([&](auto done) { client_->Range(request, Remaining(), done); });
-  if (!response.ok()) return absl::OkStatus();  // the next renewal will show it
+      Call<etcdserverpb::RangeResponse>([&](auto done) { client_->Range(request, options_.lease / 4, done); });
+  if (!response.ok()) return absl::OkStatus();                               // the next renewal will show it
+  if (response->header().revision() < term_.fence) return absl::OkStatus();  // it has not heard of the key yet
   if (response->kvs_size() > 0 && response->kvs(0).create_revision() == term_.fence) return absl::OkStatus();
   MutexLock lock(&mutex_);
   valid_until_ = absl::InfinitePast();

@@ -145,7 +145,16 @@ void EtcdCluster::Resume(size_t member) { members_[member].process->Signal(SIGCO
 absl::Status EtcdCluster::Restart(size_t member) { return Run(&members_[member]); }
 
 absl::Status EtcdCluster::AwaitHealth() const {
-  const auto client = NewClient();
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].process == nullptr) continue;
+    EtcdClientOptions options = ClientOptions();
+    options.endpoints = {endpoints_[i]};
+    RETURN_IF_ERROR(ReadAnything(EtcdClient::Create(std::move(options)).value().get()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EtcdCluster::ReadAnything(EtcdClient* client) const {
   etcdserverpb::RangeRequest request;
   request.set_key(options_.allowed_keys.empty() ? "health" : options_.allowed_keys);
   return Await<etcdserverpb::RangeResponse>([&](auto done) { client->Range(request, kStartMax, done); }).status();
@@ -161,10 +170,7 @@ absl::Status EtcdCluster::Compact(int64_t revision) const {
 absl::Status EtcdCluster::AllowKeys() const {
   const auto client =
       EtcdClient::Create({.endpoints = endpoints_, .credentials = grpc::InsecureChannelCredentials()}).value();
-  etcdserverpb::RangeRequest health;
-  health.set_key("health");
-  RETURN_IF_ERROR(
-      Await<etcdserverpb::RangeResponse>([&](auto done) { client->Range(health, kStartMax, done); }).status());
+  RETURN_IF_ERROR(ReadAnything(client.get()));
   for (const std::string name : {"root", kUser}) {
     etcdserverpb::AuthUserAddRequest user;
     user.set_name(name);

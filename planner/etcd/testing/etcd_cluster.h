@@ -50,7 +50,7 @@ class EtcdCluster {
   void Pause(size_t member);
   void Resume(size_t member);
   absl::Status Restart(size_t member);  // precondition: it was killed
-  // Waits until the cluster answers a call that needs a majority.
+  // Waits until each member that was not killed answers a call that needs a majority.
   absl::Status AwaitHealth() const;
 
   // Forgets the changes before `revision`.
@@ -65,6 +65,7 @@ class EtcdCluster {
   explicit EtcdCluster(EtcdClusterOptions options) : options_(std::move(options)) {}
   absl::Status MakeCertificates();
   absl::Status Run(Member* member) const;
+  absl::Status ReadAnything(EtcdClient* client) const;  // which needs a majority
   absl::Status AllowKeys() const;
 
   const EtcdClusterOptions options_;
