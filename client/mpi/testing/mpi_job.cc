@@ -141,8 +141,9 @@ int RunTests(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) {
-    // Rank 0 writes the report.
-    for (const char* name : {"XML_OUTPUT_FILE", "GTEST_OUTPUT", "TEST_PREMATURE_EXIT_FILE"}) unsetenv(name);
+    // Rank 0 writes the report. gtest has read XML_OUTPUT_FILE before main(), so unsetting it would be too late.
+    GTEST_FLAG_SET(output, "");
+    unsetenv("TEST_PREMATURE_EXIT_FILE");
   }
   ::testing::InitGoogleTest(&argc, argv);
   const int result = RUN_ALL_TESTS();
