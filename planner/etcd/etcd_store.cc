@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "planner/etcd/operations.h"
 #include "planner/etcd/stored_value.h"
-#include "planner/server/team_record_codec.h"
+#include "planner/store/team_record_codec.h"
 #include "proto/copse/v1/store.pb.h"
 
 namespace copse::planner {

@@ -7,8 +7,8 @@
 
 #include "base/status_macros.h"
 #include "planner/etcd/etcd_store.h"
-#include "planner/server/sqlite_store.h"
-#include "planner/server/store_address.h"
+#include "planner/store/sqlite_store.h"
+#include "planner/store/store_address.h"
 
 namespace copse::planner {
 

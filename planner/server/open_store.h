@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "planner/coordinator/store.h"
 #include "planner/etcd/etcd_client.h"
-#include "planner/server/saved_state.h"
 #include "planner/server/settings.h"
-#include "planner/server/topology_store.h"
+#include "planner/store/saved_state.h"
+#include "planner/store/topology_store.h"
 
 namespace copse::planner {
 

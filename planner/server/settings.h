@@ -11,8 +11,8 @@
 #include "base/config/tls_files.h"
 #include "base/log.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/server/cluster_plan_maker.h"
-#include "planner/server/store_address.h"
+#include "planner/store/store_address.h"
+#include "planner/work/cluster_plan_maker.h"
 
 namespace copse::planner {
 

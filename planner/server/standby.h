@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "planner/server/endless_calls.h"
+#include "planner/sessions/endless_calls.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"

@@ -18,7 +18,7 @@
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/leadership.h"
 #include "planner/server/open_store.h"
-#include "planner/server/saved_state.h"
+#include "planner/store/saved_state.h"
 
 namespace copse::planner {
 namespace {

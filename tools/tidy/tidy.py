@@ -23,10 +23,10 @@ PUBLIC_HEADERS = {"client/copse.h": "COPSE_H_"}
 
 # Folders of state machines that run at their own pace: time, threads and sockets come in by interface.
 PURE = ("planner/", "offload_emu/", "daemon/core/", "schedule/", "protocol/")
-PURE_EXCEPT = ("planner/etcd/", "planner/server/", "offload_emu/tcp/", "offload_emu/ucx/",
-               "offload_emu/testing/transport_end.h")
+PLANNER_PROCESS = ("planner/admin/", "planner/etcd/", "planner/server/", "planner/sessions/", "planner/store/", "planner/work/")
+PURE_EXCEPT = PLANNER_PROCESS + ("offload_emu/tcp/", "offload_emu/ucx/", "offload_emu/testing/transport_end.h")
 
-GRPC_HOMES = ("rpc/", "planner/etcd/", "planner/server/", "daemon/rpc/", "daemon/main", "cli/ctl/")
+GRPC_HOMES = ("rpc/", "daemon/rpc/", "daemon/main", "cli/ctl/") + PLANNER_PROCESS
 TEST_HOMES = ("bench/", "integration_tests/", "testbed/")
 
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/admin/audit_log.h"
+
+#include <google/protobuf/text_format.h>
+#include <sys/stat.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace copse::planner {
+namespace {
+
+constexpr size_t kRequestCharactersMax = 256;
+constexpr size_t kRequestBytesMax = 4096;  // longer ones are not written as text at all
+
+// systemd names the stream that leads to the journal by device and inode.
+bool StderrIsJournal() {
+  const char* const stream = getenv("JOURNAL_STREAM");
+  struct stat status = {};
+  return stream != nullptr && fstat(STDERR_FILENO, &status) == 0 &&
+         stream == absl::StrCat(status.st_dev, ":", status.st_ino);
+}
+
+std::string ResultOf(const absl::Status& result) {
+  return result.ok() ? "OK" : absl::StatusCodeToString(result.code());
+}
+
+}  // namespace
+
+std::string DescribeRequest(const google::protobuf::Message& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (bytes > kRequestBytesMax) return absl::StrCat("(", bytes, " bytes)");
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(request, &text);
+  if (!text.empty() && text.back() == ' ') text.pop_back();
+  if (text.size() <= kRequestCharactersMax) return text;
+  return absl::StrCat(text.substr(0, kRequestCharactersMax), "... (", bytes, " bytes)");
+}
+
+std::string FormatAudit(const AuditRecord& record) {
+  return absl::StrCat("audit: ", record.who, " has called ", record.method, " {", record.request, "}",
+                      record.result.ok() ? "" : ": ", record.result.message(), " (from=", record.from,
+                      ", result=", ResultOf(record.result),
+                      ", duration_ms=", absl::ToInt64Milliseconds(record.duration), ")");
+}
+
+AuditLog::AuditLog(const std::string& log_file) : to_journal_(log_file.empty() && StderrIsJournal()) {}
+
+void AuditLog::Add(AuditRecord record) {
+  const std::string line = FormatAudit(record);
+  if (to_journal_) {
+    sd_journal_send("PRIORITY=5", "MESSAGE=%s", line.c_str(), "COPSE_AUDIT=1", "COPSE_WHO=%s", record.who.c_str(),
+                    "COPSE_FROM=%s", record.from.c_str(), "COPSE_METHOD=%s", record.method.c_str(), "COPSE_RESULT=%s",
+                    ResultOf(record.result).c_str(), nullptr);
+  } else {
+    WriteLog(LogLevel::kInfo, line);  // whatever log_level says
+  }
+  if (records_.size() == kRecordsMax) records_.pop_front();
+  records_.push_back(std::move(record));
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/admin/audit_log.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::planner {
+namespace {
+
+TEST(AuditLogTest, ALineSaysWhoDidWhat) {
+  v1::DrainNodeRequest request;
+  request.set_node("n1\nn2");
+  AuditRecord record{.who = "operator/alice",
+                     .from = "ipv4:10.0.0.1:5",
+                     .method = "DrainNode",
+                     .request = DescribeRequest(request),
+                     .duration = absl::Milliseconds(3)};
+  EXPECT_EQ(FormatAudit(record),
+            "audit: operator/alice has called DrainNode {node: \"n1\\nn2\"} (from=ipv4:10.0.0.1:5, result=OK, "
+            "duration_ms=3)");
+  record.result = absl::NotFoundError("node n1: unknown");
+  EXPECT_EQ(FormatAudit(record),
+            "audit: operator/alice has called DrainNode {node: \"n1\\nn2\"}: node n1: unknown (from=ipv4:10.0.0.1:5, "
+            "result=NOT_FOUND, duration_ms=3)");
+}
+
+TEST(AuditLogTest, LongRequestsAreCut) {
+  v1::DrainNodeRequest request;
+  request.set_node(std::string(1000, 'x'));
+  EXPECT_LT(DescribeRequest(request).size(), 300u);
+  EXPECT_TRUE(DescribeRequest(request).ends_with("(1003 bytes)"));
+  request.set_node(std::string(100000, 'x'));
+  EXPECT_EQ(DescribeRequest(request), "(100004 bytes)");
+}
+
+TEST(AuditLogTest, TheLastRecordsAreKept) {
+  AuditLog log("/file");
+  for (size_t i = 0; i < AuditLog::kRecordsMax + 5; ++i) log.Add({.who = absl::StrCat(i)});
+  EXPECT_EQ(log.records().size(), AuditLog::kRecordsMax);
+  EXPECT_EQ(log.records().front().who, "5");
+}
+
+}  // namespace
+}  // namespace copse::planner

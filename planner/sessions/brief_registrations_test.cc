@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/sessions/brief_registrations.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "gtest/gtest.h"
+#include "rpc/control_conversion.h"
+#include "rpc/team_content.h"
+
+namespace copse::planner {
+namespace {
+
+using coordinator::SessionId;
+using testing::FailsWith;
+
+class BriefRegistrationsTest : public ::testing::Test, public BriefSink {
+ protected:
+  void AskForContent(SessionId session, const std::string& sha256) override { asked_.emplace_back(session, sha256); }
+  void OnWhole(SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
+               std::vector<schedule::FromDaemon> later) override {
+    later_[session] = std::move(later);
+    if (registration.ok()) {
+      whole_[session] = std::get<schedule::Register>(*registration);
+    } else {
+      failed_[session] = registration.status();
+    }
+  }
+
+  // Returns a registration of node n`node` with team `id` of two nodes, whole.
+  static schedule::Register Registration(uint32_t node, uint64_t id) {
+    schedule::Register message;
+    message.node.name = absl::StrCat("n", node);
+    message.node.incarnation = Incarnation(node + 1);
+    schedule::TeamLayout layout{.id = TeamId(id),
+                                .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2}};
+    layout.nodes = {{"n0", Incarnation(1), ""}, {"n1", Incarnation(2), ""}};
+    message.teams = {{.layout = layout, .epoch = EpochId(3 + node), .plans = {}, .why = {}}};
+    message.term = 7;
+    return message;
+  }
+  // Returns it in brief, and adds its contents to contents_.
+  v1::Register Brief(const schedule::Register& message) {
+    v1::FromDaemon proto;
+    rpc::ToProto(message, &proto);
+    for (v1::RunningTeam& team : *proto.mutable_register_()->mutable_teams()) {
+      const v1::TeamContent content = rpc::TakeContent(&team);
+      contents_[content.sha256()] = content;
+    }
+    return proto.register_();
+  }
+
+  std::map<std::string, v1::TeamContent> contents_;
+  std::vector<std::pair<SessionId, std::string>> asked_;
+  std::map<SessionId, schedule::Register> whole_;
+  std::map<SessionId, absl::Status> failed_;
+  std::map<SessionId, std::vector<schedule::FromDaemon>> later_;
+  BriefRegistrations brief_{this};
+};
+
+TEST_F(BriefRegistrationsTest, ARegistrationWithoutTeamsIsWhole) {
+  schedule::Register message = Registration(0, 9);
+  message.teams.clear();
+  brief_.Take(1, Brief(message));
+  EXPECT_EQ(whole_.at(1), message);
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(BriefRegistrationsTest, OneDaemonIsAskedForAllThatNameTheContent) {
+  brief_.Take(1, Brief(Registration(0, 9)));
+  brief_.Take(2, Brief(Registration(1, 9)));
+  ASSERT_EQ(asked_.size(), 1u);
+  EXPECT_EQ(asked_[0].first, 1u);
+  EXPECT_TRUE(whole_.empty());
+  brief_.OnContent(2, contents_.at(asked_[0].second));
+  EXPECT_TRUE(whole_.empty()) << "it was not asked";
+  brief_.Keep(2, schedule::LeaveTeam{TeamId(9)});
+  brief_.OnContent(1, contents_.at(asked_[0].second));
+  EXPECT_EQ(whole_.at(1), Registration(0, 9));
+  EXPECT_EQ(whole_.at(2), Registration(1, 9));
+  EXPECT_TRUE(later_.at(1).empty());
+  EXPECT_EQ(later_.at(2).size(), 1u);
+  EXPECT_TRUE(whole_.at(1).teams[0].layout.IsCopyOf(whole_.at(2).teams[0].layout));
+  EXPECT_FALSE(brief_.IsWaiting(1));
+  // It is kept for those that come later, and for other teams of the same nodes.
+  brief_.Take(3, Brief(Registration(0, 9)));
+  brief_.Take(4, Brief(Registration(0, 10)));
+  EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_EQ(whole_.at(4), Registration(0, 10));
+}
+
+TEST_F(BriefRegistrationsTest, AnotherIsAskedIfOneGoesAway) {
+  for (const SessionId session : {1, 2, 3}) brief_.Take(session, Brief(Registration(0, 9)));
+  brief_.OnClosed(2);
+  brief_.OnClosed(1);
+  ASSERT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(asked_[1].first, 3u);
+  brief_.OnContent(3, contents_.at(asked_[1].second));
+  EXPECT_TRUE(whole_.contains(3));
+  EXPECT_FALSE(whole_.contains(1));
+  brief_.Take(4, Brief(Registration(0, 11)));
+  EXPECT_TRUE(whole_.contains(4));
+}
+
+TEST_F(BriefRegistrationsTest, WhoSendsSomethingElseFailsAlone) {
+  for (const SessionId session : {1, 2}) brief_.Take(session, Brief(Registration(0, 9)));
+  v1::TeamContent damaged = contents_.at(asked_[0].second);
+  damaged.mutable_zstd()->back() ^= 1;
+  brief_.OnContent(1, damaged);
+  EXPECT_THAT(failed_.at(1), FailsWith(absl::StatusCode::kInvalidArgument, "content"));
+  ASSERT_EQ(asked_.size(), 2u);
+  brief_.OnContent(2, contents_.at(asked_[1].second));
+  EXPECT_TRUE(whole_.contains(2));
+}
+
+TEST_F(BriefRegistrationsTest, ADaemonThatWithholdsItsContentKeepsFewMessagesWaiting) {
+  brief_.Take(1, Brief(Registration(0, 9)));
+  brief_.Keep(1, schedule::LeaveTeam{TeamId(9)}, 4 << 20);
+  EXPECT_TRUE(brief_.IsWaiting(1));
+  brief_.Keep(1, schedule::LeaveTeam{TeamId(9)}, 1);
+  EXPECT_THAT(failed_.at(1), FailsWith(absl::StatusCode::kResourceExhausted, "4194305", "limit"));
+  EXPECT_FALSE(brief_.IsWaiting(1));
+}
+
+TEST_F(BriefRegistrationsTest, WhatDoesNotFitIsRefused) {
+  v1::Register message = Brief(Registration(0, 9));
+  message.mutable_teams(0)->add_plan_ids(5);
+  brief_.Take(1, message);
+  brief_.OnContent(1, contents_.at(asked_[0].second));
+  EXPECT_THAT(failed_.at(1), FailsWith(absl::StatusCode::kInvalidArgument, "ids=1, plans=0"));
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Saves what a planner's store has in a file that any kind of store can be restored from.
+#ifndef COPSE_PLANNER_STORE_SAVED_STATE_H_
+#define COPSE_PLANNER_STORE_SAVED_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "planner/coordinator/store.h"
+#include "planner/store/topology_store.h"
+
+namespace copse::planner {
+
+// A SavedState is all that a store has.
+struct SavedState {
+  coordinator::Snapshot snapshot;
+  std::vector<TopologyVersion> topologies;  // in ascending order
+};
+
+// A StateReading is what a store has at one moment, and a line for each thing that cannot be read, or was put aside.
+struct StateReading {
+  SavedState state;
+  std::vector<std::string> damaged;
+};
+
+// A StateReader reads a store. Thread-safe.
+class StateReader {
+ public:
+  virtual ~StateReader() = default;
+  // Blocks, and changes nothing.
+  virtual absl::StatusOr<StateReading> ReadState() = 0;
+};
+
+// The file's first line is "copse-state 1 SHA256", of the rest, which is a v1::SavedState, compressed by zstd.
+inline constexpr int kSavedStateFormat = 1;
+
+std::string EncodeState(const SavedState& state, absl::Time now);
+// Errors: INVALID_ARGUMENT: the file is no saved state; FAILED_PRECONDITION: a later version has saved it; DATA_LOSS:
+// it is damaged.
+absl::StatusOr<SavedState> DecodeState(const std::string& file);
+
+// Replaces what the store has by `state`, with terms above those of both: daemons may know more than the state has. The
+// two stores must be of a planner that has not begun, or leads and does nothing else. Errors: FAILED_PRECONDITION if
+// the store is not empty, unless `replace`; those of the store.
+absl::Status RestoreState(SavedState state, bool replace, coordinator::Store* store, TopologyStore* topologies);
+
+// Returns the checksum of a row of a store: of its table, its key and its value. A changed byte changes it.
+uint64_t RowSum(std::string_view table, std::string_view key, std::string_view value);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_STORE_SAVED_STATE_H_
