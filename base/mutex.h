@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines locks for the few places with several threads: the log, base/lost_memory.cc, the threads of gRPC, and the
-// queues by which these post events to the single-threaded core.
+// Defines locks for the few places with several threads: the log, base/process/lost_memory.cc, the threads of gRPC, and
+// the queues by which these post events to the single-threaded core.
 //
 // absl::Mutex is not used: Debian's Abseil is built without sanitizers, so TSAN cannot see it lock and reports false
 // races. These are pthread locks, which it sees, with the annotations that clang's -Wthread-safety checks.

@@ -31,7 +31,7 @@
 #include "base/cpu_time.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/config/config.h"
 #include "base/ids.h"
-#include "base/service_manager.h"
+#include "base/process/service_manager.h"
 #include "base/unique_fd.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "offload_emu/alu/alu.h"
 #include "offload_emu/descriptor_check.h"
 

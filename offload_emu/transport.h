@@ -64,7 +64,7 @@ class Transport {
 
   // Queues one frame made of `head` and `body` (either may be empty; together at most kFrameBytesMax); both are
   // copied before it returns. UNAVAILABLE: not connected or down. DATA_LOSS: `body` is in memory that was lost
-  // (base/lost_memory.h), so nothing was sent. RESOURCE_EXHAUSTED: too many frames are in flight; try again
+  // (base/process/lost_memory.h), so nothing was sent. RESOURCE_EXHAUSTED: too many frames are in flight; try again
   // after Progress.
   virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 

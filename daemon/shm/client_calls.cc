@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "daemon/shm/call_check.h"

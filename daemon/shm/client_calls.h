@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"

@@ -21,7 +21,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/calls/instruments.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/core_dump.h"
+#include "base/process/core_dump.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {

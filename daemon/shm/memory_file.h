@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/unique_fd.h"
 
 namespace copse::daemon {
@@ -29,7 +29,8 @@ class Mapping {
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  // Returns whether a page of the mapping was lost and replaced (base/lost_memory.h). Returns false if Map has made it.
+  // Returns whether a page of the mapping was lost and replaced (base/process/lost_memory.h). Returns false if Map has
+  // made it.
   bool lost() const { return tracked_.lost(); }
 
  private:

@@ -19,7 +19,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/status_macros.h"
 #include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"

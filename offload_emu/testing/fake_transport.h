@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/transport.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/status_macros.h"
 #include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"

@@ -25,7 +25,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "base/hash.h"
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "gtest/gtest.h"
 #include "offload_emu/packet.h"

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/config/config.h"
-#include "base/service_manager.h"
+#include "base/process/service_manager.h"
 #include "planner/admin/admin_service.h"
 #include "planner/admin/planner_instruments.h"
 #include "planner/admin/state_saver.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "base/huge_pages.h"
+#include "base/process/huge_pages.h"
 #include "planner/algorithms/broadcast_costs.h"
 
 namespace copse::planner {

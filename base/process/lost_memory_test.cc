@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

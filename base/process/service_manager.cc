@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "base/service_manager.h"
+#include "base/process/service_manager.h"
 
 #include <systemd/sd-daemon.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sends notifications to systemd, if it has started the program (Type=notify, WatchdogSec=).
-#ifndef COPSE_BASE_SERVICE_MANAGER_H_
-#define COPSE_BASE_SERVICE_MANAGER_H_
+#ifndef COPSE_BASE_PROCESS_SERVICE_MANAGER_H_
+#define COPSE_BASE_PROCESS_SERVICE_MANAGER_H_
 
 #include <string>
 
@@ -33,4 +33,4 @@ class ServiceManager {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_SERVICE_MANAGER_H_
+#endif  // COPSE_BASE_PROCESS_SERVICE_MANAGER_H_

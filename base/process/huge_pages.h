@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines vectors for tables of many megabytes that are read in random order.
-#ifndef COPSE_BASE_HUGE_PAGES_H_
-#define COPSE_BASE_HUGE_PAGES_H_
+#ifndef COPSE_BASE_PROCESS_HUGE_PAGES_H_
+#define COPSE_BASE_PROCESS_HUGE_PAGES_H_
 
 #include <cstddef>
 #include <new>
@@ -51,4 +51,4 @@ using LargeVector = std::vector<T, HugePageAllocator<T>>;
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_HUGE_PAGES_H_
+#endif  // COPSE_BASE_PROCESS_HUGE_PAGES_H_

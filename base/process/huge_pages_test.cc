@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/huge_pages.h"
+#include "base/process/huge_pages.h"
 
 #include <gtest/gtest.h>
 

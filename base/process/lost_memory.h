@@ -3,8 +3,8 @@
 // Handles faults of shared memory: a memory error of the machine, or a file that ends before its mapping, raises SIGBUS
 // in the process that accesses the page. This code replaces such a page and marks its mapping, so that only the owner
 // of the mapping is affected.
-#ifndef COPSE_BASE_LOST_MEMORY_H_
-#define COPSE_BASE_LOST_MEMORY_H_
+#ifndef COPSE_BASE_PROCESS_LOST_MEMORY_H_
+#define COPSE_BASE_PROCESS_LOST_MEMORY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -55,4 +55,4 @@ class TrackedMemory {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_LOST_MEMORY_H_
+#endif  // COPSE_BASE_PROCESS_LOST_MEMORY_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides what the kernel writes to core dumps of this process.
-#ifndef COPSE_BASE_CORE_DUMP_H_
-#define COPSE_BASE_CORE_DUMP_H_
+#ifndef COPSE_BASE_PROCESS_CORE_DUMP_H_
+#define COPSE_BASE_PROCESS_CORE_DUMP_H_
 
 #include <cstddef>
 
@@ -20,4 +20,4 @@ void KeepOutOfCores(void* memory, size_t bytes);
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_CORE_DUMP_H_
+#endif  // COPSE_BASE_PROCESS_CORE_DUMP_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/core_dump.h"
+#include "base/process/core_dump.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

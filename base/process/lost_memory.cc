@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "base/lost_memory.h"
+#include "base/process/lost_memory.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/core_dump.h"
 #include "base/mutex.h"
+#include "base/process/core_dump.h"
 
 namespace copse {
 
