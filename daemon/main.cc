@@ -15,7 +15,7 @@
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
 #include "rpc/grpc_locks.h"
-#include "rpc/grpc_log.h"
+#include "rpc/prepare_grpc.h"
 
 namespace copse::daemon {
 namespace {
@@ -25,7 +25,7 @@ constexpr char kPortFile[] = "port-file";
 int Main(int argc, char** argv) {
   BlockSignals();
   rpc::DoNotCheckGrpcLocks();
-  rpc::TakeGrpcLog();
+  rpc::PrepareGrpc();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =

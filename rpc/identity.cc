@@ -6,11 +6,8 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <ctime>
@@ -25,6 +22,7 @@
 #include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "base/x509.h"
 #include "rpc/status.h"
 
 namespace copse::rpc {
@@ -33,46 +31,20 @@ namespace {
 constexpr absl::Duration kWarnOfEndEvery = absl::Hours(24);
 constexpr char kWantedUri[] = "spiffe://DOMAIN/ROLE/NAME";
 
-template <auto Free>
-struct FreeBy {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
+using x509::AddAuthorities;
+using x509::AddRevocationLists;
+using x509::Bio;
+using x509::Certificate;
+using x509::PrivateKey;
+using x509::ReadCertificate;
+using x509::Reader;
+using x509::ReadPrivateKey;
+using x509::Store;
+using x509::StoreContext;
+using x509::UriOf;
+
 void FreeStack(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
-using Bio = std::unique_ptr<BIO, FreeBy<BIO_free>>;
-using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
-using CertificateStack = std::unique_ptr<STACK_OF(X509), FreeBy<FreeStack>>;
-using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
-using PrivateKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
-using RevocationList = std::unique_ptr<X509_CRL, FreeBy<X509_CRL_free>>;
-using Store = std::unique_ptr<X509_STORE, FreeBy<X509_STORE_free>>;
-using StoreContext = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
-
-Bio Reader(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
-
-Certificate ReadCertificate(BIO* reader) {
-  Certificate certificate(PEM_read_bio_X509(reader, nullptr, nullptr, nullptr));
-  ERR_clear_error();  // the end of the text is reported as an error, too
-  return certificate;
-}
-
-// Returns the only URI of the certificate, or an empty text.
-std::string UriOf(const X509* certificate) {
-  const GeneralNames names(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
-  std::string found;
-  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type != GEN_URI) continue;
-    if (!found.empty()) return "";
-    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
-    found.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
-                 static_cast<size_t>(ASN1_STRING_length(uri)));
-  }
-  return found;
-}
+using CertificateStack = std::unique_ptr<STACK_OF(X509), x509::FreeBy<FreeStack>>;
 
 absl::Time TimeOf(const ASN1_TIME* time) {
   std::tm parts = {};
@@ -84,21 +56,12 @@ std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ",
 
 absl::StatusOr<Store> MakeStore(const config::TlsTexts& texts) {
   Store store(X509_STORE_new());
-  const Bio authorities = Reader(texts.authorities);
-  int added = 0;
-  while (const Certificate next = ReadCertificate(authorities.get())) {
-    added += X509_STORE_add_cert(store.get(), next.get());
+  if (AddAuthorities(store.get(), texts.authorities) == 0) {
+    return absl::InvalidArgumentError("tls_ca: no certificate can be read from it");
   }
-  if (added == 0) return absl::InvalidArgumentError("tls_ca: no certificate can be read from it");
-  if (texts.revoked.empty()) return store;
-  const Bio lists = Reader(texts.revoked);
-  added = 0;
-  while (const RevocationList next{PEM_read_bio_X509_CRL(lists.get(), nullptr, nullptr, nullptr)}) {
-    added += X509_STORE_add_crl(store.get(), next.get());
+  if (!texts.revoked.empty() && AddRevocationLists(store.get(), texts.revoked) == 0) {
+    return absl::InvalidArgumentError("tls_crl_dir: no revocation list can be read from it");
   }
-  ERR_clear_error();
-  if (added == 0) return absl::InvalidArgumentError("tls_crl_dir: no revocation list can be read from it");
-  X509_STORE_set_flags(store.get(), X509_V_FLAG_CRL_CHECK);
   return store;
 }
 
@@ -214,7 +177,7 @@ absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {
   if (certificate == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("tls_cert: no certificate can be read ", where, ")"));
   }
-  const PrivateKey key(PEM_read_bio_PrivateKey(Reader(texts_.key).get(), nullptr, nullptr, nullptr));
+  const PrivateKey key = ReadPrivateKey(texts_.key);
   const bool fits = key != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   if (!fits) {

@@ -11,13 +11,13 @@
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs.h"
 #include "cli/info/checks.h"
+#include "rpc/identity.h"
 
 namespace copse::ctl {
 namespace {
 
 using info::Check;
 
-constexpr double kEndsSoonSeconds = 14 * 24 * 3600;
 constexpr double kOldestTaskMsMax = 1000;
 
 Check Of(std::string check, std::string seen, std::string wanted, bool ok, std::string advice) {
@@ -63,7 +63,8 @@ void CheckNodes(const std::vector<v1::NodeRow>& nodes, const std::string& versio
                             [&](const v1::NodeRow& node) { return node.version() == version; }));
   checks->push_back(OfNodes("nodes: certificates", nodes, "that last for 14 days", "issue new ones: copse-ca node NAME",
                             [](const v1::NodeRow& node) {
-                              return !node.has_certificate_ends_s() || node.certificate_ends_s() > kEndsSoonSeconds;
+                              return !node.has_certificate_ends_s() ||
+                                     node.certificate_ends_s() > absl::ToDoubleSeconds(rpc::kEndsSoon);
                             }));
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/ctl/copsectl.h"
-#include "rpc/grpc_log.h"
+#include "rpc/prepare_grpc.h"
 
 namespace {
 
@@ -23,7 +23,7 @@ size_t TerminalWidth() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  copse::rpc::TakeGrpcLog();
+  copse::rpc::PrepareGrpc();
   const auto print = [](const std::string& text) {
     return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   };

@@ -11,11 +11,10 @@
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
 #include "cli/ctl/selection.h"
+#include "rpc/identity.h"
 
 namespace copse::ctl {
 namespace {
-
-constexpr double kEndsSoonSeconds = 14 * 24 * 3600;
 
 // Returns the node's state, with "away" in place of "ready" if its daemon is not connected to the planner.
 std::string StateOf(const v1::NodeRow& node) {
@@ -44,7 +43,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::ListNodesReply reply,
                    context.client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, request));
   for (const v1::NodeRow& node : reply.nodes()) {
-    if (!node.has_certificate_ends_s() || node.certificate_ends_s() > kEndsSoonSeconds) continue;
+    if (!node.has_certificate_ends_s() || node.certificate_ends_s() > absl::ToDoubleSeconds(rpc::kEndsSoon)) continue;
     context.notes.push_back(node.certificate_ends_s() < 0
                                 ? absl::StrCat("node ", cli::Printable(node.name()), ": its certificate has ended")
                                 : absl::StrCat("node ", cli::Printable(node.name()), ": its certificate ends in ",

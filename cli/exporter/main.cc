@@ -22,7 +22,7 @@
 #include "cli/exporter/metrics.h"
 #include "cli/exporter/metrics_server.h"
 #include "rpc/credentials.h"
-#include "rpc/grpc_log.h"
+#include "rpc/prepare_grpc.h"
 
 namespace copse::exporter {
 namespace {
@@ -77,7 +77,7 @@ int Main(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  rpc::TakeGrpcLog();
+  rpc::PrepareGrpc();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary = "Shows this node's daemon to Prometheus, at /metrics.";

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/tls_identity.h"
 
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include <cstring>
 #include <optional>
@@ -16,6 +13,7 @@
 #include "base/check.h"
 #include "base/spiffe_id.h"
 #include "base/status_macros.h"
+#include "base/x509.h"
 
 namespace copse::emu {
 namespace {
@@ -23,22 +21,11 @@ namespace {
 constexpr char kSharedKeyName[] = "copse";
 constexpr unsigned char kAes256GcmSha384[] = {0x13, 0x02};
 
-template <auto Free>
-struct FreeBy {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, FreeBy<BIO_free>>;
-using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
-using PrivateKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
-using RevocationList = std::unique_ptr<X509_CRL, FreeBy<X509_CRL_free>>;
-using StoreContext = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
-using Context = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX_free>>;
-using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
-
-Bio Reader(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+using x509::Bio;
+using x509::Certificate;
+using x509::ReadCertificate;
+using x509::StoreContext;
+using Context = std::unique_ptr<SSL_CTX, x509::FreeBy<SSL_CTX_free>>;
 
 absl::Status Invalid(std::string_view what) {
   char reason[256] = "";
@@ -51,20 +38,9 @@ absl::Status Invalid(std::string_view what) {
 
 // Returns what the certificate names, or nullopt unless it names exactly one node.
 std::optional<SpiffeId> NameIn(const X509* certificate) {
-  const GeneralNames names(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
-  if (names == nullptr) return std::nullopt;
-  std::optional<SpiffeId> found;
-  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type != GEN_URI) continue;
-    if (found.has_value()) return std::nullopt;
-    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
-    found = ParseSpiffeId(
-        {reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)), static_cast<size_t>(ASN1_STRING_length(uri))});
-    if (!found.has_value() || found->role != "node") return std::nullopt;
-  }
-  return found;
+  std::optional<SpiffeId> name = ParseSpiffeId(x509::UriOf(certificate));
+  if (!name.has_value() || name->role != "node") return std::nullopt;
+  return name;
 }
 
 // --- TLS 1.3 with a shared key: the key is a session's that both sides have ---
@@ -113,38 +89,23 @@ absl::StatusOr<Context> NewContext() {
 }
 
 absl::Status UseCertificate(SSL_CTX* context, const std::string& text) {
-  const Bio reader = Reader(text);
-  const Certificate certificate(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr));
+  const Bio reader = x509::Reader(text);
+  const Certificate certificate = ReadCertificate(reader.get());
   if (certificate == nullptr || SSL_CTX_use_certificate(context, certificate.get()) != 1) {
     return Invalid("the certificate cannot be read");
   }
-  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
+  while (const Certificate next = ReadCertificate(reader.get())) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return Invalid("an intermediate certificate is not usable");
   }
-  ERR_clear_error();  // the end of the text is reported as an error
   return absl::OkStatus();
 }
 
 absl::Status UseAuthorities(SSL_CTX* context, const std::string& authorities, const std::string& revoked) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  const Bio reader = Reader(authorities);
-  int added = 0;
-  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
-    if (X509_STORE_add_cert(store, next.get()) != 1) return Invalid("an authority's certificate is not usable");
-    ++added;
+  if (x509::AddAuthorities(store, authorities) == 0) return Invalid("the authorities' certificates cannot be read");
+  if (!revoked.empty() && x509::AddRevocationLists(store, revoked) == 0) {
+    return Invalid("the revocation lists cannot be read");
   }
-  if (added == 0) return Invalid("the authorities' certificates cannot be read");
-  ERR_clear_error();
-  if (revoked.empty()) return absl::OkStatus();
-  const Bio lists = Reader(revoked);
-  added = 0;
-  while (RevocationList next{PEM_read_bio_X509_CRL(lists.get(), nullptr, nullptr, nullptr)}) {
-    if (X509_STORE_add_crl(store, next.get()) != 1) return Invalid("a revocation list is not usable");
-    ++added;
-  }
-  if (added == 0) return Invalid("the revocation lists cannot be read");
-  ERR_clear_error();
-  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
   return absl::OkStatus();
 }
 
@@ -156,7 +117,7 @@ absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromCertificates
                                                                                  const std::string& revoked) {
   ASSIGN_OR_RETURN(Context context, NewContext());
   RETURN_IF_ERROR(UseCertificate(context.get(), certificate));
-  const PrivateKey private_key(PEM_read_bio_PrivateKey(Reader(key).get(), nullptr, nullptr, nullptr));
+  const x509::PrivateKey private_key = x509::ReadPrivateKey(key);
   if (private_key == nullptr || SSL_CTX_use_PrivateKey(context.get(), private_key.get()) != 1) {
     return Invalid("the private key cannot be read, or does not fit the certificate");
   }

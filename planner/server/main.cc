@@ -18,8 +18,8 @@
 #include "planner/server/settings.h"
 #include "planner/server/stopped_planner.h"
 #include "rpc/grpc_locks.h"
-#include "rpc/grpc_log.h"
 #include "rpc/identity.h"
+#include "rpc/prepare_grpc.h"
 
 namespace copse::planner {
 namespace {
@@ -49,7 +49,7 @@ std::optional<int> HandleStore(config::Started& started, const Settings& setting
 int Main(int argc, char** argv) {
   BlockSignals();
   rpc::DoNotCheckGrpcLocks();
-  rpc::TakeGrpcLog();
+  rpc::PrepareGrpc();
   config::Config config = NewConfig();
   config::ProgramDescription description;
   description.summary =

@@ -81,7 +81,7 @@ def closing(text, opening):
 
 def types_in(text):
     """(name, body) of each class, struct and enum that is defined, nested ones too."""
-    for match in re.finditer(r"\b(?:class|struct|enum(?:\s+class)?)\s+(?:\w+\s+)*?(\w+)(?:\s+final)?\s*(?::[^;{]*)?{", text):
+    for match in re.finditer(r"\b(?:class|struct|enum(?:\s+class)?)\s+(?:\w+\s+)*?(?:\w+::)*(\w+)(?:\s+final)?\s*(?::(?!:)[^;{]*)?{", text):
         yield match[1], text[match.end() - 1:closing(text, match.end() - 1)]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/grpc_log.h"
+#include "rpc/prepare_grpc.h"
 
 #include <openssl/crypto.h>
 
@@ -41,7 +41,7 @@ void Write(gpr_log_func_args* args) {
 
 }  // namespace
 
-void TakeGrpcLog() {
+void PrepareGrpc() {
   gpr_set_log_function(&Write);
   // gRPC's threads may still close TLS connections while the program exits, and would use what OpenSSL frees then.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);

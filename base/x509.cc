@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/x509.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+namespace copse::x509 {
+
+Bio Reader(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+
+Certificate ReadCertificate(BIO* reader) {
+  Certificate certificate(PEM_read_bio_X509(reader, nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  return certificate;
+}
+
+PrivateKey ReadPrivateKey(const std::string& text) {
+  return PrivateKey(PEM_read_bio_PrivateKey(Reader(text).get(), nullptr, nullptr, nullptr));
+}
+
+int AddAuthorities(X509_STORE* store, const std::string& text) {
+  const Bio reader = Reader(text);
+  int added = 0;
+  while (const Certificate next = ReadCertificate(reader.get())) added += X509_STORE_add_cert(store, next.get());
+  return added;
+}
+
+int AddRevocationLists(X509_STORE* store, const std::string& text) {
+  const Bio reader = Reader(text);
+  int added = 0;
+  while (const RevocationList next{PEM_read_bio_X509_CRL(reader.get(), nullptr, nullptr, nullptr)}) {
+    added += X509_STORE_add_crl(store, next.get());
+  }
+  ERR_clear_error();
+  if (added > 0) X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  return added;
+}
+
+std::string UriOf(const X509* certificate) {
+  const GeneralNames names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  std::string found;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    if (!found.empty()) return "";
+    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
+    found.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                 static_cast<size_t>(ASN1_STRING_length(uri)));
+  }
+  return found;
+}
+
+}  // namespace copse::x509
