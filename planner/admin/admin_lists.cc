@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/admin/admin_lists.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "planner/admin/admin_rows.h"
+#include "planner/admin/row_selector.h"
+#include "rpc/text.h"
+#include "schedule/plan.h"
+
+namespace copse::planner {
+namespace {
+
+// `plan list` has critical paths for plans of up to this many nodes; `plan show` always has them.
+constexpr uint32_t kListedPathNodesMax = 16;
+
+// Returns whether the layout is that of the team, or of a derived team of it.
+bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
+
+// Moves the next silent node's name to the reply, and returns its bytes; 0: there is none.
+template <typename Reply>
+size_t AddSilent(std::deque<std::string>* silent, Reply* reply) {
+  if (silent->empty()) return 0;
+  reply->add_silent(rpc::ToUtf8(silent->front()));
+  silent->pop_front();
+  return reply->silent(reply->silent_size() - 1).size();
+}
+
+// A selector is shared, since it may be long.
+using SharedSelector = std::shared_ptr<const absl::StatusOr<RowSelector>>;
+
+SharedSelector Shared(absl::StatusOr<RowSelector> selector) {
+  return std::make_shared<const absl::StatusOr<RowSelector>>(std::move(selector));
+}
+
+}  // namespace
+
+absl::Duration StatusTimeout(double seconds) {
+  if (!(seconds > 0)) return kStatusTimeout;
+  return std::min(absl::Seconds(seconds), kStatusTimeoutMax);
+}
+
+bool AdminLists::Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const {
+  return has_private_data_ && !who.MayChange(layout.identity.uid);
+}
+
+void AdminLists::FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info, uint32_t calls,
+                             v1::TeamRow* row) const {
+  FillTeam(info, calls, row);
+  if (!Hides(who, info.layout)) return;
+  row->clear_name();
+  row->clear_job();
+  row->clear_why();
+}
+
+void AdminLists::FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const {
+  FillNode(info, row);
+  const auto reason = drain_reasons_.find(info.announcement.name);
+  if (info.state == "draining" && reason != drain_reasons_.end()) row->set_why(reason->second);
+  const absl::Time ends = instruments_->CertificateEnds(info.announcement.name);
+  if (ends != absl::InfiniteFuture()) row->set_certificate_ends_s(absl::ToDoubleSeconds(ends - absl::Now()));
+  if (has_private_data_ && who.role < rpc::Role::kOperator) row->clear_incarnation();
+}
+
+RowWork<v1::ListNodesReply> AdminLists::NodeRows(const v1::ListNodesRequest& request, const rpc::Principal& who) {
+  const auto selector =
+      Shared(RowSelector::Create(request.selector(), {.states = {"ready", "draining", "away", "lost"}}));
+  return [this, selector, who](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    begin([this, selector, who, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
+      const std::optional<coordinator::NodeInfo> info = coordinator_->NodeAfter(last);
+      if (!info.has_value()) return 0;
+      last = info->announcement.name;
+      if (!(*selector)->HasNode(last) || !(*selector)->HasState(info->state)) return 1;
+      v1::NodeRow* const row = reply->add_nodes();
+      FillNodeFor(who, *info, row);
+      return row->ByteSizeLong();
+    });
+    return absl::OkStatus();
+  };
+}
+
+RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who) {
+  const auto selector =
+      Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"forming", "ready", "broken"}}));
+  // Whether a hidden team has this job must not be told, either.
+  const bool by_job = !request.selector().job().empty();
+  return [this, all = request.all(), selector, who, by_job](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    CountCalls([this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
+      begin([this, all, selector, who, by_job, calls = std::move(calls),
+             last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
+        const auto info = coordinator_->TeamAfter(last.has_value() ? &*last : nullptr);
+        if (!info.has_value()) return 0;
+        const schedule::TeamLayout& layout = info->layout;
+        last = schedule::TeamLayout{.id = layout.id, .identity = layout.identity, .parent = layout.parent};
+        if (!all && schedule::IsDerivedTeam(layout.identity)) return 1;
+        if (!(*selector)->HasState(info->state) || !(*selector)->HasTeam(layout)) return 1;
+        if (by_job && Hides(who, layout)) return 1;
+        v1::TeamRow* const row = reply->add_teams();
+        FillTeamFor(who, *info, calls[layout.id], row);
+        return row->ByteSizeLong();
+      });
+    });
+    return absl::OkStatus();
+  };
+}
+
+RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& request) {
+  const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
+  return [this, team = TeamId(request.team()), selector](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->FindTeam(team).status());
+    begin([this, team, selector, last = PlanId(0)](v1::ListPlansReply* reply) mutable -> size_t {
+      const auto info = coordinator_->PlanAfter(last, [&](const schedule::TeamLayout& layout) {
+        return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
+      });
+      if (!info.has_value()) return 0;
+      last = info->plan.id;
+      // A critical path costs a prediction: a list includes it only where that is fast.
+      absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
+      if (info->plan.node_count <= kListedPathNodesMax) path = plan_maker_->CriticalPath(info->layout, info->plan);
+      v1::PlanRow* const row = reply->add_plans();
+      FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
+      return row->ByteSizeLong();
+    });
+    return absl::OkStatus();
+  };
+}
+
+RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListCollectivesRequest& request) {
+  const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
+  return [this, wanted = TeamId(request.team()), timeout = StatusTimeout(request.timeout_s()),
+          selector](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    MergeCalls(timeout, [this, wanted, selector, begin](std::shared_ptr<coordinator::CallMerge> merge,
+                                                        const std::vector<std::string>& silent) {
+      begin([this, wanted, selector, merge,
+             silent = std::deque(silent.begin(), silent.end())](v1::ListCollectivesReply* reply) mutable -> size_t {
+        const std::optional<coordinator::CollectiveInfo> call = coordinator_->NextCall(merge.get());
+        if (!call.has_value()) return AddSilent(&silent, reply);
+        const auto team = coordinator_->FindTeam(call->team);
+        const bool is_of_team =
+            wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
+        if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout())) return 1;
+        v1::CollectiveRow* const row = reply->add_collectives();
+        FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
+        return row->ByteSizeLong();
+      });
+    });
+    return absl::OkStatus();
+  };
+}
+
+RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& request) {
+  const auto selector = Shared(RowSelector::Create(request.selector(), {}));
+  return [this, node = request.node(), timeout = StatusTimeout(request.timeout_s()), latencies = request.latencies(),
+          selector](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    std::vector<std::string> nodes((*selector)->nodes().begin(), (*selector)->nodes().end());
+    if (!node.empty()) {
+      RETURN_IF_ERROR(coordinator_->FindNode(node).status());
+      nodes = {node};
+    }
+    // Rows are made as daemons answer, and sent by the nodes' names.
+    const auto rows = std::make_shared<std::map<std::string, v1::NodeStats>>();
+    coordinator_->QueryStatusOfEach(
+        nodes, timeout,
+        [rows](const schedule::DaemonStatus& status) {
+          v1::NodeStats& row = (*rows)[status.node];
+          row.set_node(rpc::ToUtf8(status.node));
+          row.mutable_counters()->insert(status.counters.begin(), status.counters.end());
+          for (const schedule::LatencyStatus& latency : status.latencies) FillLatency(latency, row.add_latencies());
+        },
+        [rows, begin](const std::vector<std::string>& silent) {
+          begin([rows, silent = std::deque(silent.begin(), silent.end())](v1::GetStatsReply* reply) mutable -> size_t {
+            if (rows->empty()) return AddSilent(&silent, reply);
+            v1::NodeStats* const row = reply->add_stats();
+            row->Swap(&rows->begin()->second);
+            rows->erase(rows->begin());
+            return row->ByteSizeLong();
+          });
+        },
+        latencies);
+    return absl::OkStatus();
+  };
+}
+
+void AdminLists::MergeCalls(
+    absl::Duration timeout,
+    std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done) {
+  const auto merge = std::make_shared<coordinator::CallMerge>();
+  coordinator_->QueryStatusOfEach(
+      {}, timeout, [merge](const schedule::DaemonStatus& status) { merge->Add(status.node, status); },
+      [merge, done = std::move(done)](std::vector<std::string> silent) { done(merge, std::move(silent)); });
+}
+
+void AdminLists::CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done) {
+  MergeCalls(kStatusTimeout, [this, done = std::move(done)](std::shared_ptr<coordinator::CallMerge> merge,
+                                                            const std::vector<std::string>& /*silent*/) {
+    std::map<TeamId, uint32_t> calls = merge->Counts();
+    for (const auto& [id, count] : merge->Counts()) {
+      const auto team = coordinator_->FindTeam(id);
+      if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
+    }
+    done(std::move(calls));
+  });
+}
+
+}  // namespace copse::planner

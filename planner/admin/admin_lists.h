@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of the planner's lists.
+#ifndef COPSE_PLANNER_ADMIN_ADMIN_LISTS_H_
+#define COPSE_PLANNER_ADMIN_ADMIN_LISTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "planner/admin/planner_instruments.h"
+#include "planner/admin/served_calls.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/work/cluster_plan_maker.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "rpc/authorizer.h"
+
+namespace copse::planner {
+
+// How long daemons are waited for, unless the caller says otherwise; and at most.
+inline constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
+inline constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
+
+// Returns how long daemons are waited for if the caller says `seconds`; 0, or no number: it says nothing.
+absl::Duration StatusTimeout(double seconds);
+
+// AdminLists makes the rows of lists, one at a time. Functions are called on the planner's thread, but for those that
+// return a RowWork: they read the request's selector on gRPC's threads, and nothing of the request later.
+class AdminLists {
+ public:
+  // With `private_data`, others' jobs and names are shown to operators and administrators alone.
+  AdminLists(coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker, const PlannerInstruments* instruments,
+             bool private_data)
+      : coordinator_(coordinator),
+        plan_maker_(plan_maker),
+        instruments_(instruments),
+        has_private_data_(private_data) {}
+
+  RowWork<v1::ListNodesReply> NodeRows(const v1::ListNodesRequest& request, const rpc::Principal& who);
+  RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who);
+  RowWork<v1::ListPlansReply> PlanRows(const v1::ListPlansRequest& request);
+  RowWork<v1::ListCollectivesReply> CollectiveRows(const v1::ListCollectivesRequest& request);
+  RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request);
+
+  // Fill a row as the caller may see it.
+  void FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info, uint32_t calls,
+                   v1::TeamRow* row) const;
+  void FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const;
+
+  // Asks all daemons for the number of calls in flight by team; calls of derived teams count for their parents, too.
+  void CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done);
+
+  // Sets why a node is draining, as its row says.
+  void SetDrainReason(const std::string& node, const std::string& why) { drain_reasons_[node] = why; }
+
+ private:
+  bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
+  // Asks all daemons for their calls in flight, and passes them on with the nodes that are silent.
+  void MergeCalls(absl::Duration timeout,
+                  std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done);
+
+  coordinator::Coordinator* const coordinator_;
+  ClusterPlanMaker* const plan_maker_;
+  const PlannerInstruments* const instruments_;
+  const bool has_private_data_;
+  std::map<std::string, std::string> drain_reasons_;  // by node, as last requested
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ADMIN_ADMIN_LISTS_H_
