@@ -23,17 +23,14 @@
 #include "base/status_macros.h"
 #include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/tcp/connection_set.h"
 #include "offload_emu/tcp/socket_address.h"
 
 namespace copse::emu {
 namespace {
 
 constexpr absl::string_view kAddressPrefix = "tcp1:";
-constexpr uint64_t kListenerId = 0;
 constexpr int kEventsMax = 64;
-constexpr int kListenBacklog = 1024;
-// Accepting is tried again after so long if this process, or the machine, has no file descriptors left.
-constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 // The daemon with the lower incarnation connects at once. The other one waits, so that mostly one connection is made.
 constexpr absl::Duration kHigherWaits = absl::Milliseconds(100);
 constexpr absl::Duration kPauseMin = absl::Milliseconds(50);
@@ -51,6 +48,23 @@ constexpr int kCheckedAtOnce = 8;
 // What the kernel holds unsent of long frames: enough to keep a link busy while the daemon sleeps.
 constexpr int kUnsentBytesMax = 128 * 1024;
 
+// A HeldFrame waits for a frame of the other lane.
+struct HeldFrame {
+  uint64_t after = 0;
+  std::vector<uint8_t> bytes;
+};
+struct PeerLane {
+  Lane lane;
+  TcpConnection* attached = nullptr;
+  TcpConnection* dialing = nullptr;
+  absl::Time dial_at = absl::InfinitePast();
+  absl::Duration pause = kPauseMin;
+  int refused = 0;  // dials in succession at whose address nobody listened
+  int denied = 0;   // dials in succession whose handshake failed
+  bool was_attached = false;
+  std::optional<HeldFrame> held = std::nullopt;
+};
+
 uint64_t RandomNumber() {
   uint64_t number = 0;
   while (number == 0) CHECK(getrandom(&number, sizeof(number), 0) == sizeof(number));
@@ -63,110 +77,67 @@ absl::Span<const uint8_t> BytesOf(const WireHello& hello) {
 
 }  // namespace
 
+struct TcpPeer {
+  PeerAddress address;
+  SocketAddress socket;
+  uint64_t session = 0;
+  uint64_t its_session = 0;  // 0: no hello has come from it
+  absl::Time since;
+  PeerLane lanes[kLaneCount];
+  absl::Status down = absl::OkStatus();
+
+  PeerLane& LaneOf(LaneKind kind) { return lanes[static_cast<int>(kind)]; }
+};
+
 class TcpTransport::Impl {
  public:
   Impl(const Clock* clock, const TcpTransportOptions& options, UniqueFd listener, UniqueFd epoll)
       : clock_(clock),
         options_(options),
         identity_(options.identity),
-        listener_(std::move(listener)),
-        epoll_(std::move(epoll)) {}
+        connections_(clock, {options.hello_timeout, options.strangers_max}, std::move(listener), std::move(epoll)) {}
 
   std::string LocalAddress() const;
   absl::Status Connect(const PeerAddress& peer);
   void Disconnect(Incarnation peer);
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, bool behind);
   bool Progress(TransportSink* sink);
-  bool Arm() const { return released_.empty() && failed_.empty() && clock_->Now() < next_work_; }
-  int event_fd() const { return epoll_.get(); }
+  bool Arm() const {
+    return released_.empty() && failed_.empty() && clock_->Now() < std::min(next_work_, connections_.due());
+  }
+  int event_fd() const { return connections_.epoll(); }
   const TcpTransportCounts& counts() const { return counts_; }
   void UseIdentity(std::shared_ptr<const TlsIdentity> identity);
 
  private:
-  struct Peer;
-
-  // A Connection is a TCP connection in one of these stages.
-  enum class Stage : uint8_t {
-    kAccepted,  // the peer's hello is awaited
-    kParked,    // the hello is from a daemon that this one has not connected to
-    kDialing,   // this side says hello first
-    kAttached,  // frames go over it
-  };
-  struct Connection {
-    uint64_t id = 0;
-    std::unique_ptr<SealedStream> stream;
-    Stage stage = Stage::kAccepted;
-    LaneKind lane = LaneKind::kShort;
-    Peer* peer = nullptr;   // kDialing, kAttached
-    WireHello hello{};      // kParked
-    uint64_t received = 0;  // kParked: as in the hello's header
-    absl::Time begun;
-    absl::Time until = absl::InfiniteFuture();  // it is closed then, unless it is attached
-    bool watched = false;
-    uint32_t events = 0;  // that epoll watches for
-  };
-
-  // A HeldFrame waits for a frame of the other lane.
-  struct HeldFrame {
-    uint64_t after = 0;
-    std::vector<uint8_t> bytes;
-  };
-  struct PeerLane {
-    Lane lane;
-    Connection* attached = nullptr;
-    Connection* dialing = nullptr;
-    absl::Time dial_at = absl::InfinitePast();
-    absl::Duration pause = kPauseMin;
-    int refused = 0;  // dials in succession at whose address nobody listened
-    int denied = 0;   // dials in succession whose handshake failed
-    bool was_attached = false;
-    std::optional<HeldFrame> held = std::nullopt;
-  };
-  struct Peer {
-    PeerAddress address;
-    SocketAddress socket;
-    uint64_t session = 0;
-    uint64_t its_session = 0;  // 0: no hello has come from it
-    absl::Time since;
-    PeerLane lanes[kLaneCount];
-    absl::Status down = absl::OkStatus();
-
-    PeerLane& LaneOf(LaneKind kind) { return lanes[static_cast<int>(kind)]; }
-  };
-
-  absl::Status Listen();
-  void Watch(Connection* connection);
-  Connection* Add(std::unique_ptr<SealedStream> stream, Stage stage);
-  void Drop(Connection* connection);
-  void WatchListener(uint32_t events);
-  void PauseAccepting(int error);
-  void Accept();
-  void Serve(Connection* connection, uint32_t events);
-  static bool IsHeldBack(const Connection& connection);
-  void AfterUse(Connection* connection);
+  void Watch(TcpConnection* connection);
+  void Drop(TcpConnection* connection);
+  void Serve(TcpConnection* connection, uint32_t events);
+  static bool IsHeldBack(const TcpConnection& connection);
+  void AfterUse(TcpConnection* connection);
 
   // --- Hello ---
-  void SayHello(Connection* connection, const Peer& peer);
-  void Refuse(Connection* connection, Refusal why);
-  bool OnFirstMessage(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
-  void OnHello(Connection* connection);
-  void OnReply(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  void SayHello(TcpConnection* connection, const TcpPeer& peer);
+  void Refuse(TcpConnection* connection, Refusal why);
+  bool OnFirstMessage(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  void OnHello(TcpConnection* connection);
+  void OnReply(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
   // Returns false, and the peer is down, if its hello shows that it has begun anew.
-  bool TakeSession(Peer* peer, const WireHello& hello);
-  void Attach(Connection* connection, Peer* peer, uint64_t received);
+  bool TakeSession(TcpPeer* peer, const WireHello& hello);
+  void Attach(TcpConnection* connection, TcpPeer* peer, uint64_t received);
 
   // --- Frames ---
-  bool OnMessage(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
-  bool OnFrame(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
-  void Deliver(Peer* peer, LaneKind kind, absl::Span<const uint8_t> frame);
-  void ReleaseHeld(Peer* peer, LaneKind kind);
+  bool OnMessage(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  bool OnFrame(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
+  void Deliver(TcpPeer* peer, LaneKind kind, absl::Span<const uint8_t> frame);
+  void ReleaseHeld(TcpPeer* peer, LaneKind kind);
 
   // --- Peers ---
   bool NeedsConnection(const PeerLane& lane, LaneKind kind) const;
-  void Dial(Peer* peer, LaneKind kind);
-  void Lost(Connection* connection);
-  void Fail(Peer* peer, const absl::Status& why);
-  void CloseAll(Peer* peer);
+  void Dial(TcpPeer* peer, LaneKind kind);
+  void Lost(TcpConnection* connection);
+  void Fail(TcpPeer* peer, const absl::Status& why);
+  void CloseAll(TcpPeer* peer);
   void CheckPeers();
   bool DoDueWork();
   bool ReportFailures(TransportSink* sink);
@@ -174,17 +145,10 @@ class TcpTransport::Impl {
   const Clock* const clock_;
   const TcpTransportOptions options_;
   std::shared_ptr<const TlsIdentity> identity_;
-  const UniqueFd listener_;
-  const UniqueFd epoll_;
-  bool listens_ = false;
-  bool is_accepting_paused_ = false;               // the last attempt failed
-  absl::Time accept_at_ = absl::InfiniteFuture();  // then the listener is watched again
   TcpTransportCounts counts_;
   ReadBuffer buffer_;
-  std::map<Incarnation, std::unique_ptr<Peer>> peers_;
-  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // by id, so the oldest first
-  uint64_t next_id_ = kListenerId + 1;
-  uint32_t strangers_ = 0;  // connections in kAccepted or kParked
+  std::map<Incarnation, std::unique_ptr<TcpPeer>> peers_;
+  ConnectionSet connections_;
   absl::Time next_work_ = absl::InfinitePast();
   std::vector<Incarnation> failed_;
   std::vector<uint64_t> unchecked_;  // connections that an earlier identity has made
@@ -195,52 +159,16 @@ class TcpTransport::Impl {
 };
 
 std::string TcpTransport::Impl::LocalAddress() const {
-  const absl::StatusOr<SocketAddress> address = SocketAddress::OfSocket(listener_.get());
+  const absl::StatusOr<SocketAddress> address = SocketAddress::OfSocket(connections_.listener());
   CHECK(address.ok());
   return absl::StrCat(kAddressPrefix, address->ToString());
 }
 
-absl::Status TcpTransport::Impl::Listen() {
-  if (std::exchange(listens_, true)) return absl::OkStatus();
-  epoll_event event{.events = EPOLLIN, .data = {.u64 = kListenerId}};
-  if (listen(listener_.get(), kListenBacklog) != 0 ||
-      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
-    return absl::UnavailableError(absl::StrCat("listen: ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
-}
-
 // --- Connections ---
 
-TcpTransport::Impl::Connection* TcpTransport::Impl::Add(std::unique_ptr<SealedStream> stream, Stage stage) {
-  auto connection = std::make_unique<Connection>();
-  connection->id = next_id_++;
-  connection->stream = std::move(stream);
-  connection->stage = stage;
-  connection->begun = clock_->Now();
-  connection->until = connection->begun + options_.hello_timeout;
-  next_work_ = std::min(next_work_, connection->until);
-  strangers_ += stage == Stage::kAccepted ? 1 : 0;
-  Connection* const added = connection.get();
-  connections_[added->id] = std::move(connection);
-  Watch(added);
-  return added;
-}
+void TcpTransport::Impl::Watch(TcpConnection* connection) { connections_.Watch(connection, !IsHeldBack(*connection)); }
 
-void TcpTransport::Impl::Watch(Connection* connection) {
-  if (connection->stream->closed()) return;
-  const uint32_t events =
-      (IsHeldBack(*connection) ? 0u : uint32_t{EPOLLIN}) | (connection->stream->wants_write() ? EPOLLOUT : 0u);
-  if (events == connection->events && connection->watched) return;
-  epoll_event event{.events = events, .data = {.u64 = connection->id}};
-  const int operation = std::exchange(connection->watched, true) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-  CHECK(epoll_ctl(epoll_.get(), operation, connection->stream->fd(), &event) == 0);
-  connection->events = events;
-}
-
-// The descriptor leaves the epoll set as it is closed.
-void TcpTransport::Impl::Drop(Connection* connection) {
-  if (connection->stage == Stage::kAccepted || connection->stage == Stage::kParked) --strangers_;
+void TcpTransport::Impl::Drop(TcpConnection* connection) {
   if (connection->peer != nullptr) {
     PeerLane& lane = connection->peer->LaneOf(connection->lane);
     if (lane.dialing == connection) lane.dialing = nullptr;
@@ -250,42 +178,10 @@ void TcpTransport::Impl::Drop(Connection* connection) {
       lane.held.reset();
     }
   }
-  connections_.erase(connection->id);
+  connections_.Erase(connection);
 }
 
-void TcpTransport::Impl::WatchListener(uint32_t events) {
-  epoll_event event{.events = events, .data = {.u64 = kListenerId}};
-  CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0);
-}
-
-// The connection that could not be accepted stays in the kernel's queue, and epoll would report it without end.
-void TcpTransport::Impl::PauseAccepting(int error) {
-  if (!std::exchange(is_accepting_paused_, true)) {
-    COPSE_LOG(kWarning, "connections of other nodes cannot be accepted, and are tried again: ", std::strerror(error));
-  }
-  WatchListener(0);
-  accept_at_ = clock_->Now() + kAcceptPause;
-  next_work_ = std::min(next_work_, accept_at_);
-}
-
-void TcpTransport::Impl::Accept() {
-  while (true) {
-    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!fd.valid()) return errno == EAGAIN ? (void)0 : PauseAccepting(errno);
-    is_accepting_paused_ = false;
-    if (strangers_ >= options_.strangers_max) {
-      ++counts_.refused;
-      const auto oldest = std::find_if(connections_.begin(), connections_.end(), [](const auto& entry) {
-        return entry.second->stage == Stage::kAccepted || entry.second->stage == Stage::kParked;
-      });
-      Drop(oldest->second.get());
-    }
-    Add(SealedStream::Accept(std::move(fd), identity_), Stage::kAccepted);
-  }
-}
-
-void TcpTransport::Impl::Serve(Connection* connection, uint32_t events) {
+void TcpTransport::Impl::Serve(TcpConnection* connection, uint32_t events) {
   SealedStream* const stream = connection->stream.get();
   if (IsHeldBack(*connection)) {
     // Input waits, but not for a connection that has ended.
@@ -294,26 +190,26 @@ void TcpTransport::Impl::Serve(Connection* connection, uint32_t events) {
   }
   if (!stream->is_open()) {
     stream->Advance();
-    if (stream->is_open() && connection->stage == Stage::kDialing) SayHello(connection, *connection->peer);
+    if (stream->is_open() && connection->stage == ConnectionStage::kDialing) SayHello(connection, *connection->peer);
   }
   if (stream->is_open()) {
     stream->Read(&buffer_, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
-      return connection->stage == Stage::kAttached ? OnMessage(connection, header, payload)
-                                                   : OnFirstMessage(connection, header, payload);
+      return connection->stage == ConnectionStage::kAttached ? OnMessage(connection, header, payload)
+                                                             : OnFirstMessage(connection, header, payload);
     });
   }
   AfterUse(connection);
 }
 
 // Returns whether no input is read from the connection at present.
-bool TcpTransport::Impl::IsHeldBack(const Connection& connection) {
-  return connection.stage == Stage::kParked ||
+bool TcpTransport::Impl::IsHeldBack(const TcpConnection& connection) {
+  return connection.stage == ConnectionStage::kParked ||
          (connection.peer != nullptr && connection.peer->LaneOf(connection.lane).held.has_value());
 }
 
 // Writes what is due, and notices the end of the connection.
-void TcpTransport::Impl::AfterUse(Connection* connection) {
-  if (connection->stage == Stage::kAttached) {
+void TcpTransport::Impl::AfterUse(TcpConnection* connection) {
+  if (connection->stage == ConnectionStage::kAttached) {
     connection->peer->LaneOf(connection->lane).lane.Pump();
   } else if (connection->stream->is_open()) {
     connection->stream->Write();
@@ -324,7 +220,7 @@ void TcpTransport::Impl::AfterUse(Connection* connection) {
 
 // --- Hello ---
 
-void TcpTransport::Impl::SayHello(Connection* connection, const Peer& peer) {
+void TcpTransport::Impl::SayHello(TcpConnection* connection, const TcpPeer& peer) {
   const WireHello hello{.source = options_.self.value(),
                         .destination = peer.address.incarnation.value(),
                         .session = peer.session,
@@ -337,7 +233,7 @@ void TcpTransport::Impl::SayHello(Connection* connection, const Peer& peer) {
   connection->stream->Write();
 }
 
-void TcpTransport::Impl::Refuse(Connection* connection, Refusal why) {
+void TcpTransport::Impl::Refuse(TcpConnection* connection, Refusal why) {
   WireHeader header{};
   header.kind = static_cast<uint8_t>(WireKind::kRefuse);
   header.number = static_cast<uint64_t>(why);
@@ -347,11 +243,11 @@ void TcpTransport::Impl::Refuse(Connection* connection, Refusal why) {
 }
 
 // Returns whether messages that follow may be taken.
-bool TcpTransport::Impl::OnFirstMessage(Connection* connection, const WireHeader& header,
+bool TcpTransport::Impl::OnFirstMessage(TcpConnection* connection, const WireHeader& header,
                                         absl::Span<const uint8_t> payload) {
-  if (connection->stage == Stage::kDialing) {
+  if (connection->stage == ConnectionStage::kDialing) {
     OnReply(connection, header, payload);
-    return connection->stage == Stage::kAttached && !connection->stream->closed();
+    return connection->stage == ConnectionStage::kAttached && !connection->stream->closed();
   }
   if (header.kind != static_cast<uint8_t>(WireKind::kHello) || payload.size() != sizeof(WireHello) ||
       header.lane >= kLaneCount) {
@@ -362,19 +258,19 @@ bool TcpTransport::Impl::OnFirstMessage(Connection* connection, const WireHeader
   connection->lane = static_cast<LaneKind>(header.lane);
   connection->received = header.received;
   OnHello(connection);
-  return connection->stage == Stage::kAttached && !connection->stream->closed();
+  return connection->stage == ConnectionStage::kAttached && !connection->stream->closed();
 }
 
 // A daemon has connected here. Its hello is in the connection.
-void TcpTransport::Impl::OnHello(Connection* connection) {
+void TcpTransport::Impl::OnHello(TcpConnection* connection) {
   const WireHello& hello = connection->hello;
   if (hello.destination != options_.self.value()) return Refuse(connection, Refusal::kOtherDaemon);
   const auto it = peers_.find(Incarnation(hello.source));
   if (it == peers_.end()) {
-    connection->stage = Stage::kParked;
+    connection->stage = ConnectionStage::kParked;
     return;
   }
-  Peer* const peer = it->second.get();
+  TcpPeer* const peer = it->second.get();
   if (!peer->down.ok()) return connection->stream->Close(peer->down);  // it comes again after that was reported
   const std::string& node = connection->stream->peer();
   if (!node.empty() && !peer->address.node.empty() && node != peer->address.node) {
@@ -396,8 +292,9 @@ void TcpTransport::Impl::OnHello(Connection* connection) {
 }
 
 // The daemon that this one has connected to replies.
-void TcpTransport::Impl::OnReply(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload) {
-  Peer* const peer = connection->peer;
+void TcpTransport::Impl::OnReply(TcpConnection* connection, const WireHeader& header,
+                                 absl::Span<const uint8_t> payload) {
+  TcpPeer* const peer = connection->peer;
   if (header.kind == static_cast<uint8_t>(WireKind::kRefuse)) {
     const auto why = static_cast<Refusal>(header.number);
     if (why == Refusal::kOtherDaemon) {
@@ -427,7 +324,7 @@ void TcpTransport::Impl::OnReply(Connection* connection, const WireHeader& heade
   Attach(connection, peer, header.received);
 }
 
-bool TcpTransport::Impl::TakeSession(Peer* peer, const WireHello& hello) {
+bool TcpTransport::Impl::TakeSession(TcpPeer* peer, const WireHello& hello) {
   if (peer->its_session == 0) peer->its_session = hello.session;
   const bool knows_us = hello.peer_session == 0 || hello.peer_session == peer->session;
   if (peer->its_session == hello.session && knows_us) return true;
@@ -435,11 +332,10 @@ bool TcpTransport::Impl::TakeSession(Peer* peer, const WireHello& hello) {
   return false;
 }
 
-void TcpTransport::Impl::Attach(Connection* connection, Peer* peer, uint64_t received) {
+void TcpTransport::Impl::Attach(TcpConnection* connection, TcpPeer* peer, uint64_t received) {
   PeerLane& lane = peer->LaneOf(connection->lane);
-  if (connection->stage == Stage::kAccepted || connection->stage == Stage::kParked) --strangers_;
   if (lane.dialing == connection) lane.dialing = nullptr;
-  connection->stage = Stage::kAttached;
+  connections_.SetAttached(connection);
   connection->peer = peer;
   lane.attached = connection;
   lane.refused = lane.denied = 0;
@@ -459,9 +355,9 @@ void TcpTransport::Impl::Attach(Connection* connection, Peer* peer, uint64_t rec
 
 // --- Frames ---
 
-bool TcpTransport::Impl::OnMessage(Connection* connection, const WireHeader& header,
+bool TcpTransport::Impl::OnMessage(TcpConnection* connection, const WireHeader& header,
                                    absl::Span<const uint8_t> payload) {
-  Peer* const peer = connection->peer;
+  TcpPeer* const peer = connection->peer;
   Lane& lane = peer->LaneOf(connection->lane).lane;
   switch (static_cast<WireKind>(header.kind)) {
     case WireKind::kFrame:
@@ -480,8 +376,9 @@ bool TcpTransport::Impl::OnMessage(Connection* connection, const WireHeader& hea
   return false;
 }
 
-bool TcpTransport::Impl::OnFrame(Connection* connection, const WireHeader& header, absl::Span<const uint8_t> payload) {
-  Peer* const peer = connection->peer;
+bool TcpTransport::Impl::OnFrame(TcpConnection* connection, const WireHeader& header,
+                                 absl::Span<const uint8_t> payload) {
+  TcpPeer* const peer = connection->peer;
   PeerLane& lane = peer->LaneOf(connection->lane);
   switch (lane.lane.Judge(header)) {
     case Lane::Verdict::kAgain:
@@ -504,7 +401,7 @@ bool TcpTransport::Impl::OnFrame(Connection* connection, const WireHeader& heade
 }
 
 // The connection says who the sender is; a frame that says something else is dropped.
-void TcpTransport::Impl::Deliver(Peer* peer, LaneKind kind, absl::Span<const uint8_t> frame) {
+void TcpTransport::Impl::Deliver(TcpPeer* peer, LaneKind kind, absl::Span<const uint8_t> frame) {
   peer->LaneOf(kind).lane.Delivered(frame.size());
   FrameHeader header;
   if (frame.size() < sizeof(header)) {
@@ -520,7 +417,7 @@ void TcpTransport::Impl::Deliver(Peer* peer, LaneKind kind, absl::Span<const uin
 }
 
 // A frame of this lane may have waited for one of the other lane that has come now.
-void TcpTransport::Impl::ReleaseHeld(Peer* peer, LaneKind kind) {
+void TcpTransport::Impl::ReleaseHeld(TcpPeer* peer, LaneKind kind) {
   PeerLane& lane = peer->LaneOf(kind);
   const LaneKind other = kind == LaneKind::kShort ? LaneKind::kBulk : LaneKind::kShort;
   if (!lane.held.has_value() || lane.held->after > peer->LaneOf(other).lane.received()) return;
@@ -536,7 +433,7 @@ absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const 
   if (it == peers_.end()) {
     return absl::UnavailableError(absl::StrCat("no connection to incarnation ", incarnation.value()));
   }
-  Peer* const peer = it->second.get();
+  TcpPeer* const peer = it->second.get();
   if (!peer->down.ok()) return peer->down;
   const size_t bytes = head.size() + body.size();
   CHECK_LE(bytes, kFrameBytesMax);
@@ -578,29 +475,29 @@ absl::Status TcpTransport::Impl::Connect(const PeerAddress& address) {
         absl::StrCat("no address of this transport (bytes=", text.size(), ", wanted=", kAddressPrefix, "HOST:PORT)"));
   }
   ASSIGN_OR_RETURN(const SocketAddress socket, SocketAddress::Parse(std::string_view(text.data(), text.size())));
-  RETURN_IF_ERROR(Listen());
-  std::unique_ptr<Peer>& slot = peers_[address.incarnation];
+  RETURN_IF_ERROR(connections_.Listen());
+  std::unique_ptr<TcpPeer>& slot = peers_[address.incarnation];
   if (slot != nullptr && slot->down.ok()) return absl::OkStatus();
   if (slot != nullptr) CloseAll(slot.get());
   const auto lane = [this](LaneKind kind) { return PeerLane{.lane = Lane(kind, options_.limits, options_.encrypt)}; };
-  slot.reset(new Peer{.address = address,
-                      .socket = socket,
-                      .session = RandomNumber(),
-                      .since = clock_->Now(),
-                      .lanes = {lane(LaneKind::kShort), lane(LaneKind::kBulk)}});
+  slot.reset(new TcpPeer{.address = address,
+                         .socket = socket,
+                         .session = RandomNumber(),
+                         .since = clock_->Now(),
+                         .lanes = {lane(LaneKind::kShort), lane(LaneKind::kBulk)}});
   const absl::Time dial_at = options_.self < address.incarnation ? absl::InfinitePast() : clock_->Now() + kHigherWaits;
   for (PeerLane& each : slot->lanes) each.dial_at = dial_at;
   next_work_ = absl::InfinitePast();
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    Connection* const parked = (it++)->second.get();
-    if (parked->stage != Stage::kParked || parked->hello.source != address.incarnation.value()) continue;
+  for (auto it = connections_.all().begin(); it != connections_.all().end();) {
+    TcpConnection* const parked = (it++)->second.get();
+    if (parked->stage != ConnectionStage::kParked || parked->hello.source != address.incarnation.value()) continue;
     OnHello(parked);
     released_.push_back(parked->id);
   }
   return absl::OkStatus();
 }
 
-void TcpTransport::Impl::CloseAll(Peer* peer) {
+void TcpTransport::Impl::CloseAll(TcpPeer* peer) {
   for (PeerLane& lane : peer->lanes) {
     if (lane.attached != nullptr) Drop(lane.attached);
     if (lane.dialing != nullptr) Drop(lane.dialing);
@@ -624,34 +521,34 @@ void TcpTransport::Impl::Disconnect(Incarnation incarnation) {
   peers_.erase(it);
 }
 
-void TcpTransport::Impl::Fail(Peer* peer, const absl::Status& why) {
+void TcpTransport::Impl::Fail(TcpPeer* peer, const absl::Status& why) {
   if (!peer->down.ok()) return;
   peer->down = absl::UnavailableError(
       absl::StrCat("connection to incarnation ", peer->address.incarnation.value(), ": ", why.message()));
   failed_.push_back(peer->address.incarnation);
   for (PeerLane& lane : peer->lanes) {
-    for (Connection* connection : {lane.attached, lane.dialing}) {
+    for (TcpConnection* connection : {lane.attached, lane.dialing}) {
       if (connection != nullptr) connection->stream->Close(peer->down);
     }
   }
 }
 
 // The connection has ended. Another one is made unless the peer is down.
-void TcpTransport::Impl::Lost(Connection* connection) {
-  Peer* const peer = connection->peer;
-  const Stage stage = connection->stage;
+void TcpTransport::Impl::Lost(TcpConnection* connection) {
+  TcpPeer* const peer = connection->peer;
+  const ConnectionStage stage = connection->stage;
   const absl::Status why = connection->stream->why();
   const bool refused = connection->stream->was_refused();
   const LaneKind kind = connection->lane;
   Drop(connection);
   if (peer == nullptr) {
-    counts_.refused += stage == Stage::kAccepted ? 1 : 0;
+    counts_.refused += stage == ConnectionStage::kAccepted ? 1 : 0;
     return;
   }
   if (!peer->down.ok()) return;
   PeerLane& lane = peer->LaneOf(kind);
   const absl::Time now = clock_->Now();
-  if (stage == Stage::kAttached) {
+  if (stage == ConnectionStage::kAttached) {
     COPSE_LOG(kInfo, "connection to incarnation ", peer->address.incarnation.value(),
               " is lost and made anew: ", why.message());
     lane.dial_at = options_.self < peer->address.incarnation ? now : now + kHigherWaits;
@@ -674,8 +571,9 @@ bool TcpTransport::Impl::NeedsConnection(const PeerLane& lane, LaneKind kind) co
   return kind == LaneKind::kShort || lane.was_attached || lane.lane.has_unacknowledged();
 }
 
-void TcpTransport::Impl::Dial(Peer* peer, LaneKind kind) {
-  Connection* const connection = Add(SealedStream::Dial(peer->socket, identity_), Stage::kDialing);
+void TcpTransport::Impl::Dial(TcpPeer* peer, LaneKind kind) {
+  TcpConnection* const connection =
+      connections_.Add(SealedStream::Dial(peer->socket, identity_), ConnectionStage::kDialing);
   connection->peer = peer;
   connection->lane = kind;
   peer->LaneOf(kind).dialing = connection;
@@ -685,13 +583,9 @@ void TcpTransport::Impl::Dial(Peer* peer, LaneKind kind) {
 // Connects where it is time to, and closes connections whose time is over.
 bool TcpTransport::Impl::DoDueWork() {
   const absl::Time now = clock_->Now();
-  if (now < next_work_) return false;
-  if (accept_at_ <= now) {
-    accept_at_ = absl::InfiniteFuture();
-    WatchListener(EPOLLIN);
-  }
+  if (now < std::min(next_work_, connections_.due())) return false;
   CheckPeers();
-  next_work_ = unchecked_.empty() ? accept_at_ : now;
+  next_work_ = unchecked_.empty() ? absl::InfiniteFuture() : now;
   for (auto& [incarnation, peer] : peers_) {
     if (!peer->down.ok()) continue;
     for (const LaneKind kind : {LaneKind::kShort, LaneKind::kBulk}) {
@@ -704,16 +598,7 @@ bool TcpTransport::Impl::DoDueWork() {
       }
     }
   }
-  std::vector<Connection*> late;
-  for (const auto& [id, connection] : connections_) {
-    if (connection->stage == Stage::kAttached) continue;
-    if (connection->until <= now) {
-      late.push_back(connection.get());
-    } else {
-      next_work_ = std::min(next_work_, connection->until);
-    }
-  }
-  for (Connection* connection : late) {
+  for (TcpConnection* const connection : connections_.TakeLate()) {
     connection->stream->Close(absl::UnavailableError("no hello in time"));
     Lost(connection);
   }
@@ -724,15 +609,15 @@ bool TcpTransport::Impl::DoDueWork() {
 void TcpTransport::Impl::UseIdentity(std::shared_ptr<const TlsIdentity> identity) {
   identity_ = std::move(identity);
   unchecked_.clear();
-  std::vector<Connection*> begun;
-  for (const auto& [id, connection] : connections_) {
-    if (connection->stage == Stage::kAttached) {
+  std::vector<TcpConnection*> begun;
+  for (const auto& [id, connection] : connections_.all()) {
+    if (connection->stage == ConnectionStage::kAttached) {
       unchecked_.push_back(id);
     } else {
       begun.push_back(connection.get());
     }
   }
-  for (Connection* connection : begun) {
+  for (TcpConnection* connection : begun) {
     connection->stream->Close(absl::UnavailableError("certificates were replaced meanwhile"));
     Lost(connection);
   }
@@ -741,13 +626,13 @@ void TcpTransport::Impl::UseIdentity(std::shared_ptr<const TlsIdentity> identity
 
 void TcpTransport::Impl::CheckPeers() {
   for (int checked = 0; checked < kCheckedAtOnce && !unchecked_.empty(); ++checked) {
-    const auto it = connections_.find(unchecked_.back());
+    const TcpConnection* const connection = connections_.Find(unchecked_.back());
     unchecked_.pop_back();
-    if (it == connections_.end() || it->second->stream->closed()) continue;
-    const absl::Status believed = identity_->StillBelieves(it->second->stream->peer_chain());
+    if (connection == nullptr || connection->stream->closed()) continue;
+    const absl::Status believed = identity_->StillBelieves(connection->stream->peer_chain());
     if (believed.ok()) continue;
     ++counts_.refused;
-    Fail(it->second->peer, believed);
+    Fail(connection->peer, believed);
   }
 }
 
@@ -768,22 +653,19 @@ bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
 bool TcpTransport::Impl::Progress(TransportSink* sink) {
   sink_ = sink;
   bool any = DoDueWork();
-  epoll_event events[kEventsMax];
-  const int count = connections_.empty() && !listens_ ? 0 : epoll_wait(epoll_.get(), events, kEventsMax, 0);
-  for (int i = 0; i < count; ++i) {
-    if (events[i].data.u64 == kListenerId) {
-      Accept();
-      continue;
+  epoll_event storage[kEventsMax];
+  for (const epoll_event& event : connections_.Poll(absl::MakeSpan(storage))) {
+    any = true;
+    if (event.data.u64 == ConnectionSet::kListenerId) {
+      counts_.refused += connections_.Accept(identity_);
+    } else if (TcpConnection* const connection = connections_.Find(event.data.u64)) {
+      Serve(connection, event.events);
     }
-    const auto it = connections_.find(events[i].data.u64);
-    if (it != connections_.end()) Serve(it->second.get(), events[i].events);
   }
-  any |= count > 0;
   // No event announces messages of connections whose input was held back.
   while (!released_.empty()) {
     for (const uint64_t id : std::exchange(released_, {})) {
-      const auto it = connections_.find(id);
-      if (it != connections_.end()) Serve(it->second.get(), 0);
+      if (TcpConnection* const connection = connections_.Find(id)) Serve(connection, 0);
     }
     any = true;
   }
