@@ -30,6 +30,17 @@ TEST(FairShareTest, ASmallLimitIsNotDivided) {
   EXPECT_FALSE(share.Allows(3, 3));
 }
 
+TEST(FairShareTest, AmountsAreKeptInWholeUnits) {
+  const FairShare share{.limit = 1700, .floor = 200, .unit = 100};
+  EXPECT_EQ(share.kept(), 200u);
+  EXPECT_TRUE(share.Allows(0, 0, 1500));
+  EXPECT_FALSE(share.Allows(0, 0, 1501));
+  EXPECT_TRUE(share.Allows(100, 1600, 100));
+  EXPECT_FALSE(share.Allows(101, 1600, 100)) << "more than the floor";
+  const FairShare few{.limit = 700, .floor = 0, .unit = 100};
+  EXPECT_TRUE(few.Allows(0, 0, 700)) << "fewer than eight units are not divided";
+}
+
 TEST(FairShareTest, ARefusalNamesUserQuotaUsedAndLimit) {
   const std::string said = FairShare{.limit = 16, .floor = 2}.Refusal("clients", 1000, 13, 14);
   for (const char* part : {"too many clients", "uid=1000", "used=13", "used by all=14", "limit=16"}) {

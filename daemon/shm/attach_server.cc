@@ -38,11 +38,7 @@ void Refuse(int socket, const std::string& why) {
 
 AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page,
                            AttachOptions options)
-    : options_(std::move(options)), context_{&options_, clock, poller, core, page}, spare_(SpareFd()) {
-  if (options_.ports_bytes_max > 0) return;
-  const ring::Geometry usual = ring::Lay(options_.dq_entries, options_.eq_entries, options_.data_bytes);
-  options_.ports_bytes_max = options_.clients_max * usual.total_bytes;
-}
+    : options_(std::move(options)), context_(&options_, clock, poller, core, page), spare_(SpareFd()) {}
 
 AttachServer::~AttachServer() { Shutdown("the daemon stops"); }
 

@@ -63,7 +63,8 @@ class CheckCallTest : public ::testing::Test {
 
   Mapping memory_ = *Mapping::Map(CreateMemoryFile("test", kDataBytes)->get(), kDataBytes);
   uint8_t* data_ = memory_.data();
-  RegionTable regions_{data_, kDataBytes, {}};
+  RegionQuotas quotas_{RegionLimits{}};
+  RegionTable regions_{data_, kDataBytes, {}, &quotas_, /*uid=*/0};
 };
 
 TEST_F(CheckCallTest, ABarrierUsesNothing) {

@@ -38,10 +38,10 @@ using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 // team, and no others. Thread-compatible.
 class ClientCalls {
  public:
-  // `*core` and `*regions_of_all`, the number of regions of all clients, must outlive this object, and so must
-  // `*instruments`, which counts refused posts and may be null.
+  // `*core` and `*quotas`, which count the regions of all clients, must outlive this object, and so must
+  // `*instruments`, which counts refused posts and may be null. The client's regions are counted for `uid`.
   ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
-              uint32_t* regions_of_all, Instruments* instruments);
+              RegionQuotas* quotas, uint32_t uid, Instruments* instruments);
 
   // Sets the client's number in the core. It is called before the first Read.
   void set_client(ClientId client) { client_ = client; }

@@ -49,7 +49,25 @@ absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t 
   return asked;
 }
 
+FairShare ShareOfPorts(const AttachOptions& options) {
+  const uint64_t usual = ring::Lay(options.dq_entries, options.eq_entries, options.data_bytes).total_bytes;
+  FairShare share{.limit = options.ports_bytes_max, .unit = usual};
+  if (share.limit == 0) share.limit = options.clients_max * usual;
+  share.floor = share.kept();
+  return share;
+}
+
 }  // namespace
+
+SessionContext::SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
+                               DaemonPage* page)
+    : options(options),
+      clock(clock),
+      poller(poller),
+      core(core),
+      page(page),
+      ports_bytes("bytes of queues and data areas", ShareOfPorts(*options)),
+      regions(options->regions) {}
 
 ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process)
     : context_(context), socket_(std::move(socket)), process_(std::move(process)) {}
@@ -58,7 +76,6 @@ ClientSession::~ClientSession() {
   context_->poller->Unwatch(socket_.get());
   if (process_.pidfd.valid()) context_->poller->Unwatch(process_.pidfd.get());
   if (doorbell_.valid()) context_->poller->Unwatch(doorbell_.get());
-  if (attached()) context_->ports_bytes -= calls_->port().total_bytes();
 }
 
 absl::Status ClientSession::Start() {
@@ -215,10 +232,9 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
                                                      ", limit=", options.data_bytes_max, ")"));
   }
   const uint64_t bytes = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes).total_bytes;
-  if (bytes > options.ports_bytes_max - std::min(context_->ports_bytes, options.ports_bytes_max)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("attach: the daemon's memory for clients is used up (bytes=", bytes,
-                     ", used=", context_->ports_bytes, ", limit=", options.ports_bytes_max, ")"));
+  absl::StatusOr<SharedQuota::Holding> port_bytes = context_->ports_bytes.Take(process_.uid, bytes);
+  if (!port_bytes.ok()) {
+    return absl::ResourceExhaustedError(absl::StrCat("attach: ", port_bytes.status().message()));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes, &context_->page->group_wake()));
   // The eventfd is never read: its flags are shared with the client, which could make a read block.
@@ -228,11 +244,11 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
   auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions, options.list_bytes_max,
-                                             &context_->regions, options.instruments);
+                                             &context_->regions, process_.uid, options.instruments);
   ASSIGN_OR_RETURN(client_, context_->core->Attach(hello, this));
   calls->set_client(client_);
   calls_ = std::move(calls);
-  context_->ports_bytes += bytes;
+  port_bytes_ = *std::move(port_bytes);
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/unique_fd.h"
+#include "daemon/accounts/shared_quota.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
@@ -55,15 +56,18 @@ struct AttachOptions {
 
 // SessionContext holds the state that sessions share.
 struct SessionContext {
+  // Memory of ports is kept for users with little in whole ports of the usual size.
+  SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page);
+
   const AttachOptions* options;
   const Clock* clock;
   Poller* poller;
   DaemonCore* core;
   DaemonPage* page;
-  uint64_t ports_bytes = 0;  // memory of all sessions' ports
-  uint32_t regions = 0;      // registered regions of all sessions
-  uint64_t doorbells = 0;    // how often clients have rung their doorbells
-  EarlyTotals early;         // sums over clients that are gone
+  SharedQuota ports_bytes;  // memory of all sessions' ports
+  RegionQuotas regions;     // registered regions of all sessions
+  uint64_t doorbells = 0;   // how often clients have rung their doorbells
+  EarlyTotals early;        // sums over clients that are gone
 };
 
 // A ClientSession serves one client, on the loop's thread. Order of calls: Start; then callbacks of poller and core,
@@ -153,6 +157,7 @@ class ClientSession final : public ClientSink {
   const UniqueFd socket_;
   const PeerProcess process_;
   UniqueFd doorbell_;
+  SharedQuota::Holding port_bytes_;
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;
 

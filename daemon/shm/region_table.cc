@@ -3,6 +3,7 @@
 #include "daemon/shm/region_table.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,18 @@
 
 namespace copse::daemon {
 
-RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, uint32_t* of_all)
-    : data_(data), data_bytes_(data_bytes), limits_(limits), of_all_(of_all != nullptr ? of_all : &own_) {}
+RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, RegionQuotas* quotas, uint32_t uid)
+    : data_(data), data_bytes_(data_bytes), limits_(limits), quotas_(quotas), uid_(uid) {}
+
+absl::Status RegionTable::TakeQuotas(uint64_t bytes, Region* region) {
+  for (auto [quota, amount, holding] : {std::tuple(&quotas_->count, uint64_t{1}, &region->of_count),
+                                        std::tuple(&quotas_->bytes, bytes, &region->of_bytes)}) {
+    absl::StatusOr<SharedQuota::Holding> taken = quota->Take(uid_, amount);
+    if (!taken.ok()) return absl::ResourceExhaustedError(absl::StrCat("memory: ", taken.status().message()));
+    *holding = *std::move(taken);
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t bytes) {
   if (bytes == 0) return absl::InvalidArgumentError("memory: nothing to register (bytes=0)");
@@ -20,21 +31,17 @@ absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t 
     return absl::ResourceExhaustedError(
         absl::StrCat("memory: too many regions (regions=", regions_.size(), ", limit=", limits_.regions_max, ")"));
   }
-  if (*of_all_ >= limits_.all_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("memory: this node's processes have registered too many regions (regions=", *of_all_,
-                     ", limit=", limits_.all_max, ")"));
-  }
   if (bytes > limits_.bytes_max - bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("memory: too much registered (bytes=", bytes,
                                                      ", registered=", bytes_, ", limit=", limits_.bytes_max, ")"));
   }
   RETURN_IF_ERROR(CheckClientMemory(memory.get(), bytes));
-  ASSIGN_OR_RETURN(Mapping mapping, Mapping::MapForClient(memory.get(), bytes));
+  Region region;
+  RETURN_IF_ERROR(TakeQuotas(bytes, &region));
+  ASSIGN_OR_RETURN(region.mapping, Mapping::MapForClient(memory.get(), bytes));
   while (next_ == 0 || regions_.contains(next_)) ++next_;
   bytes_ += bytes;
-  ++*of_all_;
-  regions_[next_].mapping = std::move(mapping);
+  regions_[next_] = std::move(region);
   return next_++;
 }
 
@@ -108,7 +115,6 @@ std::vector<uint32_t> RegionTable::Sweep() {
     if (it->second.retired && it->second.uses == 0) {
       gone.push_back(it->first);
       bytes_ -= it->second.mapping.bytes();
-      --*of_all_;
       it = regions_.erase(it);
     } else {
       ++it;

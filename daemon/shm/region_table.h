@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "daemon/accounts/fair_share.h"
+#include "daemon/accounts/shared_quota.h"
 #include "daemon/shm/memory_file.h"
 #include "protocol/ring_layout.h"
 
@@ -26,6 +28,19 @@ struct RegionLimits {
   // Limits the regions of all clients together. Each is a mapping in the daemon, to which the kernel allows 65,530
   // (vm.max_map_count); beyond that the daemon could not even start a thread.
   uint32_t all_max = 32768;
+  // Limits the bytes of all clients' regions together, which is half of the daemon's address space.
+  uint64_t all_bytes_max = 64ull << 40;
+};
+
+// RegionQuotas count the regions of all clients, by user. The last eighth of each is for users with at most an eighth.
+struct RegionQuotas {
+  explicit RegionQuotas(const RegionLimits& limits)
+      : count("regions", {.limit = limits.all_max, .floor = limits.all_max / FairShare::kKeptPart}),
+        bytes("bytes of regions",
+              {.limit = limits.all_bytes_max, .floor = limits.all_bytes_max / FairShare::kKeptPart}) {}
+
+  SharedQuota count;
+  SharedQuota bytes;
 };
 
 // A RegionTable maps one client's regions. A region stays mapped while calls use it, also after its deregistration.
@@ -33,12 +48,11 @@ struct RegionLimits {
 // region may still name it. Thread-compatible.
 class RegionTable {
  public:
-  // `data` must outlive the table, and so must `*of_all`, the number of regions in all tables; null: there is no other
-  // table.
-  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, uint32_t* of_all = nullptr);
+  // `data` must outlive the table, and so must `*quotas`, which count the regions of all tables for their users, as
+  // here for `uid`.
+  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, RegionQuotas* quotas, uint32_t uid);
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
-  ~RegionTable() { *of_all_ -= static_cast<uint32_t>(regions_.size()); }
 
   // Maps the first `bytes` of a client's memfd, and returns the region's number, never 0. Errors: INVALID_ARGUMENT:
   // `bytes` is 0, or the memory is not safe to map (CheckClientMemory). RESOURCE_EXHAUSTED: a limit. Others: mmap's.
@@ -66,17 +80,21 @@ class RegionTable {
 
  private:
   struct Region {
+    SharedQuota::Holding of_count, of_bytes;
     Mapping mapping;
     uint32_t uses = 0;
     std::optional<uint64_t> posts;  // set at deregistration: how many posts can name the region
     bool retired = false;           // deregistered, and all these posts have been taken
   };
 
+  // Fills in the region's holdings. RESOURCE_EXHAUSTED: the user has no more.
+  absl::Status TakeQuotas(uint64_t bytes, Region* region);
+
   uint8_t* const data_;
   const uint64_t data_bytes_;
   const RegionLimits limits_;
-  uint32_t own_ = 0;
-  uint32_t* const of_all_;
+  RegionQuotas* const quotas_;
+  const uint32_t uid_;
   std::map<uint32_t, Region> regions_;
   uint64_t bytes_ = 0;
   uint32_t next_ = 1;

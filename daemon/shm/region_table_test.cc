@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 
@@ -16,10 +17,13 @@ namespace {
 
 ring::Place At(uint32_t region, uint64_t offset) { return {region, 0, offset}; }
 
-class RegionTableTest : public testing::Test {
+constexpr uint32_t kUid = 1000, kOtherUid = 2000;
+
+class RegionTableTest : public ::testing::Test {
  protected:
   uint8_t data_[100] = {};
-  RegionTable table_{data_, sizeof(data_), {.regions_max = 2, .bytes_max = 10000}};
+  RegionQuotas quotas_{RegionLimits{}};
+  RegionTable table_{data_, sizeof(data_), {.regions_max = 2, .bytes_max = 10000}, &quotas_, kUid};
   UniqueFd memory_ = *CreateMemoryFile("test", 8192);
 };
 
@@ -58,10 +62,10 @@ TEST_F(RegionTableTest, KeepsItsLimits) {
 }
 
 TEST_F(RegionTableTest, RegionsOfAllTablesAreBounded) {
-  uint32_t all = 0;
   const RegionLimits limits{.all_max = 3};
-  auto first = std::make_unique<RegionTable>(data_, sizeof(data_), limits, &all);
-  RegionTable second(data_, sizeof(data_), limits, &all);
+  RegionQuotas all(limits);
+  auto first = std::make_unique<RegionTable>(data_, sizeof(data_), limits, &all, kUid);
+  RegionTable second(data_, sizeof(data_), limits, &all, kUid);
   ASSERT_TRUE(first->Register(memory_, 8192).ok());
   ASSERT_TRUE(first->Register(memory_, 8192).ok());
   const absl::StatusOr<uint32_t> third = second.Register(memory_, 8192);
@@ -72,8 +76,33 @@ TEST_F(RegionTableTest, RegionsOfAllTablesAreBounded) {
   EXPECT_EQ(second.Sweep().size(), 1u);
   EXPECT_TRUE(second.Register(memory_, 8192).ok());
   first.reset();
-  EXPECT_EQ(all, 1u);
+  EXPECT_EQ(all.count.used(), 1u);
+  EXPECT_EQ(all.bytes.used_by(kUid), 8192u);
   EXPECT_TRUE(second.Register(memory_, 8192).ok());
+}
+
+TEST_F(RegionTableTest, AUserWhoTakesAllRegionsLeavesSomeForOthers) {
+  const RegionLimits limits{.all_max = 8};
+  RegionQuotas all(limits);
+  RegionTable greedy(data_, sizeof(data_), limits, &all, kUid);
+  RegionTable modest(data_, sizeof(data_), limits, &all, kOtherUid);
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(greedy.Register(memory_, 1).ok());
+  EXPECT_THAT(greedy.Register(memory_, 1).status(),
+              testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=7", "limit=8"));
+  EXPECT_TRUE(modest.Register(memory_, 1).ok());
+}
+
+TEST_F(RegionTableTest, AUserWhoTakesAllBytesLeavesSomeForOthers) {
+  const RegionLimits limits{.all_bytes_max = 16384};
+  RegionQuotas all(limits);
+  RegionTable greedy(data_, sizeof(data_), limits, &all, kUid);
+  RegionTable modest(data_, sizeof(data_), limits, &all, kOtherUid);
+  ASSERT_TRUE(greedy.Register(memory_, 8192).ok());
+  EXPECT_THAT(greedy.Register(memory_, 8192).status(),
+              testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=8192", "limit=16384"));
+  ASSERT_TRUE(greedy.Register(memory_, 6144).ok());
+  EXPECT_EQ(all.count.used(), 2u) << "a refusal takes nothing";
+  EXPECT_TRUE(modest.Register(memory_, 2048).ok());
 }
 
 TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
