@@ -206,8 +206,8 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   calls_->port().CloseFd();
   greeting_deadline_ = absl::InfiniteFuture();
   UpdateDeadline();
-  COPSE_LOG(kInfo, "client ", client_, ": ", DescribeProcess(process_), " of uid ", process_.uid,
-            " attached (dq_entries=", sizes.dq_entries, ", eq_entries=", sizes.eq_entries,
+  COPSE_LOG(kInfo, "client ", client_, ": ", DescribeProcess(process_), " of uid ", process_.uid, ", job ",
+            process_.job, ", attached (dq_entries=", sizes.dq_entries, ", eq_entries=", sizes.eq_entries,
             ", data_bytes=", sizes.data_bytes, ")");
 }
 

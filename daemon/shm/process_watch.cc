@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "daemon/accounts/job_of_cgroup.h"
 
 namespace copse::daemon {
 namespace {
@@ -43,7 +45,7 @@ constexpr size_t kStatExitCode = 52 - 3;
 std::string ReadProc(int64_t pid, const char* file) {
   const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/", file).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return "";
-  char text[1024];
+  char text[8192];  // with cgroup v1, a line of /proc/PID/cgroup for each controller
   const ssize_t bytes = read(fd.get(), text, sizeof(text));
   return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : "";
 }
@@ -62,6 +64,17 @@ UniqueFd PidfdOf(int socket, int64_t pid) {
   socklen_t bytes = sizeof(pidfd);
   if (getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &bytes) == 0) return UniqueFd(pidfd);
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// Returns whether the process is dead, so that another one may have its pid.
+bool IsDead(const PeerProcess& process) {
+  pollfd dead{process.pidfd.get(), POLLIN, 0};
+  return !process.pidfd.valid() || poll(&dead, 1, 0) != 0;
+}
+
+std::string JobOf(const PeerProcess& process) {
+  const std::string cgroup = ReadProc(process.pid, "cgroup");
+  return JobOfCgroup(IsDead(process) ? "" : cgroup, process.uid);
 }
 
 // Returns the status of a dead process as waitpid would; std::nullopt if it is unknown. /proc has it until the process
@@ -97,9 +110,11 @@ absl::StatusOr<PeerProcess> PeerOf(int socket) {
   PeerProcess process;
   process.uid = credentials.uid;
   process.pid = credentials.pid;
+  process.job = JobOfCgroup("", process.uid);
   if (process.pid == 0) return process;
   process.pidfd = PidfdOf(socket, process.pid);
   process.name = CommandOf(process.pid);
+  process.job = JobOf(process);
   return process;
 }
 

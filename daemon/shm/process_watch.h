@@ -17,6 +17,7 @@ struct PeerProcess {
   uint32_t uid = 0;
   int64_t pid = 0;   // 0: in a PID namespace that is not visible here
   std::string name;  // command name; empty if unknown
+  std::string job;   // by its control group (JobOfCgroup)
   UniqueFd pidfd;    // readable when the process is dead; invalid if the kernel gives none
 };
 // Returns the process that connected `socket`. Errors: getsockopt's.

@@ -11,13 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
+#include "daemon/accounts/job_of_cgroup.h"
 
 namespace copse::daemon {
 namespace {
@@ -58,7 +61,7 @@ class Child {
 };
 
 PeerProcess Watch(pid_t pid) {
-  return {0, pid, "victim", UniqueFd(static_cast<int>(syscall(434 /* pidfd_open */, pid, 0)))};
+  return {0, pid, "victim", "", UniqueFd(static_cast<int>(syscall(434 /* pidfd_open */, pid, 0)))};
 }
 
 void AwaitDeath(const PeerProcess& process) {
@@ -95,6 +98,15 @@ TEST(ProcessWatchTest, DescribesWhatItCannotSee) {
   process.uid = 7;
   EXPECT_THAT(DescribeProcess(process), Names("uid 7"));
   EXPECT_THAT(DescribeDeath(process), Names("uid 7"));
+}
+
+TEST(PeerOfTest, TheJobIsTheControlGroups) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd mine(pair[0]), other(pair[1]);
+  std::ifstream file("/proc/self/cgroup");
+  const std::string cgroup{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(PeerOf(mine.get())->job, JobOfCgroup(cgroup, geteuid()));
 }
 
 }  // namespace
