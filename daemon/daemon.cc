@@ -46,8 +46,8 @@
 namespace copse::daemon {
 namespace {
 
-// Descriptors that belong to no client, and those that one client takes (socket, pidfd, doorbell, and a temporary
-// one).
+// Descriptors that belong to no client, temporary ones included, and those that one client takes (socket, pidfd,
+// doorbell, and the page if it is its user's only client).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
 constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
@@ -280,7 +280,7 @@ absl::Status Daemon::OpenControl() {
 }
 
 absl::Status Daemon::OpenClients() {
-  ASSIGN_OR_RETURN(page_, DaemonPage::Create(incarnation_));
+  pages_ = std::make_unique<DaemonPages>(incarnation_);
   AttachOptions options;
   options.node = settings_.node;
   options.incarnation = incarnation_;
@@ -289,7 +289,7 @@ absl::Status Daemon::OpenClients() {
   options.ports_bytes_max = settings_.client_memory_limit_bytes;
   options.formation_timeout = settings_.team_formation_timeout + kPlannersAnswer;
   options.instruments = instruments_.get();
-  attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
+  attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), pages_.get(), options);
   ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());
   const bool has_passed = !passed.empty();
   bool listens = has_passed;
@@ -339,7 +339,7 @@ void Daemon::Run() {
 }
 
 bool Daemon::ReadPosts() {
-  page_->CountTurn();
+  pages_->CountTurn();
   const bool letters = mailbox_->Drain();
   const bool posts = attach_server_->ReadPosts();
   const absl::Time now = clock_.Now();
@@ -365,7 +365,7 @@ bool Daemon::Progress() {
 }
 
 void Daemon::SetSleeping(bool sleeping) {
-  page_->SetSleeping(sleeping);
+  pages_->SetSleeping(sleeping);
   emu::TraceRing* const trace = instruments_->trace();
   if (trace == nullptr) return;
   trace->Stamp();

@@ -29,7 +29,7 @@
 #include "daemon/rpc/planner_stream.h"
 #include "daemon/settings.h"
 #include "daemon/shm/attach_server.h"
-#include "daemon/shm/daemon_page.h"
+#include "daemon/shm/daemon_pages.h"
 #include "offload_emu/tcp/tcp_transport.h"
 #include "offload_emu/transport.h"
 #include "rpc/identity.h"
@@ -118,7 +118,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<DataIdentity> data_identity_;  // null: not over tcp
   std::unique_ptr<emu::PolledTransport> transport_;
   emu::TcpTransport* tcp_ = nullptr;  // transport_, or null
-  std::unique_ptr<DaemonPage> page_;
+  std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<Instruments> instruments_;
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it
   // borrows.

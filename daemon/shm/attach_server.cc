@@ -36,9 +36,9 @@ void Refuse(int socket, const std::string& why) {
 
 }  // namespace
 
-AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page,
+AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPages* pages,
                            AttachOptions options)
-    : options_(std::move(options)), context_(&options_, clock, poller, core, page), spare_(SpareFd()) {}
+    : options_(std::move(options)), context_(&options_, clock, poller, core, pages), spare_(SpareFd()) {}
 
 AttachServer::~AttachServer() { Shutdown("the daemon stops"); }
 
@@ -120,7 +120,7 @@ void AttachServer::WakeClients() {
     if (!session->TakeEventsPut() || !session->WakeIfWaiting()) continue;
     if (options_.instruments != nullptr) options_.instruments->ClientWoken(session->client());
   }
-  context_.page->group_wake().Wake();
+  context_.pages->Wake();
 }
 
 EarlyTotals AttachServer::early_totals() const {

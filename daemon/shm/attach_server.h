@@ -17,7 +17,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/poller.h"
 #include "daemon/shm/client_session.h"
-#include "daemon/shm/daemon_page.h"
+#include "daemon/shm/daemon_pages.h"
 #include "daemon/shm/early_totals.h"
 
 namespace copse::daemon {
@@ -28,7 +28,7 @@ namespace copse::daemon {
 class AttachServer {
  public:
   // All pointees must outlive this object.
-  AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page, AttachOptions options);
+  AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPages* pages, AttachOptions options);
   // Ends all sessions.
   ~AttachServer();
 

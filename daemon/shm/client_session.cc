@@ -60,12 +60,12 @@ FairShare ShareOfPorts(const AttachOptions& options) {
 }  // namespace
 
 SessionContext::SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
-                               DaemonPage* page)
+                               DaemonPages* pages)
     : options(options),
       clock(clock),
       poller(poller),
       core(core),
-      page(page),
+      pages(pages),
       ports_bytes("bytes of queues and data areas", ShareOfPorts(*options)),
       regions(options->regions) {}
 
@@ -76,6 +76,8 @@ ClientSession::~ClientSession() {
   context_->poller->Unwatch(socket_.get());
   if (process_.pidfd.valid()) context_->poller->Unwatch(process_.pidfd.get());
   if (doorbell_.valid()) context_->poller->Unwatch(doorbell_.get());
+  calls_.reset();  // its port leaves its seat in the page
+  if (page_ != nullptr) context_->pages->Leave(process_.uid);
 }
 
 absl::Status ClientSession::Start() {
@@ -202,7 +204,7 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   reply.eq_entries = sizes.eq_entries;
   reply.data_bytes = sizes.data_bytes;
   reply.message_bytes_max = schedule::kCallBytesMax;
-  Answer(reply, {calls_->port().fd(), context_->page->fd(), doorbell_.get()});
+  Answer(reply, {calls_->port().fd(), page_->fd(), doorbell_.get()});
   calls_->port().CloseFd();
   greeting_deadline_ = absl::InfiniteFuture();
   UpdateDeadline();
@@ -236,7 +238,8 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   if (!port_bytes.ok()) {
     return absl::ResourceExhaustedError(absl::StrCat("attach: ", port_bytes.status().message()));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes, &context_->page->group_wake()));
+  ASSIGN_OR_RETURN(page_, context_->pages->Enter(process_.uid));
+  ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes, &page_->group_wake()));
   // The eventfd is never read: its flags are shared with the client, which could make a read block.
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");

@@ -23,7 +23,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/poller.h"
 #include "daemon/shm/client_calls.h"
-#include "daemon/shm/daemon_page.h"
+#include "daemon/shm/daemon_pages.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/process_watch.h"
@@ -57,13 +57,14 @@ struct AttachOptions {
 // SessionContext holds the state that sessions share.
 struct SessionContext {
   // Memory of ports is kept for users with little in whole ports of the usual size.
-  SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page);
+  SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
+                 DaemonPages* pages);
 
   const AttachOptions* options;
   const Clock* clock;
   Poller* poller;
   DaemonCore* core;
-  DaemonPage* page;
+  DaemonPages* pages;
   SharedQuota ports_bytes;  // memory of all sessions' ports
   RegionQuotas regions;     // registered regions of all sessions
   uint64_t doorbells = 0;   // how often clients have rung their doorbells
@@ -158,6 +159,7 @@ class ClientSession final : public ClientSink {
   const PeerProcess process_;
   UniqueFd doorbell_;
   SharedQuota::Holding port_bytes_;
+  DaemonPage* page_ = nullptr;          // the user's; null until it is entered
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;
 

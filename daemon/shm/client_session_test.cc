@@ -248,10 +248,10 @@ TEST_F(ClientSessionTest, TheDoorbellWakesASleepingDaemon) {
   const auto client = Attached();
   while (daemon_->poller().Wait(absl::ZeroDuration())) {
   }
-  daemon_->page().SetSleeping(true);
+  daemon_->pages().SetSleeping(true);
   client->PostNop(1);
   EXPECT_TRUE(daemon_->poller().Wait(absl::Seconds(10)));
-  daemon_->page().SetSleeping(false);
+  daemon_->pages().SetSleeping(false);
   client->PostNop(2);
   EXPECT_FALSE(daemon_->poller().Wait(absl::ZeroDuration()));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Publishes the daemon's state in a page that all clients map read-only (protocol/ring_layout.h, DaemonPage).
+// Publishes the daemon's state in a page that clients map read-only (protocol/ring_layout.h, DaemonPage).
 #ifndef COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 #define COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 

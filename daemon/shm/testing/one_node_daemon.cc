@@ -99,8 +99,8 @@ OneNodeDaemon::OneNodeDaemon(AttachOptions options, CoreOptions core_options) {
   core_options.node = node_;
   core_ = std::make_unique<DaemonCore>(&clock_, &network_, planner_.get(), core_options);
   poller_ = *Poller::Create();
-  page_ = *DaemonPage::Create(node_.incarnation);
-  server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
+  pages_ = std::make_unique<DaemonPages>(node_.incarnation);
+  server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), pages_.get(), options);
   absl::StatusOr<UniqueFd> listener = ListenOn(socket_);
   CHECK(listener.ok());
   CHECK(server_->AddListener(*std::move(listener)).ok());
@@ -111,7 +111,7 @@ OneNodeDaemon::OneNodeDaemon(AttachOptions options, CoreOptions core_options) {
 OneNodeDaemon::~OneNodeDaemon() = default;
 
 void OneNodeDaemon::Turn() {
-  page_->CountTurn();
+  pages_->CountTurn();
   const auto work = [&] {
     const bool read = server_->ReadPosts();
     const bool delivered = planner_->Deliver(core_.get());

@@ -17,7 +17,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/poller.h"
 #include "daemon/shm/attach_server.h"
-#include "daemon/shm/daemon_page.h"
+#include "daemon/shm/daemon_pages.h"
 #include "offload_emu/transport.h"
 #include "protocol/control.h"
 
@@ -75,7 +75,7 @@ class OneNodeDaemon {
   const OneNodePlanner& planner() const { return *planner_; }
   AttachServer& server() { return *server_; }
   const AttachServer& server() const { return *server_; }
-  DaemonPage& page() { return *page_; }
+  DaemonPages& pages() { return *pages_; }
   Poller& poller() { return *poller_; }
   std::function<void()> turn() {
     return [this] { Turn(); };
@@ -88,7 +88,7 @@ class OneNodeDaemon {
   std::string socket_;
   std::unique_ptr<OneNodePlanner> planner_;
   std::unique_ptr<Poller> poller_;
-  std::unique_ptr<DaemonPage> page_;
+  std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<DaemonCore> core_;
   std::unique_ptr<AttachServer> server_;
 };
