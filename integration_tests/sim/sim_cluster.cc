@@ -258,7 +258,8 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   absl::Status DrainNode(uint32_t n, bool on) override {
     if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
     absl::Status status = absl::UnavailableError("the planner has not stored it");
-    coordinator_->SetDraining(NameOf(n), on, [&](const absl::Status& stored) { status = stored; });
+    coordinator_->SetDraining(NameOf(n), on ? std::optional<std::string>("") : std::nullopt,
+                              [&](const absl::Status& stored) { status = stored; });
     PlannerTick();
     return status;
   }

@@ -63,8 +63,6 @@ void AdminLists::FillTeamFor(const rpc::Principal& who, const coordinator::TeamI
 
 void AdminLists::FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const {
   FillNode(info, row);
-  const auto reason = drain_reasons_.find(info.announcement.name);
-  if (info.state == "draining" && reason != drain_reasons_.end()) row->set_why(reason->second);
   const absl::Time ends = instruments_->CertificateEnds(info.announcement.name);
   if (ends != absl::InfiniteFuture()) row->set_certificate_ends_s(absl::ToDoubleSeconds(ends - absl::Now()));
   if (has_private_data_ && who.role < rpc::Role::kOperator) row->clear_incarnation();

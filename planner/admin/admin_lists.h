@@ -54,9 +54,6 @@ class AdminLists {
   // Asks all daemons for the number of calls in flight by team; calls of derived teams count for their parents, too.
   void CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done);
 
-  // Sets why a node is draining, as its row says.
-  void SetDrainReason(const std::string& node, const std::string& why) { drain_reasons_[node] = why; }
-
  private:
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
   // Asks all daemons for their calls in flight, and passes them on with the nodes that are silent.
@@ -67,7 +64,6 @@ class AdminLists {
   ClusterPlanMaker* const plan_maker_;
   const PlannerInstruments* const instruments_;
   const bool has_private_data_;
-  std::map<std::string, std::string> drain_reasons_;  // by node, as last requested
 };
 
 }  // namespace copse::planner

@@ -38,6 +38,7 @@ void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row) {
   row->set_cores(info.announcement.cores);
   row->set_memory_limit_bytes(info.announcement.memory_limit_bytes);
   row->set_connected(info.connected);
+  row->set_why(rpc::ToUtf8(info.why));
 }
 
 void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row) {

@@ -159,9 +159,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         context, "DrainNode", *request, [this, request](const rpc::Principal&, const CallEnd& done) -> absl::Status {
           const std::string node = request->node();  // `done` ends the request's lifetime
           const bool draining = !request->off();
-          const std::string why = rpc::ToUtf8(request->why(), kWhyBytesMax);
-          coordinator_->SetDraining(node, draining, [this, node, draining, why, done](const absl::Status& stored) {
-            if (stored.ok()) lists_.SetDrainReason(node, draining ? why : "");
+          std::optional<std::string> why;
+          if (draining) why = rpc::ToUtf8(request->why(), kWhyBytesMax);
+          coordinator_->SetDraining(node, why, [this, node, draining, done](const absl::Status& stored) {
             done(stored);
             if (stored.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
           });

@@ -35,6 +35,8 @@ NodeInfo Coordinator::InfoOf(const Node& node) const {
   info.announcement = node.announcement;
   info.connected = node.session != 0;
   info.state = StateOf(node);
+  const auto drains = draining_.find(node.announcement.name);
+  if (drains != draining_.end()) info.why = drains->second;
   info.last_seen_s = info.connected ? 0 : absl::ToDoubleSeconds(clock_->Now() - node.away_since);
   for (const TeamId id : node.teams) {
     const Team& team = teams_.at(id);
@@ -69,39 +71,45 @@ absl::StatusOr<NodeInfo> Coordinator::FindNode(const std::string& name) const {
   return InfoOf(it->second);
 }
 
-void Coordinator::SetDraining(const std::string& name, bool draining, std::function<void(const absl::Status&)> done) {
+void Coordinator::SetDraining(const std::string& name, const std::optional<std::string>& why,
+                              std::function<void(const absl::Status&)> done) {
   const auto it = nodes_.find(name);
   // Draining can also be ended for a node that has not come back since the planner's restart.
-  const bool is_known =
-      it != nodes_.end() || (!draining && (draining_.count(name) != 0 || drain_changes_.count(name) != 0));
+  const bool is_known = it != nodes_.end() || (!why && (draining_.count(name) != 0 || drain_changes_.count(name) != 0));
   if (!is_known) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
-  const auto set = [this, name](bool on) {
-    if (on) {
-      draining_.insert(name);
-    } else {
-      draining_.erase(name);
+  const auto before = draining_.find(name);
+  ++drain_changes_
+        .try_emplace(name,
+                     DrainChanges{.stored = before == draining_.end() ? std::nullopt : std::optional(before->second)})
+        .first->second.waiting;
+  ApplyDraining(name, why);
+  outbox_.Record(PutDraining{name, why.has_value(), why.value_or("")}, [this, name, why, done = std::move(done)](
+                                                                           const absl::Status& stored) {
+    const auto changes = drain_changes_.find(name);
+    if (stored.ok()) {
+      changes->second.stored = why;
+      events_.Note(clock_->Now(), absl::StrCat("node ", name), why ? "draining" : "undrained",
+                   absl::StrCat("by an administrator", why && !why->empty() ? ": " : "", why.value_or("")));
     }
-  };
-  ++drain_changes_.try_emplace(name, DrainChanges{.stored = draining_.count(name) != 0}).first->second.waiting;
-  set(draining);
-  outbox_.Record(PutDraining{name, draining},
-                 [this, set, name, draining, done = std::move(done)](const absl::Status& stored) {
-                   const auto changes = drain_changes_.find(name);
-                   if (stored.ok()) {
-                     changes->second.stored = draining;
-                     events_.Note(clock_->Now(), absl::StrCat("node ", name), draining ? "draining" : "undrained",
-                                  "by an administrator");
-                   }
-                   // A later change decides, unless it fails, too.
-                   if (--changes->second.waiting == 0) {
-                     set(changes->second.stored);
-                     drain_changes_.erase(changes);
-                   }
-                   done(stored);
-                 });
-  const bool is_set = (draining_.count(name) != 0) == draining;
-  if (is_set && it != nodes_.end() && it->second.session != 0)
-    outbox_.Send(it->second.session, schedule::Drain{draining});
+    // A later change decides, unless it fails, too.
+    if (--changes->second.waiting == 0) {
+      ApplyDraining(name, changes->second.stored);
+      drain_changes_.erase(changes);
+    }
+    done(stored);
+  });
+  const bool is_set = (draining_.count(name) != 0) == why.has_value();
+  if (is_set && it != nodes_.end() && it->second.session != 0) {
+    outbox_.Send(it->second.session, schedule::Drain{why.has_value()});
+  }
+}
+
+void Coordinator::ApplyDraining(const std::string& name, const std::optional<std::string>& why) {
+  if (why.has_value()) {
+    draining_[name] = *why;
+  } else {
+    draining_.erase(name);
+  }
 }
 
 // --- Teams ---

@@ -307,8 +307,8 @@ TEST_F(CoordinatorTest, ADrainThatIsNotStoredLeavesALaterOneAlone) {
   store.later = true;
   std::vector<absl::Status> ends;
   const auto note = [&ends](const absl::Status& status) { ends.push_back(status); };
-  coordinator->SetDraining("n1", false, note);
-  coordinator->SetDraining("n1", false, note);  // the node has not come back
+  coordinator->SetDraining("n1", std::nullopt, note);
+  coordinator->SetDraining("n1", std::nullopt, note);  // the node has not come back
   store.Finish(absl::ResourceExhaustedError("full"));
   Advance(absl::Seconds(2));  // the planner tries again
   store.Finish(absl::OkStatus());

@@ -60,6 +60,7 @@ struct NodeInfo {
   // It is "ready"; "draining": the node takes no new teams; "away": it has no stream, but its teams may continue;
   // "lost": it has no stream, and other nodes report that its daemon is gone or cut off.
   std::string state;
+  std::string why;  // why it is draining, as the administrator said
   bool connected = false;
   uint32_t ranks = 0;      // its ranks in teams without a parent
   double last_seen_s = 0;  // seconds since its stream ended; 0 while connected
@@ -169,7 +170,9 @@ class Coordinator {
   // What happened to nodes and teams, the last of it.
   const EventLog& events() const { return events_; }
 
-  void SetDraining(const std::string& node, bool draining, std::function<void(const absl::Status&)> done);
+  // `why`: why the node is to take no new teams; nullopt: it takes them again.
+  void SetDraining(const std::string& node, const std::optional<std::string>& why,
+                   std::function<void(const absl::Status&)> done);
   // Removes a node that an administrator declares gone for good: its teams break. Errors: NOT_FOUND;
   // FAILED_PRECONDITION if the node is connected; those of the store.
   absl::Status RemoveNode(const std::string& node);
@@ -482,6 +485,7 @@ class Coordinator {
   void NodeSilent(const std::string& node);  // ends the queries that wait for a node without stream
   void FinishQuery(uint64_t query);
   const char* StateOf(const Node& node) const;
+  void ApplyDraining(const std::string& name, const std::optional<std::string>& why);
   static const char* StateOf(const Team& team);
   NodeInfo InfoOf(const Node& node) const;
   TeamInfo InfoOf(const Team& team) const;
@@ -505,10 +509,10 @@ class Coordinator {
   EventLog events_;
   EndedTeams ended_;  // ended or aborted
   FormationCounts formations_;
-  std::set<std::string> draining_;  // as last requested
+  std::map<std::string, std::string> draining_;  // why, by the nodes' names, as last requested
   // DrainChanges are the changes of a node's draining that wait for the store.
   struct DrainChanges {
-    bool stored = false;  // what the store has
+    std::optional<std::string> stored;  // what the store has: why; nullopt: it is not draining
     uint32_t waiting = 0;
   };
   std::map<std::string, DrainChanges> drain_changes_;

@@ -404,7 +404,8 @@ struct World {
   }
 
   void Drain(const std::string& node, bool on) {
-    coordinator().SetDraining(node, on, [this](const absl::Status& status) { totals->drains += status.ok(); });
+    coordinator().SetDraining(node, on ? std::optional<std::string>("why") : std::nullopt,
+                              [this](const absl::Status& status) { totals->drains += status.ok(); });
   }
 
   // Elects, pauses and resumes planners of several.

@@ -105,7 +105,7 @@ absl::Status Coordinator::RemoveNode(const std::string& name) {
         absl::StrCat("node ", name, ": is connected, from ", node.from, ": stop its daemon first"));
   }
   if (drain_changes_.count(name) != 0) {
-    SetDraining(name, false, [](const absl::Status&) {});
+    SetDraining(name, std::nullopt, [](const absl::Status&) {});
   } else if (draining_.erase(name) != 0) {
     outbox_.Record(PutDraining{name, false});
   }

@@ -15,15 +15,17 @@ using schedule::Failure;
 using testing::Names;
 
 TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
-  ASSERT_TRUE(SetDraining("n1", true).ok());
+  ASSERT_TRUE(SetDraining("n1", true, "disk").ok());
   Restart();
   EXPECT_EQ(State(team.layout.id), "ready");
   EXPECT_FALSE(coordinator->FindNode("n1")->connected);
   EXPECT_EQ(coordinator->FindNode("n1")->state, "away");
   EXPECT_TRUE(Register(1, "n1", 1, {Running(team, 1)}).draining);
   EXPECT_EQ(coordinator->FindNode("n1")->state, "draining");
+  EXPECT_EQ(coordinator->FindNode("n1")->why, "disk");
   EXPECT_TRUE(sink.Take<schedule::Drain>(1).on);
   ASSERT_TRUE(SetDraining("n1", false).ok());
+  EXPECT_EQ(coordinator->FindNode("n1")->why, "");
   EXPECT_FALSE(sink.Take<schedule::Drain>(1).on);
   Register(2, "n2", 1, {Running(team, 1)});
   const auto next = FormTeam("u");

@@ -34,7 +34,7 @@ void Apply(const StoreChange& change, Snapshot& snapshot) {
         if constexpr (std::is_same_v<T, PutAborted>) snapshot.aborted.insert(c.team);
         if constexpr (std::is_same_v<T, PutDraining>) {
           if (c.draining) {
-            snapshot.draining.insert(c.node);
+            snapshot.draining[c.node] = c.why;
           } else {
             snapshot.draining.erase(c.node);
           }

@@ -46,7 +46,7 @@ inline constexpr size_t kAbortedMax = 4096;
 
 struct Snapshot {
   std::map<TeamId, TeamRecord> teams;
-  std::set<std::string> draining;  // node names
+  std::map<std::string, std::string> draining;  // why, by the nodes' names
   // These teams were forming when a planner ended, and a daemon was then ordered to abort them: other daemons may have
   // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
@@ -67,6 +67,7 @@ struct DropTeam {
 struct PutDraining {
   std::string node;
   bool draining = false;
+  std::string why;  // as the administrator said; empty: nothing, or the node is not draining
 };
 struct PutTerm {
   uint64_t term = 0;

@@ -52,16 +52,24 @@ std::string Summed(const std::string& name, const std::string& text) {
   return absl::StrCat(text, text.empty() ? "" : " ", absl::Hex(RowSum("etcd", name, text), absl::kZeroPad16));
 }
 
-// Returns the text of a key's value. Values of earlier versions have no checksum, and `words` words without it.
+// Returns the text of a key's value. An empty value is an earlier version's.
+absl::StatusOr<std::string> UnsummedText(const std::string& name, const std::string& value) {
+  const size_t end = value.rfind(' ');
+  std::string text = end == std::string::npos ? "" : value.substr(0, end);
+  if (value.empty() || Summed(name, text) == value) return text;
+  return absl::DataLossError(absl::StrCat("its checksum differs (value=", absl::CEscape(value), ")"));
+}
+
+// Returns the words of a key's value. Values of earlier versions have no checksum, and `words` words without it.
 absl::StatusOr<std::vector<std::string>> Unsummed(const std::string& name, const std::string& value, size_t words) {
   std::vector<std::string> parts = absl::StrSplit(value, ' ', absl::SkipEmpty());
   if (parts.size() == words) return parts;
   if (parts.size() != words + 1) {
     return absl::DataLossError(absl::StrCat("not ", words, " words (value=", absl::CEscape(value), ")"));
   }
+  RETURN_IF_ERROR(UnsummedText(name, value).status());
   parts.pop_back();
-  if (Summed(name, absl::StrJoin(parts, " ")) == value) return parts;
-  return absl::DataLossError(absl::StrCat("its checksum differs (value=", absl::CEscape(value), ")"));
+  return parts;
 }
 
 }  // namespace
@@ -100,7 +108,8 @@ void EtcdStore::Append(const StoreChange& change, Operations* operations) {
     AppendDrop(TeamKey(drop->team), operations);
   } else if (const auto* draining = std::get_if<PutDraining>(&change)) {
     const std::string name = absl::StrCat("draining/", draining->node);
-    operations->push_back(draining->draining ? PutOp(prefix_ + name, Summed(name, "")) : DeleteOp(prefix_ + name));
+    operations->push_back(draining->draining ? PutOp(prefix_ + name, Summed(name, draining->why))
+                                             : DeleteOp(prefix_ + name));
   } else if (const auto* term = std::get_if<PutTerm>(&change)) {
     operations->push_back(PutOp(prefix_ + "term", Summed("term", absl::StrCat(term->term, " ", term->since))));
   } else if (const auto* cluster = std::get_if<PutCluster>(&change)) {
@@ -244,8 +253,9 @@ EtcdStore::Reading EtcdStore::Decode(const Keys& keys) const {
     const std::string name = key.substr(prefix_.size());
     absl::Status status;
     if (absl::StartsWith(name, "draining/")) {
-      status = Unsummed(name, value, 0).status();
-      if (status.ok()) snapshot.draining.insert(name.substr(sizeof("draining/") - 1));
+      const auto why = UnsummedText(name, value);
+      status = why.status();
+      if (status.ok()) snapshot.draining[name.substr(sizeof("draining/") - 1)] = *why;
     } else if (absl::StartsWith(name, "aborted/")) {
       uint64_t team = 0;
       status = Unsummed(name, value, 0).status();

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/etcd/operations.h"
 #include "planner/etcd/testing/candidate.h"
@@ -167,13 +168,13 @@ TEST_F(EtcdStoreTest, KeepsEverything) {
   TeamRecord broken = Record(9);
   broken.broken = true;
   broken.why = {schedule::Failure::kMemberLost, "rank 1 on node n1 lost"};
-  ASSERT_THAT(planner_->Commit({Put(Record(8)), Put(Record(9)), Put(Record(10)), PutDraining{"n1", true},
+  ASSERT_THAT(planner_->Commit({Put(Record(8)), Put(Record(9)), Put(Record(10)), PutDraining{"n1", true, "disk"},
                                 PutDraining{"n2", true}, PutTerm{3}, PutAborted{TeamId(77)}, PutCluster{"c1", true}}),
               IsOk());
   ASSERT_THAT(planner_->Commit({Put(broken), DropTeam{TeamId(10)}, PutDraining{"n2", false}, PutTerm{4, 2}}), IsOk());
   const Snapshot snapshot = LoadAsSuccessor();
   EXPECT_EQ(snapshot.teams, (std::map<TeamId, TeamRecord>{{TeamId(8), Record(8)}, {TeamId(9), broken}}));
-  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n1", "disk")));
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
   EXPECT_EQ(snapshot.term, 4u);
   EXPECT_EQ(snapshot.since, 2u);
@@ -252,7 +253,7 @@ TEST_F(EtcdStoreTest, DamagedKeysOfOtherKindsArePutAside) {
   const Snapshot snapshot = LoadAsSuccessor();
   EXPECT_EQ(snapshot.quarantined, 4u);
   EXPECT_EQ(snapshot.cluster, "");
-  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n2"});
+  EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n2", "")));
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)});
   EXPECT_GT(snapshot.term, 1000u) << "above those of its teams";
   EXPECT_GT(snapshot.since, snapshot.term) << "nothing is sure to be recorded";
@@ -274,7 +275,7 @@ TEST_F(EtcdStoreTest, ReadsValuesOfEarlierVersions) {
   EXPECT_EQ(snapshot.since, 2u);
   EXPECT_EQ(snapshot.cluster, "c1");
   EXPECT_FALSE(snapshot.cluster_is_new);
-  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n1", "")));
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(7)});
 }
 

@@ -146,7 +146,7 @@ class Target : public coordinator::SessionSink {
       }
     });
     for (const coordinator::NodeInfo& node : coordinator_->Nodes()) {
-      coordinator_->SetDraining(node.announcement.name, true, [](const absl::Status&) {});
+      coordinator_->SetDraining(node.announcement.name, "why", [](const absl::Status&) {});
       (void)coordinator_->RemoveNode(node.announcement.name).ok();
     }
     Pass(absl::Hours(3));

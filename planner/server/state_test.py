@@ -289,7 +289,7 @@ class OnBothStores:
     def test_a_state_is_restored_to_another_kind_of_store(self):
         store, file = self.store("a"), f"{self.folder}/saved"
         planner, team = self.two_nodes(store)
-        self.assertEqual(self.copsectl("node", "drain", "n1").returncode, 0)
+        self.assertEqual(self.copsectl("node", "drain", "--why", "its disk", "n1").returncode, 0)
         saved = self.answer("state", "save", file)
         self.stop(planner)
         store.end()
@@ -300,6 +300,7 @@ class OnBothStores:
         self.assertEqual(self.status()["cluster"], saved["cluster"])
         until("the drained node",
               lambda: sorted(row["state"] for row in self.answer("node", "list") or []) == ["draining", "ready"])
+        self.assertIn("its disk", [row.get("why") for row in self.answer("node", "list")])
         self.assertEqual(self.team_states(), {"team1": "ready"})
         self.calls(team)
         self.finish(team)

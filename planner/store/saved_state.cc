@@ -47,7 +47,10 @@ absl::StatusOr<SavedState> Take(const v1::SavedState& proto) {
   snapshot.cluster_is_new = proto.cluster_is_new();
   snapshot.term = proto.term();
   snapshot.since = proto.since();
-  snapshot.draining.insert(proto.draining().begin(), proto.draining().end());
+  for (const std::string& node : proto.draining()) {
+    const auto why = proto.drain_reasons().find(node);
+    snapshot.draining[node] = why == proto.drain_reasons().end() ? "" : why->second;
+  }
   for (const uint64_t team : proto.aborted()) snapshot.aborted.insert(TeamId(team));
   for (const v1::StoredTeam& team : proto.team()) {
     ASSIGN_OR_RETURN(coordinator::TeamRecord record, DeserializeTeam(team.SerializeAsString()));
@@ -87,7 +90,10 @@ std::string EncodeState(const SavedState& state, absl::Time now) {
   proto.set_cluster_is_new(snapshot.cluster_is_new);
   proto.set_term(snapshot.term);
   proto.set_since(snapshot.since);
-  for (const std::string& node : snapshot.draining) proto.add_draining(rpc::ToUtf8(node));
+  for (const auto& [node, why] : snapshot.draining) {
+    proto.add_draining(rpc::ToUtf8(node));
+    if (!why.empty()) (*proto.mutable_drain_reasons())[rpc::ToUtf8(node)] = rpc::ToUtf8(why);
+  }
   for (const TeamId team : snapshot.aborted) proto.add_aborted(team.value());
   for (const auto& [id, record] : snapshot.teams) CHECK(proto.add_team()->ParseFromString(SerializeTeam(record)));
   for (const TopologyVersion& version : state.topologies) {
@@ -161,13 +167,13 @@ absl::Status RestoreState(SavedState state, bool replace, coordinator::Store* st
   for (const auto& [id, record] : present.teams) {
     if (next.teams.count(id) == 0) changes.push_back(coordinator::DropTeam{id});
   }
-  for (const std::string& node : present.draining) {
+  for (const auto& [node, why] : present.draining) {
     if (next.draining.count(node) == 0) changes.push_back(coordinator::PutDraining{node, false});
   }
   for (auto& [id, record] : next.teams) {
     changes.push_back(coordinator::PutTeam{std::make_shared<const coordinator::TeamRecord>(std::move(record))});
   }
-  for (const std::string& node : next.draining) changes.push_back(coordinator::PutDraining{node, true});
+  for (const auto& [node, why] : next.draining) changes.push_back(coordinator::PutDraining{node, true, why});
   for (const TeamId team : next.aborted) changes.push_back(coordinator::PutAborted{team});
   changes.push_back(coordinator::PutCluster{next.cluster, next.cluster_is_new});
   changes.push_back(coordinator::PutTerm{next.term, next.since});

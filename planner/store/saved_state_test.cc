@@ -32,7 +32,7 @@ coordinator::TeamRecord Record(uint64_t id) {
 SavedState State() {
   SavedState state;
   state.snapshot.teams = {{TeamId(5'000'001), Record(5'000'001)}, {TeamId(7), Record(7)}};
-  state.snapshot.draining = {"n1"};
+  state.snapshot.draining = {{"n1", "disk"}};
   state.snapshot.aborted = {TeamId(3)};
   state.snapshot.term = 5;
   state.snapshot.since = 2;

@@ -59,8 +59,8 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
         }
         if constexpr (std::is_same_v<T, coordinator::PutDraining>) {
           if (c.draining) {
-            to.push_back(
-                {"INSERT OR REPLACE INTO draining (node, sum) VALUES (?, ?)", {c.node, Sum("draining", c.node, "")}});
+            to.push_back({"INSERT OR REPLACE INTO draining (node, sum, why) VALUES (?, ?, ?)",
+                          {c.node, Sum("draining", c.node, ""), c.why}});
           } else {
             to.push_back({"DELETE FROM draining WHERE node = ?", {c.node}});
           }
@@ -136,12 +136,18 @@ class SqliteStore::Database {
     RETURN_IF_ERROR(Run(
         "CREATE TABLE IF NOT EXISTS quarantine (number INTEGER PRIMARY KEY, row TEXT NOT NULL, content BLOB NOT NULL, "
         "why TEXT NOT NULL)"));
-    for (const char* table : kTables) {
-      ASSIGN_OR_RETURN(const int64_t has_sum, Integer(absl::StrCat("SELECT count(*) FROM pragma_table_info('", table,
-                                                                   "') WHERE name = 'sum'")));
-      if (has_sum == 0) RETURN_IF_ERROR(Run(absl::StrCat("ALTER TABLE ", table, " ADD COLUMN sum INTEGER")));
-    }
+    for (const char* table : kTables) RETURN_IF_ERROR(AddColumn(table, "sum", "INTEGER"));
+    // The sum leaves it out: earlier versions would not believe the row.
+    RETURN_IF_ERROR(AddColumn("draining", "why", "BLOB"));
     return Run("COMMIT");
+  }
+
+  // Adds a column that the table may have already.
+  absl::Status AddColumn(const char* table, const char* name, const char* type) {
+    ASSIGN_OR_RETURN(const int64_t present, Integer(absl::StrCat("SELECT count(*) FROM pragma_table_info('", table,
+                                                                 "') WHERE name = '", name, "'")));
+    if (present != 0) return absl::OkStatus();
+    return Run(absl::StrCat("ALTER TABLE ", table, " ADD COLUMN ", name, " ", type));
   }
 
   absl::Status Run(const std::string& sql, const std::vector<Value>& values = {}) {
@@ -285,11 +291,11 @@ class SqliteStore::Reader {
       if (!status.ok()) return Note({"aborted", "team", absl::StrCat(id), "", status});
       snapshot->aborted.insert(TeamId(static_cast<uint64_t>(id)));
     }));
-    RETURN_IF_ERROR(database_.Query("SELECT node, sum FROM draining", {}, [&](sqlite3_stmt* row) {
+    RETURN_IF_ERROR(database_.Query("SELECT node, sum, why FROM draining", {}, [&](sqlite3_stmt* row) {
       const std::string node = Database::Bytes(row, 0);
       const absl::Status status = Check(row, 1, "draining", node, "");
       if (!status.ok()) return Note({"draining", "node", node, "", status});
-      snapshot->draining.insert(node);
+      snapshot->draining[node] = Database::Bytes(row, 2);
     }));
     std::set<std::string> terms;
     bool are_damaged = false;

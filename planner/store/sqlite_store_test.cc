@@ -19,6 +19,7 @@
 
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schedule/plan.h"
 
@@ -77,7 +78,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
     auto store = Open();
     ASSERT_TRUE(Commit(*store, {Put(Record(8)), Put(Record(9)), coordinator::PutTerm{3}}).ok());
     ASSERT_TRUE(Commit(*store, {Put(broken), Put(Record(10)), coordinator::DropTeam{TeamId(10)}}).ok()) << "replaces";
-    ASSERT_TRUE(Commit(*store, {coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
+    ASSERT_TRUE(Commit(*store, {coordinator::PutDraining{"n1", true, "disk"}, coordinator::PutDraining{"n2", true},
                                 coordinator::PutDraining{"n2", false}, coordinator::PutTerm{4, 2},
                                 coordinator::PutAborted{TeamId(77)}, coordinator::PutCluster{"c1", true}})
                     .ok());
@@ -86,7 +87,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   ASSERT_EQ(snapshot.teams.size(), 2u);
   EXPECT_TRUE(snapshot.teams.at(TeamId(8)) == Record(8));
   EXPECT_TRUE(snapshot.teams.at(TeamId(9)) == broken);
-  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n1", "disk")));
   EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(77)});
   EXPECT_EQ(snapshot.term, 4u);
   EXPECT_EQ(snapshot.since, 2u);
@@ -203,7 +204,7 @@ TEST_F(SqliteStoreTest, AChangedByteOfEachKindOfRowIsFound) {
     EXPECT_EQ(snapshot.quarantined, 6u) << when;
     EXPECT_TRUE(snapshot.teams.empty()) << when;
     EXPECT_EQ(snapshot.cluster, "") << when;
-    EXPECT_EQ(snapshot.draining, std::set<std::string>{"n2"}) << when;
+    EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n2", ""))) << when;
     EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)}) << when;
     EXPECT_GT(snapshot.since, snapshot.term) << when << ": nothing is sure to be recorded";
     EXPECT_EQ(store->LoadTopologies()->size(), 1u) << when;
@@ -221,7 +222,7 @@ TEST_F(SqliteStoreTest, RowsOfEarlierVersionsHaveNoChecksum) {
   const auto snapshot = Open()->Load().value();
   EXPECT_EQ(snapshot.teams.size(), 1u);
   EXPECT_EQ(snapshot.term, 5u);
-  EXPECT_EQ(snapshot.draining, std::set<std::string>{"n1"});
+  EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n1", "")));
 }
 
 TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {

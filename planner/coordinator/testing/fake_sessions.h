@@ -122,9 +122,10 @@ class CoordinatorTest : public ::testing::Test {
   }
 
   // Returns UNAVAILABLE if the store has not taken it.
-  absl::Status SetDraining(const std::string& node, bool draining) {
+  absl::Status SetDraining(const std::string& node, bool draining, const std::string& why = "") {
     absl::Status status = absl::UnavailableError("not stored");
-    coordinator->SetDraining(node, draining, [&](const absl::Status& stored) { status = stored; });
+    coordinator->SetDraining(node, draining ? std::optional(why) : std::nullopt,
+                             [&](const absl::Status& stored) { status = stored; });
     return status;
   }
 
