@@ -9,7 +9,7 @@ export SYSTEMD_COLORS=0 SYSTEMD_EMOJI=0
 # Programs that exist, in place of ours.
 prefix=$TEST_TMPDIR/prefix
 mkdir -p "$prefix/bin" "$prefix/units"
-for program in copsed copse-planner copse-exporter; do
+for program in copsed copse-planner copse-exporter copse-web; do
   printf '#!/bin/sh\n' >"$prefix/bin/$program"
   chmod +x "$prefix/bin/$program"
 done

@@ -90,7 +90,11 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
         if (flag.value_name.empty()) continue;
         auto value = TakeValue("--" + flag.name, argc, argv, &i, &error);
         if (!value.has_value()) continue;
-        started.flags[flag.name] = *value;
+        if (flag.sets_key) {
+          started.sources.settings.push_back(absl::StrCat(flag.name, "=", *value));
+        } else {
+          started.flags[flag.name] = *value;
+        }
         known = true;
         break;
       }

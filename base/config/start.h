@@ -27,6 +27,7 @@ struct Flag {
   std::string name;        // "port-file": given as --port-file VALUE or --port-file=VALUE
   std::string value_name;  // "FILE"; empty: a switch, which takes no value
   std::string help;
+  bool sets_key = false;  // it is short for --set of the key of its name
 };
 
 struct ProgramDescription {

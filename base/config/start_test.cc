@@ -24,23 +24,34 @@ struct Fixture {
     for (std::string& argument : arguments) argv.push_back(argument.data());
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
-    Started started = Start(static_cast<int>(argv.size()), argv.data(),
-                            {.summary = "Does things.",
-                             .default_file = "/nonexistent/copsed.yaml",
-                             .flags = {{"port-file", "FILE", "Where to write the port."},
-                                       {.name = "check-state", .help = "Checks the state."}},
-                             .read =
-                                 [this](const Config& loaded) {
-                                   ++reads;
-                                   EXPECT_EQ(loaded.Text("listen"), config.Text("listen"));
-                                   return loaded.Text("listen") == "bad" ? bad : absl::OkStatus();
-                                 }},
-                            &config);
+    Started started =
+        Start(static_cast<int>(argv.size()), argv.data(),
+              {.summary = "Does things.",
+               .default_file = "/nonexistent/copsed.yaml",
+               .flags = {{"port-file", "FILE", "Where to write the port."},
+                         {.name = "check-state", .help = "Checks the state."},
+                         {.name = "listen", .value_name = "HOST:PORT", .help = "Where.", .sets_key = true}},
+               .read =
+                   [this](const Config& loaded) {
+                     ++reads;
+                     EXPECT_EQ(loaded.Text("listen"), config.Text("listen"));
+                     return loaded.Text("listen") == "bad" ? bad : absl::OkStatus();
+                   }},
+              &config);
     out = ::testing::internal::GetCapturedStdout();
     err = ::testing::internal::GetCapturedStderr();
     return started;
   }
 };
+
+TEST(StartTest, AFlagOfAKeyIsItsSetting) {
+  Fixture fixture;
+  const Started started = fixture.Run({"--listen", "b"});
+  EXPECT_FALSE(started.exit_code.has_value()) << fixture.err;
+  EXPECT_EQ(fixture.config.Text("listen"), "b");
+  EXPECT_TRUE(started.flags.empty());
+  EXPECT_EQ(fixture.Run({"--listen", "b", "--set", "listen=bad"}).exit_code, kExitUsage);
+}
 
 TEST(StartTest, GoesOnWithDefaults) {
   Fixture f;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/string_view.h"
+#include "google/protobuf/map.h"
 #include "prometheus/client_metric.h"
 #include "prometheus/metric_type.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 using prometheus::MetricFamily;
 using prometheus::MetricType;
+using CounterMap = google::protobuf::Map<std::string, uint64_t>;
 
 // Counters that can fall, or families of them, which end in a point.
 constexpr const char* kGauges[] = {"calls.in_flight",
@@ -110,6 +112,17 @@ MetricFamily Gauge(const std::string& name, const std::string& help, double valu
   return family;
 }
 
+void AddCounters(const CounterMap& counters, std::vector<MetricFamily>* all) {
+  std::vector<MetricFamily> families = MetricsOf({counters.begin(), counters.end()});
+  std::move(families.begin(), families.end(), std::back_inserter(*all));
+}
+
+double ForeignNodes(const v1::GetPlannerStatusReply& status) {
+  int count = 0;
+  for (const v1::ForeignTeams& teams : status.foreign()) count += teams.nodes_size();
+  return count;
+}
+
 }  // namespace
 
 MetricName MetricNameOf(std::string_view counter) {
@@ -165,8 +178,25 @@ std::vector<MetricFamily> DaemonMetrics(const v1::StatusAnswer* status, std::str
   all.push_back(Gauge("copse_node_clients", "Processes that are attached.", status->clients()));
   all.push_back(Gauge("copse_node_ranks", "Ranks of teams on this node.", status->ranks()));
   all.push_back(Gauge("copse_node_teams", "Teams with ranks on this node.", status->teams()));
-  std::vector<MetricFamily> counters = MetricsOf({status->counters().begin(), status->counters().end()});
-  std::move(counters.begin(), counters.end(), std::back_inserter(all));
+  AddCounters(status->counters(), &all);
+  return all;
+}
+
+std::vector<MetricFamily> PlannerMetrics(const v1::GetPlannerStatusReply* status, const v1::GetPlannerStatsReply* stats,
+                                         std::string_view version) {
+  const bool is_up = status != nullptr && stats != nullptr;
+  std::vector<MetricFamily> all = {
+      Gauge("copse_planner_up", "1 if the planner answers.", is_up ? 1 : 0),
+      Gauge("copse_web_info", "The version of copse-web.", 1, {{"version", std::string(version)}})};
+  if (!is_up) return all;
+  all.push_back(Gauge("copse_planner_info", "The planner's version.", 1, {{"version", status->version()}}));
+  all.push_back(
+      Gauge("copse_planner_leader", "1 if the planner that answers leads.", status->role() == "leader" ? 1 : 0));
+  all.push_back(Gauge("copse_planner_term", "Number of the leader's term.", static_cast<double>(status->term())));
+  all.push_back(Gauge("copse_planner_role_seconds", "Time since it leads, or stands by.", status->since_s()));
+  all.push_back(Gauge("copse_planner_foreign_nodes", "Nodes refused since their teams are of another cluster.",
+                      ForeignNodes(*status)));
+  AddCounters(stats->counters(), &all);
   return all;
 }
 

@@ -34,6 +34,11 @@ std::vector<prometheus::MetricFamily> MetricsOf(const std::map<std::string, uint
 // not answer; then copse_up alone, 0, is returned.
 std::vector<prometheus::MetricFamily> DaemonMetrics(const v1::StatusAnswer* status, std::string_view version);
 
+// Returns a planner's metrics: those of its counters, and copse_planner_up and others of its status. Either is null if
+// the planner does not answer; then copse_planner_up, 0, and the version of copse-web are all.
+std::vector<prometheus::MetricFamily> PlannerMetrics(const v1::GetPlannerStatusReply* status,
+                                                     const v1::GetPlannerStatsReply* stats, std::string_view version);
+
 }  // namespace copse::exporter
 
 #endif  // COPSE_CLI_EXPORTER_METRICS_H_

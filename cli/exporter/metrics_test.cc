@@ -63,6 +63,12 @@ TEST(MetricsTest, EveryCounterHasAValidNameThatThePageLists) {
     EXPECT_EQ(listed.count(family.name), 1u) << family.name;
     made.insert(family.name);
   }
+  const v1::GetPlannerStatusReply planner;
+  const v1::GetPlannerStatsReply stats;
+  for (const prometheus::MetricFamily& family : PlannerMetrics(&planner, &stats, "1")) {
+    EXPECT_TRUE(prometheus::CheckMetricName(family.name)) << family.name;
+    made.insert(family.name);
+  }
   EXPECT_EQ(made, listed);
 }
 
@@ -103,6 +109,14 @@ TEST(MetricsTest, ADaemonThatDoesNotAnswerIsDown) {
   const std::vector<prometheus::MetricFamily> families = DaemonMetrics(nullptr, "1.2");
   ASSERT_EQ(families.size(), 2u);
   EXPECT_EQ(families[0].name, "copse_up");
+  EXPECT_EQ(families[0].metric[0].gauge.value, 0);
+}
+
+TEST(MetricsTest, APlannerThatAnswersInPartIsDown) {
+  const v1::GetPlannerStatusReply status;
+  const std::vector<prometheus::MetricFamily> families = PlannerMetrics(&status, nullptr, "1.2");
+  ASSERT_EQ(families.size(), 2u);
+  EXPECT_EQ(families[0].name, "copse_planner_up");
   EXPECT_EQ(families[0].metric[0].gauge.value, 0);
 }
 

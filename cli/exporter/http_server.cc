@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/exporter/metrics_server.h"
+#include "cli/exporter/http_server.h"
 
 #include <thread>
 #include <utility>
@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "httplib.h"
 #include "prometheus/text_serializer.h"
 #include "rpc/credentials.h"
 
@@ -16,28 +15,24 @@ namespace copse::exporter {
 namespace {
 
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
-constexpr char kIndex[] = "<html><title>Copse</title><a href=\"metrics\">metrics</a></html>\n";
 constexpr size_t kThreads = 4;
 constexpr time_t kPatienceSeconds = 5;
 constexpr time_t kIdleSeconds = 1;
 // A request has no body.
 constexpr size_t kPayloadBytesMax = 1024;
 
-class HttpMetricsServer final : public MetricsServer {
+class ListeningServer final : public HttpServer {
  public:
-  explicit HttpMetricsServer(Collect collect) : collect_(std::move(collect)) {
+  explicit ListeningServer(const AddRoutes& add_routes) {
     server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server_.set_read_timeout(kPatienceSeconds);
     server_.set_write_timeout(kPatienceSeconds);
     server_.set_keep_alive_timeout(kIdleSeconds);
+    server_.set_keep_alive_max_count(1);
     server_.set_payload_max_length(kPayloadBytesMax);
-    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(Text(), kContentType);
-    });
-    server_.Get(
-        "/", [](const httplib::Request&, httplib::Response& response) { response.set_content(kIndex, "text/html"); });
+    add_routes(&server_);
   }
-  ~HttpMetricsServer() override {
+  ~ListeningServer() override {
     server_.stop();
     if (thread_.joinable()) thread_.join();
   }
@@ -63,24 +58,26 @@ class HttpMetricsServer final : public MetricsServer {
   std::string address() const override { return address_; }
 
  private:
-  std::string Text() {
-    const MutexLock lock(&mutex_);
-    return prometheus::TextSerializer().Serialize(collect_());
-  }
-
   httplib::Server server_;
-  Mutex mutex_;
-  const Collect collect_ GUARDED_BY(mutex_);
   std::string address_;
   std::thread thread_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, Collect collect) {
-  auto server = std::make_unique<HttpMetricsServer>(std::move(collect));
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, const AddRoutes& add_routes) {
+  auto server = std::make_unique<ListeningServer>(add_routes);
   RETURN_IF_ERROR(server->Listen(address));
-  return std::unique_ptr<MetricsServer>(std::move(server));
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+void ServeMetrics(std::function<std::vector<prometheus::MetricFamily>()> collect, httplib::Server* server) {
+  // Shared, since httplib copies handlers.
+  auto mutex = std::make_shared<Mutex>();
+  server->Get("/metrics", [mutex, collect = std::move(collect)](const httplib::Request&, httplib::Response& response) {
+    const MutexLock lock(mutex.get());
+    response.set_content(prometheus::TextSerializer().Serialize(collect()), kContentType);
+  });
 }
 
 }  // namespace copse::exporter

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exporter/viewer.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/config/tls_files.h"
+#include "base/status_macros.h"
+#include "rpc/credentials.h"
+#include "rpc/prepare_grpc.h"
+
+namespace copse::exporter {
+namespace {
+
+constexpr char kPortFile[] = "port-file";
+// Prometheus gives a scrape up after 10 s.
+constexpr absl::Duration kPatience = absl::Seconds(4);
+
+sigset_t EndingSignals() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  return ends;
+}
+
+}  // namespace
+
+std::vector<config::Key> ViewerKeys(const std::string& listen) {
+  using config::Type;
+  return {{.name = "listen",
+           .default_text = listen,
+           .comment = "Where Prometheus and browsers ask, HOST:PORT. Port 0: any."},
+          {.name = "insecure",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Lets it listen beyond loopback, where everybody may read, and ask in plain text there."},
+          {.name = "tls_cert", .comment = "PEM file of a viewer's certificate, for the server that it asks."},
+          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
+          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
+          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."}};
+}
+
+absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& config, const std::string& server) {
+  const std::string& listen = config.Text("listen");
+  RETURN_IF_ERROR(rpc::CheckAddress(listen));
+  if (!rpc::IsLoopback(listen) && !config.Bool("insecure")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("listen: beyond loopback everybody could read it: set insecure: true (listen=", listen, ")"));
+  }
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  ASSIGN_OR_RETURN(const config::TlsFiles tls, config::CompleteTlsFiles({.certificate = config.Text("tls_cert"),
+                                                                         .key = config.Text("tls_key"),
+                                                                         .authorities = config.Text("tls_ca"),
+                                                                         .revoked = config.Text("tls_crl_dir")},
+                                                                        host));
+  return ctl::AdminClient::Create({.endpoint = config.Text(server),
+                                   .insecure = config.Bool("insecure"),
+                                   .token_file = "",
+                                   .tls = tls,
+                                   .server = server == "daemon" ? "node" : server,
+                                   .timeout = kPatience});
+}
+
+void PrepareViewer() {
+  const sigset_t ends = EndingSignals();
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  rpc::PrepareGrpc();
+}
+
+config::Flag PortFileFlag() {
+  return {.name = kPortFile, .value_name = "FILE", .help = "write HOST:PORT there once it listens"};
+}
+
+int ServeUntilSignal(const config::Config& config, const config::Started& started,
+                     const HttpServer::AddRoutes& add_routes,
+                     const std::function<absl::Status(const std::string& address)>& listening) {
+  const auto server = HttpServer::Start(config.Text("listen"), add_routes);
+  if (!server.ok()) return config::Fail(config, server.status());
+  if (listening) {
+    if (const absl::Status status = listening((*server)->address()); !status.ok()) return config::Fail(config, status);
+  }
+  if (const auto file = started.flags.find(kPortFile); file != started.flags.end()) {
+    std::ofstream(file->second) << (*server)->address() << "\n";
+  }
+  const sigset_t ends = EndingSignals();
+  int signal = 0;
+  sigwait(&ends, &signal);
+  return config::kExitDone;
+}
+
+}  // namespace copse::exporter

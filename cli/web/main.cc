@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-web shows a cluster's planner to Prometheus.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/config/config.h"
+#include "base/config/start.h"
+#include "base/version.h"
+#include "cli/ctl/admin_client.h"
+#include "cli/exporter/http_server.h"
+#include "cli/exporter/metrics.h"
+#include "cli/exporter/viewer.h"
+#include "cli/web/planner_view.h"
+
+namespace copse::web {
+namespace {
+
+constexpr absl::Duration kPause = absl::Seconds(1);
+constexpr int kUnavailable = 503;
+
+config::Config NewConfig() {
+  std::vector<config::Key> keys = exporter::ViewerKeys("127.0.0.1:7473");
+  keys.push_back({.name = "planner",
+                  .default_text = "unix:/run/copse/view.sock",
+                  .comment = "HOST:PORT or unix:PATH; of several planners all, with commas."});
+  return config::Config("copse-web", std::move(keys));
+}
+
+std::vector<prometheus::MetricFamily> Metrics(const PlannerView& view) {
+  const std::shared_ptr<const Figures> figures = view.figures();
+  const bool is_up = figures->status.ok();
+  return exporter::PlannerMetrics(is_up ? &figures->planner : nullptr, is_up ? &figures->stats : nullptr, kVersion);
+}
+
+void AnswerHealth(const PlannerView& view, httplib::Response* response) {
+  const absl::Status status = view.figures()->status;
+  if (!status.ok()) response->status = kUnavailable;
+  response->set_content(status.ok() ? "ok\n" : std::string(status.message()) + "\n", "text/plain; charset=utf-8");
+}
+
+int Main(int argc, char** argv) {
+  exporter::PrepareViewer();
+  config::Config config = NewConfig();
+  absl::StatusOr<std::unique_ptr<ctl::AdminClient>> client = nullptr;
+  const config::ProgramDescription description = {
+      .summary = "Shows a cluster's planner to Prometheus, at /metrics.",
+      .default_file = "/etc/copse/web.yaml",
+      .flags = {exporter::PortFileFlag(),
+                {.name = "planner", .value_name = "ADDRESS", .help = "the key planner", .sets_key = true},
+                {.name = "listen", .value_name = "HOST:PORT", .help = "the key listen", .sets_key = true}},
+      .read = [&client](const config::Config& loaded) {
+        client = exporter::Connect(loaded, "planner");
+        return client.status();
+      }};
+  const config::Started started = config::Start(argc, argv, description, &config);
+  if (started.exit_code.has_value()) return *started.exit_code;
+
+  const std::unique_ptr<PlannerView> view = PlannerView::Start(*std::move(client), kPause);
+  return exporter::ServeUntilSignal(config, started, [&view](httplib::Server* server) {
+    exporter::ServeMetrics([&view] { return Metrics(*view); }, server);
+    server->Get("/healthz",
+                [&view](const httplib::Request&, httplib::Response& response) { AnswerHealth(*view, &response); });
+  });
+}
+
+}  // namespace
+}  // namespace copse::web
+
+int main(int argc, char** argv) { return copse::web::Main(argc, argv); }
