@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/message_json.h"
 
@@ -16,6 +19,9 @@ namespace {
 
 // From one question for events to the next.
 constexpr absl::Duration kEventPause = absl::Milliseconds(500);
+
+constexpr char kPageFile[] = "/run/copse-web/page";
+constexpr size_t kPageBytesMax = 4096;
 
 std::string FormatMilliseconds(double ms) { return cli::FormatNanoseconds(1e6 * ms); }
 
@@ -95,6 +101,18 @@ absl::Status Events(const Arguments& arguments, VerbContext& context) {
   return context.Answer(ToJson(reply.rows()), RenderEvents(reply, context.style));
 }
 
+// Prints what copse-web has written for its user and root.
+absl::Status Page(const Arguments& arguments, VerbContext& context) {
+  const std::string path = arguments.Has("file") ? arguments.Text("file") : kPageFile;
+  const std::optional<std::string> text = cli::ReadFile(path, kPageBytesMax);
+  if (!text.has_value() || text->empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot be read: does copse-web run here, and is this its user, or root? (file=", path, ")"));
+  }
+  const std::string url(absl::StripAsciiWhitespace(*text));
+  return context.Answer({{"url", url}}, absl::StrCat(url, "\n"));
+}
+
 }  // namespace
 
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style) {
@@ -139,7 +157,13 @@ std::vector<Verb> PlannerVerbs() {
        .help = "what happened to nodes and teams since this planner began to lead, the last 4,096 events",
        .options = {{.name = "last", .value_name = "N", .help = "only the last N events"},
                    {.name = "watch", .value_name = "", .help = "then each when it happens, until interrupted"}},
-       .run = Events}};
+       .run = Events},
+      {.name = "page",
+       .help = "the address of the page that copse-web serves on this machine, with its token",
+       .options = {{.name = "file",
+                    .value_name = "FILE",
+                    .help = "copse-web's page_file; default /run/copse-web/page"}},
+       .run = Page}};
 }
 
 }  // namespace copse::ctl

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/command_line/table.h"
+#include "cli/ctl/latencies.h"
 #include "cli/ctl/message_json.h"
 #include "cli/ctl/selection.h"
 
@@ -29,58 +30,10 @@ constexpr char kHistograms[] = "histograms";
 constexpr char kWatch[] = "watch";
 constexpr double kWatchSecondsMin = 0.1;
 constexpr double kWatchSecondsMax = 86400;
-constexpr char kAllNodes[] = "";
-constexpr std::pair<const char*, double> kPercentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
-
-// A LatencyKey identifies one row of a table: node, collective, size class, and part of the call.
-struct LatencyKey {
-  std::string node;
-  std::string collective;
-  uint64_t bytes_min = 0;
-  uint64_t bytes_max = 0;
-  std::string part;
-
-  // Returns the sort key: collective, size class and part come first, so the rows of all nodes are adjacent, and their
-  // total precedes them.
-  auto Order() const { return std::tuple(collective, bytes_min, bytes_max, part, node != kAllNodes, node); }
-  friend bool operator<(const LatencyKey& a, const LatencyKey& b) { return a.Order() < b.Order(); }
-};
-
-std::optional<Histogram> Restored(const v1::LatencyRow& row) {
-  Histogram histogram;
-  if (row.bucket_size() != row.count_size()) return std::nullopt;
-  for (int i = 0; i < row.bucket_size(); ++i) {
-    if (!histogram.Restore(row.bucket(i), row.count(i)).ok()) return std::nullopt;
-  }
-  if (!histogram.RestoreTotals(row.sum_ns(), row.min_ns(), row.max_ns()).ok()) return std::nullopt;
-  return histogram;
-}
-
-std::map<LatencyKey, Histogram> Latencies(const v1::GetStatsReply& reply) {
-  std::map<LatencyKey, Histogram> latencies;
-  for (const v1::NodeStats& stats : reply.stats()) {
-    for (const v1::LatencyRow& row : stats.latencies()) {
-      const std::optional<Histogram> histogram = Restored(row);
-      if (!histogram.has_value()) continue;
-      LatencyKey key{stats.node(), row.collective(), row.bytes_min(), row.bytes_max(), row.part()};
-      latencies[key].Merge(*histogram);
-      key.node = kAllNodes;
-      if (reply.stats_size() > 1) latencies[key].Merge(*histogram);
-    }
-  }
-  return latencies;
-}
 
 // Formats the size class as "8-15", or as "0" if both bounds are equal.
 std::string FormatClass(const LatencyKey& key) {
   return key.bytes_min == key.bytes_max ? absl::StrCat(key.bytes_min) : absl::StrCat(key.bytes_min, "-", key.bytes_max);
-}
-
-Json PercentilesJson(const Histogram& histogram) {
-  Json json = {{"count", histogram.count()}, {"mean_ns", histogram.mean()}, {"min_ns", histogram.min()}};
-  for (const auto& [name, p] : kPercentiles) json[absl::StrCat(name, "_ns")] = histogram.Percentile(p);
-  json["max_ns"] = histogram.max();
-  return json;
 }
 
 void AppendPercentiles(const Histogram& histogram, std::vector<std::string>* cells) {
@@ -89,13 +42,6 @@ void AppendPercentiles(const Histogram& histogram, std::vector<std::string>* cel
     cells->push_back(cli::FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
   }
   cells->push_back(cli::FormatNanoseconds(static_cast<double>(histogram.max())));
-}
-
-Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
-  Json json = {
-      {"collective", key.collective}, {"bytes_min", key.bytes_min}, {"bytes_max", key.bytes_max}, {"part", key.part}};
-  json.update(PercentilesJson(histogram));
-  return json;
 }
 
 // Returns the planner's counters as those of a node of this name.

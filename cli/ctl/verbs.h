@@ -52,7 +52,8 @@ std::string RenderProbe(const v1::ProbeTopologyReply& reply, const Style& style)
 std::vector<Verb> CollVerbs();
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
 
-// PlannerVerbs are `planner status`, which shows what the planner is and how busy, and `audit`: who changed what.
+// PlannerVerbs are `planner status`, which shows what the planner is and how busy, `audit`: who changed what,
+// `events`, and `page`, which prints where copse-web's page is.
 std::vector<Verb> PlannerVerbs();
 std::string RenderAudit(const v1::ListAuditReply& reply, const Style& style);
 std::string RenderPlannerStatus(const v1::GetPlannerStatusReply& reply, const Style& style);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copse-web shows a cluster's planner to Prometheus.
+// copse-web shows a cluster's planner to Prometheus and browsers.
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"
+#include "base/log.h"
 #include "base/version.h"
 #include "cli/ctl/admin_client.h"
 #include "cli/exporter/http_server.h"
 #include "cli/exporter/metrics.h"
 #include "cli/exporter/viewer.h"
+#include "cli/web/page_server.h"
 #include "cli/web/planner_view.h"
 
 namespace copse::web {
@@ -26,6 +29,19 @@ config::Config NewConfig() {
   keys.push_back({.name = "planner",
                   .default_text = "unix:/run/copse/view.sock",
                   .comment = "HOST:PORT or unix:PATH; of several planners all, with commas."});
+  keys.push_back(
+      {.name = "page_file",
+       .default_text = "/run/copse-web/page",
+       .comment = "Takes the page's address with its token, for `copsectl page`; its owner alone reads it."});
+  keys.push_back({.name = "hosts",
+                  .type = config::Type::kList,
+                  .comment = "Names by which browsers may reach the page, besides those of loopback."});
+  keys.push_back({.name = "viewers",
+                  .type = config::Type::kInteger,
+                  .default_text = "32",
+                  .comment = "How many look at the page at once; others are told to come again.",
+                  .lowest = "1",
+                  .highest = "1000"});
   return config::Config("copse-web", std::move(keys));
 }
 
@@ -46,7 +62,7 @@ int Main(int argc, char** argv) {
   config::Config config = NewConfig();
   absl::StatusOr<std::unique_ptr<ctl::AdminClient>> client = nullptr;
   const config::ProgramDescription description = {
-      .summary = "Shows a cluster's planner to Prometheus, at /metrics.",
+      .summary = "Shows a cluster's planner to Prometheus, at /metrics, and to browsers; `copsectl page` prints where.",
       .default_file = "/etc/copse/web.yaml",
       .flags = {exporter::PortFileFlag(),
                 {.name = "planner", .value_name = "ADDRESS", .help = "the key planner", .sets_key = true},
@@ -59,10 +75,19 @@ int Main(int argc, char** argv) {
   if (started.exit_code.has_value()) return *started.exit_code;
 
   const std::unique_ptr<PlannerView> view = PlannerView::Start(*std::move(client), kPause);
-  return exporter::ServeUntilSignal(config, started, [&view](httplib::Server* server) {
+  const std::string token = NewToken();
+  PageServer page(view.get(), token, config.List("hosts"), static_cast<size_t>(config.Integer("viewers")));
+  const auto add_routes = [&view, &page](httplib::Server* server) {
     exporter::ServeMetrics([&view] { return Metrics(*view); }, server);
     server->Get("/healthz",
                 [&view](const httplib::Request&, httplib::Response& response) { AnswerHealth(*view, &response); });
+    page.AddRoutes(server);
+  };
+  // Metrics are there without the page, too.
+  return exporter::ServeUntilSignal(config, started, add_routes, [&](const std::string& address) {
+    const absl::Status status = WritePageFile(config.Text("page_file"), address, token);
+    if (!status.ok()) COPSE_LOG(kWarning, "nobody can see the page: ", status.message());
+    return absl::OkStatus();
   });
 }
 

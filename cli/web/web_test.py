@@ -1,11 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""copse-web beside a real planner and daemon. Arguments: copse-web, copsectl, copsed, copse-planner, planner_cluster.py."""
+"""copse-web beside a real planner and daemon.
 
+Arguments: copse-web, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py.
+"""
+
+import http.client
 import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -13,7 +18,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[5])))
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[7])))
 from planner_cluster import PATIENCE_S, Processes, until
 
 PROGRAMS = {}
@@ -101,6 +106,132 @@ class MetricsTest(Web):
         self.assertEqual(self.web[0].wait(PATIENCE_S), 0)
 
 
+class PageTest(Web):
+
+    VIEWERS = 2
+
+    def setUp(self):
+        super().setUp()
+        self.url = self.copsectl("page", "--file", f"{self.folder}/page")["url"]
+        self.token = self.url.rsplit("=", 1)[1]
+        self.cookie = {"Cookie": f"other=1; copse_web={self.token}"}
+
+    def settings(self):
+        return ["--set", f"page_file={self.folder}/page", "--set", f"viewers={self.VIEWERS}"]
+
+    def ask(self, path, **headers):
+        """Returns the answer, read, of a request with these headers; a Host among them replaces the true one."""
+        connection = http.client.HTTPConnection(self.web[1], timeout=PATIENCE_S)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def cluster(self):
+        return json.loads(self.ask("/api/cluster", **self.cookie).text)
+
+    def form_team(self):
+        ranks = [self.processes.start(sys.executable, PROGRAMS["rank"], PROGRAMS["libcopse"], f"@web-{os.getpid()}",
+                                      "world", str(rank), "2", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True) for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "ready\n")
+        return ranks
+
+    def test_the_token_opens_the_page_and_leaves_the_address(self):
+        self.assertEqual(self.url, f"http://{self.web[1]}/?token={self.token}")
+        self.assertEqual(stat.S_IMODE(os.stat(f"{self.folder}/page").st_mode), 0o600)
+        first = self.ask(f"/?token={self.token}")
+        self.assertEqual((first.status, first.headers["Location"]), (303, "/"))
+        cookie = first.headers["Set-Cookie"]
+        self.assertIn("; HttpOnly; SameSite=Strict", cookie)
+        page = self.ask("/", Cookie=cookie.split(";")[0])
+        self.assertEqual(page.status, 200)
+        self.assertIn("<title>Copse</title>", page.text)
+
+    def test_only_its_own_files_are_used(self):
+        page = self.ask("/", **self.cookie)
+        policy = dict(part.strip().split(" ", 1) for part in page.headers["Content-Security-Policy"].split(";"))
+        self.assertEqual(policy["default-src"], "'none'")
+        for what in ("script-src", "style-src", "connect-src"):
+            self.assertEqual(policy[what], "'self'")
+        self.assertEqual(page.headers["X-Content-Type-Options"], "nosniff")
+        waiting, files = ["/"], {}
+        while waiting:
+            path = waiting.pop()
+            files[path] = self.ask(path, **self.cookie)
+            self.assertEqual(files[path].status, 200, path)
+            found = re.findall(r'(?:href|src|from) ?=? ?"(/[\w.]+)"', files[path].text)
+            waiting += [name for name in found if name not in files]
+            hosts = re.findall(r"https?://[\w.]+", files[path].text)
+            self.assertLessEqual(set(hosts), {"http://www.w3.org"}, path)
+        self.assertEqual(set(files), {"/", "/app.js", "/draw.js", "/panels.js", "/style.css"})
+        self.assertTrue(files["/app.js"].headers["Content-Type"].startswith("text/javascript"))
+
+    def test_strangers_are_refused(self):
+        strangers = [{}, {"Cookie": "copse_web=0"}, {**self.cookie, "Host": "evil.site"},
+                     {**self.cookie, "Origin": "http://evil.site"}, {**self.cookie, "Origin": "null"}]
+        for path in ("/", "/app.js", "/api/cluster", "/api/team?id=1", "/api/history"):
+            for headers in strangers:
+                answer = self.ask(path, **headers)
+                self.assertEqual(answer.status, 403, (path, headers))
+                self.assertNotIn(self.token, answer.text)
+        self.assertEqual(self.ask("/?token=0").status, 403)
+        port = self.web[1].rsplit(":", 1)[1]
+        own = {**self.cookie, "Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}
+        self.assertEqual(self.ask("/api/cluster", **own).status, 200)
+
+    def test_viewers_beyond_the_limit_come_again(self):
+        for name in ("a", "b", "a"):
+            self.assertEqual(self.ask("/api/cluster", **self.cookie, **{"X-Copse-Viewer": name}).status, 200)
+        refused = self.ask("/api/cluster", **self.cookie, **{"X-Copse-Viewer": "c"})
+        self.assertEqual(refused.status, 503)
+        self.assertEqual(refused.headers["Retry-After"], "10")
+        self.assertIn(f"limit={self.VIEWERS}", refused.text)
+        self.assertEqual(self.ask("/api/cluster", **self.cookie, **{"X-Copse-Viewer": "x" * 65}).status, 400)
+
+    def test_the_cluster_is_what_copsectl_shows(self):
+        ranks = self.form_team()
+        for rank in ranks:
+            rank.stdin.write("5\n")
+            rank.stdin.flush()
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "done\n")
+        cluster = until("the calls to be seen", lambda: (seen := self.cluster()).get("latency") and seen)
+        self.assertEqual(cluster["error"], "")
+        self.assertEqual([(node["name"], node["state"]) for node in cluster["nodes"]], [("n1", "ready")])
+        self.assertEqual([(team["name"], team["state"], team["members"]) for team in cluster["teams"]],
+                         [("world", "ready", [])])
+        self.assertIn("barrier", [row["collective"] for row in cluster["latency"]])
+        self.assertIn("formed", [row["method"] for row in cluster["events"]])
+        self.assertIn("is_default", cluster["topology"])
+        self.assertIsNone(cluster["audit"])
+        team = cluster["teams"][0]["id"]
+        path = f"/api/team?id={team}"
+        answer = until("the team", lambda: (seen := json.loads(self.ask(path, **self.cookie).text)).get("team") and seen)
+        self.assertEqual([member["rank"] for member in answer["team"]["members"]], [0, 1])
+        self.assertEqual([plan["id"] for plan in answer["plans"]],
+                         [plan["id"] for plan in self.copsectl("plan", "list", "--team", str(team))])
+
+    def test_a_team_that_is_gone_and_no_team(self):
+        self.assertEqual(self.ask("/api/team?id=x", **self.cookie).status, 400)
+        until("an error", lambda: "error" in json.loads(self.ask("/api/team?id=99", **self.cookie).text))
+
+    def test_metrics_history_and_the_page_agree(self):
+        until("the node", lambda: self.cluster().get("counters", {}).get("sessions") == 1)
+        self.assertEqual(self.metrics()["copse_sessions"], "1")
+        history = json.loads(self.ask("/api/history", **self.cookie).text)
+        self.assertEqual(len(history["times"]), len(history["series"]["sessions"]))
+        self.assertGreaterEqual(len(history["times"]), 1)
+
+    def test_the_end_of_the_planner_is_told(self):
+        self.planner[0].kill()
+        self.planner[0].wait()
+        until("an error", lambda: self.cluster().get("error"))
+        self.assertNotIn("nodes", self.cluster())
+
+
 if __name__ == "__main__":
-    PROGRAMS.update(zip(("web", "copsectl", "copsed", "planner"), map(os.path.abspath, sys.argv[1:5])))
+    PROGRAMS.update(zip(("web", "copsectl", "copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:7])))
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Serves the page and its data to those who have its token.
+#ifndef COPSE_CLI_WEB_PAGE_SERVER_H_
+#define COPSE_CLI_WEB_PAGE_SERVER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "cli/web/page_guard.h"
+#include "cli/web/planner_view.h"
+#include "httplib.h"
+
+namespace copse::web {
+
+// Returns a new token, 32 random hexadecimal digits.
+std::string NewToken();
+
+// Writes the page's address with its token into `file`, which only its owner reads. Errors: UNAVAILABLE.
+absl::Status WritePageFile(const std::string& file, const std::string& address, const std::string& token);
+
+// A PageServer answers /, the page's files and /api/{cluster,team,history}. The first request has the token in its
+// address, and receives a cookie for the next ones. Its errors are 403 without the token or from foreign pages, 503
+// with Retry-After beyond the limit of viewers. Thread-safe.
+class PageServer {
+ public:
+  // `*view` must outlive this object.
+  PageServer(PlannerView* view, std::string token, std::vector<std::string> hosts, size_t viewers_max)
+      : view_(view), token_(std::move(token)), hosts_(std::move(hosts)), viewers_(viewers_max) {}
+
+  void AddRoutes(httplib::Server* server);
+
+ private:
+  using Answer = void (PageServer::*)(const httplib::Request& request, httplib::Response* response);
+
+  void Add(const std::string& path, Answer answer, httplib::Server* server);
+  void AddFile(const std::string& path, const std::string& text, httplib::Server* server);
+  bool Passes(const httplib::Request& request, httplib::Response* response) const;
+  bool IsViewer(const httplib::Request& request, httplib::Response* response);
+
+  void AnswerPage(const httplib::Request& request, httplib::Response* response);
+  void AnswerCluster(const httplib::Request& request, httplib::Response* response);
+  void AnswerTeam(const httplib::Request& request, httplib::Response* response);
+  void AnswerHistory(const httplib::Request& request, httplib::Response* response);
+
+  PlannerView* const view_;
+  const std::string token_;
+  const std::vector<std::string> hosts_;
+  Mutex mutex_;
+  ViewerTable viewers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace copse::web
+
+#endif  // COPSE_CLI_WEB_PAGE_SERVER_H_
