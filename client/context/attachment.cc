@@ -11,6 +11,7 @@
 #include "client/port/daemon_socket.h"
 #include "client/port/environment.h"
 #include "client/port/error.h"
+#include "client/port/job_daemon.h"
 #include "client/port/log.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
@@ -90,6 +91,15 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
   return COPSE_OK;
 }
 
+// Connects to the daemon at *place; where the job brings its own, the first process of a node has it started.
+copse_status_t Connect(const Environment& environment, std::string* place, FileDescriptor* socket) {
+  const std::string wanted = *place;
+  const copse_status_t status = ConnectDaemon(wanted, socket, place);
+  if (status != COPSE_ERR_NO_DAEMON || !HasJobDaemon() || wanted != environment.socket) return status;
+  if (const auto started = StartJobDaemon(wanted); started != COPSE_OK) return started;
+  return ConnectDaemon(wanted, socket, place);
+}
+
 }  // namespace
 
 copse_status_t Attachment::Attach(const copse_init_params_t& params, std::unique_ptr<Port>* port) {
@@ -112,7 +122,7 @@ copse_status_t Attachment::Attach(const copse_init_params_t& params, std::unique
     place = Expand(params.socket);
   }
   FileDescriptor socket;
-  if (const auto status = ConnectDaemon(place, &socket, &place); status != COPSE_OK) return status;
+  if (const auto status = Connect(environment, &place, &socket); status != COPSE_OK) return status;
   channel_ = std::make_unique<ControlChannel>(std::move(socket));
   channel_->set_node(place);  // until the daemon's name is known
 

@@ -64,6 +64,7 @@ Words AddToOpenMpiProgram(const Words& words, const Additions& additions) {
   }
   Words result;
   for (const auto& [name, value] : missing) Append(&result, {"-x", absl::StrCat(name, "=", value)});
+  for (const std::string& name : additions.inherited) Append(&result, {"-x", name});
   Append(&result, own);
   return result;
 }
@@ -114,6 +115,7 @@ absl::StatusOr<std::string> Exported(std::string exported, const Additions& addi
     missing.erase(name);
   }
   for (const auto& [name, value] : missing) items.push_back(absl::StrCat(name, "=", value));
+  items.insert(items.end(), additions.inherited.begin(), additions.inherited.end());
   std::string result = absl::StrJoin(items, ",");
   const auto has_comma = [](const auto& variable) { return absl::StrContains(variable.second, ","); };
   if (absl::StrContains(additions.library, ",") || absl::StrContains(additions.preload, ",") ||

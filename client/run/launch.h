@@ -30,6 +30,8 @@ struct Additions {
   std::string preload;                           // LD_PRELOAD of copse-run's own environment
   std::string slurm_export;                      // SLURM_EXPORT_ENV of copse-run's own environment
   std::map<std::string, std::string> variables;  // the command's own settings take precedence
+  // Names of variables of the launcher's environment whose values must not stand in its arguments.
+  std::vector<std::string> inherited;
 };
 
 // Returns the launcher's command, whose first word is the launcher, with the additions. A command that

@@ -25,6 +25,14 @@ std::string Added(Launcher launcher, const std::string& command, const Additions
 const Additions kLibrary = {.library = "/l.so"};
 const Additions kAll = {.library = "/l.so", .preload = "/a.so:/b.so", .variables = {{"COPSE_MPI_STATS", "1"}}};
 
+TEST(LaunchTest, AVariableOfTheEnvironmentIsPassedOnByItsNameAlone) {
+  const Additions additions = {.library = "/l.so", .inherited = {"SECRET"}};
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -n 2 a", additions), "mpiexec -genv LD_PRELOAD /l.so -n 2 a");
+  EXPECT_EQ(Added(Launcher::kOpenMpi, "mpirun a : b", additions),
+            "mpirun -x LD_PRELOAD=/l.so -x SECRET a : -x LD_PRELOAD=/l.so -x SECRET b");
+  EXPECT_EQ(Added(Launcher::kSrun, "srun --export=NONE a", additions), "srun --export=LD_PRELOAD=/l.so,SECRET a");
+}
+
 TEST(LaunchTest, LaunchersAreKnownByNameFileAndVersion) {
   EXPECT_EQ(LauncherNamed("hydra"), Launcher::kHydra);
   EXPECT_EQ(LauncherNamed("mpirun"), std::nullopt);

@@ -25,9 +25,11 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
-#include "client/run/job_daemons.h"
+#include "client/run/job_contact.h"
+#include "client/run/job_planner.h"
 #include "client/run/launch.h"
 #include "client/run/library_file.h"
+#include "client/run/node_daemon.h"
 
 extern char** environ;
 
@@ -40,6 +42,7 @@ constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr size_t kHelpColumn = 26;
 constexpr char kLibraryName[] = "libcopse-mpi.so";
+constexpr char kDaemonName[] = "copsed";
 constexpr char kFooter[] =
     "LAUNCHER is mpiexec or mpirun of MPICH or Open MPI, or srun, with its own arguments.\n"
     "Exit codes: the launcher's; 1 it cannot be run, 2 bad usage. Page: docs/mpi.md";
@@ -89,7 +92,7 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   app.add_option("LAUNCHER", for_help, "mpiexec, mpirun or srun, and its arguments")->option_text("[ARGUMENT]...");
   app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
   app.add_flag("--daemons", options->daemons,
-               "start a planner and a daemon for this job on this machine, which end with it");
+               "start a planner here and a daemon on each node for this job, which end with it");
   app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
   app.add_option("--offload", options->offload,
                  "faster: blocking calls go to the daemons unless MPI is measured to be faster (default); all: all do")
@@ -196,7 +199,9 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const size_t equals = text.find('=');
-    if (absl::StartsWith(text, "COPSE_") && equals != std::string::npos) {
+    if (absl::StartsWith(text, kSecretVariable)) {
+      additions.inherited.push_back(kSecretVariable);
+    } else if (absl::StartsWith(text, "COPSE_") && equals != std::string::npos) {
       additions.variables[text.substr(0, equals)] = text.substr(equals + 1);
     }
   }
@@ -217,25 +222,46 @@ absl::Status Become(Words command) {
   return absl::NotFoundError(absl::StrCat("launcher: ", std::strerror(errno), " (command=", command[0], ")"));
 }
 
-// Starts planner and daemon, which are installed beside this program, or built.
-absl::StatusOr<std::string> StartDaemons() {
+// Returns the path of a program that is installed beside this one, or built.
+std::string FindProgram(const std::string& name, const std::string& built_in) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  JobDaemonsOptions daemons = {.planner = here / "copse-planner", .daemon = here / "copsed"};
-  if (const auto built = here.parent_path().parent_path(); std::filesystem::exists(built / "daemon/copsed", error)) {
-    daemons.planner = built / "planner/server/copse-planner";
-    daemons.daemon = built / "daemon/copsed";
+  const std::filesystem::path built = here.parent_path().parent_path() / built_in / name;
+  return std::filesystem::exists(built, error) ? built : here / name;
+}
+
+// Starts the job's planner. What its nodes need to start their daemons is in this process's environment then, for the
+// launcher to pass on: arguments are for everybody to read.
+absl::Status StartPlanner() {
+  JobPlannerOptions options = {.planner = FindProgram("copse-planner", "planner/server"),
+                               .parent = Environment("COPSE_RUN_DIR")};
+  if (options.parent.empty()) options.parent = "/tmp";
+  const std::string daemon = FindProgram(kDaemonName, "daemon");
+  if (access(daemon.c_str(), X_OK) != 0) {
+    return absl::UnavailableError(absl::StrCat("no such program (path=", daemon, ")"));
   }
-  if (const std::string folder = Environment("XDG_RUNTIME_DIR"); access(folder.c_str(), W_OK) == 0) {
-    daemons.parent = folder;
-  }
-  return StartJobDaemons(daemons);
+  ASSIGN_OR_RETURN(const JobPlanner planner, StartJobPlanner(options));
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
+  setenv(kStarterVariable, self.c_str(), 1);
+  setenv(kContactVariable, ContactText(planner.contact).c_str(), 1);
+  setenv(kSecretVariable, planner.secret.c_str(), 1);
+  // Nodes may share the file system.
+  setenv("COPSE_SOCKET", absl::StrCat(planner.folder, "-%h/copsed.sock").c_str(), 1);
+  return absl::OkStatus();
+}
+
+// What the library runs on a node without a daemon: says nothing, or why there is none.
+absl::Status RunNodeDaemon(const std::string& socket) {
+  NodeDaemonOptions options = {
+      .daemon = FindProgram(kDaemonName, "daemon"), .socket = socket, .secret = Environment(kSecretVariable)};
+  ASSIGN_OR_RETURN(options.contact, ParseContact(Environment(kContactVariable)));
+  return StartNodeDaemon(options);
 }
 
 // Becomes the command, which is no launcher: a program that uses libcopse, with daemons of its own.
 absl::Status RunWithDaemons(Words command) {
-  ASSIGN_OR_RETURN(const std::string socket, StartDaemons());
-  setenv("COPSE_SOCKET", socket.c_str(), 1);
+  RETURN_IF_ERROR(StartPlanner());
   return Become(std::move(command));
 }
 
@@ -254,17 +280,13 @@ absl::Status Run(const Words& arguments) {
   }
   RETURN_IF_ERROR(launcher.status());
   ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
-  Additions additions = AdditionsOf(options, library);
   if (options.daemons && !options.dry_run) {
-    const absl::StatusOr<std::string> socket = StartDaemons();
-    if (!socket.ok()) {
-      std::fprintf(stderr, "copse-run: the job runs on its MPI alone: %s\n",
-                   std::string(socket.status().message()).c_str());
+    if (const absl::Status started = StartPlanner(); !started.ok()) {
+      std::fprintf(stderr, "copse-run: the job runs on its MPI alone: %s\n", std::string(started.message()).c_str());
       return Become(options.command);
     }
-    additions.variables["COPSE_SOCKET"] = *socket;
   }
-  ASSIGN_OR_RETURN(Words command, AddToCommand(*launcher, options.command, additions));
+  ASSIGN_OR_RETURN(Words command, AddToCommand(*launcher, options.command, AdditionsOf(options, library)));
   if (options.dry_run) {
     std::printf("%s\n", Quoted(command).c_str());
     return absl::OkStatus();
@@ -276,8 +298,10 @@ absl::Status Run(const Words& arguments) {
 }  // namespace copse::run
 
 int main(int argc, char** argv) {
-  const absl::Status status = copse::run::Run(std::vector<std::string>(argv + 1, argv + argc));
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool on_node = arguments.size() == 2 && arguments[0] == copse::run::kNodeDaemonFlag;
+  const absl::Status status = on_node ? copse::run::RunNodeDaemon(arguments[1]) : copse::run::Run(arguments);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "copse-run: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "%s%s\n", on_node ? "" : "copse-run: ", std::string(status.message()).c_str());
   return absl::IsInvalidArgument(status) ? copse::run::kBadUsage : copse::run::kFailed;
 }

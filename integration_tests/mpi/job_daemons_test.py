@@ -53,7 +53,7 @@ class JobDaemons(unittest.TestCase):
         return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
             [f"{self.folder}/bin/copse-run", "--daemons", *options, *LAUNCHERS[mpi], "-n", "2", program, *situation],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.run_dir,
-            env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "TMPDIR": self.run_dir, "XDG_RUNTIME_DIR": self.run_dir},
+            env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "TMPDIR": self.run_dir, "COPSE_RUN_DIR": self.run_dir},
             preexec_fn=become_nobody, start_new_session=True, **others)
 
     def finish(self, job):
@@ -94,7 +94,7 @@ class JobDaemons(unittest.TestCase):
         said = subprocess.run([f"{self.folder}/bin/copse-run", "--daemons", f"{self.folder}/bin/copse-perftest", "--local", "2",
                                "-c", "barrier", "-n", "10"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False, timeout=PATIENCE_S,
-                              env={"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": self.run_dir})
+                              env={"PATH": os.environ["PATH"], "COPSE_RUN_DIR": self.run_dir})
         self.assertEqual(said.returncode, 0, said.stdout)
         self.assertIn("barrier", said.stdout)
         self.expect_no_residue()
@@ -105,8 +105,8 @@ class JobDaemons(unittest.TestCase):
         while not glob.glob(f"{self.run_dir}/copse-run-*/copsed.sock"):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)  # tidy: allow(sleep) because another process makes the file
-        folder = os.stat(self.folders()[0])
-        self.assertEqual(stat.S_IMODE(folder.st_mode), 0o700)
+        for folder in self.folders():
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
         os.killpg(job.pid, signal.SIGINT)
         self.finish(job)
         self.expect_no_residue()
@@ -149,6 +149,17 @@ class JobDaemons(unittest.TestCase):
         self.assertEqual(job.returncode, 0, said)
         self.assertIn("the job runs on its MPI alone: copse-planner has ended: no luck today", said)
         self.expect_no_residue()
+
+    def test_a_daemon_that_ends_at_once_is_named(self):
+        with open(f"{self.folder}/bin/copsed", "w", encoding="ascii") as daemon:
+            daemon.write("#!/bin/sh\necho no luck today >&2\nexit 3\n")
+        for mpi in LAUNCHERS:
+            job = self.start(mpi, "pending_send")
+            said = self.finish(job)
+            self.assertEqual(job.returncode, 0, said)
+            self.assertIn("copsed has ended: no luck today", said)
+            self.assertIn("done", said)
+            self.expect_no_residue()
 
 
 if __name__ == "__main__":

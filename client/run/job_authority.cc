@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/run/job_authority.h"
+
+#include <fcntl.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+
+namespace copse::run {
+namespace {
+
+constexpr size_t kSecretBytes = 32;
+constexpr long kDaySeconds = 24 * 60 * 60;
+// Clocks of nodes may differ, and jobs last.
+constexpr long kFromSeconds = -kDaySeconds, kUntilSeconds = 400 * kDaySeconds;
+constexpr char kAuthority[] = "Copse authority of a job";
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+template <typename Write>
+std::string Pem(Write write) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> memory(BIO_new(BIO_s_mem()), &BIO_free);
+  CHECK(memory != nullptr && write(memory.get()) == 1);
+  std::string text(BIO_ctrl_pending(memory.get()), '\0');
+  CHECK(BIO_read(memory.get(), text.data(), static_cast<int>(text.size())) == static_cast<int>(text.size()));
+  return text;
+}
+
+void AddExtension(X509* certificate, int id, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
+  X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, &context, id, value.c_str());
+  CHECK(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1);
+  X509_EXTENSION_free(extension);
+}
+
+void SetName(X509_NAME* name, const std::string& text) {
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(text.c_str()), -1, -1,
+                             0);
+}
+
+// Returns a certificate that is not signed yet.
+Certificate Draft(const std::string& subject, EVP_PKEY* key, const std::string& constraints, const std::string& usage) {
+  Certificate certificate(X509_new(), &X509_free);
+  CHECK(certificate != nullptr && X509_set_version(certificate.get(), 2) == 1);
+  int64_t serial = 0;
+  CHECK(getrandom(&serial, sizeof(serial), 0) == sizeof(serial));
+  ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.get()), static_cast<uint64_t>(serial) >> 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), kFromSeconds);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), kUntilSeconds);
+  X509_set_pubkey(certificate.get(), key);
+  SetName(X509_get_subject_name(certificate.get()), subject);
+  SetName(X509_get_issuer_name(certificate.get()), kAuthority);
+  AddExtension(certificate.get(), NID_basic_constraints, constraints);
+  AddExtension(certificate.get(), NID_key_usage, usage);
+  return certificate;
+}
+
+std::string Signed(X509* certificate, EVP_PKEY* authority) {
+  CHECK(X509_sign(certificate, authority, nullptr) > 0);  // Ed25519 has a hash of its own
+  return Pem([certificate](BIO* out) { return PEM_write_bio_X509(out, certificate); });
+}
+
+absl::Status WriteOwnFile(const std::string& path, const std::string& text) {
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
+  if (file.valid() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("cannot write (file=", path, "): ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> NewJobSecret() {
+  std::array<char, kSecretBytes> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != kSecretBytes) {
+    return absl::UnavailableError(absl::StrCat("getrandom: ", std::strerror(errno)));
+  }
+  return absl::BytesToHexString({bytes.data(), bytes.size()});
+}
+
+absl::StatusOr<std::vector<std::string>> WriteJobIdentity(const std::string& secret, const std::string& role,
+                                                          const std::string& name, const std::string& folder) {
+  if (secret.size() != 2 * kSecretBytes || secret.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the job's secret is none (digits=", secret.size(), ", limit=", 2 * kSecretBytes, ")"));
+  }
+  const auto is_plain = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_'; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain)) {
+    return absl::InvalidArgumentError(absl::StrCat(role, ": not a name of letters, digits and -._ (name=", name, ")"));
+  }
+  const std::string seed = absl::HexStringToBytes(secret);
+  const Key authority(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
+                                                   reinterpret_cast<const unsigned char*>(seed.data()), seed.size()),
+                      &EVP_PKEY_free);
+  const Key own(EVP_EC_gen("P-256"), &EVP_PKEY_free);
+  CHECK(authority != nullptr && own != nullptr);
+  const Certificate root = Draft(kAuthority, authority.get(), "critical,CA:TRUE", "critical,keyCertSign,cRLSign");
+  const Certificate leaf =
+      Draft(absl::StrCat(role, " ", name), own.get(), "critical,CA:FALSE", "critical,digitalSignature");
+  AddExtension(leaf.get(), NID_subject_alt_name, absl::StrCat("URI:spiffe://copse-run/", role, "/", name));
+  const std::string cert = folder + "/cert.pem", key = folder + "/key.pem", ca = folder + "/ca.pem";
+  RETURN_IF_ERROR(WriteOwnFile(cert, Signed(leaf.get(), authority.get())));
+  RETURN_IF_ERROR(WriteOwnFile(ca, Signed(root.get(), authority.get())));
+  RETURN_IF_ERROR(WriteOwnFile(key, Pem([&own](BIO* out) {
+                                 return PEM_write_bio_PrivateKey(out, own.get(), nullptr, nullptr, 0, nullptr, nullptr);
+                               })));
+  return std::vector<std::string>{"tls_cert=" + cert, "tls_key=" + key, "tls_ca=" + ca};
+}
+
+}  // namespace copse::run

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Processes beside a job that keep programs and a folder for it, and leave nothing.
+#ifndef COPSE_CLIENT_RUN_KEEPER_H_
+#define COPSE_CLIENT_RUN_KEEPER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace copse::run {
+
+// A Kept starts what a keeper keeps, in the keeper's process.
+class Kept {
+ public:
+  virtual ~Kept() = default;
+  // Returns what StartKeeper returns.
+  virtual absl::StatusOr<std::string> Start() = 0;
+  // Called after a start that succeeded: returns when all is to end.
+  virtual void AwaitEnd() = 0;
+};
+
+// Starts a process of its own session and returns what Start has returned there. The process ends after AwaitEnd, or if
+// Start fails; first it destroys the Kept, then it removes `folder` with all that is in it. Another process removes
+// the folder if the keeper is killed. Both let go of all descriptors but `keep_fd` (-1: none), which the keeper closes
+// at its end. `make` runs in the keeper. Errors: those of Start; UNAVAILABLE.
+absl::StatusOr<std::string> StartKeeper(const std::string& folder, int keep_fd,
+                                        const std::function<std::unique_ptr<Kept>()>& make);
+
+}  // namespace copse::run
+
+#endif  // COPSE_CLIENT_RUN_KEEPER_H_
