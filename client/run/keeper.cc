@@ -108,7 +108,11 @@ absl::StatusOr<std::string> StartKeeper(const std::string& folder, int keep_fd,
   char part[4096];
   for (ssize_t bytes; (bytes = read(said.get(), part, sizeof(part))) > 0;)
     text.append(part, static_cast<size_t>(bytes));
-  if (text.empty()) return absl::UnavailableError("the keeper of the job's daemons has ended");
+  if (text.empty()) {
+    // It may have been killed before there was a process to clean up after it.
+    RemoveFolder(folder);
+    return absl::UnavailableError("the keeper of the job's daemons has ended");
+  }
   if (text[0] == kReady) return text.substr(1);
   return absl::UnavailableError(text.substr(1));
 }
