@@ -214,6 +214,21 @@ class PageTest(Web):
         self.assertEqual([plan["id"] for plan in answer["plans"]],
                          [plan["id"] for plan in self.copsectl("plan", "list", "--team", str(team))])
 
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed (tools/setup --all)")
+    def test_a_browser_shows_it(self):
+        self.form_team()
+        until("the team", lambda: self.cluster().get("teams"))  # lists are asked for while somebody looks
+        picture = os.path.join(os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", self.folder), "page.png")
+        browser = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1300",
+             "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"--screenshot={picture}", self.url],
+            env={**os.environ, "HOME": self.folder}, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(browser.returncode, 0, browser.stderr)
+        self.assertNotIn("CONSOLE", browser.stderr)
+        for seen in ("1 ready", ">world<", "Planner ", "<polyline", "formed"):
+            self.assertIn(seen, browser.stdout)
+        self.assertNotIn("Choose a team", browser.stdout)
+
     def test_a_team_that_is_gone_and_no_team(self):
         self.assertEqual(self.ask("/api/team?id=x", **self.cookie).status, 400)
         until("an error", lambda: "error" in json.loads(self.ask("/api/team?id=99", **self.cookie).text))

@@ -68,6 +68,7 @@ async function turn() {
   let pauseMs = PAUSE_MS;
   try {
     data = await ask("/api/cluster");
+    chosen ??= data.teams?.[0]?.id ?? null;
     await askTeam();
     if (performance.now() > historyAt + HISTORY_PAUSE_MS) {
       historyAt = performance.now();
