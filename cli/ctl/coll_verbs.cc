@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/message_json.h"
 #include "cli/ctl/selection.h"
 
 namespace copse::ctl {

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/config/tls_files.h"
+#include "cli/client/style.h"
 #include "cli/ctl/rows.h"
-#include "cli/ctl/style.h"
 #include "cli/ctl/verb.h"
 
 namespace copse::ctl {

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "gmock/gmock.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"

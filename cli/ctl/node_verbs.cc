@@ -8,8 +8,8 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/message_json.h"
 #include "cli/ctl/selection.h"
 #include "rpc/identity.h"
 

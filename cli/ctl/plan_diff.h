@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::ctl {

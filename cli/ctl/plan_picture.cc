@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/svg.h"
+#include "cli/client/style.h"
 #include "cli/ctl/plan_size.h"
-#include "cli/ctl/style.h"
 
 namespace copse::ctl {
 namespace {

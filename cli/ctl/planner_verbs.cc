@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/message_json.h"
 
 namespace copse::ctl {
 namespace {

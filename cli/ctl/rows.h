@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 
 namespace copse::ctl {
 

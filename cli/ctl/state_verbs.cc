@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/files.h"
-#include "cli/ctl/message_json.h"
 #include "cli/ctl/verbs.h"
 
 namespace copse::ctl {

@@ -16,9 +16,9 @@
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "cli/client/latencies.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/latencies.h"
-#include "cli/ctl/message_json.h"
 #include "cli/ctl/selection.h"
 
 namespace copse::ctl {

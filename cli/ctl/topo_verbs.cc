@@ -11,9 +11,9 @@
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/client/message_json.h"
 #include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/message_json.h"
 #include "cli/ctl/node_hardware.h"
 
 namespace copse::ctl {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/bytes.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "collectives/collective.h"
 
 namespace copse::ctl {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "cli/ctl/trace_format.h"
 #include "gtest/gtest.h"
 

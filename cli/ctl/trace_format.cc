@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 
 namespace copse::ctl {
 namespace {

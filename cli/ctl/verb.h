@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cli/client/admin_client.h"
+#include "cli/client/style.h"
 #include "cli/command_line/verb_parser.h"
-#include "cli/ctl/admin_client.h"
-#include "cli/ctl/style.h"
 
 namespace copse::ctl {
 

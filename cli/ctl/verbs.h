@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "cli/ctl/verb.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "proto/copse/v1/admin.pb.h"

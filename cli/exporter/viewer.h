@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"
-#include "cli/ctl/admin_client.h"
+#include "cli/client/admin_client.h"
 #include "cli/exporter/http_server.h"
 
 namespace copse::exporter {

@@ -2,8 +2,8 @@
 #include "cli/web/cluster_json.h"
 
 #include "base/status_macros.h"
-#include "cli/ctl/latencies.h"
-#include "cli/ctl/message_json.h"
+#include "cli/client/latencies.h"
+#include "cli/client/message_json.h"
 
 namespace copse::web {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "cli/ctl/admin_client.h"
-#include "cli/ctl/style.h"
+#include "cli/client/admin_client.h"
+#include "cli/client/style.h"
 
 namespace copse::web {
 

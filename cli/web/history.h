@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 
 namespace copse::web {
 

@@ -11,7 +11,7 @@
 #include "base/config/start.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "cli/ctl/admin_client.h"
+#include "cli/client/admin_client.h"
 #include "cli/exporter/http_server.h"
 #include "cli/exporter/metrics.h"
 #include "cli/exporter/viewer.h"

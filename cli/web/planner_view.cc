@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "cli/ctl/message_json.h"
+#include "cli/client/message_json.h"
 #include "cli/web/cluster_json.h"
 #include "cli/web/history.h"
 
@@ -154,7 +154,7 @@ class PollingView final : public PlannerView {
     return !ends_;
   }
 
-  // Of the thread alone.
+  // The thread alone uses these.
   const std::unique_ptr<ctl::AdminClient> client_;
   History history_;
   Json details_ = Json::object();

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "cli/ctl/admin_client.h"
+#include "cli/client/admin_client.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::web {

@@ -26,7 +26,7 @@ PURE = ("planner/", "offload_emu/", "daemon/core/", "schedule/", "protocol/")
 PLANNER_PROCESS = ("planner/admin/", "planner/etcd/", "planner/server/", "planner/sessions/", "planner/store/", "planner/work/")
 PURE_EXCEPT = PLANNER_PROCESS + ("offload_emu/tcp/", "offload_emu/ucx/", "offload_emu/testing/transport_end.h")
 
-GRPC_HOMES = ("rpc/", "daemon/rpc/", "daemon/main", "cli/ctl/") + PLANNER_PROCESS
+GRPC_HOMES = ("rpc/", "daemon/rpc/", "daemon/main", "cli/client/", "cli/ctl/") + PLANNER_PROCESS
 TEST_HOMES = ("bench/", "integration_tests/", "testbed/")
 
 

@@ -15,6 +15,7 @@ _ROOMS = {
     "//base:clock": "clock",
     "//bench": "bench",
     "//cli/command_line": "command-line",
+    "//cli/client": "ctl",
     "//cli/ctl": "ctl",
     "//cli/perftest": "perftest",
     "//cli/sim": "copse-sim",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/admin_client.h"
+#include "cli/client/admin_client.h"
 
 #include <utility>
 

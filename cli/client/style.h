@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines the output formats of copsectl.
-#ifndef COPSE_CLI_CTL_STYLE_H_
-#define COPSE_CLI_CTL_STYLE_H_
+#ifndef COPSE_CLI_CLIENT_STYLE_H_
+#define COPSE_CLI_CLIENT_STYLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -29,4 +29,4 @@ inline std::string DumpJson(const Json& json) {
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_STYLE_H_
+#endif  // COPSE_CLI_CLIENT_STYLE_H_

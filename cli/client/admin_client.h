@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Connects copsectl to the administrators' services of the planner and the daemons.
-#ifndef COPSE_CLI_CTL_ADMIN_CLIENT_H_
-#define COPSE_CLI_CTL_ADMIN_CLIENT_H_
+#ifndef COPSE_CLI_CLIENT_ADMIN_CLIENT_H_
+#define COPSE_CLI_CLIENT_ADMIN_CLIENT_H_
 
 #include <algorithm>
 #include <memory>
@@ -118,4 +118,4 @@ class AdminClient {
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_ADMIN_CLIENT_H_
+#endif  // COPSE_CLI_CLIENT_ADMIN_CLIENT_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums up what daemons' calls took.
-#ifndef COPSE_CLI_CTL_LATENCIES_H_
-#define COPSE_CLI_CTL_LATENCIES_H_
+#ifndef COPSE_CLI_CLIENT_LATENCIES_H_
+#define COPSE_CLI_CLIENT_LATENCIES_H_
 
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/histogram.h"
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::ctl {
@@ -47,4 +47,4 @@ Json LatencyJson(const LatencyKey& key, const Histogram& histogram);
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_LATENCIES_H_
+#endif  // COPSE_CLI_CLIENT_LATENCIES_H_

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts messages of the administrators' services to JSON.
-#ifndef COPSE_CLI_CTL_MESSAGE_JSON_H_
-#define COPSE_CLI_CTL_MESSAGE_JSON_H_
+#ifndef COPSE_CLI_CLIENT_MESSAGE_JSON_H_
+#define COPSE_CLI_CLIENT_MESSAGE_JSON_H_
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "cli/ctl/style.h"
+#include "cli/client/style.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/repeated_field.h"
@@ -33,4 +33,4 @@ Json ToJson(const google::protobuf::RepeatedPtrField<Row>& rows) {
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_MESSAGE_JSON_H_
+#endif  // COPSE_CLI_CLIENT_MESSAGE_JSON_H_

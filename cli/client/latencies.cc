@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/latencies.h"
+#include "cli/client/latencies.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/message_json.h"
+#include "cli/client/message_json.h"
 
 #include "google/protobuf/descriptor.h"
 
