@@ -201,10 +201,15 @@ TEST_P(NodeDaemonsTest, NobodyElseReadsTheSecret) {
   ExpectNoResidue();
 }
 
+// COPSE_TEST_KILLS=N: a campaign of N random kills, with all phases.
+const char* Campaign() { return getenv("COPSE_TEST_KILLS"); }
+
 TEST_P(NodeDaemonsTest, NothingIsLeftWhateverIsKilled) {
   size_t round = 0;
+  std::vector<size_t> phases = {0, NodeCount()};
+  if (Campaign() != nullptr) phases.insert(phases.begin() + 1, 1);
   for (const char* victim : {"mpiexec", "copse-planner", "/copsed ", "copse-run: keeper", "until_it_ends"}) {
-    for (const size_t daemons : {size_t{0}, size_t{1}, size_t{NodeCount()}}) {
+    for (const size_t daemons : phases) {
       SCOPED_TRACE(absl::StrCat(victim, " when there are daemons: ", daemons));
       const auto job = Start(NodeCount(), Situation("until_it_ends"), Place());
       const absl::Time deadline = absl::Now() + kJobPatience;
@@ -224,9 +229,8 @@ TEST_P(NodeDaemonsTest, NothingIsLeftWhateverIsKilled) {
 }
 
 TEST_P(NodeDaemonsTest, NothingIsLeftOfAJobThatLosesAnyProcessAtAnyTime) {
-  const char* wanted = getenv("COPSE_TEST_KILLS");
-  int kills = 4;
-  ASSERT_TRUE(wanted == nullptr || absl::SimpleAtoi(wanted, &kills));
+  int kills = 2;
+  ASSERT_TRUE(Campaign() == nullptr || absl::SimpleAtoi(Campaign(), &kills));
   std::mt19937 chance(static_cast<unsigned>(kills));
   for (int i = 0; i < kills; ++i) {
     SCOPED_TRACE(i);
