@@ -354,6 +354,8 @@ TEST_F(CopsectlTest, AListIsShownAgainUntilItsOutputIsClosed) {
 }
 
 TEST_F(CopsectlTest, EveryVerbHonorsJson) {
+  const std::string page = ::testing::TempDir() + "/page";
+  std::ofstream(page) << "http://127.0.0.1:7473/?token=1\n";
   const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
                                                                {"node", "show", "n1"},
                                                                {"node", "undrain", "n1"},
@@ -384,6 +386,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"events", "--last", "5"},
                                                                {"state", "save", ::testing::TempDir() + "/saved"},
                                                                {"state", "adopt"},
+                                                               {"page", "--file", page},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
                                                                {"completion", "bash"},
