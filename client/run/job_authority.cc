@@ -2,11 +2,8 @@
 #include "client/run/job_authority.h"
 
 #include <fcntl.h>
-#include <openssl/bio.h>
 #include <openssl/ec.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -14,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -22,6 +18,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "base/x509.h"
 
 namespace copse::run {
 namespace {
@@ -32,12 +29,12 @@ constexpr long kDaySeconds = 24 * 60 * 60;
 constexpr long kFromSeconds = -kDaySeconds, kUntilSeconds = 400 * kDaySeconds;
 constexpr char kAuthority[] = "Copse authority of a job";
 
-using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
-using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using x509::Certificate;
+using Key = x509::PrivateKey;
 
 template <typename Write>
 std::string Pem(Write write) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> memory(BIO_new(BIO_s_mem()), &BIO_free);
+  const x509::Bio memory(BIO_new(BIO_s_mem()));
   CHECK(memory != nullptr && write(memory.get()) == 1);
   std::string text(BIO_ctrl_pending(memory.get()), '\0');
   CHECK(BIO_read(memory.get(), text.data(), static_cast<int>(text.size())) == static_cast<int>(text.size()));
@@ -59,7 +56,7 @@ void SetName(X509_NAME* name, const std::string& text) {
 
 // Returns a certificate that is not signed yet.
 Certificate Draft(const std::string& subject, EVP_PKEY* key, const std::string& constraints, const std::string& usage) {
-  Certificate certificate(X509_new(), &X509_free);
+  Certificate certificate(X509_new());
   CHECK(certificate != nullptr && X509_set_version(certificate.get(), 2) == 1);
   int64_t serial = 0;
   CHECK(getrandom(&serial, sizeof(serial), 0) == sizeof(serial));
@@ -109,9 +106,8 @@ absl::StatusOr<std::vector<std::string>> WriteJobIdentity(const std::string& sec
   }
   const std::string seed = absl::HexStringToBytes(secret);
   const Key authority(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
-                                                   reinterpret_cast<const unsigned char*>(seed.data()), seed.size()),
-                      &EVP_PKEY_free);
-  const Key own(EVP_EC_gen("P-256"), &EVP_PKEY_free);
+                                                   reinterpret_cast<const unsigned char*>(seed.data()), seed.size()));
+  const Key own(EVP_EC_gen("P-256"));
   CHECK(authority != nullptr && own != nullptr);
   const Certificate root = Draft(kAuthority, authority.get(), "critical,CA:TRUE", "critical,keyCertSign,cRLSign");
   const Certificate leaf =
