@@ -15,7 +15,7 @@
 #include "planner/admin/planner_instruments.h"
 #include "planner/admin/served_calls.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/work/cluster_plan_maker.h"
+#include "planner/threads/cluster_plan_maker.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/authorizer.h"
 

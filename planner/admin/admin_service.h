@@ -11,8 +11,8 @@
 #include "planner/admin/state_saver.h"
 #include "planner/admin/topology_history.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/work/cluster_plan_maker.h"
-#include "planner/work/task_queue.h"
+#include "planner/threads/cluster_plan_maker.h"
+#include "planner/threads/task_queue.h"
 #include "rpc/authorizer.h"
 
 namespace grpc {

@@ -15,10 +15,10 @@
 #include "base/histogram.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/sessions/daemon_service.h"
-#include "planner/work/cluster_plan_maker.h"
-#include "planner/work/plan_workers.h"
-#include "planner/work/task_queue.h"
-#include "planner/work/turn_counts.h"
+#include "planner/threads/cluster_plan_maker.h"
+#include "planner/threads/plan_workers.h"
+#include "planner/threads/task_queue.h"
+#include "planner/threads/turn_counts.h"
 
 namespace copse::planner {
 

@@ -14,8 +14,8 @@
 #include "planner/admin/topology_history.h"
 #include "planner/admin/topology_probe.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/work/cluster_plan_maker.h"
-#include "planner/work/task_queue.h"
+#include "planner/threads/cluster_plan_maker.h"
+#include "planner/threads/task_queue.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::planner {

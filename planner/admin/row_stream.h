@@ -14,8 +14,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "planner/work/task_queue.h"
-#include "planner/work/task_thread.h"
+#include "planner/threads/task_queue.h"
+#include "planner/threads/task_thread.h"
 
 namespace copse::planner {
 

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "planner/admin/audit_log.h"
 #include "planner/admin/row_stream.h"
-#include "planner/work/task_queue.h"
-#include "planner/work/task_thread.h"
+#include "planner/threads/task_queue.h"
+#include "planner/threads/task_thread.h"
 #include "rpc/authorizer.h"
 #include "rpc/status.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/store/saved_state.h"
-#include "planner/work/task_queue.h"
+#include "planner/threads/task_queue.h"
 
 namespace copse::planner {
 

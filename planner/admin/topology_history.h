@@ -18,10 +18,10 @@
 #include "planner/coordinator/coordinator.h"
 #include "planner/rules.h"
 #include "planner/store/topology_store.h"
+#include "planner/threads/cluster_plan_maker.h"
+#include "planner/threads/task_queue.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_changes.h"
-#include "planner/work/cluster_plan_maker.h"
-#include "planner/work/task_queue.h"
 
 namespace copse::planner {
 

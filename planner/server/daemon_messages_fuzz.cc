@@ -19,7 +19,7 @@
 #include "planner/admin/admin_rows.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/coordinator/store.h"
-#include "planner/work/cluster_plan_maker.h"
+#include "planner/threads/cluster_plan_maker.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"

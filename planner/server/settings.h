@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/store/store_address.h"
-#include "planner/work/cluster_plan_maker.h"
+#include "planner/threads/cluster_plan_maker.h"
 
 namespace copse::planner {
 

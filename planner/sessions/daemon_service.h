@@ -16,8 +16,8 @@
 #include "planner/coordinator/coordinator.h"
 #include "planner/sessions/brief_registrations.h"
 #include "planner/sessions/endless_calls.h"
-#include "planner/work/task_queue.h"
-#include "planner/work/task_thread.h"
+#include "planner/threads/task_queue.h"
+#include "planner/threads/task_thread.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/authorizer.h"
 

@@ -23,7 +23,7 @@ PUBLIC_HEADERS = {"client/copse.h": "COPSE_H_"}
 
 # Folders of state machines that run at their own pace: time, threads and sockets come in by interface.
 PURE = ("planner/", "offload_emu/", "daemon/core/", "schedule/", "protocol/")
-PLANNER_PROCESS = ("planner/admin/", "planner/etcd/", "planner/server/", "planner/sessions/", "planner/store/", "planner/work/")
+PLANNER_PROCESS = ("planner/admin/", "planner/etcd/", "planner/server/", "planner/sessions/", "planner/store/", "planner/threads/")
 PURE_EXCEPT = PLANNER_PROCESS + ("offload_emu/tcp/", "offload_emu/ucx/", "offload_emu/testing/transport_end.h")
 
 GRPC_HOMES = ("rpc/", "daemon/rpc/", "daemon/main", "cli/client/", "cli/ctl/") + PLANNER_PROCESS

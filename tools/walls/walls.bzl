@@ -39,7 +39,7 @@ _ROOMS = {
     "//planner/server": "planner-server",
     "//planner/sessions": "planner-server",
     "//planner/store": "planner-server",
-    "//planner/work": "planner-server",
+    "//planner/threads": "planner-server",
     "//planner/topology": "topology",
     "//proto": "proto",
     "//protocol": "protocol",

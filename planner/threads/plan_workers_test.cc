@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/work/plan_workers.h"
+#include "planner/threads/plan_workers.h"
 
 #include <atomic>
 #include <condition_variable>

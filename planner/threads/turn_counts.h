@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef COPSE_PLANNER_WORK_TURN_COUNTS_H_
-#define COPSE_PLANNER_WORK_TURN_COUNTS_H_
+#ifndef COPSE_PLANNER_THREADS_TURN_COUNTS_H_
+#define COPSE_PLANNER_THREADS_TURN_COUNTS_H_
 
 #include "absl/time/time.h"
 #include "base/histogram.h"
@@ -26,4 +26,4 @@ class TurnCounts {
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_WORK_TURN_COUNTS_H_
+#endif  // COPSE_PLANNER_THREADS_TURN_COUNTS_H_

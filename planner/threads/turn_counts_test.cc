@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/work/turn_counts.h"
+#include "planner/threads/turn_counts.h"
 
 #include <thread>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Implements coordinator::PlanMaker with the topology, costs and rules of this cluster.
-#ifndef COPSE_PLANNER_WORK_CLUSTER_PLAN_MAKER_H_
-#define COPSE_PLANNER_WORK_CLUSTER_PLAN_MAKER_H_
+#ifndef COPSE_PLANNER_THREADS_CLUSTER_PLAN_MAKER_H_
+#define COPSE_PLANNER_THREADS_CLUSTER_PLAN_MAKER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -22,8 +22,8 @@
 #include "planner/coordinator/plan_maker.h"
 #include "planner/planner.h"
 #include "planner/rules.h"
+#include "planner/threads/plan_workers.h"
 #include "planner/topology/topology.h"
-#include "planner/work/plan_workers.h"
 
 namespace copse::planner {
 
@@ -216,4 +216,4 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_WORK_CLUSTER_PLAN_MAKER_H_
+#endif  // COPSE_PLANNER_THREADS_CLUSTER_PLAN_MAKER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/work/cluster_plan_maker.h"
+#include "planner/threads/cluster_plan_maker.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

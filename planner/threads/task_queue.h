@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines the queue by which gRPC's threads pass tasks to the planner's one thread.
-#ifndef COPSE_PLANNER_WORK_TASK_QUEUE_H_
-#define COPSE_PLANNER_WORK_TASK_QUEUE_H_
+#ifndef COPSE_PLANNER_THREADS_TASK_QUEUE_H_
+#define COPSE_PLANNER_THREADS_TASK_QUEUE_H_
 
 #include <deque>
 #include <functional>
@@ -49,4 +49,4 @@ class TaskQueue {
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_WORK_TASK_QUEUE_H_
+#endif  // COPSE_PLANNER_THREADS_TASK_QUEUE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/work/task_queue.h"
+#include "planner/threads/task_queue.h"
 
 #include <algorithm>
 #include <utility>

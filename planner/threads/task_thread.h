@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defines a thread for work that would keep the planner's thread too long, such as system calls of gRPC.
-#ifndef COPSE_PLANNER_WORK_TASK_THREAD_H_
-#define COPSE_PLANNER_WORK_TASK_THREAD_H_
+#ifndef COPSE_PLANNER_THREADS_TASK_THREAD_H_
+#define COPSE_PLANNER_THREADS_TASK_THREAD_H_
 
 #include <functional>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
-#include "planner/work/task_queue.h"
+#include "planner/threads/task_queue.h"
 
 namespace copse::planner {
 
@@ -40,4 +40,4 @@ class TaskThread {
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_WORK_TASK_THREAD_H_
+#endif  // COPSE_PLANNER_THREADS_TASK_THREAD_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef COPSE_PLANNER_WORK_PLAN_WORKERS_H_
-#define COPSE_PLANNER_WORK_PLAN_WORKERS_H_
+#ifndef COPSE_PLANNER_THREADS_PLAN_WORKERS_H_
+#define COPSE_PLANNER_THREADS_PLAN_WORKERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "base/mutex.h"
-#include "planner/work/task_queue.h"
+#include "planner/threads/task_queue.h"
 
 namespace copse::planner {
 
@@ -48,4 +48,4 @@ class PlanWorkers {
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_WORK_PLAN_WORKERS_H_
+#endif  // COPSE_PLANNER_THREADS_PLAN_WORKERS_H_
