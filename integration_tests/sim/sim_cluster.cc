@@ -302,7 +302,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     const schedule::DaemonStatus status = node.daemon->Status();
     std::map<std::string, uint64_t> gauges = {{"clients", status.clients}, {"teams", status.teams}};
     for (const char* name : kIdleCounters) gauges[name] = status.counters.at(name);
-    if (coordinator_ != nullptr) gauges["planner.teams"] = coordinator_->Teams().size();
+    if (coordinator_ != nullptr) gauges["planner.teams"] = coordinator_->view().Teams().size();
     return gauges;
   }
 
@@ -320,11 +320,11 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
     auto answer = std::make_shared<std::optional<coordinator::StatusAnswer>>();
-    coordinator_->QueryStatus({}, absl::Seconds(1), [answer](const coordinator::StatusAnswer& a) { *answer = a; });
+    coordinator_->queries().QueryStatus({}, absl::Seconds(1), [answer](const coordinator::StatusAnswer& a) { *answer = a; });
     PlannerTick();
     RETURN_IF_ERROR(Await([&] { return answer->has_value(); }, kSettle, "status of the nodes"));
     std::vector<ListedCall> listed;
-    for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(**answer)) {
+    for (const coordinator::CollectiveInfo& call : coordinator_->view().MergeCalls(**answer)) {
       if (call.team != id) continue;
       ListedCall entry{.sequence = call.sequence.value(),
                        .collective = std::string(CollectiveName(call.arguments.collective))};
@@ -339,7 +339,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     return Await(
         [&] {
           if (coordinator_ == nullptr) return false;
-          const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->FindNode(NameOf(n));
+          const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->view().FindNode(NameOf(n));
           if (!info.ok() || info->state != state) return false;
           // A restarted daemon is ready when its own incarnation is, not its predecessor's.
           return state == "lost" || state == "away" ||
@@ -385,7 +385,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
 
   TeamPhase PhaseOf(const std::string& name) const {
     if (coordinator_ == nullptr) return TeamPhase::kAbsent;
-    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
+    for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {
       if (team.layout.identity.name != name || schedule::IsDerivedTeam(team.layout.identity)) continue;
       if (team.state != "forming") return TeamPhase::kDecided;
       return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
@@ -584,7 +584,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
   }
 
   absl::StatusOr<TeamId> FindTeam(const std::string& name) const {
-    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
+    for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {
       if (team.layout.identity.name == name) return team.layout.id;
     }
     return absl::NotFoundError(absl::StrCat("no team ", name));

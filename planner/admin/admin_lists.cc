@@ -74,7 +74,7 @@ RowWork<v1::ListNodesReply> AdminLists::NodeRows(const v1::ListNodesRequest& req
   return [this, selector, who](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
     begin([this, selector, who, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
-      const std::optional<coordinator::NodeInfo> info = coordinator_->NodeAfter(last);
+      const std::optional<coordinator::NodeInfo> info = coordinator_->view().NodeAfter(last);
       if (!info.has_value()) return 0;
       last = info->announcement.name;
       if (!(*selector)->HasNode(last) || !(*selector)->HasState(info->state)) return 1;
@@ -96,7 +96,7 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
     CountCalls([this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
       begin([this, all, selector, who, by_job, calls = std::move(calls),
              last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
-        const auto info = coordinator_->TeamAfter(last.has_value() ? &*last : nullptr);
+        const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr);
         if (!info.has_value()) return 0;
         const schedule::TeamLayout& layout = info->layout;
         last = schedule::TeamLayout{.id = layout.id, .identity = layout.identity, .parent = layout.parent};
@@ -116,9 +116,9 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
   const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
   return [this, team = TeamId(request.team()), selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->FindTeam(team).status());
+    if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->view().FindTeam(team).status());
     begin([this, team, selector, last = PlanId(0)](v1::ListPlansReply* reply) mutable -> size_t {
-      const auto info = coordinator_->PlanAfter(last, [&](const schedule::TeamLayout& layout) {
+      const auto info = coordinator_->view().PlanAfter(last, [&](const schedule::TeamLayout& layout) {
         return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
       });
       if (!info.has_value()) return 0;
@@ -143,9 +143,9 @@ RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListColle
                                                         const std::vector<std::string>& silent) {
       begin([this, wanted, selector, merge,
              silent = std::deque(silent.begin(), silent.end())](v1::ListCollectivesReply* reply) mutable -> size_t {
-        const std::optional<coordinator::CollectiveInfo> call = coordinator_->NextCall(merge.get());
+        const std::optional<coordinator::CollectiveInfo> call = coordinator_->view().NextCall(merge.get());
         if (!call.has_value()) return AddSilent(&silent, reply);
-        const auto team = coordinator_->FindTeam(call->team);
+        const auto team = coordinator_->view().FindTeam(call->team);
         const bool is_of_team =
             wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
         if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout())) return 1;
@@ -165,12 +165,12 @@ RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& requ
     RETURN_IF_ERROR(selector->status());
     std::vector<std::string> nodes((*selector)->nodes().begin(), (*selector)->nodes().end());
     if (!node.empty()) {
-      RETURN_IF_ERROR(coordinator_->FindNode(node).status());
+      RETURN_IF_ERROR(coordinator_->view().FindNode(node).status());
       nodes = {node};
     }
     // Rows are made as daemons answer, and sent by the nodes' names.
     const auto rows = std::make_shared<std::map<std::string, v1::NodeStats>>();
-    coordinator_->QueryStatusOfEach(
+    coordinator_->queries().QueryStatusOfEach(
         nodes, timeout,
         [rows](const schedule::DaemonStatus& status) {
           v1::NodeStats& row = (*rows)[status.node];
@@ -196,7 +196,7 @@ void AdminLists::MergeCalls(
     absl::Duration timeout,
     std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done) {
   const auto merge = std::make_shared<coordinator::CallMerge>();
-  coordinator_->QueryStatusOfEach(
+  coordinator_->queries().QueryStatusOfEach(
       {}, timeout, [merge](const schedule::DaemonStatus& status) { merge->Add(status.node, status); },
       [merge, done = std::move(done)](std::vector<std::string> silent) { done(merge, std::move(silent)); });
 }
@@ -206,7 +206,7 @@ void AdminLists::CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done
                                                             const std::vector<std::string>& /*silent*/) {
     std::map<TeamId, uint32_t> calls = merge->Counts();
     for (const auto& [id, count] : merge->Counts()) {
-      const auto team = coordinator_->FindTeam(id);
+      const auto team = coordinator_->view().FindTeam(id);
       if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
     }
     done(std::move(calls));

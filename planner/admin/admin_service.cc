@@ -88,10 +88,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         done(absl::OkStatus());
         return absl::OkStatus();
       }
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->FindNode(request->node()));
+      ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->view().FindNode(request->node()));
       reply->set_version(rpc::ToUtf8(node.announcement.version));
       const absl::Time asked = absl::Now();
-      coordinator_->QueryStatus(
+      coordinator_->queries().QueryStatus(
           {request->node()}, kStatusTimeout, [=, name = request->node()](const coordinator::StatusAnswer& answer) {
             if (answer.nodes.empty())
               return done(absl::DeadlineExceededError(absl::StrCat("ping: node ", name, " does not answer")));
@@ -108,7 +108,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       reply->set_program("copse-planner");
       reply->set_version(kVersion);
       if (!request->node().empty()) {
-        ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->FindNode(request->node()));
+        ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->view().FindNode(request->node()));
         reply->set_program("copsed");
         reply->set_version(rpc::ToUtf8(node.announcement.version));
         formats = node.announcement.formats;
@@ -136,9 +136,9 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   Reactor* ShowNode(Context* context, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
     return calls_.ServeAs(
         context, "ShowNode", [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
-          ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->name()));
+          ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->view().FindNode(request->name()));
           lists_.FillNodeFor(who, info, reply->mutable_node());
-          coordinator_->QueryStatus(
+          coordinator_->queries().QueryStatus(
               {request->name()}, kStatusTimeout, [reply, done](const coordinator::StatusAnswer& answer) {
                 reply->set_answered(!answer.nodes.empty());
                 for (const schedule::DaemonStatus& status : answer.nodes) {
@@ -191,10 +191,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return calls_.ServeAs(context, "ShowTeam",
                           [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
                             const TeamId id(request->id());
-                            RETURN_IF_ERROR(coordinator_->FindTeam(id).status());
+                            RETURN_IF_ERROR(coordinator_->view().FindTeam(id).status());
                             lists_.CountCalls([this, id, who, reply, done](std::map<TeamId, uint32_t> calls) {
                               if (!done.is_open()) return;
-                              const auto info = coordinator_->FindTeam(id);
+                              const auto info = coordinator_->view().FindTeam(id);
                               if (info.ok()) lists_.FillTeamFor(who, *info, calls[id], reply->mutable_team());
                               done(info.status());
                             });
@@ -215,7 +215,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
                            }
                            const TeamId id(request->team());
                            coordinator_->ReplanTeam(id, options, [this, id, reply, done](const absl::Status& status) {
-                             if (const auto info = coordinator_->FindTeam(id); info.ok())
+                             if (const auto info = coordinator_->view().FindTeam(id); info.ok())
                                reply->set_epoch(info->epoch.value());
                              done(status);
                            });
@@ -227,7 +227,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return calls_.Change(context, "BreakTeam", *request,
                          [this, request](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
                            const TeamId id(request->team());
-                           ASSIGN_OR_RETURN(const coordinator::TeamInfo team, coordinator_->FindTeam(id));
+                           ASSIGN_OR_RETURN(const coordinator::TeamInfo team, coordinator_->view().FindTeam(id));
                            if (!who.MayChange(team.layout.identity.uid)) {
                              return absl::PermissionDeniedError(absl::StrCat(
                                  "team ", id.value(), ": it is another user's, which needs role operator (who=",
@@ -251,8 +251,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
     return calls_.Answer(context, "ShowPlan", [this, request, reply]() -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->FindPlan(PlanId(request->id())));
-      ASSIGN_OR_RETURN(const std::vector<std::string> path, coordinator_->CriticalPath(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const std::vector<std::string> path, coordinator_->view().CriticalPath(PlanId(request->id())));
       FillPlan(info, path, reply->mutable_plan());
       reply->set_encoded(schedule::EncodePlan(info.plan));
       return absl::OkStatus();
@@ -261,8 +261,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ExplainPlan(Context* context, const v1::ExplainPlanRequest* request, v1::ExplainPlanReply* reply) override {
     return calls_.Answer(context, "ExplainPlan", [this, request, reply]() -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->FindPlan(PlanId(request->id())));
-      ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation, coordinator_->Explain(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation, coordinator_->view().Explain(PlanId(request->id())));
       FillPlan(info, explanation.critical_path, reply->mutable_plan());
       reply->set_text(explanation.text);
       reply->set_dot(explanation.dot);
@@ -273,7 +273,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ShowTopology(Context* context, const v1::ShowTopologyRequest*, v1::ShowTopologyReply* reply) override {
     return calls_.Answer(context, "ShowTopology", [this, reply]() -> absl::Status {
-      const std::vector<coordinator::NodeInfo> nodes = coordinator_->Nodes();
+      const std::vector<coordinator::NodeInfo> nodes = coordinator_->view().Nodes();
       std::vector<std::string> names;
       for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement.name);
       reply->set_is_default(!plan_maker_->topology().has_value());
@@ -294,7 +294,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
           FillChanges(topology::CompareTopologies(in_force.has_value() ? &*in_force : nullptr, &*read.topology),
                       reply->mutable_changes());
           for (const std::string& note : read.notes) reply->add_notes(rpc::ToUtf8(note));
-          AddRegistrationNotes(*read.topology, coordinator_->Nodes(), reply);
+          AddRegistrationNotes(*read.topology, coordinator_->view().Nodes(), reply);
           if (request->dry_run()) {
             reply->set_version(topologies_->newest_version());
             reply->set_changed(!in_force.has_value() || *in_force != *read.topology);
@@ -423,14 +423,14 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         context, "AdoptState", *request,
         [this, request, reply](const rpc::Principal&, const CallEnd& done) -> absl::Status {
           const std::string former = coordinator_->cluster().uuid();
-          ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams, coordinator_->FindForeign(request->cluster()));
+          ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams, coordinator_->adoption().FindForeign(request->cluster()));
           if (!request->force()) {
             return absl::FailedPreconditionError(absl::StrCat(
                 "state: the planner would leave its cluster for that of the nodes, and --force is not given "
                 "(cluster=",
                 teams.cluster, ", now=", former, ", nodes=", teams.nodes.size(), ")"));
           }
-          coordinator_->AdoptCluster(teams);
+          coordinator_->adoption().Adopt(teams);
           reply->set_cluster(rpc::ToUtf8(teams.cluster));
           reply->set_former(rpc::ToUtf8(former));
           for (const std::string& node : teams.nodes) reply->add_nodes(rpc::ToUtf8(node));
@@ -441,7 +441,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     return calls_.Serve(context, "GetTrace", [this, request, reply](const CallEnd& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->FindNode(request->node()));
+      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->view().FindNode(request->node()));
       schedule::TraceQuery query;
       query.from = request->from();
       query.records = request->records() == 0 ? schedule::kTracePieceRecordsMax : request->records();
@@ -452,7 +452,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       }
       reply->set_node(request->node());
       reply->set_incarnation(info.announcement.incarnation.value());
-      coordinator_->QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
+      coordinator_->queries().QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
                                [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
                                  if (answer.ok()) FillTrace(*answer, reply);
                                  done(answer.status());

@@ -80,7 +80,7 @@ absl::StatusOr<ProbeOptions> ProbeRun::ReadOptions(const v1::ProbeTopologyReques
     options.budget = absl::Seconds(request.seconds());
   }
   for (const std::string& name : request.nodes()) {
-    const auto info = coordinator_->FindNode(name);
+    const auto info = coordinator_->view().FindNode(name);
     if (!info.ok()) return absl::NotFoundError(absl::StrCat("probe: ", info.status().message()));
     if (!info->connected) return absl::UnavailableError(absl::StrCat("probe: node ", name, ": not connected"));
     if (std::find(options.nodes.begin(), options.nodes.end(), name) == options.nodes.end()) {
@@ -88,7 +88,7 @@ absl::StatusOr<ProbeOptions> ProbeRun::ReadOptions(const v1::ProbeTopologyReques
     }
   }
   std::vector<std::string> all;
-  for (const coordinator::NodeInfo& info : coordinator_->Nodes()) {
+  for (const coordinator::NodeInfo& info : coordinator_->view().Nodes()) {
     all.push_back(info.announcement.name);
     if (request.nodes().empty() && info.connected) options.nodes.push_back(info.announcement.name);
   }

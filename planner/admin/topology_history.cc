@@ -109,7 +109,7 @@ absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint6
 std::vector<TeamId> TopologyHistory::ReadyTeams(
     const std::function<bool(const coordinator::TeamInfo&)>& concerned) const {
   std::vector<TeamId> teams;
-  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
+  for (const coordinator::TeamInfo& info : coordinator_->view().Teams()) {
     if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     if (concerned(info)) teams.push_back(info.layout.id);
   }
@@ -135,9 +135,9 @@ void TopologyHistory::ApplyRules(Rules rules) {
 
 // Returns true also for a team that cannot be judged: ReplanTeam then reports the error.
 void TopologyHistory::FindWorth(TeamId team, double gain_min, std::function<void(bool)> then) const {
-  const auto info = coordinator_->FindTeam(team);
+  const auto info = coordinator_->view().FindTeam(team);
   if (gain_min == 1 || !info.ok()) return then(true);
-  std::vector<schedule::Plan> plans = coordinator_->PlansOfTeam(team);
+  std::vector<schedule::Plan> plans = coordinator_->view().PlansOfTeam(team);
   if (gain_min == kReplanIfOthers) {
     return plan_maker_->WouldDiffer(info->layout, std::move(plans),
                                     [then](absl::StatusOr<bool> differ) { then(!differ.ok() || *differ); });

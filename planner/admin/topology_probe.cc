@@ -131,7 +131,7 @@ void TopologyProbe::StartMore() {
         limits.pings = 1;  // the latency is known; this is the daemons' minimum
       }
       const auto [a, b] = NamesOf(pair);
-      coordinator_->Measure(
+      coordinator_->queries().Measure(
           a, b, limits, [this, pair](const absl::StatusOr<schedule::MeasureReply>& reply) { OnMeasured(pair, reply); });
     }
     if (queue_.empty() && running_.empty() && !reported_) {

@@ -17,16 +17,16 @@ using schedule::Failure;
 TEST_F(TeamTest, NodesMayBeAwayForAsLongAsTheyLike) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "away");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "away");
   for (int minute = 0; minute < 59; ++minute) Advance(absl::Minutes(1));
   EXPECT_TRUE(Silent());
-  EXPECT_NEAR(coordinator->FindNode("n2")->last_seen_s, 59 * 60, 1e-6);
+  EXPECT_NEAR(coordinator->view().FindNode("n2")->last_seen_s, 59 * 60, 1e-6);
   for (SessionId session = 3; session <= 4; ++session) {
     EXPECT_TRUE(Register(session, absl::StrCat("n", session - 2), 1, {Running(team, 1)}).forgotten.empty());
   }
   EXPECT_TRUE(Silent());
   EXPECT_EQ(State(team.layout.id), "ready");
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "ready");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "ready");
 }
 
 TEST_F(TeamTest, OneThatStaysAwayAfterARestartKeepsItsTeams) {
@@ -44,7 +44,7 @@ TEST_F(TeamTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
   Advance(absl::Minutes(30));
   EXPECT_EQ(State(team.layout.id), "ready");
   for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));
-  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(team.layout.id).ok());
   EXPECT_TRUE(store.Load()->teams.empty());
   EXPECT_TRUE(Register(3, "n1", 1, {Running(team, 1)}).forgotten.empty());
   EXPECT_TRUE(Register(4, "n2", 1, {Running(team, 1)}).forgotten.empty());
@@ -55,9 +55,9 @@ TEST_F(TeamTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
 TEST_F(TwoNodesTest, NodesThatNeverComeBackAreForgotten) {
   coordinator->OnDisconnected(2);
   for (int hour = 0; hour < 29 * 24; ++hour) Advance(absl::Hours(1));
-  EXPECT_TRUE(coordinator->FindNode("n2").ok());
+  EXPECT_TRUE(coordinator->view().FindNode("n2").ok());
   for (int hour = 0; hour < 25; ++hour) Advance(absl::Hours(1));
-  EXPECT_FALSE(coordinator->FindNode("n2").ok());
+  EXPECT_FALSE(coordinator->view().FindNode("n2").ok());
 }
 
 TEST_F(TeamTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
@@ -69,7 +69,7 @@ TEST_F(TeamTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
   EXPECT_EQ(broken.why.failure, Failure::kMemberLost);
   EXPECT_EQ(broken.why.cause, FailureCause::kNodeRemoved);
   EXPECT_EQ(broken.why.node, "n2");
-  EXPECT_FALSE(coordinator->FindNode("n2").ok());
+  EXPECT_FALSE(coordinator->view().FindNode("n2").ok());
   EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
   coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
   EXPECT_TRUE(store.Load()->teams.empty());
@@ -77,12 +77,12 @@ TEST_F(TeamTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
 
 TEST_F(TeamTest, ADaemonThatStopsUnregisters) {
   coordinator->OnMessage(2, schedule::Stopping{});
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "draining");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "draining");
   Join(2, 0, 1, ++request, "late");
   EXPECT_EQ(sink.Take<schedule::Abort>(2).why.cause, FailureCause::kNodeDraining);
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   coordinator->OnMessage(2, schedule::Stopping{.done = true});
-  EXPECT_FALSE(coordinator->FindNode("n2").ok());
+  EXPECT_FALSE(coordinator->view().FindNode("n2").ok());
   EXPECT_EQ(State(team.layout.id), "ready") << "it had left";
   coordinator->OnDisconnected(2);
   EXPECT_TRUE(Register(3, "n2", 2).accepted);
@@ -91,12 +91,12 @@ TEST_F(TeamTest, ADaemonThatStopsUnregisters) {
 TEST_F(TeamTest, WhatOthersSayIsGoneIsLost) {
   const schedule::FailureReport why{Failure::kMemberLost, "reset", FailureCause::kConnectionLost, "n2"};
   coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, why});
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "ready");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "ready");
   coordinator->OnDisconnected(2);
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "lost");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "lost");
   Register(3, "n2", 1, {Running(team, 1)});
   EXPECT_EQ(sink.Take<schedule::BreakTeam>(3).why.cause, FailureCause::kConnectionLost);
-  EXPECT_EQ(coordinator->FindNode("n2")->state, "ready");
+  EXPECT_EQ(coordinator->view().FindNode("n2")->state, "ready");
 }
 
 // --- Equal names ---
@@ -151,7 +151,7 @@ TEST_F(CoordinatorTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
   coordinator->OnDisconnected(3);
   EXPECT_EQ(State(team.layout.id), "ready");
   EXPECT_TRUE(Register(5, "n2", 1).accepted);
-  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(team.layout.id).ok());
   EXPECT_TRUE(store.Load()->teams.empty());
 }
 
@@ -212,7 +212,7 @@ TEST_F(TeamTest, AnEpochThatALostStoreDecidedIsNotAborted) {
   RegisterFrom(1, "n1", 1, "machine of n1", {Running(team, 2)}, term);
   EXPECT_TRUE(Silent()) << "its neighbor tells it";
   EXPECT_EQ(State(team.layout.id), "ready");
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{2});
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->epoch, EpochId{2});
 }
 
 TEST_F(TeamTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
@@ -225,14 +225,14 @@ TEST_F(TeamTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
 }
 
 TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
-  const size_t plans = coordinator->Plans().size();
+  const size_t plans = coordinator->view().Plans().size();
   ASSERT_GT(plans, 0u);
   LoseStore();
   Register(1, "n1", 1, {Running(team, 1)});
-  EXPECT_TRUE(coordinator->Plans().empty()) << "not yet";
+  EXPECT_TRUE(coordinator->view().Plans().empty()) << "not yet";
   for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
-  ASSERT_EQ(coordinator->Plans().size(), plans);
-  EXPECT_TRUE(coordinator->FindPlan(coordinator->Plans()[0].plan.id).ok());
+  ASSERT_EQ(coordinator->view().Plans().size(), plans);
+  EXPECT_TRUE(coordinator->view().FindPlan(coordinator->view().Plans()[0].plan.id).ok());
 
   LoseStore();
   auto cyclic = Running(team, 1);
@@ -243,16 +243,16 @@ TEST_F(TeamTest, PlansThatADaemonBringsBackAreVerified) {
   cyclic.plans = std::move(encoded);
   Register(1, "n1", 1, {cyclic});
   for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
-  EXPECT_TRUE(coordinator->Plans().empty());
+  EXPECT_TRUE(coordinator->view().Plans().empty());
   EXPECT_EQ(State(team.layout.id), "ready") << "its daemons have verified theirs";
 
   // The teams were recorded: a planner that is restarted before it has verified them no longer trusts them.
   LoseStore();
   Register(1, "n1", 1, {cyclic});
   Restart();
-  EXPECT_TRUE(coordinator->Plans().empty());
+  EXPECT_TRUE(coordinator->view().Plans().empty());
   Advance(absl::Milliseconds(20));
-  EXPECT_TRUE(coordinator->Plans().empty());
+  EXPECT_TRUE(coordinator->view().Plans().empty());
 }
 
 // --- Stalls and blips ---
@@ -317,7 +317,7 @@ TEST_F(CoordinatorTest, ADrainThatIsNotStoredLeavesALaterOneAlone) {
   EXPECT_TRUE(ends[1].ok());
   EXPECT_TRUE(store.Load()->draining.empty());
   Register(2, "n1");
-  EXPECT_EQ(coordinator->FindNode("n1")->state, "ready");
+  EXPECT_EQ(coordinator->view().FindNode("n1")->state, "ready");
 }
 
 }  // namespace

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Better plans for teams that have formed with quick ones. They are made with low priority once the team has formed;
-// then a member is asked how many calls the team has made by each plan, and again after ever longer times. The team is
-// switched once its calls would have saved what the switch costs. The decision record is
-// docs/decisions/quick-first-plans.md.
+#include "planner/coordinator/better_plans.h"
+
 #include <algorithm>
+#include <cstdint>
 #include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "planner/coordinator/coordinator.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -24,58 +20,64 @@ constexpr absl::Duration kCallsTimeout = absl::Seconds(2);
 
 }  // namespace
 
-void Coordinator::SeekBetterPlans(TeamId id) {
-  teams_.at(id).quick->is_sought = true;
-  plan_maker_->PlanBetter(teams_.at(id).record.layout, [this, id](const absl::StatusOr<std::vector<double>>& savings) {
-    Team* team = TeamOf(id);
-    if (team == nullptr || !team->quick.has_value()) return;
-    team->quick->is_sought = false;
-    if (!savings.ok()) {
-      COPSE_LOG(kInfo, "team ", id.value(), ": better plans are not made: ", savings.status().message());
-      // There was no room for the order. After other errors, MakePlans would fail again.
-      if (absl::IsResourceExhausted(savings.status())) LookLater(*team);
-      return;
-    }
-    team->quick->savings_us = *savings;
-    // Sub-teams cannot be switched; later ones of their shape have the better plans at once.
-    if (team->quick->any_saves() && team->durable()) LookLater(*team);
-  });
+void BetterPlans::Start(TeamId id) {
+  state_->teams.At(id).quick.emplace();
+  Seek(id);
 }
 
-void Coordinator::LookLater(Team& team) {
+void BetterPlans::Seek(TeamId id) {
+  state_->teams.At(id).quick->is_sought = true;
+  state_->plan_maker->PlanBetter(
+      state_->teams.At(id).record.layout, [this, id](const absl::StatusOr<std::vector<double>>& savings) {
+        Team* team = state_->teams.Find(id);
+        if (team == nullptr || !team->quick.has_value()) return;
+        team->quick->is_sought = false;
+        if (!savings.ok()) {
+          COPSE_LOG(kInfo, "team ", id.value(), ": better plans are not made: ", savings.status().message());
+          // There was no room for the order. After other errors, MakePlans would fail again.
+          if (absl::IsResourceExhausted(savings.status())) LookLater(*team);
+          return;
+        }
+        team->quick->savings_us = *savings;
+        // Sub-teams cannot be switched; later ones of their shape have the better plans at once.
+        if (team->quick->any_saves() && team->durable()) LookLater(*team);
+      });
+}
+
+void BetterPlans::LookLater(Team& team) {
   QuickState& quick = *team.quick;
   quick.is_sought = false;
-  timers_.Cancel(quick.timer);
-  quick.timer = timers_.Set(clock_->Now() + quick.wait, [this, id = team.id()] { LookForSavings(id); });
+  state_->timers.Cancel(quick.timer);
+  quick.timer = state_->timers.Set(state_->Now() + quick.wait, [this, id = team.id()] { Look(id); });
   quick.wait = std::min(2 * quick.wait, kLastLook);
 }
 
-bool Coordinator::MayBeSwitchedNow(TeamId id) {
-  if (!CheckReplan(id).ok()) return false;
-  const std::vector<schedule::TeamNode>& members = TeamOf(id)->record.layout.nodes;
+bool BetterPlans::MayBeSwitchedNow(TeamId id) const {
+  if (!switches_->Check(id).ok()) return false;
+  const std::vector<schedule::TeamNode>& members = state_->teams.Find(id)->record.layout.nodes;
   return std::none_of(members.begin(), members.end(), [this](const schedule::TeamNode& member) {
-    return draining_.count(member.name) != 0 || nodes_.at(member.name).stopping;
+    return state_->drains.Has(member.name) || state_->nodes.At(member.name).stopping;
   });
 }
 
-void Coordinator::LookForSavings(TeamId id) {
-  Team* team = TeamOf(id);
+void BetterPlans::Look(TeamId id) {
+  Team* team = state_->teams.Find(id);
   if (team == nullptr || !team->quick.has_value()) return;
-  if (team->quick->savings_us.empty()) return SeekBetterPlans(id);
+  if (team->quick->savings_us.empty()) return Seek(id);
   if (!MayBeSwitchedNow(id)) return LookLater(*team);
   const std::vector<schedule::TeamNode>& members = team->record.layout.nodes;
   const auto member = std::find_if(members.begin(), members.end(), [this](const schedule::TeamNode& m) {
-    return nodes_.at(m.name).announcement.features.contains(schedule::Feature::kPlanCalls);
+    return state_->nodes.At(m.name).announcement.features.contains(schedule::Feature::kPlanCalls);
   });
   if (member == members.end()) return;  // no daemon of the team counts the calls of plans
   team->quick->is_sought = true;
-  QueryStatus(
+  queries_->QueryStatus(
       {member->name}, kCallsTimeout, [this, id](const StatusAnswer& answer) { OnCallsSoFar(id, answer); },
       /*latencies=*/false, id);
 }
 
-void Coordinator::OnCallsSoFar(TeamId id, const StatusAnswer& answer) {
-  Team* team = TeamOf(id);
+void BetterPlans::OnCallsSoFar(TeamId id, const StatusAnswer& answer) {
+  Team* team = state_->teams.Find(id);
   if (team == nullptr || !team->quick.has_value()) return;
   QuickState& quick = *team->quick;
   std::map<PlanId, uint64_t> calls;
@@ -89,22 +91,15 @@ void Coordinator::OnCallsSoFar(TeamId id, const StatusAnswer& answer) {
   COPSE_LOG(kInfo, "team ", id.value(), ": is switched to better plans, by which its calls would have saved ",
             static_cast<int64_t>(quick.saved_us),
             " us (switch=", static_cast<int64_t>(SwitchCostUs(team->node_count())), " us)");
-  Replan(id, PlanOptions{}, [this, id](const absl::Status& status) {
-    Team* kept = TeamOf(id);
+  switches_->Switch(id, PlanOptions{}, [this, id](const absl::Status& status) {
+    Team* kept = state_->teams.Find(id);
     if (status.ok() || kept == nullptr || !kept->quick.has_value()) return;
     COPSE_LOG(kInfo, "team ", id.value(), ": keeps its quick plans for now: ", status.message());
     LookLater(*kept);
   });
 }
 
-void Coordinator::SettleForPlans(Team& team) {
-  if (!team.quick.has_value()) return;
-  timers_.Cancel(team.quick->timer);
-  team.quick.reset();
-  plan_maker_->DropBetter(team.id());
-}
-
-std::string Coordinator::DescribeQuick(const Team& team) const {
+std::string DescribeBetterPlans(const Team& team) {
   if (!team.quick.has_value()) return "";
   const QuickState& quick = *team.quick;
   if (quick.savings_us.empty()) return absl::StrCat("better plans: ", quick.is_sought ? "" : "not ", "being made\n");

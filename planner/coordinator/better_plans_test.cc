@@ -29,7 +29,7 @@ class BetterPlansTest : public TwoNodesTest {
 
   void Form() { team = FormTeam(); }
   TeamId id() const { return team.layout.id; }
-  std::string Algorithm() const { return coordinator->Plans()[0].plan.algorithm; }
+  std::string Algorithm() const { return coordinator->view().Plans()[0].plan.algorithm; }
   // Takes the question for the team's calls, which must go to n1, and answers it.
   void AnswerCalls(uint64_t barriers, uint64_t allreduces) {
     const auto query = sink.Take<schedule::StatusQuery>(1);
@@ -92,7 +92,7 @@ TEST_F(BetterPlansTest, ATeamThatCallsLittleIsAskedEverMoreRarely) {
   plan_maker.FinishBetter(std::vector<double>{100, 0});
   EXPECT_EQ(QueriesWithin(absl::Hours(1), 1), 11) << "after 1, 3, 7, ... 2,047 s";
   EXPECT_LE(QueriesWithin(absl::Hours(24), 1), 25);
-  EXPECT_EQ(coordinator->FindTeam(id())->epoch, EpochId{1});
+  EXPECT_EQ(coordinator->view().FindTeam(id())->epoch, EpochId{1});
 }
 
 TEST_F(BetterPlansTest, NobodyIsAskedWhereNothingIsGained) {
@@ -245,11 +245,11 @@ TEST_F(BetterPlansTest, APlannerThatStartsAgainLetsTeamsKeepTheirPlans) {
 TEST_F(BetterPlansTest, ExplanationsTellOfThem) {
   Form();
   const PlanId plan = schedule::PlanIdIn(team.plans[0]);
-  EXPECT_THAT(coordinator->Explain(plan)->text, Names("being made"));
+  EXPECT_THAT(coordinator->view().Explain(plan)->text, Names("being made"));
   plan_maker.FinishBetter(std::vector<double>{100, 0});
   Advance(kFirstLook);
   AnswerCalls(7, 0);
-  EXPECT_THAT(coordinator->Explain(plan)->text, Names("100.0 us", "700.0 us", "10600.0 us"));
+  EXPECT_THAT(coordinator->view().Explain(plan)->text, Names("100.0 us", "700.0 us", "10600.0 us"));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(ClusterTest, TeamsOfAnotherClusterAreLeftAlone) {
   EXPECT_THAT(Brief(refused.why), Pair(Failure::kPermission, Names("cluster B", "node=n1")));
   EXPECT_THAT(refused.why.text, Names("A"));
   EXPECT_TRUE(sink.closed.contains(1));
-  EXPECT_FALSE(coordinator->FindNode("n1").ok());
+  EXPECT_FALSE(coordinator->view().FindNode("n1").ok());
   EXPECT_LT(coordinator->term(), 9u);
   EXPECT_EQ(RegisterIn(2, "n2", "A", {}, 9).cluster, "B") << "without teams it follows";
   EXPECT_LT(coordinator->term(), 9u) << "terms of another cluster";
@@ -111,7 +111,7 @@ TEST_F(ClusterTest, BrokenTeamsOfAnotherClusterAreOver) {
   const auto registered = RegisterIn(1, "n1", "A", {broken}, 1);
   EXPECT_TRUE(registered.accepted);
   EXPECT_EQ(registered.forgotten, std::vector<TeamId>{team.layout.id});
-  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(team.layout.id).ok());
 }
 
 TEST_F(ClusterTest, AnAdministratorAdoptsTheDaemonsCluster) {
@@ -119,17 +119,17 @@ TEST_F(ClusterTest, AnAdministratorAdoptsTheDaemonsCluster) {
   LoseStoreAndBegin("B");
   TeamOfN3();
   Advance(kSettle);
-  EXPECT_THAT(coordinator->FindForeign(""), FailsWith(StatusCode::kNotFound, "refused=none"));
+  EXPECT_THAT(coordinator->adoption().FindForeign(""), FailsWith(StatusCode::kNotFound, "refused=none"));
   RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);
-  EXPECT_THAT(coordinator->FindForeign("C"), FailsWith(StatusCode::kNotFound, "cluster=C", "refused=A"));
+  EXPECT_THAT(coordinator->adoption().FindForeign("C"), FailsWith(StatusCode::kNotFound, "cluster=C", "refused=A"));
   RegisterIn(2, "n2", "D", {Running(team, 1)}, 1);
-  EXPECT_THAT(coordinator->FindForeign(""), FailsWith(StatusCode::kFailedPrecondition, "clusters=A,D"));
+  EXPECT_THAT(coordinator->adoption().FindForeign(""), FailsWith(StatusCode::kFailedPrecondition, "clusters=A,D"));
   EXPECT_TRUE(RegisterIn(2, "n2", "B").accepted) << "it restarted, and is not refused any more";
-  const auto adopted = coordinator->FindForeign("");
+  const auto adopted = coordinator->adoption().FindForeign("");
   ASSERT_THAT(adopted, IsOk());
   EXPECT_EQ(adopted->cluster, "A");
   EXPECT_EQ(adopted->nodes, std::set<std::string>{"n1"});
-  coordinator->AdoptCluster(*adopted);
+  coordinator->adoption().Adopt(*adopted);
   EXPECT_EQ(sink.Take<schedule::Cluster>(3).uuid, "A");
   EXPECT_TRUE(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).accepted);
   EXPECT_GT(coordinator->term(), kLostTerms);
@@ -147,9 +147,9 @@ TEST_F(ClusterTest, TeamsWithTheIdsOfTheFormerClusterAreAdopted) {
   sink.Take<schedule::Commit>(3);
   Restart();
   RegisterIn(1, "n1", "A", {Running(team, 1)}, 1);
-  coordinator->AdoptCluster(coordinator->FindForeign("A").value());
+  coordinator->adoption().Adopt(coordinator->adoption().FindForeign("A").value());
   EXPECT_TRUE(RegisterIn(1, "n1", "A", {Running(team, 1)}, 1).accepted);
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->size, 2u);
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->size, 2u);
 }
 
 }  // namespace

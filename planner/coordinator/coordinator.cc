@@ -2,18 +2,21 @@
 #include "planner/coordinator/coordinator.h"
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/string_view.h"
 #include "base/units.h"
 
 namespace copse::coordinator {
-
 namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
 
 // A deadline that is missed by more than kStall shows that the process was stopped. Messages that arrived in time are
 // then given kForgiven to be read, once.
@@ -24,141 +27,253 @@ constexpr absl::Duration kForgiven = absl::Seconds(1);
 
 Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
                          CoordinatorOptions options)
-    : clock_(clock),
+    : state_(clock, store, plan_maker, sink, std::move(options)),
       store_(store),
-      plan_maker_(plan_maker),
-      options_(std::move(options)),
-      outbox_(clock, &timers_, store, sink),
-      joins_(options_.team_size_max, options_.formations_max) {}
+      epochs_(&state_, this),
+      ends_(&state_, &epochs_, this),
+      derived_(&state_, &epochs_, &ends_),
+      formation_(&state_, &epochs_, &derived_),
+      switches_(&state_, &epochs_, &derived_),
+      queries_(&state_),
+      better_plans_(&state_, &switches_, &queries_),
+      reunion_(&state_, &epochs_, &ends_, &derived_),
+      sub_teams_(&state_, &ends_, &derived_, &reunion_),
+      silence_(&state_, &ends_),
+      sweeper_(&state_, &ends_, &reunion_),
+      adoption_(&state_, &ends_),
+      registration_(&state_, &ends_, &reunion_, &adoption_, &formation_,
+                    [this](SessionId session) { OnDisconnected(session); }),
+      view_(&state_, &formation_.joins()) {
+  state_.sweep.SetFunction([this] { sweeper_.Run(); });
+}
 
 absl::Status Coordinator::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
-  started_ = clock_->Now();
-  draining_ = std::move(snapshot.draining);
+  Load(std::move(snapshot));
+  return absl::OkStatus();
+}
+
+void Coordinator::Load(Snapshot snapshot) {
+  state_.started = state_.Now();
+  state_.drains.Load(std::move(snapshot.draining));
   quarantined_ = snapshot.quarantined;
-  ids_.emplace(&outbox_, snapshot.term, snapshot.since);
-  cluster_.emplace(&outbox_, std::move(snapshot.cluster), snapshot.cluster_is_new, options_.fresh_cluster);
-  for (const TeamId id : snapshot.aborted) ended_.Insert(id);
+  state_.ids.emplace(&state_.outbox, snapshot.term, snapshot.since);
+  state_.cluster.emplace(&state_.outbox, std::move(snapshot.cluster), snapshot.cluster_is_new,
+                         state_.options.fresh_cluster);
+  for (const TeamId id : snapshot.aborted) state_.ended.Insert(id);
   for (auto& [id, record] : snapshot.teams) {
-    Team& team = teams_[id];
+    Team& team = state_.teams.Add(id);
     team.record = std::move(record);
     team.members.Assign(team.record.layout.nodes);
-    NoteDerivedTeam(team.record.layout);
+    derived_.Note(team.record.layout);
     // Only an adopted team has no labels; its plans may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {
-      VerifyLater(id);
+      state_.teams.VerifyLater(id);
     } else {
-      IndexPlans(id, team);
+      state_.teams.IndexPlans(team);
     }
   }
   // The newest team determines which daemon has a name. An older daemon of that name may be alive as well, and stays a
   // member of its teams.
-  for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
-    for (uint32_t i = 0; i < it->second.node_count(); ++i) {
-      Node& node = NodeOfMember(it->second, i);
-      if (node.announcement.incarnation == it->second.record.layout.nodes[i].incarnation) {
+  for (auto it = state_.teams.all().rbegin(); it != state_.teams.all().rend(); ++it) {
+    Team& team = it->second;
+    for (uint32_t i = 0; i < team.node_count(); ++i) {
+      Node& node = reunion_.NodeOfMember(team, i);
+      if (node.announcement.incarnation == team.record.layout.nodes[i].incarnation) {
         node.teams.insert(it->first);
       } else {
-        it->second.nameless_since = started_;
+        team.nameless_since = state_.started;
       }
     }
   }
-  return absl::OkStatus();
 }
 
 void Coordinator::SetLive(const CoordinatorOptions& options) {
-  options_.team_formation_timeout = options.team_formation_timeout;
-  options_.prepare_timeout = options.prepare_timeout;
-  options_.register_timeout = options.register_timeout;
-  options_.join_tokens = options.join_tokens;
+  state_.options.team_formation_timeout = options.team_formation_timeout;
+  state_.options.prepare_timeout = options.prepare_timeout;
+  state_.options.register_timeout = options.register_timeout;
+  state_.options.join_tokens = options.join_tokens;
 }
 
+// --- Time ---
+
 void Coordinator::Tick(absl::Time heard) {
-  const absl::Time due = std::min(timers_.Next(), joins_.NextDeadline());
+  const absl::Time due = std::min(state_.timers.Next(), formation_.NextDeadline());
   if (heard - due > kStall && due > forgiven_until_) {
     COPSE_LOG(kWarning, "the planner stood still (for=", FormatShortDuration(heard - due), ")");
     forgiven_until_ = heard + kForgiven;
   }
   if (heard < forgiven_until_) return;
-  if (!settles()) {
-    for (Gathered& complete : joins_.Release()) Act(std::move(complete));
-  }
-  for (Gathered& late : joins_.TakeLate(heard)) Act(std::move(late));
-  timers_.Run(heard);
+  formation_.Tick(heard);
+  state_.timers.Run(heard);
 }
 
 absl::Time Coordinator::NextDeadline() const {
-  const absl::Time next = std::min(timers_.Next(), joins_.NextDeadline());
-  return std::max(settles() ? std::min(next, settled_at_) : next, forgiven_until_);
+  const absl::Time next = std::min(state_.timers.Next(), formation_.NextDeadline());
+  return std::max(state_.settles() ? std::min(next, state_.settled_at) : next, forgiven_until_);
 }
 
+// --- Sessions ---
+
 void Coordinator::OnConnected(SessionId session, const std::string& from) {
-  Session& entry = sessions_[session];
+  Session& entry = state_.nodes.AddSession(session);
   entry.from = from;
-  entry.register_timer = timers_.Set(clock_->Now() + options_.register_timeout, [this, session] {
-    ProtocolError(session, absl::StrCat("no Register within ", FormatShortDuration(options_.register_timeout)));
+  entry.register_timer = state_.timers.Set(state_.Now() + state_.options.register_timeout, [this, session] {
+    ProtocolError(session, absl::StrCat("no Register within ", FormatShortDuration(state_.options.register_timeout)));
   });
 }
 
 void Coordinator::ProtocolError(SessionId session, const std::string& what) {
-  const Node* node = NodeOf(session);
+  const Node* node = state_.nodes.NodeOf(session);
   COPSE_LOG(kWarning, "session ", session, node == nullptr ? "" : absl::StrCat(" of node ", node->announcement.name),
             " is closed: ", what);
-  outbox_.Close(session, what);
+  state_.outbox.Close(session, what);
   OnDisconnected(session);
 }
 
 void Coordinator::OnDisconnected(SessionId session) {
-  const auto it = sessions_.find(session);
-  if (it == sessions_.end()) return;
-  timers_.Cancel(it->second.register_timer);
-  outbox_.Drop(session);
-  if (!it->second.node.empty()) StreamEnded(session);
-  sessions_.erase(session);
-}
-
-Coordinator::Node* Coordinator::NodeOf(SessionId session) {
-  const auto it = sessions_.find(session);
-  return it == sessions_.end() || it->second.node.empty() ? nullptr : &nodes_.at(it->second.node);
-}
-
-const Coordinator::Node* Coordinator::LiveNode(const schedule::TeamNode& member) const {
-  const auto it = nodes_.find(member.name);
-  if (it == nodes_.end() || it->second.session == 0) return nullptr;
-  return it->second.announcement.incarnation == member.incarnation ? &it->second : nullptr;
-}
-
-void Coordinator::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {
-  if (const Node* node = LiveNode(member); node != nullptr) outbox_.Send(node->session, message);
+  Session* entry = state_.nodes.FindSession(session);
+  if (entry == nullptr) return;
+  state_.timers.Cancel(entry->register_timer);
+  state_.outbox.Drop(session);
+  if (!entry->node.empty()) StreamEnded(session);
+  state_.nodes.EraseSession(session);
 }
 
 void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
-  if (sessions_.count(session) == 0) return;  // already closed
+  if (state_.nodes.FindSession(session) == nullptr) return;  // already closed
+  Node* node = state_.nodes.NodeOf(session);
   if (const auto* registration = std::get_if<schedule::Register>(&message)) {
-    if (NodeOf(session) != nullptr) return ProtocolError(session, "Register came twice");
-    return OnRegister(session, *registration);
+    if (node != nullptr) return ProtocolError(session, "Register came twice");
+    return registration_.OnRegister(session, *registration);
   }
-  Node* node = NodeOf(session);
   if (node == nullptr) return ProtocolError(session, "the first message must be Register");
+  OnMessageOf(*node, message);
+}
+
+void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
+  const SessionId session = node.session;
   std::visit(
       [&](const auto& m) {
         using T = std::decay_t<decltype(m)>;
-        if constexpr (std::is_same_v<T, schedule::JoinTeam>) OnJoin(session, m);
-        if constexpr (std::is_same_v<T, schedule::CancelJoin>) OnCancelJoin(session, m);
-        if constexpr (std::is_same_v<T, schedule::PrepareReply>) OnPrepareReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::CommitReply>) OnCommitReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::LeaveTeam>) OnLeaveTeam(*node, m);
-        if constexpr (std::is_same_v<T, schedule::TeamBroken>) OnTeamBroken(*node, m);
-        if constexpr (std::is_same_v<T, schedule::EpochQuery>) OnEpochQuery(*node, m);
-        if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
-        if constexpr (std::is_same_v<T, schedule::NeighborSilent>) OnNeighborSilent(*node, m);
+        if constexpr (std::is_same_v<T, schedule::JoinTeam>) formation_.OnJoin(session, m);
+        if constexpr (std::is_same_v<T, schedule::CancelJoin>) formation_.OnCancelJoin(session, m);
+        if constexpr (std::is_same_v<T, schedule::PrepareReply>) epochs_.OnPrepareReply(node, m);
+        if constexpr (std::is_same_v<T, schedule::CommitReply>) {
+          reunion_.OnCommitReply(node, m);
+          epochs_.OnCommitReply(node, m);
+        }
+        if constexpr (std::is_same_v<T, schedule::LeaveTeam>) {
+          reunion_.OnLeaveTeam(node, m);
+          ends_.OnLeaveTeam(node, m);
+        }
+        if constexpr (std::is_same_v<T, schedule::TeamBroken>) ends_.OnTeamBroken(node, m);
+        if constexpr (std::is_same_v<T, schedule::EpochQuery>) epochs_.OnEpochQuery(node, m);
+        if constexpr (std::is_same_v<T, schedule::StatusReply>) queries_.OnStatusReply(node, m);
+        if constexpr (std::is_same_v<T, schedule::TraceReply>) queries_.OnTraceReply(node, m);
+        if constexpr (std::is_same_v<T, schedule::MeasureReply>) queries_.OnMeasureReply(node, m);
+        if constexpr (std::is_same_v<T, schedule::NeighborSilent>) silence_.OnNeighborSilent(node, m);
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
-        if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) SendTeamIds(session);
-        if constexpr (std::is_same_v<T, schedule::TeamFormed>) OnTeamFormed(*node, m);
+        if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) sub_teams_.SendTeamIds(session);
+        if constexpr (std::is_same_v<T, schedule::TeamFormed>) sub_teams_.OnTeamFormed(node, m);
       },
       message);
+}
+
+// --- Ends of streams and daemons ---
+
+// The node's teams continue: the end of its stream to the planner says nothing about its streams to its neighbors.
+void Coordinator::StreamEnded(SessionId session) {
+  Node& node = *state_.nodes.NodeOf(session);
+  const std::string name = node.announcement.name;
+  COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
+  state_.Note(node, "away", absl::StrCat("teams=", node.teams.size()));
+  state_.nodes.SessionOf(session).node.clear();
+  node.session = 0;
+  node.stopping = false;
+  node.away_since = state_.Now();
+  state_.sweep.Later();
+  formation_.Drop(session);
+  derived_.Drop(session);
+  const std::set<TeamId> teams = node.teams;
+  for (const TeamId id : teams) {
+    Team* team = state_.teams.Find(id);
+    if (team == nullptr || !team->change.has_value()) continue;
+    epochs_.AbortChange(*team,
+                        {Failure::kMemberLost, absl::StrCat("node ", name, " lost its connection to the planner"),
+                         FailureCause::kNoPlanner, name},
+                        /*again=*/true);
+  }
+  queries_.NodeSilent(name);
+}
+
+void Coordinator::OnStopping(SessionId session, const schedule::Stopping& message) {
+  Node& node = *state_.nodes.NodeOf(session);
+  const std::string name = node.announcement.name;
+  if (!message.done) {
+    COPSE_LOG(kInfo, "node ", name, " takes no new teams: its daemon stops");
+    node.stopping = true;
+    return state_.Note(node, "draining", "its daemon stops");
+  }
+  const FailureReport why{Failure::kMemberLost, absl::StrCat("node ", name, " stopped"), FailureCause::kDaemonGone,
+                          name};
+  StreamEnded(session);
+  ends_.NodeGone(node, why);
+  state_.nodes.all().erase(name);
+}
+
+void Coordinator::OnFirstEpochAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again,
+                                      std::vector<Join> unprepared) {
+  ends_.Forget(layout.id);
+  if (schedule::IsDerivedTeam(layout.identity)) derived_.OnAborted(layout, why, again, std::move(unprepared));
+}
+
+// --- Administration ---
+
+void Coordinator::SetDraining(const std::string& name, const std::optional<std::string>& why,
+                              std::function<void(const absl::Status&)> done) {
+  const Node* node = state_.nodes.Find(name);
+  // Draining can also be ended for a node that has not come back since the planner's restart.
+  if (node == nullptr && (why || !state_.drains.Knows(name))) {
+    return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
+  }
+  state_.drains.Set(name, why, [this, name, why, done = std::move(done)](const absl::Status& stored) {
+    if (stored.ok()) {
+      state_.events.Note(state_.Now(), absl::StrCat("node ", name), why ? "draining" : "undrained",
+                         absl::StrCat("by an administrator", why && !why->empty() ? ": " : "", why.value_or("")));
+    }
+    done(stored);
+  });
+  const bool is_set = state_.drains.Has(name) == why.has_value();
+  if (is_set && node != nullptr && node->is_connected()) {
+    state_.outbox.Send(node->session, schedule::Drain{why.has_value()});
+  }
+}
+
+absl::Status Coordinator::RemoveNode(const std::string& name) {
+  Node* node = state_.nodes.Find(name);
+  if (node == nullptr) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
+  if (node->is_connected()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", name, ": is connected, from ", node->from, ": stop its daemon first"));
+  }
+  state_.drains.Forget(name);
+  ends_.NodeGone(*node, {Failure::kMemberLost, absl::StrCat("node ", name, " lost: removed by an administrator"),
+                         FailureCause::kNodeRemoved, name});
+  state_.nodes.all().erase(name);
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::BreakTeam(TeamId id, const std::string& why) {
+  Team* team = state_.teams.Find(id);
+  if (team == nullptr) return absl::NotFoundError(absl::StrCat("team ", id.value(), ": not known"));
+  if (team->record.broken) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("team ", id.value(), ": broken already: ", team->record.why.text));
+  }
+  ends_.Break(*team, {Failure::kCanceled, absl::StrCat("broken by an administrator", why.empty() ? "" : ": ", why),
+                      FailureCause::kTeamBroken});
+  return absl::OkStatus();
 }
 
 }  // namespace copse::coordinator

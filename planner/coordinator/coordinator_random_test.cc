@@ -349,7 +349,7 @@ struct World {
     join.identity = {1000, "job", 0, absl::StrCat("team ", ++names)};
     join.size = size;
     std::vector<TeamId> parents;
-    for (const TeamInfo& team : coordinator().Teams()) {
+    for (const TeamInfo& team : coordinator().view().Teams()) {
       if (team.state == "ready" && team.layout.parent == TeamId{0}) parents.push_back(team.layout.id);
     }
     std::vector<std::string> places;
@@ -357,7 +357,7 @@ struct World {
     if (!parents.empty() && prng.Chance(0.4)) {
       join.parent = parents[prng.Below(parents.size())];
       places.clear();
-      const TeamInfo parent = coordinator().FindTeam(join.parent).value();
+      const TeamInfo parent = coordinator().view().FindTeam(join.parent).value();
       for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
     }
     for (uint32_t rank = 0; rank < size; ++rank) {
@@ -384,7 +384,7 @@ struct World {
   }
 
   void Replan() {
-    const std::vector<TeamInfo> teams = coordinator().Teams();
+    const std::vector<TeamInfo> teams = coordinator().view().Teams();
     if (teams.empty()) return;
     const TeamInfo& team = teams[prng.Below(teams.size())];
     coordinator().ReplanTeam(team.layout.id, {},
@@ -546,7 +546,7 @@ struct World {
     }
     for (const auto& [id, nodes] : holders) {
       EXPECT_EQ(held[id].size(), 1u) << "team " << id.value() << " runs in two epochs";
-      const auto info = coordinator().FindTeam(id);
+      const auto info = coordinator().view().FindTeam(id);
       ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
       EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
       EXPECT_EQ(info->epoch, *held[id].begin());
@@ -556,7 +556,7 @@ struct World {
             << "team " << id.value() << " runs, but not on " << node.name;
       }
     }
-    for (const TeamInfo& team : coordinator().Teams()) {
+    for (const TeamInfo& team : coordinator().view().Teams()) {
       if (team.state == "ready") {
         EXPECT_TRUE(holders.count(team.layout.id) != 0)
             << "team " << team.layout.id.value() << " is ready and nobody has it";
@@ -565,7 +565,7 @@ struct World {
       }
     }
     for (const auto& [id, record] : snapshot.teams) {
-      EXPECT_TRUE(coordinator().FindTeam(id).ok()) << "team " << id.value() << " is in the store alone";
+      EXPECT_TRUE(coordinator().view().FindTeam(id).ok()) << "team " << id.value() << " is in the store alone";
     }
     EXPECT_TRUE(snapshot.draining.empty());
   }
@@ -971,7 +971,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m->epoch) return;
     // A node that was given up before its Commit reached it receives the end of the team: nothing is left to commit.
     EpochHistory& history = world_->epochs[{m->team, m->epoch}];
-    const auto info = world_->coordinator().FindTeam(m->team);
+    const auto info = world_->coordinator().view().FindTeam(m->team);
     if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
     if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
     const std::vector<uint64_t> unanswered = it->second.requests;

@@ -14,24 +14,24 @@ namespace {
 using Counts = std::map<std::string, uint64_t>;
 
 TEST_F(TwoNodesTest, NodesAreCountedByTheirStates) {
-  EXPECT_EQ(coordinator->NodesByState(), Counts({{"ready", 2}, {"draining", 0}, {"away", 0}, {"lost", 0}}));
+  EXPECT_EQ(coordinator->view().NodesByState(), Counts({{"ready", 2}, {"draining", 0}, {"away", 0}, {"lost", 0}}));
   ASSERT_TRUE(SetDraining("n1", true).ok());
   coordinator->OnDisconnected(2);
-  EXPECT_EQ(coordinator->NodesByState(), Counts({{"ready", 0}, {"draining", 1}, {"away", 1}, {"lost", 0}}));
+  EXPECT_EQ(coordinator->view().NodesByState(), Counts({{"ready", 0}, {"draining", 1}, {"away", 1}, {"lost", 0}}));
   Counts listed = {{"ready", 0}, {"draining", 0}, {"away", 0}, {"lost", 0}};
-  for (const NodeInfo& node : coordinator->Nodes()) ++listed[node.state];
-  EXPECT_EQ(coordinator->NodesByState(), listed);
+  for (const NodeInfo& node : coordinator->view().Nodes()) ++listed[node.state];
+  EXPECT_EQ(coordinator->view().NodesByState(), listed);
 }
 
 TEST_F(TwoNodesTest, TeamsAreCountedByTheirStates) {
   Join(1, 0, 2, 11);  // the other rank is missing
   const schedule::Prepare first = FormTeam("first");
   FormTeam("second");
-  EXPECT_EQ(coordinator->TeamsByState(), Counts({{"forming", 1}, {"ready", 2}, {"broken", 0}}));
+  EXPECT_EQ(coordinator->view().TeamsByState(), Counts({{"forming", 1}, {"ready", 2}, {"broken", 0}}));
   ASSERT_TRUE(coordinator->BreakTeam(first.layout.id, "a test").ok());
-  EXPECT_EQ(coordinator->TeamsByState(), Counts({{"forming", 1}, {"ready", 1}, {"broken", 1}}));
+  EXPECT_EQ(coordinator->view().TeamsByState(), Counts({{"forming", 1}, {"ready", 1}, {"broken", 1}}));
   Join(2, 1, 2, 21);  // complete, but not decided
-  EXPECT_EQ(coordinator->TeamsByState(), Counts({{"forming", 1}, {"ready", 1}, {"broken", 1}}));
+  EXPECT_EQ(coordinator->view().TeamsByState(), Counts({{"forming", 1}, {"ready", 1}, {"broken", 1}}));
 }
 
 TEST_F(TwoNodesTest, AFormationTakesTheTimeFromItsLastJoin) {

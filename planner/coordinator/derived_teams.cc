@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Derived teams: plans of a team for collectives beyond the common ones, made when a daemon requests
-// them. They form, switch epochs and end by the rules of teams (teams.cc); this file has the differences.
-//
-// All nodes must agree on which attempts failed, since each failed attempt fails one call of every rank. So attempts
-// are numbered: a node does not prepare an attempt that it has counted as failed, and a coordinator that knows of fewer
-// failed attempts than a daemon adopts the daemon's count.
+#include "planner/coordinator/derived_teams.h"
+
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 namespace {
@@ -27,10 +20,9 @@ constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace
 
-// Returns the reason for which the join is refused, or nullopt if the parent team's daemon may send it.
-std::optional<FailureReport> Coordinator::DerivedTeamRefusal(const Join& join) {
+std::optional<FailureReport> DerivedTeams::Refusal(const Join& join) const {
   const schedule::JoinTeam& message = join.message;
-  const Team* team = TeamOf(message.parent);
+  const Team* team = state_->teams.Find(message.parent);
   const std::string name = absl::StrCat("team ", message.parent.value());
   if (team == nullptr || team->record.epoch == EpochId{0}) {
     return FailureReport{Failure::kInvalidArgument, absl::StrCat(name, " is not known")};
@@ -42,7 +34,7 @@ std::optional<FailureReport> Coordinator::DerivedTeamRefusal(const Join& join) {
     return why;
   }
   const schedule::TeamLayout& layout = team->record.layout;
-  const std::optional<uint32_t> member = MemberIndex(*team, nodes_.at(join.node).announcement);
+  const std::optional<uint32_t> member = team->MemberOf(state_->nodes.At(join.node).announcement);
   if (!member.has_value()) {
     return FailureReport{Failure::kInvalidArgument, absl::StrCat(name, " has no rank on node ", join.node)};
   }
@@ -61,144 +53,162 @@ std::optional<FailureReport> Coordinator::DerivedTeamRefusal(const Join& join) {
   return std::nullopt;
 }
 
-void Coordinator::OnDerivedTeamJoin(Join join) {
-  if (const std::optional<FailureReport> refusal = DerivedTeamRefusal(join)) return FailJoins({join}, *refusal);
-  const DerivedTeamKey key{join.message.parent, join.message.identity.family};
-  DerivedTeam& derived = derived_teams_[key];
+void DerivedTeams::OnJoin(Join join) {
+  if (const std::optional<FailureReport> refusal = Refusal(join)) return state_->FailJoins({join}, *refusal);
+  const Key key{join.message.parent, join.message.identity.family};
+  DerivedTeam& derived = derived_[key];
   if (derived.id != TeamId{0}) {
-    Team& team = teams_.at(derived.id);
+    Team& team = state_->teams.At(derived.id);
     // If the derived team is decided, the Commit that was sent answers this join.
     if (team.record.epoch == EpochId{0}) team.change->joins.push_back(std::move(join));
     return;
   }
-  if (join.message.identity.nonce < derived.failed) return FailJoins({join}, derived.why);
+  if (join.message.identity.nonce < derived.failed) return state_->FailJoins({join}, derived.why);
   if (join.message.identity.nonce > derived.failed) {
     derived.failed = join.message.identity.nonce;
     derived.why = join.message.last_failure;
   }
   derived.waiting.push_back(std::move(join));
-  FormDerivedTeam(key);
+  Form(key);
 }
 
-void Coordinator::FormDerivedTeam(const DerivedTeamKey& key) {
-  DerivedTeam& derived = derived_teams_.at(key);
-  timers_.Cancel(derived.timer);
-  const Team& parent = teams_.at(key.first);
+void DerivedTeams::Form(const Key& key) {
+  DerivedTeam& derived = derived_.at(key);
+  state_->timers.Cancel(derived.timer);
+  const Team& parent = state_->teams.At(key.first);
   for (uint32_t i = 0; i < parent.node_count(); ++i) {
     const schedule::TeamNode& member = parent.record.layout.nodes[i];
     if (parent.members[i].left) {
-      return FailDerivedTeam(key, {Failure::kMemberLost, absl::StrCat("node ", member.name, " has left the team"),
-                                   FailureCause::kMemberLeft, member.name});
+      return Fail(key, {Failure::kMemberLost, absl::StrCat("node ", member.name, " has left the team"),
+                        FailureCause::kMemberLeft, member.name});
     }
-    const Node* node = LiveNode(member);
-    if (node == nullptr || settles() || MayBeForming(parent, i)) {
-      derived.timer = timers_.Set(clock_->Now() + kFormAgain, [this, key] { FormDerivedTeam(key); });
+    const Node* node = state_->nodes.Live(member);
+    if (node == nullptr || state_->settles() || parent.MayBeForming(i)) {
+      derived.timer = state_->timers.Set(state_->Now() + kFormAgain, [this, key] { Form(key); });
       return;
     }
     if (!node->announcement.features.contains(schedule::Feature::kDerivedTeams)) {
-      return FailDerivedTeam(
-          key, {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon knows no derived teams"),
-                FailureCause::kVersionsDiffer, member.name});
+      return Fail(key, {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon knows no derived teams"),
+                        FailureCause::kVersionsDiffer, member.name});
     }
   }
-  absl::StatusOr<schedule::TeamLayout> layout = DerivedTeamLayout(parent.record.layout, key);
-  if (!layout.ok()) return FailDerivedTeam(key, schedule::ReportOf(layout.status()));
+  absl::StatusOr<schedule::TeamLayout> layout = MakeLayout(parent.record.layout, key);
+  if (!layout.ok()) return Fail(key, schedule::ReportOf(layout.status()));
   derived.id = layout->id;
-  StartFirstEpoch(*std::move(layout), std::exchange(derived.waiting, {}));
+  epochs_->StartFirstEpoch(*std::move(layout), std::exchange(derived.waiting, {}), derived.why);
 }
 
-absl::StatusOr<schedule::TeamLayout> Coordinator::DerivedTeamLayout(const schedule::TeamLayout& parent,
-                                                                    const DerivedTeamKey& key) {
+absl::StatusOr<schedule::TeamLayout> DerivedTeams::MakeLayout(const schedule::TeamLayout& parent, const Key& key) {
   schedule::TeamLayout layout = parent;
   layout.parent = parent.id;
-  ASSIGN_OR_RETURN(layout.id, ids_->NextTeam());
+  ASSIGN_OR_RETURN(layout.id, state_->ids->NextTeam());
   layout.identity.family = key.second;
-  layout.identity.nonce = derived_teams_.at(key).failed;
+  layout.identity.nonce = derived_.at(key).failed;
   return layout;
 }
 
-void Coordinator::FailDerivedTeam(const DerivedTeamKey& key, const FailureReport& why) {
-  DerivedTeam& derived = derived_teams_.at(key);
-  timers_.Cancel(derived.timer);
+void DerivedTeams::Fail(const Key& key, const FailureReport& why) {
+  DerivedTeam& derived = derived_.at(key);
+  state_->timers.Cancel(derived.timer);
   ++derived.failed;
   derived.why = why;
-  FailJoins(std::exchange(derived.waiting, {}), why);
+  state_->FailJoins(std::exchange(derived.waiting, {}), why);
 }
 
-void Coordinator::DerivedTeamAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again,
-                                     std::vector<Join> unprepared) {
-  const auto it = derived_teams_.find({layout.parent, layout.identity.family});
-  if (it == derived_teams_.end()) return;
+void DerivedTeams::OnAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again,
+                             std::vector<Join> unprepared) {
+  const auto it = derived_.find({layout.parent, layout.identity.family});
+  if (it == derived_.end()) return;
   if (again) {
     for (Join& join : unprepared) {
-      const auto session = sessions_.find(join.session);
-      if (session == sessions_.end() || session->second.node.empty()) continue;  // its daemon sends it again
-      session->second.requests.insert(join.message.request);
+      Session* session = state_->nodes.FindSession(join.session);
+      if (session == nullptr || session->node.empty()) continue;  // its daemon sends it again
+      session->requests.insert(join.message.request);
       it->second.waiting.push_back(std::move(join));
     }
-    if (!it->second.waiting.empty()) FormDerivedTeam(it->first);
+    if (!it->second.waiting.empty()) Form(it->first);
     return;
   }
   it->second.failed = layout.identity.nonce + 1;
   it->second.why = why;
 }
 
-void Coordinator::NoteDerivedTeam(const schedule::TeamLayout& layout) {
+void DerivedTeams::Note(const schedule::TeamLayout& layout) {
   if (!schedule::IsDerivedTeam(layout.identity)) return;
-  DerivedTeam& derived = derived_teams_[{layout.parent, layout.identity.family}];
+  DerivedTeam& derived = derived_[{layout.parent, layout.identity.family}];
   derived.id = layout.id;
   derived.failed = layout.identity.nonce;
 }
 
-void Coordinator::DropDerivedTeamJoins(SessionId session) {
-  for (auto& [key, derived] : derived_teams_) {
+void DerivedTeams::Drop(SessionId session) {
+  for (auto& [key, derived] : derived_) {
     std::vector<Join>& waiting = derived.waiting;
     waiting.erase(
         std::remove_if(waiting.begin(), waiting.end(), [&](const Join& join) { return join.session == session; }),
         waiting.end());
-    if (waiting.empty()) timers_.Cancel(derived.timer);
+    if (waiting.empty()) state_->timers.Cancel(derived.timer);
   }
 }
 
-std::vector<TeamId> Coordinator::DerivedTeamsOf(TeamId team) const {
+std::vector<TeamId> DerivedTeams::IdsOf(TeamId team) const {
   std::vector<TeamId> found;
-  for (auto it = derived_teams_.lower_bound({team, Family::kCommon});
-       it != derived_teams_.end() && it->first.first == team; ++it) {
+  for (auto it = derived_.lower_bound({team, Family::kCommon}); it != derived_.end() && it->first.first == team; ++it) {
     if (it->second.id != TeamId{0}) found.push_back(it->second.id);
   }
   return found;
 }
 
-void Coordinator::ForgetDerivedTeams(const schedule::TeamLayout& layout) {
+void DerivedTeams::OnForgotten(const schedule::TeamLayout& layout) {
   if (schedule::IsDerivedTeam(layout.identity)) {
-    const auto it = derived_teams_.find({layout.parent, layout.identity.family});
-    if (it == derived_teams_.end() || it->second.id != layout.id) return;
+    const auto it = derived_.find({layout.parent, layout.identity.family});
+    if (it == derived_.end() || it->second.id != layout.id) return;
     it->second.id = TeamId{0};
-    if (TeamOf(layout.parent) == nullptr) derived_teams_.erase(it);
+    if (state_->teams.Find(layout.parent) == nullptr) derived_.erase(it);
     return;
   }
-  for (auto it = derived_teams_.lower_bound({layout.id, Family::kCommon});
-       it != derived_teams_.end() && it->first.first == layout.id; it = derived_teams_.erase(it)) {
-    timers_.Cancel(it->second.timer);
+  for (auto it = derived_.lower_bound({layout.id, Family::kCommon});
+       it != derived_.end() && it->first.first == layout.id; it = derived_.erase(it)) {
+    state_->timers.Cancel(it->second.timer);
     if (!it->second.waiting.empty()) {
-      FailJoins(it->second.waiting, {Failure::kMemberLost, absl::StrCat("team ", layout.id.value(), " has ended")});
+      state_->FailJoins(it->second.waiting,
+                        {Failure::kMemberLost, absl::StrCat("team ", layout.id.value(), " has ended")});
     }
   }
 }
 
-void Coordinator::BreakLinked(const schedule::TeamLayout& layout, const FailureReport& why, const Node* reporter) {
+void DerivedTeams::OnBroken(const schedule::TeamLayout& layout, const FailureReport& why, const Node* reporter) {
   if (schedule::IsDerivedTeam(layout.identity)) {
-    if (Team* team = TeamOf(layout.parent)) Break(*team, why, reporter);
+    if (Team* team = state_->teams.Find(layout.parent)) ends_->Break(*team, why, reporter);
     return;
   }
-  for (const TeamId id : DerivedTeamsOf(layout.id)) {
-    if (Team* derived = TeamOf(id)) Break(*derived, why, reporter);
+  for (const TeamId id : IdsOf(layout.id)) {
+    if (Team* derived = state_->teams.Find(id)) ends_->Break(*derived, why, reporter);
   }
   for (int f = 0; f < kFamilyCount; ++f) {
-    const DerivedTeamKey key{layout.id, static_cast<Family>(f)};
-    const auto it = derived_teams_.find(key);
-    if (it != derived_teams_.end() && !it->second.waiting.empty()) FailDerivedTeam(key, why);
+    const Key key{layout.id, static_cast<Family>(f)};
+    const auto it = derived_.find(key);
+    if (it != derived_.end() && !it->second.waiting.empty()) Fail(key, why);
   }
+}
+
+void DerivedTeams::OnMemberLeft(TeamId team, uint32_t member) {
+  for (const TeamId id : IdsOf(team)) {
+    Team* derived = state_->teams.Find(id);
+    if (derived != nullptr && !derived->members[member].left) ends_->MarkLeft(*derived, member);
+  }
+}
+
+void DerivedTeams::FormThoseOf(TeamId parent) {
+  for (auto it = derived_.lower_bound({parent, Family::kCommon}); it != derived_.end() && it->first.first == parent;) {
+    const auto current = it++;
+    if (!current->second.waiting.empty()) Form(current->first);
+  }
+}
+
+std::optional<TeamId> DerivedTeams::Find(TeamId team, Family family) const {
+  const auto it = derived_.find({team, family});
+  if (it == derived_.end() || it->second.id == TeamId{0}) return std::nullopt;
+  return it->second.id;
 }
 
 }  // namespace copse::coordinator

@@ -71,7 +71,7 @@ TEST_F(DerivedTeamTest, FormsAtAllNodesWhenTheFirstAsks) {
   Ask(1, 0, 72, team.layout);
   EXPECT_TRUE(Silent());
   EXPECT_EQ(State(p1.layout.id), "ready");
-  EXPECT_EQ(coordinator->FindNode("n1")->ranks, 1u);  // no rank counts twice
+  EXPECT_EQ(coordinator->view().FindNode("n1")->ranks, 1u);  // no rank counts twice
   EXPECT_TRUE(store.Load()->teams.contains(p1.layout.id));
   // Another collective class has another derived team.
   EXPECT_NE(FormDerivedTeam(team.layout, Family::kAlltoall).layout.id, p1.layout.id);
@@ -215,7 +215,7 @@ TEST_F(DerivedTeamTest, EndTogether) {
   coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
   EXPECT_EQ(State(derived.layout.id), "ready");
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
-  EXPECT_TRUE(coordinator->Teams().empty());
+  EXPECT_TRUE(coordinator->view().Teams().empty());
   EXPECT_TRUE(store.Load()->teams.empty());
   coordinator->OnMessage(2, schedule::LeaveTeam{derived.layout.id});  // the daemon leaves it as well
 }
@@ -282,7 +282,7 @@ TEST_F(DerivedTeamTest, EpochSwitchesAreItsOwn) {
   coordinator->OnMessage(1, Refuse(prepare, "no room"));
   EXPECT_EQ(replanned.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(State(derived.layout.id), "ready");
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{1});
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->epoch, EpochId{1});
   sink.sent.clear();
   // The derived team is found by its team and a collective of its class.
   const PlanOptions gathers{.collective = Collective::kGather};

@@ -37,7 +37,7 @@ TEST_F(TeamTest, BrokenIsPassedOnAndRecorded) {
   EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "rank 1: process 7 was killed");
   EXPECT_TRUE(Silent());
   EXPECT_EQ(State(team.layout.id), "broken");
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->why, "rank 1: process 7 was killed");
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->why, "rank 1: process 7 was killed");
   coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, {}});
   EXPECT_TRUE(Silent());
   coordinator->OnMessage(1, schedule::TeamBroken{TeamId{99}, {}});

@@ -37,7 +37,7 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
   const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
   EXPECT_EQ(p1.epoch, EpochId{2});
   EXPECT_TRUE(p1.requests.empty());
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{1});
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->epoch, EpochId{1});
   coordinator->OnMessage(1, Accept(p1, 0, 100));
   coordinator->OnMessage(2, Accept(p2, 1, 104));
   for (const SessionId session : {1, 2}) {
@@ -51,8 +51,8 @@ TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
   EXPECT_THAT(Refusal(), FailsWith(StatusCode::kFailedPrecondition, Name(), "epoch 2", "node n2"));
   coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{2}});
   EXPECT_EQ(result, absl::OkStatus()) << "the caller is told when all have confirmed";
-  EXPECT_EQ(coordinator->Plans()[0].plan.algorithm, "knomial-4");
-  EXPECT_EQ(coordinator->Plans()[0].epoch, EpochId{2});
+  EXPECT_EQ(coordinator->view().Plans()[0].plan.algorithm, "knomial-4");
+  EXPECT_EQ(coordinator->view().Plans()[0].epoch, EpochId{2});
 }
 
 TEST_F(EpochSwitchTest, ATeamThatChangesWhilePlansAreMadeIsNotSwitched) {
@@ -91,7 +91,7 @@ TEST_F(EpochSwitchTest, TellsTheCallerWhenTheRecordIsDropped) {
   coordinator->OnDisconnected(1);
   coordinator->OnDisconnected(2);
   for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));
-  EXPECT_FALSE(coordinator->FindTeam(team.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(team.layout.id).ok());
   ASSERT_TRUE(result.has_value());
   EXPECT_THAT(*result, FailsWith(StatusCode::kDataLoss, Name(), "record"));
 }
@@ -253,7 +253,7 @@ TEST_F(EpochSwitchTest, TheOldEpochGoesOnIfTheDecisionFindsNoRoom) {
   coordinator->OnMessage(2, Accept(p2, 1));
   EXPECT_EQ(TakeBoth<schedule::Abort>().epoch, EpochId{2});
   EXPECT_THAT(*result, FailsWith(absl::StatusCode::kAborted, Name(), "disk full"));
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->epoch, EpochId{1});
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->epoch, EpochId{1});
   store.error = absl::OkStatus();
   Replan();
   EXPECT_EQ(TakeBoth<schedule::Prepare>().epoch, EpochId{3});
@@ -275,7 +275,7 @@ TEST_F(EpochSwitchTest, ATeamThatBreaksWhileItsDecisionWaitsIsToldOnce) {
   sink.Take<schedule::Commit>(1);
   EXPECT_THAT(sink.Take<schedule::BreakTeam>(1).why.text, Names("rank 1 died"));
   Restart();
-  EXPECT_EQ(coordinator->FindTeam(team.layout.id)->state, "broken");
+  EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->state, "broken");
 }
 
 TEST_F(EpochSwitchTest, StoreAheadOrBehindBreaks) {

@@ -26,8 +26,8 @@ using ::testing::Pair;
 TEST_F(TwoNodesTest, FormsATeam) {
   Join(2, 0, 3, 20);  // n2 is node 0: it has rank 0
   Join(1, 1, 3, 10);
-  EXPECT_EQ(coordinator->Teams()[0].state, "forming");
-  EXPECT_EQ(coordinator->Teams()[0].missing, (std::vector<Rank>{Rank{2}}));
+  EXPECT_EQ(coordinator->view().Teams()[0].state, "forming");
+  EXPECT_EQ(coordinator->view().Teams()[0].missing, (std::vector<Rank>{Rank{2}}));
   Join(2, 2, 3, 21);
   const auto p2 = sink.Take<schedule::Prepare>(2);
   const auto p1 = sink.Take<schedule::Prepare>(1);
@@ -55,12 +55,12 @@ TEST_F(TwoNodesTest, FormsATeam) {
   EXPECT_EQ(c2.outgoing[0].label, 110u);
   EXPECT_EQ(store.Load()->teams.at(p1.layout.id).epoch, EpochId{1});
   EXPECT_EQ(State(p1.layout.id), "ready");
-  EXPECT_EQ(coordinator->FindNode("n2")->ranks, 2u);
-  const auto plans = coordinator->Plans();
+  EXPECT_EQ(coordinator->view().FindNode("n2")->ranks, 2u);
+  const auto plans = coordinator->view().Plans();
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_NE(plans[0].plan.id, plans[1].plan.id);
-  EXPECT_EQ(coordinator->Explain(plans[0].plan.id)->text, "flat over 2 nodes");
-  EXPECT_THAT(coordinator->Explain(PlanId{99}), FailsWith(absl::StatusCode::kNotFound, "plan 99"));
+  EXPECT_EQ(coordinator->view().Explain(plans[0].plan.id)->text, "flat over 2 nodes");
+  EXPECT_THAT(coordinator->view().Explain(PlanId{99}), FailsWith(absl::StatusCode::kNotFound, "plan 99"));
 }
 
 TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {
@@ -80,8 +80,8 @@ TEST_F(TwoNodesTest, EqualNamesOfTwoUsersAreTwoTeams) {
   join.size = 2;
   coordinator->OnMessage(2, join);
   EXPECT_TRUE(Silent());
-  ASSERT_EQ(coordinator->Teams().size(), 2u);
-  for (const auto& team : coordinator->Teams()) EXPECT_EQ(team.state, "forming");
+  ASSERT_EQ(coordinator->view().Teams().size(), 2u);
+  for (const auto& team : coordinator->view().Teams()) EXPECT_EQ(team.state, "forming");
 }
 
 // The table has the error that each mistake sends to all members that joined.
@@ -94,7 +94,7 @@ TEST_F(TwoNodesTest, JoinMistakesFailAllAtOnceAndNameBoth) {
       EXPECT_EQ(abort.requests.size(), 1u);
     }
     EXPECT_TRUE(Silent());
-    EXPECT_TRUE(coordinator->Teams().empty());
+    EXPECT_TRUE(coordinator->view().Teams().empty());
   };
   Join(1, 0, 3, 10);
   Join(1, 0, 3, 10);  // repeated
@@ -181,7 +181,7 @@ TEST_F(TwoNodesTest, FormationTimesOutAndNamesMissingRanks) {
 TEST_F(TwoNodesTest, JoinsAreSaidAgainAfterReconnection) {
   Join(1, 0, 2, 10);
   coordinator->OnDisconnected(1);
-  EXPECT_TRUE(coordinator->Teams().empty());
+  EXPECT_TRUE(coordinator->view().Teams().empty());
   Register(3, "n1");
   Join(3, 0, 2, 10);
   Join(2, 1, 2, 20);
@@ -192,9 +192,9 @@ TEST_F(TwoNodesTest, JoinsAreSaidAgainAfterReconnection) {
 TEST_F(TwoNodesTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
   FormTeam();
   Join(1, 0, 2, request - 1);
-  EXPECT_EQ(coordinator->Teams().size(), 1u);
+  EXPECT_EQ(coordinator->view().Teams().size(), 1u);
   Join(1, 0, 2, request + 1);  // a new join
-  EXPECT_EQ(coordinator->Teams().size(), 2u);
+  EXPECT_EQ(coordinator->view().Teams().size(), 2u);
 }
 
 class LatePlansTest : public TwoNodesTest {
@@ -209,8 +209,8 @@ class LatePlansTest : public TwoNodesTest {
 
 TEST_F(LatePlansTest, MembersAreToldOnceThereArePlans) {
   EXPECT_TRUE(Silent());
-  EXPECT_EQ(coordinator->Teams().at(0).state, "forming");
-  const TeamId id = coordinator->Teams().at(0).layout.id;
+  EXPECT_EQ(coordinator->view().Teams().at(0).state, "forming");
+  const TeamId id = coordinator->view().Teams().at(0).layout.id;
   coordinator->OnMessage(1, schedule::PrepareReply{.team = id, .epoch = EpochId{1}, .accepted = true, .why = {}});
   coordinator->OnMessage(2, schedule::PrepareReply{.team = id, .epoch = EpochId{1}, .accepted = true, .why = {}});
   EXPECT_TRUE(Silent()) << "nothing was asked";
@@ -239,7 +239,7 @@ TEST_F(LatePlansTest, AJoinThatIsWithdrawnMeanwhileFailsTheTeam) {
   for (const SessionId session : {1, 2}) EXPECT_EQ(sink.Take<schedule::Abort>(session).why.failure, Failure::kCanceled);
   plan_maker.Finish();
   EXPECT_TRUE(Silent());
-  EXPECT_TRUE(coordinator->Teams().empty());
+  EXPECT_TRUE(coordinator->view().Teams().empty());
 }
 
 TEST_F(LatePlansTest, AnErrorReachesMembers) {
@@ -247,7 +247,7 @@ TEST_F(LatePlansTest, AnErrorReachesMembers) {
   plan_maker.Finish();
   EXPECT_EQ(sink.Take<schedule::Abort>(1).requests, std::vector<uint64_t>{10});
   EXPECT_EQ(sink.Take<schedule::Abort>(2).why.text, "plans: no room");
-  EXPECT_TRUE(coordinator->Teams().empty());
+  EXPECT_TRUE(coordinator->view().Teams().empty());
 }
 
 TEST_F(TwoNodesTest, PlanMakersErrorReachesMembers) {
@@ -405,7 +405,7 @@ TEST_F(TeamTest, SubTeamThatThePlannerLostIsAdopted) {
   coordinator->OnMessage(1, schedule::LeaveTeam{child.layout.id});
   coordinator->OnMessage(2, schedule::LeaveTeam{child.layout.id});
   TakeBoth<schedule::EndTeam>();
-  EXPECT_THAT(coordinator->FindTeam(child.layout.id),
+  EXPECT_THAT(coordinator->view().FindTeam(child.layout.id),
               FailsWith(absl::StatusCode::kNotFound, absl::StrCat("team ", child.layout.id.value())));
 }
 
@@ -446,7 +446,7 @@ TEST_F(TeamTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1), Running(child, 0, 1)});
   EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{1});
-  EXPECT_FALSE(coordinator->FindTeam(child.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(child.layout.id).ok());
 }
 
 }  // namespace

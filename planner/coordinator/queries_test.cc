@@ -23,8 +23,8 @@ constexpr auto kInvalid = StatusCode::kInvalidArgument;
 TEST_F(TwoNodesTest, TraceQueryIsAnsweredOnceAndTimed) {
   std::vector<absl::StatusOr<TraceAnswer>> answers;
   const auto ask = [&](const std::string& node) {
-    coordinator->QueryTrace(node, {.from = 7, .records = 100, .last_ns = 5}, absl::Seconds(2),
-                            [&](const absl::StatusOr<TraceAnswer>& got) { answers.push_back(got); });
+    coordinator->queries().QueryTrace(node, {.from = 7, .records = 100, .last_ns = 5}, absl::Seconds(2),
+                                      [&](const absl::StatusOr<TraceAnswer>& got) { answers.push_back(got); });
   };
   ask("n1");
   const auto query = sink.Take<schedule::TraceQuery>(1);
@@ -60,8 +60,8 @@ TEST_F(TwoNodesTest, TraceQueryIsAnsweredOnceAndTimed) {
 TEST_F(TwoNodesTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   std::vector<absl::StatusOr<schedule::MeasureReply>> answers;
   const auto measure = [&](const std::string& from, const std::string& to) {
-    coordinator->Measure(from, to, {.pings = 5, .timeout = absl::Seconds(3)},
-                         [&](const absl::StatusOr<schedule::MeasureReply>& got) { answers.push_back(got); });
+    coordinator->queries().Measure(from, to, {.pings = 5, .timeout = absl::Seconds(3)},
+                                   [&](const absl::StatusOr<schedule::MeasureReply>& got) { answers.push_back(got); });
   };
   measure("n1", "n2");
   const auto active = sink.Take<schedule::MeasureQuery>(1);
@@ -116,7 +116,7 @@ TEST_F(TwoNodesTest, StatusQueryWaitsForAllOrTheDeadline) {
   std::optional<StatusAnswer> answer;
   const auto ask = [&](const std::vector<std::string>& nodes) {
     answer.reset();
-    coordinator->QueryStatus(nodes, absl::Seconds(2), [&](const StatusAnswer& got) { answer = got; });
+    coordinator->queries().QueryStatus(nodes, absl::Seconds(2), [&](const StatusAnswer& got) { answer = got; });
   };
   const auto reply = [&](SessionId session) {
     schedule::StatusReply message;
@@ -155,7 +155,7 @@ TEST_F(CoordinatorTest, ManyNodesAreAskedByAndBy) {
   for (SessionId session = 1; session <= kNodes; ++session) Register(session, absl::StrCat("n", session));
   size_t replies = 0;
   std::optional<std::vector<std::string>> silent;
-  coordinator->QueryStatusOfEach(
+  coordinator->queries().QueryStatusOfEach(
       {}, absl::Seconds(2), [&](const schedule::DaemonStatus& status) { replies += status.node == "n2" ? 1 : 0; },
       [&](std::vector<std::string> nodes) { silent = std::move(nodes); });
   const auto asked = [&] {
@@ -192,15 +192,16 @@ TEST_F(TwoNodesTest, ListsCanBeReadRowByRow) {
   join.identity.name = "forms too";
   coordinator->OnMessage(1, join);
   std::vector<std::string> nodes;
-  for (auto node = coordinator->NodeAfter(""); node; node = coordinator->NodeAfter(nodes.back())) {
+  for (auto node = coordinator->view().NodeAfter(""); node; node = coordinator->view().NodeAfter(nodes.back())) {
     nodes.push_back(node->announcement.name);
   }
   EXPECT_EQ(nodes, (std::vector<std::string>{"n1", "n2"}));
   std::vector<TeamInfo> teams;
-  for (auto team = coordinator->TeamAfter(nullptr); team; team = coordinator->TeamAfter(&teams.back().layout)) {
+  for (auto team = coordinator->view().TeamAfter(nullptr); team;
+       team = coordinator->view().TeamAfter(&teams.back().layout)) {
     teams.push_back(*team);
   }
-  const std::vector<TeamInfo> all = coordinator->Teams();
+  const std::vector<TeamInfo> all = coordinator->view().Teams();
   ASSERT_EQ(teams.size(), all.size());
   ASSERT_EQ(teams.size(), 5u);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -210,18 +211,19 @@ TEST_F(TwoNodesTest, ListsCanBeReadRowByRow) {
   const auto any = [](const schedule::TeamLayout&) { return true; };
   const auto second = [&](const schedule::TeamLayout& layout) { return layout.id == teams[3].layout.id; };
   std::vector<PlanId> plans, of_second;
-  for (auto plan = coordinator->PlanAfter(PlanId{0}, any); plan; plan = coordinator->PlanAfter(plans.back(), any)) {
+  for (auto plan = coordinator->view().PlanAfter(PlanId{0}, any); plan;
+       plan = coordinator->view().PlanAfter(plans.back(), any)) {
     plans.push_back(plan->plan.id);
   }
   std::vector<PlanId> expected;
-  for (const PlanInfo& plan : coordinator->Plans()) expected.push_back(plan.plan.id);
+  for (const PlanInfo& plan : coordinator->view().Plans()) expected.push_back(plan.plan.id);
   EXPECT_EQ(plans, expected);
-  for (auto plan = coordinator->PlanAfter(PlanId{0}, second); plan;
-       plan = coordinator->PlanAfter(plan->plan.id, second)) {
+  for (auto plan = coordinator->view().PlanAfter(PlanId{0}, second); plan;
+       plan = coordinator->view().PlanAfter(plan->plan.id, second)) {
     of_second.push_back(plan->plan.id);
   }
   std::vector<PlanId> of_team;
-  for (const schedule::Plan& plan : coordinator->PlansOfTeam(teams[3].layout.id)) of_team.push_back(plan.id);
+  for (const schedule::Plan& plan : coordinator->view().PlansOfTeam(teams[3].layout.id)) of_team.push_back(plan.id);
   EXPECT_EQ(of_second, of_team);
   EXPECT_FALSE(of_second.empty());
 }
@@ -239,7 +241,7 @@ TEST_F(TwoNodesTest, CallsAreMergedByTeamAndSequence) {
   answer.nodes[0].progress = {{team.layout.id, Rank{0}, CallSeq{7}}};
   answer.nodes[1].calls = {call(5, 8, {}, {Rank{1}})};
   answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{5}}};
-  auto merged = coordinator->MergeCalls(answer);
+  auto merged = coordinator->view().MergeCalls(answer);
   ASSERT_EQ(merged.size(), 3u);
   EXPECT_TRUE(merged[0].missing.empty());  // rank 1 is done with call 4
   EXPECT_EQ(merged[1].joined, (std::vector<Rank>{Rank{0}}));
@@ -247,9 +249,9 @@ TEST_F(TwoNodesTest, CallsAreMergedByTeamAndSequence) {
   EXPECT_EQ(merged[1].age_s, 8);
   EXPECT_EQ(merged[2].missing, (std::vector<Rank>{Rank{1}}));  // it has not reached the call
   answer.nodes[1].progress.clear();                            // it has left the team
-  EXPECT_TRUE(coordinator->MergeCalls(answer)[2].missing.empty());
+  EXPECT_TRUE(coordinator->view().MergeCalls(answer)[2].missing.empty());
   answer.nodes.resize(1);  // nothing is known about n2
-  EXPECT_EQ(coordinator->MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
+  EXPECT_EQ(coordinator->view().MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
 }
 
 TEST_F(TeamTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
@@ -265,7 +267,7 @@ TEST_F(TeamTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
                             .waits_for = Family::kRooted}};
   // The rank's progress in the team's other calls does not matter.
   answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{7}}};
-  const auto merged = coordinator->MergeCalls(answer);
+  const auto merged = coordinator->view().MergeCalls(answer);
   ASSERT_EQ(merged.size(), 2u);
   EXPECT_EQ(merged[0].waits_for, Family::kCommon);
   EXPECT_TRUE(merged[0].missing.empty());
@@ -276,11 +278,11 @@ TEST_F(TeamTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
 
 TEST_F(CoordinatorTest, AdministrationErrors) {
   EXPECT_THAT(SetDraining("x", true), FailsWith(StatusCode::kNotFound, "node x"));
-  EXPECT_THAT(coordinator->FindNode("x"), FailsWith(StatusCode::kNotFound, "node x"));
+  EXPECT_THAT(coordinator->view().FindNode("x"), FailsWith(StatusCode::kNotFound, "node x"));
   Register(1, "n1");
   store.error = absl::ResourceExhaustedError("disk full");
   EXPECT_EQ(SetDraining("n1", true), store.error);
-  EXPECT_EQ(coordinator->FindNode("n1")->state, "ready");
+  EXPECT_EQ(coordinator->view().FindNode("n1")->state, "ready");
 }
 
 TEST_F(CoordinatorTest, NewTimeoutsHoldForWhatBegins) {

@@ -18,7 +18,7 @@ using ::testing::Pair;
 
 TEST_F(CoordinatorTest, RegistersANode) {
   EXPECT_TRUE(Register(1, "n1").accepted);
-  const auto nodes = coordinator->Nodes();
+  const auto nodes = coordinator->view().Nodes();
   ASSERT_EQ(nodes.size(), 1u);
   EXPECT_EQ(nodes[0].state, "ready");
   EXPECT_EQ(nodes[0].announcement.name, "n1");
@@ -96,7 +96,7 @@ TEST_F(CoordinatorTest, NewerStreamOfSameDaemonReplacesOlder) {
   EXPECT_TRUE(Register(2, "n1").accepted);
   EXPECT_TRUE(sink.closed.contains(1));
   coordinator->OnDisconnected(1);
-  EXPECT_TRUE(coordinator->FindNode("n1")->connected);
+  EXPECT_TRUE(coordinator->view().FindNode("n1")->connected);
 }
 
 }  // namespace

@@ -18,14 +18,14 @@ TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
   ASSERT_TRUE(SetDraining("n1", true, "disk").ok());
   Restart();
   EXPECT_EQ(State(team.layout.id), "ready");
-  EXPECT_FALSE(coordinator->FindNode("n1")->connected);
-  EXPECT_EQ(coordinator->FindNode("n1")->state, "away");
+  EXPECT_FALSE(coordinator->view().FindNode("n1")->connected);
+  EXPECT_EQ(coordinator->view().FindNode("n1")->state, "away");
   EXPECT_TRUE(Register(1, "n1", 1, {Running(team, 1)}).draining);
-  EXPECT_EQ(coordinator->FindNode("n1")->state, "draining");
-  EXPECT_EQ(coordinator->FindNode("n1")->why, "disk");
+  EXPECT_EQ(coordinator->view().FindNode("n1")->state, "draining");
+  EXPECT_EQ(coordinator->view().FindNode("n1")->why, "disk");
   EXPECT_TRUE(sink.Take<schedule::Drain>(1).on);
   ASSERT_TRUE(SetDraining("n1", false).ok());
-  EXPECT_EQ(coordinator->FindNode("n1")->why, "");
+  EXPECT_EQ(coordinator->view().FindNode("n1")->why, "");
   EXPECT_FALSE(sink.Take<schedule::Drain>(1).on);
   Register(2, "n2", 1, {Running(team, 1)});
   const auto next = FormTeam("u");
@@ -75,18 +75,18 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   Advance(absl::Seconds(6));
   const auto other = sink.Take<schedule::Prepare>(3);
   EXPECT_GT(other.layout.id, team.layout.id);
-  EXPECT_FALSE(coordinator->FindNode("n2")->connected);
+  EXPECT_FALSE(coordinator->view().FindNode("n2")->connected);
   // Teams that do not fit are left alone: one with another identity, and one that the node is no member of.
   schedule::Prepare strange = other;
   strange.layout.identity.name = "another";
   const auto stranger = Running(strange, 1);
   EXPECT_TRUE(Register(2, "n2", 1, {Running(team, 1), stranger}).forgotten.empty());
-  EXPECT_EQ(coordinator->FindTeam(other.layout.id)->layout.identity.name, "t");
+  EXPECT_EQ(coordinator->view().FindTeam(other.layout.id)->layout.identity.name, "t");
   schedule::Prepare renumbered = team;
   renumbered.layout.id = TeamId{5000};
   const auto nonsense = Running(renumbered, 1);
   EXPECT_TRUE(Register(4, "n4", 1, {nonsense}).forgotten.empty());
-  EXPECT_FALSE(coordinator->FindTeam(TeamId{5000}).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(TeamId{5000}).ok());
   Advance(absl::Seconds(60));
   EXPECT_EQ(State(team.layout.id), "ready");
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Handles reports of nodes about silent neighbors, and breaks the teams of nodes that are cut off.
+#include "planner/coordinator/silence.h"
+
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "planner/coordinator/coordinator.h"
 
 namespace copse::coordinator {
 namespace {
@@ -22,12 +26,12 @@ constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
 
 }  // namespace
 
-void Coordinator::OnNeighborSilent(Node& node, const schedule::NeighborSilent& message) {
+void Silence::OnNeighborSilent(const Node& node, const schedule::NeighborSilent& message) {
   const Incarnation self = node.announcement.incarnation;
-  if (!message.silent) return silences_.Withdraw(self, message.neighbor);
+  if (!message.silent) return inquiry_.Withdraw(self, message.neighbor);
   std::set<TeamId> teams;
   for (const TeamId id : message.teams) {
-    const Team* team = TeamOf(id);
+    const Team* team = state_->teams.Find(id);
     if (team == nullptr || team->record.broken || node.teams.count(id) == 0) continue;
     const std::vector<schedule::TeamNode>& nodes = team->record.layout.nodes;
     const bool both = std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& member) {
@@ -38,29 +42,29 @@ void Coordinator::OnNeighborSilent(Node& node, const schedule::NeighborSilent& m
   if (teams.empty()) return;  // the reported teams are decided already
   COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbor ", message.neighbor.value(),
             ", and hears ", message.living, " others");
-  if (!silences_.Accuse(self, message.neighbor, message.living, std::move(teams),
-                        absl::Milliseconds(message.silent_ms))) {
+  if (!inquiry_.Accuse(self, message.neighbor, message.living, std::move(teams),
+                       absl::Milliseconds(message.silent_ms))) {
     return;
   }
   const absl::Duration others_due = std::min(absl::Milliseconds(message.others_due_ms), kOthersDueMax);
-  timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbor)] { JudgeSilence(link); });
+  state_->timers.Set(state_->Now() + others_due, [this, link = PairOf(self, message.neighbor)] { Judge(link); });
 }
 
-void Coordinator::JudgeSilence(const DaemonPair& link) {
+void Silence::Judge(const DaemonPair& link) {
   // The planner receives no reports from a node without a stream.
   const auto can_speak = [this](Incarnation daemon) {
-    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-      return entry.second.session != 0 && entry.second.announcement.incarnation == daemon;
+    return std::any_of(state_->nodes.all().begin(), state_->nodes.all().end(), [&](const auto& entry) {
+      return entry.second.is_connected() && entry.second.announcement.incarnation == daemon;
     });
   };
-  for (const LinkVerdict& verdict : silences_.Judge(link, can_speak)) {
+  for (const LinkVerdict& verdict : inquiry_.Judge(link, can_speak)) {
     for (const TeamId id : verdict.teams) {
-      if (Team* team = TeamOf(id)) BreakBySilence(*team, verdict);
+      if (Team* team = state_->teams.Find(id)) Break(*team, verdict);
     }
   }
 }
 
-void Coordinator::BreakBySilence(Team& team, const LinkVerdict& verdict) {
+void Silence::Break(Team& team, const LinkVerdict& verdict) {
   const schedule::TeamLayout& layout = team.record.layout;
   std::vector<std::string> ends;  // members that may be lost, by node index
   std::optional<uint32_t> lost;
@@ -84,9 +88,9 @@ void Coordinator::BreakBySilence(Team& team, const LinkVerdict& verdict) {
       .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(verdict.silent))};
   if (lost.has_value()) {
     why.node = layout.nodes[*lost].name;
-    NoteLost(why.node, layout.nodes[*lost].incarnation);
+    state_->NoteLost(why.node, layout.nodes[*lost].incarnation);
   }
-  Break(team, why);
+  ends_->Break(team, why);
 }
 
 }  // namespace copse::coordinator

@@ -75,19 +75,19 @@ TEST_F(SubTeamsTest, IdsOfATermThatIsUsedUpAreOfTheNext) {
 
 TEST_F(SubTeamsTest, FormedTeamsAreListedAndEnd) {
   coordinator->OnMessage(1, duplicate);
-  const absl::StatusOr<TeamInfo> listed = coordinator->FindTeam(duplicate.layout.id);
+  const absl::StatusOr<TeamInfo> listed = coordinator->view().FindTeam(duplicate.layout.id);
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_EQ(listed->state, "ready");
   EXPECT_EQ(listed->layout.nodes, parent.layout.nodes);
   EXPECT_EQ(listed->layout.shape, parent.layout.shape);
   Advance(absl::Seconds(1));
-  EXPECT_EQ(coordinator->Plans().size(), 2 * parent.plans.size());
+  EXPECT_EQ(coordinator->view().Plans().size(), 2 * parent.plans.size());
   coordinator->OnMessage(2, duplicate);
   coordinator->OnMessage(2, schedule::LeaveTeam{duplicate.layout.id});
   EXPECT_TRUE(Silent());
   coordinator->OnMessage(1, schedule::LeaveTeam{duplicate.layout.id});
   TakeBoth<schedule::EndTeam>();
-  EXPECT_FALSE(coordinator->FindTeam(duplicate.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(duplicate.layout.id).ok());
   EXPECT_EQ(State(parent.layout.id), "ready");
 }
 
@@ -98,7 +98,7 @@ TEST_F(SubTeamsTest, ReportOfOneMemberIsEnough) {
   EXPECT_EQ(State(duplicate.layout.id), "ready");
   coordinator->OnMessage(1, duplicate);
   coordinator->OnMessage(1, schedule::LeaveTeam{duplicate.layout.id});
-  EXPECT_FALSE(coordinator->FindTeam(duplicate.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(duplicate.layout.id).ok());
 }
 
 TEST_F(SubTeamsTest, BreakOfAFormedTeamIsPassedOn) {
@@ -134,7 +134,7 @@ TEST_F(SubTeamsTest, MemberThatDoesNotReportHasLeft) {
   Advance(absl::Seconds(2));
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why.cause, FailureCause::kMemberLeft);
   coordinator->OnMessage(1, schedule::LeaveTeam{duplicate.layout.id});
-  EXPECT_FALSE(coordinator->FindTeam(duplicate.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(duplicate.layout.id).ok());
 }
 
 TEST_F(SubTeamsTest, PlansOfAnotherEpochAreNotShown) {
@@ -142,7 +142,7 @@ TEST_F(SubTeamsTest, PlansOfAnotherEpochAreNotShown) {
   coordinator->OnMessage(1, duplicate);
   Advance(absl::Seconds(1));
   EXPECT_EQ(State(duplicate.layout.id), "ready");
-  EXPECT_EQ(coordinator->Plans().size(), parent.plans.size());
+  EXPECT_EQ(coordinator->view().Plans().size(), parent.plans.size());
 }
 
 TEST_F(SubTeamsTest, ReportsOfOtherShapesHaveLayoutAndPlans) {
@@ -152,11 +152,11 @@ TEST_F(SubTeamsTest, ReportsOfOtherShapesHaveLayoutAndPlans) {
   part.layout.identity.name = "t/2";
   coordinator->OnMessage(2, part);
   Advance(absl::Seconds(1));
-  EXPECT_EQ(coordinator->Plans().size(), parent.plans.size());
+  EXPECT_EQ(coordinator->view().Plans().size(), parent.plans.size());
   part.plans = parent.plans;
   coordinator->OnMessage(1, part);  // the first node has the plans
   Advance(absl::Seconds(1));
-  EXPECT_EQ(coordinator->Plans().size(), 2 * parent.plans.size());
+  EXPECT_EQ(coordinator->view().Plans().size(), 2 * parent.plans.size());
 }
 
 TEST_F(SubTeamsTest, ReportsThatAreNoneAreIgnored) {
@@ -173,10 +173,10 @@ TEST_F(SubTeamsTest, ReportsThatAreNoneAreIgnored) {
   other.parent_epoch = EpochId{0};  // no nodes, no ranks
   coordinator->OnMessage(1, other);
   EXPECT_TRUE(Silent());
-  EXPECT_EQ(coordinator->Teams().size(), 1u);
+  EXPECT_EQ(coordinator->view().Teams().size(), 1u);
   Register(3, "n3", 1);
   coordinator->OnMessage(3, duplicate);  // it is no member
-  EXPECT_EQ(coordinator->Teams().size(), 1u);
+  EXPECT_EQ(coordinator->view().Teams().size(), 1u);
   EXPECT_EQ(State(parent.layout.id), "ready");
 }
 
@@ -195,7 +195,7 @@ TEST_F(SubTeamsTest, MemberThatRegisteredBeforeItsCommitIsInTheTeam) {
   coordinator->OnMessage(1, schedule::LeaveTeam{duplicate.layout.id});
   EXPECT_EQ(State(duplicate.layout.id), "ready");
   coordinator->OnMessage(2, schedule::LeaveTeam{duplicate.layout.id});
-  EXPECT_FALSE(coordinator->FindTeam(duplicate.layout.id).ok());
+  EXPECT_FALSE(coordinator->view().FindTeam(duplicate.layout.id).ok());
 }
 
 }  // namespace

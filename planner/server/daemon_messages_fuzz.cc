@@ -122,30 +122,30 @@ class Target : public coordinator::SessionSink {
   }
 
   void Administrate() {
-    for (const coordinator::NodeInfo& node : coordinator_->Nodes()) {
+    for (const coordinator::NodeInfo& node : coordinator_->view().Nodes()) {
       v1::NodeRow row;
       planner::FillNode(node, &row);
-      (void)coordinator_->FindNode(node.announcement.name).ok();
+      (void)coordinator_->view().FindNode(node.announcement.name).ok();
     }
-    for (const coordinator::PlanInfo& plan : coordinator_->Plans()) {
+    for (const coordinator::PlanInfo& plan : coordinator_->view().Plans()) {
       v1::PlanRow row;
       planner::FillPlan(plan, {}, &row);
-      (void)coordinator_->Explain(plan.plan.id).ok();
-      (void)coordinator_->CriticalPath(plan.plan.id).ok();
+      (void)coordinator_->view().Explain(plan.plan.id).ok();
+      (void)coordinator_->view().CriticalPath(plan.plan.id).ok();
     }
-    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
+    for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {
       v1::TeamRow row;
       planner::FillTeam(team, 0, &row);
       coordinator_->ReplanTeam(team.layout.id, {}, [](const absl::Status&) {});
       (void)coordinator_->BreakTeam(team.layout.id, "fuzz").ok();
     }
-    coordinator_->QueryStatus({}, absl::Seconds(1), [this](const coordinator::StatusAnswer& answer) {
-      for (const coordinator::CollectiveInfo& info : coordinator_->MergeCalls(answer)) {
+    coordinator_->queries().QueryStatus({}, absl::Seconds(1), [this](const coordinator::StatusAnswer& answer) {
+      for (const coordinator::CollectiveInfo& info : coordinator_->view().MergeCalls(answer)) {
         v1::CollectiveRow row;
         planner::FillCollective(info, nullptr, &row);
       }
     });
-    for (const coordinator::NodeInfo& node : coordinator_->Nodes()) {
+    for (const coordinator::NodeInfo& node : coordinator_->view().Nodes()) {
       coordinator_->SetDraining(node.announcement.name, "why", [](const absl::Status&) {});
       (void)coordinator_->RemoveNode(node.announcement.name).ok();
     }

@@ -258,7 +258,7 @@ absl::Status PlannerProcess::Lead() {
   instruments_->SetAddress(address_);
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
-            ", teams=", coordinator_->Teams().size(), ", store=", store, ", cluster=", coordinator_->cluster().uuid(),
+            ", teams=", coordinator_->view().Teams().size(), ", store=", store, ", cluster=", coordinator_->cluster().uuid(),
             ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();
@@ -336,7 +336,7 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
   // If the daemon was refused, the node of that name has another incarnation or is not connected.
-  const auto node = coordinator_->FindNode(registers->node.name);
+  const auto node = coordinator_->view().FindNode(registers->node.name);
   if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
   if (pings_ != nullptr && registers->node.features.contains(schedule::Feature::kPing)) pings_->Add(session);
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);

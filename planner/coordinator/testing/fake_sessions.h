@@ -222,7 +222,7 @@ class CoordinatorTest : public ::testing::Test {
     return running;
   }
   std::string State(TeamId team) {
-    const auto info = coordinator->FindTeam(team);
+    const auto info = coordinator->view().FindTeam(team);
     return info.ok() ? info->state : std::string(info.status().message());
   }
   bool Silent() const {
