@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "planner/coordinator/plan_maker.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/plan_maker.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/planner.h"
 #include "planner/topology/topology.h"
 

@@ -10,7 +10,7 @@
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "gtest/gtest.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/coordinator/testing/fake_plan_maker.h"
 #include "planner/measure/switch_search.h"
 #include "planner/measure/testing/random_tree.h"

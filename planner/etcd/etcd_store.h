@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/store/saved_state.h"

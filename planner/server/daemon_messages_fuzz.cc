@@ -18,7 +18,7 @@
 #include "base/version.h"
 #include "planner/admin/admin_rows.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/threads/cluster_plan_maker.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/control.pb.h"

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/server/settings.h"
 #include "planner/store/saved_state.h"

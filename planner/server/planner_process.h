@@ -17,7 +17,7 @@
 #include "planner/admin/planner_instruments.h"
 #include "planner/admin/state_saver.h"
 #include "planner/admin/topology_history.h"
-#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/leadership.h"
 #include "planner/server/open_store.h"

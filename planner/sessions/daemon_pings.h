@@ -8,7 +8,7 @@
 #include <set>
 
 #include "absl/time/time.h"
-#include "planner/coordinator/session_sink.h"
+#include "planner/coordinator/interfaces/session_sink.h"
 
 namespace copse::planner {
 

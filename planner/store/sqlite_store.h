@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/store/saved_state.h"
 #include "planner/store/topology_store.h"
 

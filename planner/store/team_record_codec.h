@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 
 namespace copse::planner {
 

@@ -19,7 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/planner.h"
 #include "planner/rules.h"
 #include "planner/threads/plan_workers.h"

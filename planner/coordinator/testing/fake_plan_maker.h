@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/interfaces/plan_maker.h"
 
 namespace copse::coordinator {
 

@@ -20,7 +20,7 @@
 #include "base/version.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/coordinator/store.h"
+#include "planner/coordinator/interfaces/store.h"
 #include "planner/coordinator/testing/fake_plan_maker.h"
 
 namespace copse::coordinator {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/coordinator/nodes/sweeper.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "base/log.h"
+
+namespace copse::coordinator {
+
+bool Sweeper::MayComeBack(const Team& team) const {
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const Member& member = team.members[i];
+    if (!member.left && !member.gone && state_->nodes.Live(team.record.layout.nodes[i]) == nullptr) return true;
+  }
+  return false;
+}
+
+bool Sweeper::IsAbandoned(const Team& team) const {
+  const absl::Time since = state_->Now() - state_->options.forget_records;
+  // A planner that started later than that does not know for how long members were away before.
+  if (state_->started > since) return false;
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    if (team.members[i].left || team.members[i].gone) continue;
+    const schedule::TeamNode& member = team.record.layout.nodes[i];
+    const Node* node = state_->nodes.Find(member.name);
+    const bool has_name = node != nullptr && node->announcement.incarnation == member.incarnation;
+    const absl::Time away_since = has_name ? node->away_since : team.nameless_since;
+    if (state_->nodes.Live(member) != nullptr || away_since > since) return false;
+  }
+  return true;
+}
+
+void Sweeper::Run() {
+  std::vector<TeamId> abandoned;
+  bool again = false;
+  for (const auto& [id, team] : state_->teams.all()) {
+    if (!MayComeBack(team)) continue;
+    if (IsAbandoned(team)) {
+      abandoned.push_back(id);
+    } else {
+      again = true;
+    }
+  }
+  for (const TeamId id : abandoned) {
+    if (state_->teams.Find(id) != nullptr) ends_->DropRecord(id);
+  }
+  reunion_->SettleUndecided();
+  again |= reunion_->has_undecided();
+  for (auto it = state_->nodes.all().begin(); it != state_->nodes.all().end();) {
+    const Node& node = it->second;
+    const auto current = it++;
+    if (node.session != 0) continue;
+    again = true;
+    if (!node.teams.empty() || state_->drains.Has(current->first)) continue;
+    if (state_->Now() - node.away_since < state_->options.forget_nodes) continue;
+    COPSE_LOG(kInfo, "node ", current->first, " is away for ", absl::FormatDuration(state_->options.forget_nodes),
+              ": it is forgotten");
+    state_->nodes.all().erase(current);
+  }
+  if (again) state_->sweep.Later();
+}
+
+}  // namespace copse::coordinator

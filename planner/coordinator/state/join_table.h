@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gathers the joins of teams that are not complete yet.
+#ifndef COPSE_PLANNER_COORDINATOR_STATE_JOIN_TABLE_H_
+#define COPSE_PLANNER_COORDINATOR_STATE_JOIN_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "protocol/control.h"
+
+namespace copse::coordinator {
+
+// A Join is the request of one process to become a rank.
+struct Join {
+  uint64_t session = 0;
+  std::string node;
+  schedule::JoinTeam message;
+};
+
+// Gathered is the outcome of the joins of one identity.
+struct Gathered {
+  enum class State { kWaiting, kComplete, kFailed };
+  State state = State::kWaiting;
+  std::vector<Join> joins;      // complete: by rank; failed: all joins that fail; waiting: none
+  schedule::FailureReport why;  // the reason, if failed
+};
+
+// Forming describes a formation that waits for ranks, or for Release.
+struct Forming {
+  schedule::TeamIdentity identity;
+  TeamId parent{0};
+  uint32_t size = 0;
+  std::vector<Join> joins;  // by rank
+  std::vector<Rank> missing;
+};
+
+// Returns the failure of the other ranks of a formation from which `join` is withdrawn because of `why`.
+schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
+
+// A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all immediately,
+// since the team could not be formed, and it is unknown which member erred. Thread-compatible.
+class JoinTable {
+ public:
+  explicit JoinTable(uint32_t team_size_max, uint32_t formations_max)
+      : team_size_max_(team_size_max), formations_max_(formations_max) {}
+
+  // Adds a join, and returns its formation if that is now complete. The formation fails if a rank is not below the
+  // size, the size is 0 or above the limit, sizes differ, a rank is claimed twice, or there are too many formations.
+  // The caller must drop a join that a daemon repeats, since it would claim its rank twice. `timeout` counts from the
+  // formation's first join.
+  Gathered Add(Join join, absl::Time now, absl::Duration timeout);
+  // Refuses a join: it fails with all others of its formation.
+  Gathered Refuse(Join join, schedule::FailureReport why);
+  // Fails the join with all others of its formation. Returns kWaiting if there is no such join.
+  Gathered Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why);
+  // Drops the joins of a session that ended. Formations with other joins stay until their deadline, since the daemon
+  // may come back and repeat its joins.
+  void Drop(uint64_t session);
+  // Makes complete formations wait until Release returns them.
+  void Hold() { holds_ = true; }
+  std::vector<Gathered> Release();
+  // Removes and returns the incomplete formations whose time-out has passed; they fail with the missing ranks.
+  std::vector<Gathered> TakeLate(absl::Time now);
+  // Returns the earliest deadline of an incomplete formation, or InfiniteFuture if there is none.
+  absl::Time NextDeadline() const;
+
+  std::vector<Forming> List() const;
+  // Returns the formation that List has after the one of `identity` and `parent`, or its first one if `identity` is
+  // null; nullopt if there is none.
+  std::optional<Forming> After(const schedule::TeamIdentity* identity, TeamId parent) const;
+  size_t size() const { return formations_.size(); }
+
+ private:
+  using Key = std::pair<schedule::TeamIdentity, TeamId>;
+  struct Formation {
+    bool is_complete() const { return joins.size() == size; }
+    uint32_t size = 0;
+    std::map<Rank, Join> joins;
+    std::set<std::string> away;  // nodes whose joins were dropped
+    absl::Time deadline;
+    absl::Duration timeout;
+  };
+
+  Gathered Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more = {});
+  static std::vector<Rank> Missing(const Formation& formation);
+
+  uint32_t team_size_max_;
+  uint32_t formations_max_;
+  bool holds_ = false;
+  std::map<Key, Formation> formations_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_STATE_JOIN_TABLE_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps the daemons that the coordinator knows, and the sessions by which they are connected.
+#ifndef COPSE_PLANNER_COORDINATOR_STATE_NODE_TABLE_H_
+#define COPSE_PLANNER_COORDINATOR_STATE_NODE_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "planner/coordinator/interfaces/session_sink.h"
+#include "planner/coordinator/interfaces/store.h"
+#include "planner/coordinator/state/outbox.h"
+#include "planner/coordinator/state/timer_queue.h"
+#include "protocol/control.h"
+
+namespace copse::coordinator {
+
+struct Session {
+  std::string from;  // the peer's address
+  std::string node;  // empty: not registered
+  TimerId register_timer;
+  // Requests of the joins that were received and not aborted; at most kRequestsMax. A daemon repeats its joins when
+  // it receives Registered, including those that it has just sent.
+  std::set<uint64_t> requests;
+};
+
+// A Node is the daemon (one incarnation) that has the name at present. Daemons that had the name before may still be
+// members of teams; they are away.
+struct Node {
+  schedule::NodeAnnouncement announcement;
+  SessionId session = 0;         // 0: no stream
+  std::string from;              // the peer's address of its last stream
+  bool has_registered = false;   // true once it has registered with this coordinator
+  bool all_is_recorded = false;  // true if the store has every decision that the daemon may know
+  bool stopping = false;         // true if the daemon takes no new teams, and ends
+  absl::Time away_since;
+  absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
+  std::set<TeamId> teams;                     // teams that have this incarnation as a member
+
+  bool is_connected() const { return session != 0; }
+  // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.
+  bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
+};
+
+// A NodeTable finds daemons by name, by session and by their memberships. Pointers stay valid until the node or
+// session is erased. Thread-compatible.
+class NodeTable {
+ public:
+  explicit NodeTable(Outbox* outbox) : outbox_(outbox) {}  // `outbox` must outlive this object
+
+  // --- Sessions ---
+  Session& AddSession(SessionId id) { return sessions_[id]; }
+  Session* FindSession(SessionId id);
+  Session& SessionOf(SessionId id) { return sessions_.at(id); }  // requires that it exists
+  void EraseSession(SessionId id) { sessions_.erase(id); }
+  void ForgetRequest(SessionId id, uint64_t request);
+
+  // --- Nodes, by name ---
+  const std::map<std::string, Node>& all() const { return nodes_; }
+  std::map<std::string, Node>& all() { return nodes_; }
+  Node* Find(const std::string& name);
+  const Node* Find(const std::string& name) const;
+  Node& At(const std::string& name) { return nodes_.at(name); }  // requires that it exists
+  const Node& At(const std::string& name) const { return nodes_.at(name); }
+  Node* NodeOf(SessionId session);  // null if it has not registered
+  // Returns null unless this incarnation is connected.
+  const Node* Live(const schedule::TeamNode& member) const;
+  // Returns whether all are connected, and have the feature.
+  bool AllHave(absl::Span<const schedule::TeamNode> members, schedule::Feature feature) const;
+
+  void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);  // if it is connected
+  // Records the machine of a member, or of all members, if it is connected.
+  void NoteMachine(TeamRecord& record, uint32_t member) const;
+  void NoteMachines(TeamRecord& record) const;
+
+ private:
+  Outbox* const outbox_;
+  std::map<SessionId, Session> sessions_;
+  std::map<std::string, Node> nodes_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_STATE_NODE_TABLE_H_

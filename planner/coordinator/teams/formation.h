@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forms teams from the joins of their ranks.
+#ifndef COPSE_PLANNER_COORDINATOR_TEAMS_FORMATION_H_
+#define COPSE_PLANNER_COORDINATOR_TEAMS_FORMATION_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "planner/coordinator/interfaces/session_sink.h"
+#include "planner/coordinator/state/join_table.h"
+#include "planner/coordinator/state/state.h"
+#include "planner/coordinator/teams/derived_teams.h"
+#include "planner/coordinator/teams/epochs.h"
+#include "protocol/control.h"
+
+namespace copse::coordinator {
+
+// A Formation refuses joins, or gathers them and starts the first epoch of a team that is complete.
+class Formation {
+ public:
+  // All outlive this object.
+  Formation(State* state, Epochs* epochs, DerivedTeams* derived)
+      : state_(state),
+        epochs_(epochs),
+        derived_(derived),
+        joins_(state->options.team_size_max, state->options.formations_max) {}
+
+  void OnJoin(SessionId session, const schedule::JoinTeam& message);
+  void OnCancelJoin(SessionId session, const schedule::CancelJoin& message);
+  // The session has ended; its daemon may come back and repeat its joins.
+  void Drop(SessionId session) { joins_.Drop(session); }
+  // Holds complete teams back until State::settles is false.
+  void Hold() { joins_.Hold(); }
+  // Does what is due: `heard` is Coordinator::Tick's.
+  void Tick(absl::Time heard);
+  absl::Time NextDeadline() const { return joins_.NextDeadline(); }
+  const JoinTable& joins() const { return joins_; }
+
+ private:
+  void Act(Gathered gathered);
+  void Form(std::vector<Join> joins);
+  absl::StatusOr<schedule::TeamLayout> MakeLayout(const std::vector<Join>& joins);
+  // Returns why the parent cannot have this sub-team, or nullopt.
+  std::optional<schedule::FailureReport> ParentRefusal(const Join& join) const;
+
+  State* const state_;
+  Epochs* const epochs_;
+  DerivedTeams* const derived_;
+  JoinTable joins_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_TEAMS_FORMATION_H_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shows nodes, teams and plans to administrators.
+#ifndef COPSE_PLANNER_COORDINATOR_VIEWS_CLUSTER_VIEW_H_
+#define COPSE_PLANNER_COORDINATOR_VIEWS_CLUSTER_VIEW_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "planner/coordinator/interfaces/plan_maker.h"
+#include "planner/coordinator/state/join_table.h"
+#include "planner/coordinator/state/node_table.h"
+#include "planner/coordinator/state/state.h"
+#include "planner/coordinator/state/team_table.h"
+#include "planner/coordinator/views/call_merge.h"
+#include "planner/coordinator/views/daemon_queries.h"
+#include "protocol/control.h"
+#include "schedule/plan.h"
+
+namespace copse::coordinator {
+
+struct NodeInfo {
+  schedule::NodeAnnouncement announcement;
+  // It is "ready"; "draining": the node takes no new teams; "away": it has no stream, but its teams may continue;
+  // "lost": it has no stream, and other nodes report that its daemon is gone or cut off.
+  std::string state;
+  std::string why;  // why it is draining, as the administrator said
+  bool connected = false;
+  uint32_t ranks = 0;      // its ranks in teams without a parent
+  double last_seen_s = 0;  // seconds since its stream ended; 0 while connected
+};
+struct TeamInfo {
+  schedule::TeamLayout layout;  // while joins are gathered, only identity and parent are set
+  uint32_t size = 0;
+  EpochId epoch{0};
+  std::vector<Rank> missing;  // ranks that have not joined, while joins are gathered
+  std::string state;          // "forming", "ready", "broken"
+  std::string why;            // the reason, if broken
+};
+struct PlanInfo {
+  schedule::TeamLayout layout;
+  EpochId epoch{0};
+  schedule::Plan plan;
+};
+
+// A ClusterView reads a coordinator's state. Errors of its methods: NOT_FOUND, one line each.
+class ClusterView {
+ public:
+  // Both outlive this object.
+  ClusterView(const State* state, const JoinTable* joins) : state_(state), joins_(joins) {}
+
+  std::vector<NodeInfo> Nodes() const;  // by name
+  absl::StatusOr<NodeInfo> FindNode(const std::string& name) const;
+  std::vector<TeamInfo> Teams() const;  // by id
+  absl::StatusOr<TeamInfo> FindTeam(TeamId team) const;
+  std::vector<PlanInfo> Plans() const;  // by id
+  absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
+  std::vector<schedule::Plan> PlansOfTeam(TeamId team) const;  // by id; none if the team is not known
+  // These three return one row of these lists after another, for callers that let other work run in between: the first
+  // after `last`, or nullopt at the end. What comes or goes meanwhile is or is not returned.
+  std::optional<NodeInfo> NodeAfter(const std::string& last) const;  // "": the first one
+  // `last` is a team that was returned, with id, identity and parent; null: the first one.
+  std::optional<TeamInfo> TeamAfter(const schedule::TeamLayout* last) const;
+  // Plans of teams for which `wanted` is false are passed over. 0: the first one.
+  std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
+  absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
+  absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
+  // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
+  std::map<std::string, uint64_t> NodesByState() const;
+  std::map<std::string, uint64_t> TeamsByState() const;
+  // Returns the calls in flight, sorted by (team, awaited class, sequence). A rank is missing if no node reports that
+  // it has joined, and a node reports that it has not, or its node has not replied.
+  std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
+  // Removes the next call of `*merge` and returns it as MergeCalls does, or nullopt if there is none.
+  std::optional<CollectiveInfo> NextCall(CallMerge* merge) const;
+
+ private:
+  const State* const state_;
+  const JoinTable* const joins_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_VIEWS_CLUSTER_VIEW_H_
