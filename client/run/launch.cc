@@ -12,13 +12,14 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "client/run/rank_environment.h"
 
 namespace copse::run {
 namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr char kPreload[] = "LD_PRELOAD";
+constexpr char kPreload[] = COPSE_RANKS_PRELOAD;
 
 bool Contains(std::string_view text, const char* part) { return absl::StrContains(AbslView(text), part); }
 
@@ -176,7 +177,7 @@ std::optional<Launcher> LauncherOfVersion(std::string_view output) {
 
 absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
                                                       const Additions& additions) {
-  if (additions.library.find_first_of(": ") != std::string::npos) {
+  if (!copse_ranks_can_preload(additions.library.c_str())) {
     return absl::InvalidArgumentError(
         absl::StrCat("library: LD_PRELOAD has no paths with colons or spaces (value=", additions.library, ")"));
   }

@@ -30,6 +30,7 @@
 #include "client/run/launch.h"
 #include "client/run/library_file.h"
 #include "client/run/node_daemon.h"
+#include "client/run/rank_environment.h"
 
 extern char** environ;
 
@@ -41,7 +42,6 @@ using Words = std::vector<std::string>;
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr size_t kHelpColumn = 26;
-constexpr char kLibraryName[] = "libcopse-mpi.so";
 constexpr char kDaemonName[] = "copsed";
 constexpr char kFooter[] =
     "LAUNCHER is mpiexec or mpirun of MPICH or Open MPI, or srun, with its own arguments.\n"
@@ -116,7 +116,7 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   } else if (!calls_before.empty()) {
     return cli::UsageError(absl::StrCat("--calls-before: not a number of calls (value=", calls_before, ")"));
   }
-  if (!options->offload.empty() && options->offload != "faster" && options->offload != "all") {
+  if (!options->offload.empty() && !copse_ranks_is_offload(options->offload.c_str())) {
     return cli::UsageError(absl::StrCat("--offload: neither faster nor all (value=", options->offload, ")"));
   }
   if (!options->tnbc.empty() && options->tnbc != "off" && options->tnbc != "auto" && options->tnbc != "on") {
@@ -132,8 +132,8 @@ absl::StatusOr<std::string> FindLibrary(const std::string& given) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   const Words places = !given.empty() ? Words{given}
-                                      : Words{here.parent_path() / "lib/copse" / kLibraryName,
-                                              here.parent_path() / "mpi" / kLibraryName};
+                                      : Words{here.parent_path() / "lib/copse" / COPSE_RANKS_LIBRARY,
+                                              here.parent_path() / "mpi" / COPSE_RANKS_LIBRARY};
   for (const std::string& place : places) {
     if (!std::filesystem::exists(place, error)) continue;
     const std::string path = std::filesystem::absolute(place);
@@ -194,7 +194,7 @@ absl::Status CheckTimeout(const std::string& text) {
 
 Additions AdditionsOf(const Options& options, const std::string& library) {
   Additions additions = {
-      .library = library, .preload = Environment("LD_PRELOAD"), .slurm_export = Environment("SLURM_EXPORT_ENV")};
+      .library = library, .preload = Environment(COPSE_RANKS_PRELOAD), .slurm_export = Environment("SLURM_EXPORT_ENV")};
   // Not every launcher passes these variables on.
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -206,7 +206,7 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
     }
   }
   if (options.stats) additions.variables["COPSE_MPI_STATS"] = "1";
-  if (!options.offload.empty()) additions.variables["COPSE_MPI_OFFLOAD"] = options.offload;
+  if (!options.offload.empty()) additions.variables[COPSE_RANKS_OFFLOAD] = options.offload;
   if (!options.tnbc.empty()) additions.variables["COPSE_TNBC"] = options.tnbc;
   if (options.calls_before.has_value()) {
     additions.variables["COPSE_MPI_CALLS_BEFORE"] = absl::StrCat(*options.calls_before);

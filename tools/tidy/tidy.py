@@ -48,6 +48,7 @@ class IncludeRule:
 INCLUDES = (
     # Two benchmarks measure what UCX does without Copse, so they cannot go through our transport.
     IncludeRule(r"<uc[mpst]/", homes=("offload_emu/ucx/", "bench/pairs/raw_ucx.h"), tests=False, test_homes=()),
+    IncludeRule(r"<slurm/", homes=("deploy/slurm/",), tests=False),
     IncludeRule(r"<grpc", homes=GRPC_HOMES, tests=False),
     IncludeRule(r"<google/protobuf/", homes=GRPC_HOMES + ("proto/",), tests=False),
     IncludeRule(r"<(g[mt]est|benchmark)/", homes=()),
