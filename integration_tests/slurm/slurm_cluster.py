@@ -2,6 +2,7 @@
 """Slurm on this machine, for tests: munged, slurmctld and two slurmds, each node with a copsed, in namespaces of their own."""
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from planner_cluster import PATIENCE_S, Processes, until
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
 NODES = ("n1", "n2")
+ADMIN = {"n1": "127.0.0.1:7471", "n2": "127.0.0.1:0"}  # one has the default
 HOST = "slurmtest"
 # getaddrinfo finds no address, not even loopback's, on a host that has no other.
 ADDRESS = "10.98.0.1/24"
@@ -41,6 +43,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
+SlurmdTimeout=15
 PlugStackConfig={folder}/etc/plugstack.conf
 {more}
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port=17001 CPUs=4
@@ -101,7 +104,9 @@ class SlurmCluster(Processes):
         self.programs = programs
         self.planner = None
         self.daemons = {}
+        self.admin = {}  # addresses of the daemons
         self.environment = {"PATH": os.environ["PATH"], "SLURM_CONF": f"{self.folder}/etc/slurm.conf"}
+        self._make_network()
 
     def install(self, where, *files):
         """Copies files into a folder that every user can read. Returns the folder."""
@@ -115,15 +120,13 @@ class SlurmCluster(Processes):
 
     def start_slurm(self, more="", plugstack=""):
         """Starts Slurm with `more` lines of slurm.conf, and that plugstack.conf; returns when both nodes are idle."""
-        self._isolate()
         proctrack = "proctrack/linuxproc"
-        os.mkdir(f"{self.folder}/cgroup")
-        os.mkdir(f"{self.folder}/cgroup/freezer")
+        os.makedirs(f"{self.folder}/cgroup/freezer")
         if subprocess.run(["mount", "-t", "cgroup", "-o", "freezer", "cgroup", f"{self.folder}/cgroup/freezer"],
                           check=False).returncode == 0:
             proctrack = "proctrack/cgroup"
         for folder in ("etc", "state", "munge"):
-            os.mkdir(f"{self.folder}/{folder}")
+            os.makedirs(f"{self.folder}/{folder}", exist_ok=True)
         values = {"folder": self.folder, "host": HOST, "more": more, "proctrack": proctrack}
         write(f"{self.folder}/etc/slurm.conf", SLURM_CONF.format(**values))
         write(f"{self.folder}/etc/cgroup.conf", CGROUP_CONF.format(**values))
@@ -135,7 +138,7 @@ class SlurmCluster(Processes):
             self.start("slurmd", "-D", "-N", node, env=self.environment)
         until("idle nodes", lambda: "idle 2" in self.run("sinfo", "-h", "-o", "%T %D").stdout)
 
-    def _isolate(self):
+    def _make_network(self):
         must("ip", "link", "set", "lo", "up")
         must("ip", "link", "add", "slurm0", "type", "veth", "peer", "name", "slurm1")
         must("ip", "address", "add", ADDRESS, "dev", "slurm0")
@@ -179,15 +182,20 @@ class SlurmCluster(Processes):
 
     # --- Copse ---
 
+    def ctl(self, *arguments):
+        """Returns the answer of copsectl."""
+        return json.loads(subprocess.run([self.programs["copsectl"], "-e", self.planner, "-w", "json", *arguments], check=True,
+                                         capture_output=True).stdout)
+
     def start_copse(self):
         _, self.planner = self.start_serving(self.programs["copse-planner"], "--set", "listen=127.0.0.1:0")
         for node in NODES:
             self.start_daemon(node)
 
     def start_daemon(self, node):
-        self.daemons[node], _ = self.start_serving(
+        self.daemons[node], self.admin[node] = self.start_serving(
             self.programs["copsed"], "--set", f"node={node}", "--set", f"planner={self.planner}", "--set",
-            f"socket={self.folder}/{node}.socket", "--set", "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}")
+            f"socket={self.folder}/{node}.socket", "--set", f"admin_listen={ADMIN[node]}", "--set", f"run_dir={self.folder}")
 
     def stop_daemon(self, node):
         self.daemons[node].kill()

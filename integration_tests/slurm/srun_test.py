@@ -6,7 +6,6 @@ Arguments: planner_cluster.py, spank_copse.so, libcopse-mpi.so and its back ends
 of MPICH and Open MPI.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -69,9 +68,7 @@ class SrunTest(unittest.TestCase):
 
     def allreduces(self):
         """How many allreduces each node's daemon has carried."""
-        rows = json.loads(subprocess.run([PROGRAMS["copsectl"], "-e", self.slurm.planner, "-w", "json", "stats"], check=True,
-                                         capture_output=True).stdout)
-        return {row["node"]: row["counters"].get("calls.allreduce.ok", 0) for row in rows}
+        return {row["node"]: row["counters"].get("calls.allreduce.ok", 0) for row in self.slurm.ctl("stats")}
 
     # --- What it does ---
 
@@ -164,6 +161,10 @@ class SrunTest(unittest.TestCase):
         self.configure(*WRONG_ARGUMENTS)
         self.assertEqual(self.variables(), ("none none", ""))
         self.assertEqual(self.variables("--copse=all"), (f"{self.library} all", ""))
+
+    def test_a_plugin_that_is_not_there_any_more_fails_no_job(self):
+        self.slurm.write_plugstack(f"optional {self.lib}/gone.so\n")
+        self.srun("-N2", "/bin/true")
 
     def test_a_node_without_a_daemon_leaves_the_job_to_its_mpi(self):
         self.slurm.stop_daemon("n1")
