@@ -40,13 +40,13 @@ fails 2 env DESTDIR=relative "$install"
 
 echo "== files"
 env -u DESTDIR "$install" --prefix "$prefix" --built "$built"
-expected="bin/copse-ca bin/copse-exporter bin/copse-info bin/copse-perftest bin/copse-planner bin/copse-run bin/copse-sim bin/copse-trace bin/copse-web bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/copse/libcopse-mpi.so lib/copse/libcopse-mpi-mpich.so lib/copse/libcopse-mpi-openmpi.so lib/libcopse.so lib/libcopse.so.0
+expected="bin/copse-ca bin/copse-exporter bin/copse-info bin/copse-perftest bin/copse-planner bin/copse-run bin/copse-sim bin/copse-slurm bin/copse-trace bin/copse-web bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/copse/libcopse-mpi.so lib/copse/libcopse-mpi-mpich.so lib/copse/libcopse-mpi-openmpi.so lib/copse/spank_copse.so lib/copse/slurm/prolog lib/copse/slurm/epilog lib/copse/slurm/health lib/libcopse.so lib/libcopse.so.0
 lib/pkgconfig/copse.pc lib/systemd/system/copse-exporter.service lib/systemd/system/copse-planner.service lib/systemd/system/copse-web.service lib/systemd/system/copsed.service
 lib/systemd/system/copsed.socket lib/sysusers.d/copse.conf lib/tmpfiles.d/copse.conf share/copse/LICENSE
 share/copse/README.md share/bash-completion/completions/copsectl share/fish/vendor_completions.d/copsectl.fish share/zsh/site-functions/_copsectl share/copse/alerts.yml share/copse/copsed.yaml share/copse/example/Makefile share/copse/example/allreduce.c
-share/copse/planner.yaml share/copse/rules.schema.json share/copse/verbs.conf"
+share/copse/planner.yaml share/copse/plugstack.conf share/copse/rules.schema.json share/copse/verbs.conf"
 diff <(tr -s ' ' '\n' <<<"$expected" | sort) <(cd "$prefix" && find . ! -type d | cut -c3- | sort) || fail "other files"
-for program in copsed copse-planner copsectl copse-ca copse-exporter copse-info copse-perftest copse-run copse-sim copse-trace copse-web; do
+for program in copsed copse-planner copsectl copse-ca copse-exporter copse-info copse-perftest copse-run copse-sim copse-slurm copse-trace copse-web; do
   "$prefix/bin/$program" --version | grep -Eq "^$program [0-9]+\.[0-9]+\.[0-9]+$" || fail "$program --version"
   "$prefix/bin/$program" --help | grep -qi "usage" || fail "$program --help"
 done
@@ -82,6 +82,14 @@ fails 2 "$prefix/bin/copse-run"
 fails 1 "$prefix/bin/copse-run" /no/such/launcher
 fails 1 "$prefix/bin/copse-run" --library /no/such/library --launcher srun srun ./a
 fails 1 "$prefix/bin/copse-run" --library "$prefix/lib/libcopse.so" --launcher srun srun ./a
+
+echo "== slurm"
+grep -qx "optional $prefix/lib/copse/spank_copse.so" "$prefix/share/copse/plugstack.conf" || fail "plugstack.conf has another prefix"
+# No daemon is there, and the job runs all the same.
+for verb in prolog epilog health; do
+  said=$(env -i SLURM_JOB_ID=7 SLURM_JOB_UID=7 "COPSECTL_ENDPOINT=127.0.0.1:1" "COPSE_SLURM_DAEMON=127.0.0.1:1" "$prefix/lib/copse/slurm/$verb" 2>&1) || fail "$verb: $said"
+  [ "$(wc -l <<<"$said")" = 1 ] || fail "$verb: not one line: $said"
+done
 
 echo "== example"
 cp -r "$prefix/share/copse/example" "$TEST_TMPDIR/example"
