@@ -55,9 +55,9 @@ CgroupPlugin=cgroup/v1
 CgroupAutomount=no
 CgroupMountpoint={folder}/cgroup
 """
-# Both nodes are this host: each task is told of its node's daemon.
+# Both nodes are this host: each task is told of its node's daemon, unless its job has daemons of its own.
 TASK_PROLOG = """#!/bin/sh
-echo "export COPSE_SOCKET={folder}/$SLURMD_NODENAME.socket"
+[ -n "$COPSE_SOCKET" ] || echo "export COPSE_SOCKET={folder}/$SLURMD_NODENAME.socket"
 """
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """srun --copse on a real Slurm with two nodes: unmodified MPI programs, and what may be wrong. Needs root.
 
-Arguments: planner_cluster.py, spank_copse.so, libcopse-mpi.so and its back ends, copsed, copse-planner, copsectl, then situations
-of MPICH and Open MPI.
+Arguments: planner_cluster.py, spank_copse.so, libcopse-mpi.so and its back ends, copsed, copse-planner, copsectl, copse-run, then
+situations of MPICH and Open MPI.
 """
 
 import os
@@ -13,14 +13,14 @@ import sys
 import unittest
 
 INSIDE = sys.argv[1] == "--inside"
-FILES = [os.path.abspath(path) for path in sys.argv[2 if INSIDE else 1:][:10]]
+FILES = [os.path.abspath(path) for path in sys.argv[2 if INSIDE else 1:][:11]]
 sys.path.insert(0, os.path.dirname(FILES[0]))
 
 from slurm_cluster import NODES, SlurmCluster, run_in_namespaces, until  # pylint: disable=wrong-import-position
 
 PLUGIN = FILES[1]
 LIBRARIES = FILES[2:5]
-PROGRAMS = {os.path.basename(path): path for path in FILES[5:8]}
+PROGRAMS = {os.path.basename(path): path for path in FILES[5:9]}
 WRONG_ARGUMENTS = ("default=quick", "colour=green")
 # How each MPI finds its other ranks. Slurm's PMIx has a folder in /tmp for each step, which two nodes of one host cannot share.
 MPIS = {"mpich": ("-N2", "-n2", "--mpi=pmi2"), "openmpi": ("-N1", "-n2", "-w", "n1", "--mpi=pmix")}
@@ -33,7 +33,8 @@ class SrunTest(unittest.TestCase):
         cls.slurm = SlurmCluster(PROGRAMS)
         cls.addClassCleanup(cls.slurm.end)
         cls.lib = cls.slurm.install("lib/copse", PLUGIN, *LIBRARIES)
-        cls.programs = cls.slurm.install("programs", *FILES[8:])
+        cls.bin = cls.slurm.install("bin", *PROGRAMS.values())
+        cls.programs = cls.slurm.install("programs", *FILES[9:])
         cls.library = f"{cls.lib}/{os.path.basename(LIBRARIES[0])}"
         cls.slurm.start_slurm(plugstack=cls.plugstack(*WRONG_ARGUMENTS))
         cls.slurm.start_copse()
@@ -122,6 +123,20 @@ class SrunTest(unittest.TestCase):
             with open(output, encoding="utf-8") as file:
                 self.assertEqual(file.read().splitlines(), expected)
 
+    # --- Without the plugin ---
+
+    def test_copse_run_starts_srun_too(self):
+        self.slurm.write_plugstack("")
+        for more in ([], ["--daemons"]):
+            with self.subTest(more=more):
+                before = self.allreduces()
+                done = self.slurm.run(f"{self.bin}/copse-run", *more, "--offload", "all", "--calls-before", "2", "--stats", "srun",
+                                      "-Q", *MPIS["mpich"], f"{self.programs}/situations_mpich", "kinds_of_calls",
+                                      COPSE_RUN_DIR=self.slurm.home)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout + done.stderr, r"MPI_Allreduce: offloaded [1-9]")
+                self.assertEqual(self.allreduces() == before, more == ["--daemons"])  # then they are the job's own
+
     # --- What may be wrong: a line, and the job runs plainly ---
 
     def expect_one_line(self, said, *parts):
@@ -178,8 +193,8 @@ class SrunTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if INSIDE:
-        unittest.main(argv=sys.argv[:1] + sys.argv[12:], verbosity=2)
+        unittest.main(argv=sys.argv[:1] + sys.argv[13:], verbosity=2)
     if os.geteuid() != 0:
         print("SKIPPED: slurmd needs root")
         sys.exit(0)
-    sys.exit(run_in_namespaces(os.path.abspath(__file__), *FILES, *sys.argv[11:]))
+    sys.exit(run_in_namespaces(os.path.abspath(__file__), *FILES, *sys.argv[12:]))
