@@ -7,6 +7,7 @@ Arguments: planner_cluster.py, copse-slurm, barrier_rank.py, libcopse.so.0, cops
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -35,6 +36,7 @@ SLURM_CONF = """
 Prolog={folder}/run_prolog
 PrologFlags=Alloc
 EpilogSlurmctld={folder}/run_epilog
+Epilog={bin}/epilog
 HealthCheckProgram={folder}/run_health
 HealthCheckInterval=4
 TopologyPlugin=topology/tree
@@ -61,7 +63,7 @@ class ScriptsTest(unittest.TestCase):
         write(f"{cls.folder}/slurm.env", ENVIRONMENT.format(planner=cls.slurm.planner, folder=cls.folder))
         for node in NODES:
             write(f"{cls.folder}/{node}.admin", cls.slurm.admin[node])
-        cls.slurm.start_slurm(more=SLURM_CONF.format(folder=cls.folder))
+        cls.slurm.start_slurm(more=SLURM_CONF.format(folder=cls.folder, bin=cls.bin))
 
     def said(self, verb, kind="said"):
         with open(f"{self.folder}/{verb}.{kind}", encoding="utf-8") as file:
@@ -136,6 +138,32 @@ class ScriptsTest(unittest.TestCase):
         self.assertEqual(self.program("epilog", SLURM_JOB_ID="77001", SLURM_JOB_UID=uid), (0, ""))
         until("the team to break", lambda: self.state_of(left) in (["broken"], []))
         self.assertEqual(self.state_of(others), ["ready"])
+
+    def test_the_epilog_of_a_node_removes_what_ended_daemons_of_the_user_have_left(self):
+        uid = int(self.slurm.run("id", "-u").stdout)
+        job = {"SLURM_JOB_ID": "77004", "SLURM_JOB_UID": str(uid), "SLURMD_NODENAME": "n1"}
+        home = self.slurm.home
+        an_hour_ago = time.time() - 3600
+        for name, owner, age in (("ended", uid, an_hour_ago), ("serving", uid, an_hour_ago), ("starting", uid, time.time()),
+                                 ("foreign", 12345, an_hour_ago)):
+            os.mkdir(f"{home}/copse-run-{name}", 0o700)
+            write(f"{home}/copse-run-{name}/key.pem", "")
+            if name == "serving":
+                listener = socket.socket(socket.AF_UNIX)
+                self.addCleanup(listener.close)
+                listener.bind(f"{home}/copse-run-{name}/copsed.sock")
+                listener.listen()
+            os.chown(f"{home}/copse-run-{name}", owner, -1)
+            os.utime(f"{home}/copse-run-{name}", (age, age))
+        os.symlink("/etc", f"{home}/copse-run-link")
+        write(f"{self.folder}/other.env", f"COPSE_RUN_DIR={home}\n")
+        self.assertEqual(self.program("epilog", COPSE_SLURM_ENV=f"{self.folder}/other.env", **job), (0, ""))
+        self.assertEqual(sorted(name for name in os.listdir(home) if name.startswith("copse-run-")),
+                         ["copse-run-foreign", "copse-run-link", "copse-run-serving", "copse-run-starting"])
+        write(f"{self.folder}/other.env", "COPSE_RUN_DIR=/nowhere\n")
+        code, said = self.program("epilog", COPSE_SLURM_ENV=f"{self.folder}/other.env", **job)
+        self.assertEqual(code, 0)
+        self.assertIn("folder=/nowhere", said)
 
     def test_an_epilog_without_a_planner_succeeds(self):
         uid = {"SLURM_JOB_ID": "77003", "SLURM_JOB_UID": "65534"}
