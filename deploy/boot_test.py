@@ -21,7 +21,7 @@ import unittest
 RELEASE = "bookworm"
 # What Debian's minimal system lacks: init, and libraries that our programs link.
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libucx0", "libyaml-cpp0.7", "libsqlite3-0",
-            "libhwloc15", "openssl")
+            "libhwloc15", "libcpp-httplib0.11", "libprometheus-cpp-core1.0", "openssl")
 CACHE = "/var/cache/copse"
 CGROUPS = "/sys/fs/cgroup"
 MACHINES = {"alpha": "10.99.0.1", "beta": "10.99.0.2"}
@@ -131,7 +131,7 @@ class Machine:
     def install(self, built):
         self.install_packages(built)
         installed = must("systemctl", f"--root={self.root}", "list-unit-files", "--no-pager", "cops*")
-        assert installed.count(" disabled ") == 3, installed
+        assert installed.count(" disabled ") == 5, installed
         must("cc", "-o", f"{self.root}/usr/local/bin/allreduce",
              f"{self.root}/usr/share/doc/libcopse-dev/examples/allreduce.c", f"-I{self.root}/usr/include",
              f"-L{self.root}/usr/lib/{MULTIARCH}", "-lcopse")
