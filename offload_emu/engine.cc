@@ -67,8 +67,11 @@ absl::Status Engine::CheckOptions(const PortOptions& options) const {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Reserve(uint64_t bytes) {
+absl::Status Engine::Reserve(const PortOptions& options) {
+  const uint64_t bytes = Port::ReservedBytes(options);
+  if (options.owner != nullptr) RETURN_IF_ERROR(options.owner->Charge(bytes));
   if (bytes > options_.memory_limit_bytes - stats_.memory_reserved_bytes) {
+    if (options.owner != nullptr) options.owner->Discharge(bytes);
     return absl::ResourceExhaustedError(absl::StrCat("memory for cells: ", bytes, " bytes more than the ",
                                                      stats_.memory_reserved_bytes, " reserved (limit ",
                                                      options_.memory_limit_bytes, ")"));
@@ -77,9 +80,15 @@ absl::Status Engine::Reserve(uint64_t bytes) {
   return absl::OkStatus();
 }
 
+void Engine::Release(const PortOptions& options) {
+  const uint64_t bytes = Port::ReservedBytes(options);
+  if (options.owner != nullptr) options.owner->Discharge(bytes);
+  stats_.memory_reserved_bytes -= bytes;
+}
+
 absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* sink) {
   RETURN_IF_ERROR(CheckOptions(options));
-  RETURN_IF_ERROR(Reserve(Port::ReservedBytes(options)));
+  RETURN_IF_ERROR(Reserve(options));
   return ports_.Open(options, sink, &buffers_, &ready_);
 }
 
@@ -90,7 +99,7 @@ void Engine::ClosePort(PortId id) {
   for (uint32_t i = 0; i < port->edge_count(); ++i) {
     if (port->edge(i) != nullptr) DetachEdge(port->edge(i));
   }
-  stats_.memory_reserved_bytes -= Port::ReservedBytes(port->options());
+  Release(port->options());
   ports_.Close(id);
   if (!in_progress_) Reap();
 }
@@ -118,7 +127,7 @@ absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId id, Incarnation peer, Lab
   if (wanted != kNoLabel && labels_.Find(wanted) != nullptr) {
     return absl::AlreadyExistsError(absl::StrCat("label in use (label=", static_cast<uint32_t>(wanted), ")"));
   }
-  RETURN_IF_ERROR(Reserve(Port::ReservedBytes(port->options())));
+  RETURN_IF_ERROR(Reserve(port->options()));
   Peer* to = sender_.PeerOf(peer);
   Edge* edge = port->AddEdge(index, to);
   if (wanted == kNoLabel) {
@@ -147,7 +156,7 @@ absl::Status Engine::SetRemoteLabel(PortId id, uint32_t index, Label remote) {
 void Engine::DetachEdge(Edge* edge) {
   labels_.Retire(edge->local);
   sender_.Detach(edge);
-  stats_.memory_reserved_bytes -= Port::ReservedBytes(edge->port->options());
+  Release(edge->port->options());
 }
 
 void Engine::RemoveEdge(PortId id, uint32_t index) {

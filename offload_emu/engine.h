@@ -57,7 +57,7 @@ class Engine {
 
   // --- Ports ---
   // `*sink` must outlive the port. Errors: INVALID_ARGUMENT if an option is out of range, RESOURCE_EXHAUSTED if a limit
-  // of EngineOptions would be exceeded; the text names it.
+  // of EngineOptions would be exceeded, or the owner may not have so much more; the text names it.
   absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
   // Drops the port's sequences, counters, eager buffers and labels; its sink is not called afterwards. It has no effect
   // if the port is not open.
@@ -81,7 +81,7 @@ class Engine {
   // Adds an edge to `peer`, for both directions, and issues the label that the peer's records must carry: a random one,
   // or `wanted`. Reserves memory for its eager buffers: `slots` times `cell_bytes` rounded up to a power of two.
   // Errors: NOT_FOUND: no such port. INVALID_ARGUMENT beyond PortOptions::edges. RESOURCE_EXHAUSTED beyond
-  // memory_limit_bytes. ALREADY_EXISTS: `wanted` is in use.
+  // memory_limit_bytes, or what the port's owner may have. ALREADY_EXISTS: `wanted` is in use.
   struct NewEdge {
     uint32_t edge;
     Label label;
@@ -151,7 +151,9 @@ class Engine {
  private:
   static absl::Status NoSuchPort(PortId id);
   absl::Status CheckOptions(const PortOptions& options) const;
-  absl::Status Reserve(uint64_t bytes);
+  // Reserves and releases what a port takes, or one edge of it.
+  absl::Status Reserve(const PortOptions& options);
+  void Release(const PortOptions& options);
   void DetachEdge(Edge* edge);
   void Reap();
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
@@ -65,6 +66,39 @@ TEST_F(OpenPortTest, MemoryIsReservedForPortsAndEdgesAndGivenBack) {
   EXPECT_EQ(engine_.stats().memory_used_bytes, 0u);
   engine_.ClosePort(*port);
   EXPECT_EQ(engine_.stats().memory_reserved_bytes, 0u);
+}
+
+class BoundedOwner : public MemoryOwner {
+ public:
+  absl::Status Charge(uint64_t bytes) override {
+    if (bytes > limit - charged) return absl::ResourceExhaustedError(absl::StrCat("charged=", charged));
+    charged += bytes;
+    return absl::OkStatus();
+  }
+  void Discharge(uint64_t bytes) override { charged -= bytes; }
+
+  uint64_t limit = 512u * 1024, charged = 0;
+};
+
+TEST_F(OpenPortTest, MemoryIsChargedToThePortsOwner) {
+  BoundedOwner owner;
+  const PortOptions options{.slots = 2, .edges = 8, .cell_bytes = 100'000, .owner = &owner};
+  const auto port = engine_.OpenPort(options, &sink_);  // 2 scratch regions of 128 KiB
+  ASSERT_TRUE(port.ok());
+  EXPECT_EQ(owner.charged, 256u * 1024);
+  ASSERT_TRUE(engine_.AddEdge(*port, Incarnation(2)).ok());
+  EXPECT_THAT(engine_.AddEdge(*port, Incarnation(3)).status(),
+              FailsWith(absl::StatusCode::kResourceExhausted, "charged=524288"));
+  EXPECT_TRUE(engine_.OpenPort({.slots = 4, .cell_bytes = 100'000}, &sink_).ok()) << "others may go on";
+  EXPECT_EQ(engine_.stats().memory_reserved_bytes, 1024u * 1024);
+  owner.limit *= 2;
+  EXPECT_TRUE(absl::IsResourceExhausted(engine_.AddEdge(*port, Incarnation(3)).status())) << "the engine's own limit";
+  EXPECT_EQ(owner.charged, 512u * 1024) << "what is refused is not charged";
+  engine_.RemoveEdge(*port, 0);
+  EXPECT_EQ(owner.charged, 256u * 1024);
+  ASSERT_TRUE(engine_.AddEdge(*port, Incarnation(3)).ok());
+  engine_.ClosePort(*port);
+  EXPECT_EQ(owner.charged, 0u);
 }
 
 TEST_F(OpenPortTest, AClosedPortsNumberIsRefusedEverywhere) {

@@ -10,6 +10,7 @@
 
 #include "offload_emu/counter.h"
 #include "offload_emu/credit.h"
+#include "offload_emu/memory_owner.h"
 #include "offload_emu/mpq.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/ready_queue.h"
@@ -42,6 +43,7 @@ struct PortOptions {
   // Neighbors may read bound regions by gets, and write them by puts. Without it such records are dropped: what they
   // would do to memory that the owner has lent is not for peers to choose.
   bool remote_access = false;
+  MemoryOwner* owner = nullptr;  // is charged for the port's memory, and must outlive the port; null: nobody
 };
 
 // A CounterValue is a copy of the two halves of a counter.
