@@ -288,6 +288,22 @@ struct PlanCalls {
   uint64_t calls = 0;
   friend bool operator==(const PlanCalls&, const PlanCalls&) = default;
 };
+// AccountStatus is what one job of a user holds at a node.
+struct AccountStatus {
+  // Holding has the amount of one resource, and the most that the user may have with all jobs.
+  struct Holding {
+    std::string resource;  // "teams"
+    uint64_t used = 0;
+    uint64_t limit = 0;  // UINT64_MAX: none
+    friend bool operator==(const Holding&, const Holding&) = default;
+  };
+  uint32_t uid = 0;
+  std::string job;                   // by the control group
+  std::vector<std::string> claimed;  // jobs, as its clients say
+  std::vector<Holding> holdings;
+  friend bool operator==(const AccountStatus&, const AccountStatus&) = default;
+};
+
 struct DaemonStatus {
   std::string node;
   Incarnation incarnation{0};
@@ -300,6 +316,7 @@ struct DaemonStatus {
   std::map<std::string, uint64_t> counters;
   std::vector<LatencyStatus> latencies;  // if requested
   std::vector<PlanCalls> plan_calls;     // of the requested team, without plans that no call has used
+  std::vector<AccountStatus> accounts;   // by user and job
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 struct StatusReply {

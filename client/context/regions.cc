@@ -2,6 +2,7 @@
 
 #include "client/context/regions.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace copse::client {
 namespace {
 
 constexpr double kRegisterSeconds = 10;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 
 // Returns a memfd whose size is sealed, as the daemon requires; not valid if the system refuses.
 FileDescriptor SealedMemory(uint64_t bytes) {
@@ -35,6 +37,11 @@ copse_status_t RegisterRegion(Attachment* attachment, uint64_t bytes, Region* re
   if (file.valid()) region->mapping = Mapping(file.get(), bytes, PROT_READ | PROT_WRITE);
   if (!region->mapping.valid()) {
     return Fail(COPSE_ERR_NO_MEMORY, "no shared memory (bytes=%llu)", static_cast<unsigned long long>(bytes));
+  }
+  // Pages are charged to the process that makes them, so the daemon makes none. Older kernels refuse this: they make
+  // the pages at the first access.
+  if (madvise(region->mapping.data(), bytes, kPopulateWrite) != 0 && errno != EINVAL) {
+    return Fail(COPSE_ERR_NO_MEMORY, "no memory for its pages (bytes=%llu)", static_cast<unsigned long long>(bytes));
   }
   ControlChannel::Answer answer;
   const attach::RegisterMemory request{{}, bytes};

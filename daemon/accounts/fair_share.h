@@ -4,6 +4,7 @@
 #ifndef COPSE_DAEMON_ACCOUNTS_FAIR_SHARE_H_
 #define COPSE_DAEMON_ACCOUNTS_FAIR_SHARE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ struct FairShare {
   uint64_t unit = 1;  // the kept part is a multiple of it, so that a limit of a few units is not divided
 
   uint64_t kept() const { return limit / unit / kKeptPart * unit; }
+  // Returns the most that a user may have while others have nothing.
+  uint64_t most() const { return std::max(limit - kept(), std::min(floor, limit)); }
   // Returns whether a user who has `used` may have `more`, while all users together have `used_by_all` >= `used`.
   bool Allows(uint64_t used, uint64_t used_by_all, uint64_t more = 1) const {
     const bool has_little = more <= floor && used <= floor - more;

@@ -12,8 +12,16 @@ const Membership* Client::FindMembership(uint32_t handle) const {
   return it == memberships.end() ? nullptr : &it->second;
 }
 
+absl::Status Client::PostBegins() {
+  ++outstanding;
+  return account->PostBegins();
+}
+
 void Client::Notify(const ClientEvent& event) {
-  if (outstanding > 0) --outstanding;
+  if (outstanding > 0) {
+    --outstanding;
+    account->PostsOver(1);
+  }
   sink->OnEvent(event);
 }
 
@@ -28,6 +36,7 @@ absl::StatusOr<ClientId> ClientTable::Add(const ClientHello& hello, ClientSink* 
   client->id = next_;
   client->hello = hello;
   client->sink = sink;
+  client->account = accounts_->Open(hello.uid, hello.account_job, hello.groups);
   emu::PortOptions options;
   options.job = hello.uid;
   options.sequences = hello.dq_entries;
@@ -72,6 +81,12 @@ void ClientTable::CheckInvariants() const {
 
 std::vector<Client*> ClientTable::All() {
   std::vector<Client*> all;
+  for (const auto& [id, client] : clients_) all.push_back(client.get());
+  return all;
+}
+
+std::vector<const Client*> ClientTable::All() const {
+  std::vector<const Client*> all;
   for (const auto& [id, client] : clients_) all.push_back(client.get());
   return all;
 }

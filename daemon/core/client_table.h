@@ -9,8 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "offload_emu/engine.h"
 
@@ -30,19 +32,24 @@ struct Client : public emu::PortSink {
   emu::PortId port;
   std::map<uint32_t, Membership> memberships;  // by handle
   uint32_t outstanding = 0;                    // number of posts that have no event yet
+  std::shared_ptr<Account> account;            // of its user's job; counts the outstanding posts
 
+  ~Client() override { account->PostsOver(outstanding); }
   // Returns null for an unknown handle.
   const Membership* FindMembership(uint32_t handle) const;
+  // Counts a post, which must get its event also if it is over the quota, as the error says.
+  absl::Status PostBegins();
   // Passes the event of one outstanding post to the sink.
   void Notify(const ClientEvent& event);
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
 };
 
-// A ClientTable owns the clients and their engine ports. Thread-compatible; `*engine` must outlive it.
+// A ClientTable owns the clients and their engine ports. Thread-compatible; both pointees must outlive it.
 class ClientTable {
  public:
-  ClientTable(emu::Engine* engine, uint32_t clients_max) : engine_(engine), clients_max_(clients_max) {}
+  ClientTable(emu::Engine* engine, Accounts* accounts, uint32_t clients_max)
+      : engine_(engine), accounts_(accounts), clients_max_(clients_max) {}
 
   // Opens the client's port. RESOURCE_EXHAUSTED beyond `clients_max`; other errors are the engine's.
   absl::StatusOr<ClientId> Add(const ClientHello& hello, ClientSink* sink);
@@ -54,12 +61,14 @@ class ClientTable {
   // Does nothing for a client that is gone.
   void Notify(ClientId id, const ClientEvent& event);
   std::vector<Client*> All();
+  std::vector<const Client*> All() const;
   size_t size() const { return clients_.size(); }
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
 
  private:
   emu::Engine* const engine_;
+  Accounts* const accounts_;
   const uint32_t clients_max_;
   ClientId next_ = 1;
   std::map<ClientId, std::unique_ptr<Client>> clients_;

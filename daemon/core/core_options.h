@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "daemon/accounts/quota_rules.h"
 #include "daemon/core/calls/instruments.h"
 #include "protocol/control.h"
 
@@ -29,6 +30,7 @@ struct CoreOptions {
   uint32_t teams_max = 1024;
   uint32_t pending_calls_max = 1024;  // calls of one rank in a team that wait to start
   uint64_t memory_limit_bytes = 256u << 20;
+  QuotaRules quotas;
   uint32_t (*random)() = nullptr;      // returns random numbers for labels (EngineOptions)
   Instruments* instruments = nullptr;  // null: calls are not measured; must outlive the core
 };

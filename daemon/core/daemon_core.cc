@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/string_view.h"
 #include "daemon/core/engine_counters.h"
 
 namespace copse::daemon {
@@ -21,6 +23,9 @@ namespace {
 // Limits the copies and reductions in one Progress, in bytes, so that submission queues and timers are polled in
 // between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
+
+// A user can have so many teams although others have all the rest.
+constexpr uint64_t kTeamsFloor = 2;
 
 }  // namespace
 
@@ -36,14 +41,19 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
                .random = options_.random}),
       neighbors_(&connections_),
       meters_(this),
-      clients_(&engine_, options_.clients_max),
+      clients_(&engine_, &accounts_, options_.clients_max),
       registry_({{.clock = clock_, .options = &options_, .planner = &planner_, .clients = &clients_},
                  &engine_,
                  this,
                  &drain_}),
       checker_(options_.node.incarnation),
       silence_(&neighbors_, &planner_, &registry_.teams()),
-      last_progress_(clock->Now()) {}
+      last_progress_(clock->Now()) {
+  accounts_.SetShare(Resource::kTeams, {.limit = options_.teams_max, .floor = kTeamsFloor});
+  const uint64_t memory = options_.memory_limit_bytes;
+  accounts_.SetShare(Resource::kMemory, {.limit = memory, .floor = memory / FairShare::kKeptPart});
+  accounts_.SetRules(options_.quotas);
+}
 
 // --- The loop ---
 
@@ -101,6 +111,7 @@ void DaemonCore::Tick(absl::Time now) {
 void DaemonCore::CheckInvariants() const {
   engine_.CheckInvariants();
   clients_.CheckInvariants();
+  accounts_.CheckInvariants();
   registry_.CheckInvariants();
 }
 
@@ -132,6 +143,7 @@ schedule::DaemonStatus DaemonCore::Status(bool latencies) const {
   status.clients = static_cast<uint32_t>(clients_.size());
   registry_.AppendStatus(&status);
   AppendCounters(engine_.stats(), &status.counters);
+  AppendAccounts(&status);
   status.counters["daemon.connections"] = connections_.size();
   status.counters["daemon.neighbors"] = neighbors_.size();
   status.counters["daemon.heartbeats.sent"] = counters_.heartbeats_sent;
@@ -144,6 +156,27 @@ schedule::DaemonStatus DaemonCore::Status(bool latencies) const {
     if (latencies) status.latencies = options_.instruments->latencies().Rows();
   }
   return status;
+}
+
+void DaemonCore::AppendAccounts(schedule::DaemonStatus* status) const {
+  std::map<const Account*, std::set<std::string>> claims;
+  for (const Client* client : clients_.All()) {
+    if (!client->hello.job.empty()) claims[client->account.get()].insert(client->hello.job);
+  }
+  for (const Account* account : accounts_.All()) {
+    schedule::AccountStatus& row = status->accounts.emplace_back();
+    row.uid = account->uid();
+    row.job = account->job();
+    row.claimed.assign(claims[account].begin(), claims[account].end());
+    const Amounts limits = accounts_.LimitsOf(*account);
+    for (size_t i = 0; i < kResourceCount; ++i) {
+      row.holdings.push_back({std::string(kResourceNames[i].name), account->used(static_cast<Resource>(i)), limits[i]});
+    }
+  }
+  for (size_t i = 0; i < kResourceCount; ++i) {
+    status->counters[absl::StrCat("quota.refused.", AbslView(kResourceNames[i].name))] =
+        accounts_.refused(static_cast<Resource>(i));
+  }
 }
 
 // --- Clients ---
@@ -199,7 +232,12 @@ void DaemonCore::DestroyTeam(ClientId id, uint64_t request, uint32_t handle) {
 void DaemonCore::Post(ClientId id, CallPost post) {
   Client* client = clients_.Find(id);
   CHECK(client != nullptr);
-  ++client->outstanding;
+  if (const absl::Status allowed = client->PostBegins(); !allowed.ok()) {
+    if (options_.instruments != nullptr) options_.instruments->PostRefused();
+    return Notify(id, {.value = post.value,
+                       .failure = {Failure::kNoResource, absl::StrCat("post: ", allowed.message()),
+                                   FailureCause::kQuota, options_.node.name}});
+  }
   const Membership* membership = client->FindMembership(post.team);
   if (membership == nullptr) {
     if (options_.instruments != nullptr) options_.instruments->PostRefused();
@@ -213,7 +251,7 @@ void DaemonCore::Post(ClientId id, CallPost post) {
 void DaemonCore::PostNop(ClientId id, uint64_t value) {
   Client* client = clients_.Find(id);
   CHECK(client != nullptr);
-  ++client->outstanding;
+  client->PostBegins().IgnoreError();  // it is over at once
   emu::Descriptor event{.op = emu::OpCode::kEvent};
   event.value = value;
   const absl::Status posted = engine_.Post(client->port, {}, {event});

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/client_table.h"
@@ -82,6 +83,10 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   // Returns the number of posts that the client's completion queue has room for; 0 for an unknown client. The caller
   // must not take more entries from the submission queue.
   uint32_t PostRoom(ClientId client) const;
+
+  // Returns the accounts of users' jobs, for what else is counted by them. They end before the core.
+  Accounts& accounts() { return accounts_; }
+  const Accounts& accounts() const { return accounts_; }
 
   // --- The loop ---
   // Progresses network and engine, and runs timers that are due. Returns true if it handled frames, operations or
@@ -163,6 +168,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   SilenceWatch::Timeouts timeouts() const { return {options_.heartbeat, options_.node_timeout}; }
   void SetDrained(bool drained);
   void SayClosing();
+  void AppendAccounts(schedule::DaemonStatus* status) const;
   void Tick(absl::Time now);
 
   struct Counters {
@@ -174,6 +180,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
 
   const Clock* const clock_;
   CoreOptions options_;
+  Accounts accounts_;
   PlannerSession planner_;
   Connections connections_;
   emu::Engine engine_;

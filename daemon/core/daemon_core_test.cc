@@ -2,6 +2,7 @@
 #include "daemon/core/daemon_core.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -201,6 +202,81 @@ TEST_F(DaemonCoreTest, ACallThatDoesNothingEndsAndGivesItsRoomBack) {
   EXPECT_EQ(EndOf(0, 55), FailureReport{});
   EXPECT_EQ(core_.PostRoom(id), room);
   EXPECT_EQ(core_.PostRoom(999), 0u);
+}
+
+// --- Accounts ---
+
+class AccountsOfCoreTest : public DaemonCoreTest {
+ protected:
+  void Limit(Resource resource, uint64_t maximum) {
+    QuotaRules rules;
+    rules.everybody[static_cast<size_t>(resource)] = QuotaAmount{maximum};
+    core_.accounts().SetRules(rules);
+  }
+  uint64_t Used(Resource resource) const { return core_.accounts().used_by(1, resource); }
+};
+
+TEST_F(AccountsOfCoreTest, AJobsTeamsPostsAndMemoryAreCounted) {
+  FormTeam();
+  const uint64_t call = Post(0, Collective::kBarrier);
+  Turn();
+  const schedule::DaemonStatus status = core_.Status();
+  ASSERT_EQ(status.accounts.size(), 1u);
+  EXPECT_EQ(status.accounts[0].uid, 1u);
+  std::map<std::string, uint64_t> used;
+  for (const auto& holding : status.accounts[0].holdings) used[holding.resource] = holding.used;
+  EXPECT_EQ(used["teams"], 1u);
+  EXPECT_EQ(used["posts"], 1u);
+  EXPECT_GT(used["memory"], 0u);
+  EXPECT_EQ(used["memory"], status.counters.at("engine.memory.reserved_bytes"));
+  EXPECT_EQ(EndOf(0, call), kWaits);
+  for (uint32_t r = 0; r < 2; ++r) core_.Detach(processes_[r].id, /*died=*/true, "killed");
+  EXPECT_TRUE(core_.Status().accounts.empty()) << "nothing stays with a job that is gone";
+}
+
+TEST_F(AccountsOfCoreTest, APostTooManyIsRefusedAndTheOthersGoOn) {
+  FormTeam();
+  Limit(Resource::kPosts, 1);
+  const uint64_t first = Post(0, Collective::kBarrier);
+  const uint64_t second = Post(1, Collective::kBarrier);
+  EXPECT_EQ(EndOf(0, first), kWaits);
+  EXPECT_EQ(EndOf(1, second).failure, Failure::kNoResource);
+  EXPECT_EQ(EndOf(1, second).cause, FailureCause::kQuota);
+  EXPECT_THAT(EndOf(1, second).text, Names("uid=1", "used=1", "limit=1"));
+  EXPECT_EQ(Used(Resource::kPosts), 1u);
+  EXPECT_EQ(core_.Status().counters.at("quota.refused.posts"), 1u);
+  Limit(Resource::kPosts, 2);
+  EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)), kWaits);
+}
+
+TEST_F(AccountsOfCoreTest, ATeamTooManyIsRefusedByUserUsedAndLimit) {
+  FormTeam();
+  Limit(Resource::kTeams, 1);
+  core_.CreateTeam(processes_[0].id, {.request = 2, .name = "more", .rank = Rank(0), .size = 3});
+  EXPECT_EQ(processes_[0].refused.failure, Failure::kNoResource);
+  EXPECT_EQ(processes_[0].refused.cause, FailureCause::kQuota);
+  EXPECT_THAT(processes_[0].refused.text, Names("uid=1", "used=1", "limit=1"));
+  LeaveAll();
+  EXPECT_EQ(Used(Resource::kTeams), 0u);
+}
+
+TEST_F(AccountsOfCoreTest, ATeamThatNeedsMoreMemoryThanItsUserMayHaveIsRefused) {
+  Limit(Resource::kMemory, 1000);
+  schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
+  processes_[0].id = *core_.Attach({.uid = 1, .pid = 1}, &processes_[0]);
+  processes_[1].id = *core_.Attach({.uid = 1, .pid = 2}, &processes_[1]);
+  for (uint32_t r = 0; r < 2; ++r) {
+    core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+    prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+  }
+  prepare.plans = PlansOf(Family::kCommon);
+  core_.OnPlannerMessage(prepare);
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why.failure, Failure::kNoResource);
+  EXPECT_THAT(reply.why.text, Names("uid=1", "used=0", "limit=1000"));
+  EXPECT_EQ(Used(Resource::kMemory), 0u);
+  EXPECT_EQ(core_.Status().counters.at("engine.memory.reserved_bytes"), 0u);
 }
 
 // --- Requests for teams ---

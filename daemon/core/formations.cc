@@ -6,16 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/string_view.h"
-#include "daemon/accounts/fair_share.h"
+#include "daemon/accounts/accounts.h"
 
 namespace copse::daemon {
-namespace {
-
-// So many teams a user can have although others have all the rest.
-constexpr uint64_t kTeamsFloor = 2;
-
-}  // namespace
-
 using schedule::Failure;
 using schedule::FailureReport;
 
@@ -47,17 +40,12 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
     why.text = absl::StrCat(team, ": ", why.text);
     return Fail(join, why);
   }
-  const FairShare share{.limit = parts_->options->teams_max, .floor = kTeamsFloor};
-  const uint64_t teams = teams_->size() + joins_.size();
-  if (!share.Allows(share.floor, teams)) {
-    const uint64_t used = TeamsOf(client->hello.uid);
-    if (!share.Allows(used, teams)) {
-      return Fail(join,
-                  {Failure::kNoResource,
-                   absl::StrCat(team, ": node ", node, ": ", share.Refusal("teams", client->hello.uid, used, teams)),
-                   FailureCause::kQuota, node, std::nullopt, static_cast<uint32_t>(share.limit)});
-    }
+  absl::StatusOr<Account::Holding> held = client->account->Take(Resource::kTeams);
+  if (!held.ok()) {
+    return Fail(join, {Failure::kNoResource, absl::StrCat(team, ": node ", node, ": ", held.status().message()),
+                       FailureCause::kQuota, node, std::nullopt, static_cast<uint32_t>(parts_->options->teams_max)});
   }
+  join.held = *std::move(held);
   if (request.parent != 0) {
     if (parent == nullptr) {
       return Fail(join,
@@ -79,15 +67,6 @@ void Formations::Create(Client* client, const TeamRequest& request, std::string_
   if (LacksPlanner()) return GiveUp(std::move(join));
   if (parts_->planner->registered()) SendJoinOf(number, join);
   joins_.emplace(number, std::move(join));
-}
-
-// Returns the number of the user's teams, and of its ranks that wait for one.
-uint64_t Formations::TeamsOf(uint32_t uid) const {
-  const auto teams = std::count_if(teams_->begin(), teams_->end(),
-                                   [uid](const auto& entry) { return entry.second->layout().identity.uid == uid; });
-  const auto joins = std::count_if(joins_.begin(), joins_.end(),
-                                   [uid](const auto& entry) { return entry.second.identity.uid == uid; });
-  return static_cast<uint64_t>(teams + joins);
 }
 
 void Formations::Cancel(ClientId client, uint64_t request, const std::string& why) {
@@ -174,6 +153,7 @@ void Formations::PassToPlanner(uint64_t request) {
 
 void Formations::GiveUp(Join join) {
   join.given_up = parts_->clock->Now();
+  join.held = Account::Holding();
   FailureReport why = parts_->planner->MissingReport(parts_->options->node.name);
   why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);
   Fail(join, why);
@@ -210,6 +190,10 @@ absl::Status Formations::Check(const std::vector<std::pair<uint64_t, Rank>>& req
     }
   }
   return absl::OkStatus();
+}
+
+Account* Formations::AccountOf(const std::vector<std::pair<uint64_t, Rank>>& requests) const {
+  return requests.empty() ? nullptr : joins_.at(requests.front().first).held.account();
 }
 
 std::optional<Rank> Formations::Committed(Team* team) {

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/client_table.h"
 #include "daemon/core/core_options.h"
@@ -89,6 +90,8 @@ class Formations {
   // INVALID_ARGUMENT: a rank is not on this node.
   absl::Status Check(const std::vector<std::pair<uint64_t, Rank>>& requests, const schedule::TeamShape& shape,
                      NodeIndex self) const;
+  // Returns the account of a checked team: that of its first rank here.
+  Account* AccountOf(const std::vector<std::pair<uint64_t, Rank>>& requests) const;
   // The checked team is being prepared: from now on its decision ends these joins.
   void Prepared(TeamId team, const std::vector<std::pair<uint64_t, Rank>>& requests) { forming_[team] = requests; }
   // This node has refused the team after Prepared. Its joins stay, until the planner's Abort names them.
@@ -122,9 +125,9 @@ class Formations {
     TeamId parent{0};
     bool is_with_daemons = false;  // SubTeamJoins has it, and not the planner
     absl::Time given_up;
+    Account::Holding held;  // counts as a team; none once it is given up
   };
 
-  uint64_t TeamsOf(uint32_t uid) const;
   void Fail(const Join& join, const schedule::FailureReport& why);
   void SendJoinOf(uint64_t request, const Join& join);
   // The join, which is not in joins_ any more, does not take part in its team's formation.

@@ -285,13 +285,19 @@ Team* TeamRegistry::Add(const CheckedPrepare& m, FailureReport* why) {
     *why = {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())};
     return nullptr;
   }
+  Account* account = nullptr;
   if (derived) {
     *why = derived_.Check(m);
     if (why->failure != Failure::kNone) return nullptr;
+    account = teams_.Find(m.head.parent)->account();
   } else {
     formations_.Prepared(m.head.id, m.requests);
+    account = formations_.AccountOf(m.requests);
   }
-  return teams_.Add(std::make_unique<Team>(parts_.engine, parts_.host, *m.layout, *self, teams_.ready()));
+  // The limit was checked when its ranks asked for it.
+  Account::Holding held = account == nullptr ? Account::Holding() : account->TakeAnyway(Resource::kTeams);
+  return teams_.Add(
+      std::make_unique<Team>(parts_.engine, parts_.host, *m.layout, *self, teams_.ready(), std::move(held)));
 }
 
 void TeamRegistry::Refuse(const CheckedPrepare& m, FailureReport why) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/accounts/fair_share.h"
 #include "daemon/core/calls/instruments.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 // At most this many connections are accepted at once, so that other descriptors are served in between.
 constexpr int kAcceptsPerTurn = 16;
+constexpr absl::Duration kCheckEvery = absl::Minutes(1);
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -34,11 +36,29 @@ void Refuse(int socket, const std::string& why) {
   COPSE_LOG(kWarning, why);
 }
 
+// Memory of ports is kept for users with little in whole ports of the usual size.
+FairShare ShareOfPorts(const AttachOptions& options) {
+  const uint64_t usual = ring::Lay(options.dq_entries, options.eq_entries, options.data_bytes).total_bytes;
+  FairShare share{.limit = options.ports_bytes_max, .unit = usual};
+  if (share.limit == 0) share.limit = options.clients_max * usual;
+  share.floor = share.kept();
+  return share;
+}
+
 }  // namespace
 
 AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPages* pages,
                            AttachOptions options)
-    : options_(std::move(options)), context_(&options_, clock, poller, core, pages), spare_(SpareFd()) {}
+    : options_(std::move(options)),
+      context_(&options_, clock, poller, core, pages),
+      spare_(SpareFd()),
+      next_check_(clock->Now() + kCheckEvery) {
+  Accounts& accounts = core->accounts();
+  accounts.SetShare(Resource::kClients,
+                    {.limit = options_.clients_max, .floor = std::max(std::thread::hardware_concurrency(), 1u)});
+  accounts.SetShare(Resource::kClientMemory, ShareOfPorts(options_));
+  ShareRegions(options_.regions, &accounts);
+}
 
 AttachServer::~AttachServer() { Shutdown("the daemon stops"); }
 
@@ -72,13 +92,9 @@ void AttachServer::Accept(UniqueFd socket) {
     COPSE_LOG(kWarning, "attach: ", process.status().message());
     return;
   }
-  const FairShare share{.limit = options_.clients_max, .floor = std::max(std::thread::hardware_concurrency(), 1u)};
-  const auto used = static_cast<uint64_t>(std::count_if(
-      sessions_.begin(), sessions_.end(), [&](const auto& session) { return session->uid() == process->uid; }));
-  if (!share.Allows(used, sessions_.size())) {
-    return Refuse(socket.get(),
-                  absl::StrCat("attach: ", share.Refusal("clients", process->uid, used, sessions_.size())));
-  }
+  const std::shared_ptr<Account> account = context_.core->accounts().Open(process->uid, process->job, process->groups);
+  absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
+  if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));
   // Without this limit one user's connections could keep all others out.
   const auto mute = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& session) {
     return !session->attached() && session->uid() == process->uid;
@@ -87,7 +103,7 @@ void AttachServer::Accept(UniqueFd socket) {
     return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=",
                                              process->uid, ", connections=", mute, ", limit=", options_.mute_max, ")"));
   }
-  auto session = std::make_unique<ClientSession>(&context_, std::move(socket), *std::move(process));
+  auto session = std::make_unique<ClientSession>(&context_, std::move(socket), *std::move(process), *std::move(held));
   if (const absl::Status started = session->Start(); !started.ok()) {
     COPSE_LOG(kWarning, "attach: ", started.message());
     return;
@@ -98,10 +114,15 @@ void AttachServer::Accept(UniqueFd socket) {
 bool AttachServer::ReadPosts() {
   bool did = false;
   bool any_doomed = false;
-  const bool due = context_.clock->Now() >= NextDeadline();
+  const absl::Time now = context_.clock->Now();
+  const bool due = now >= NextDeadline();
+  if (now >= next_check_) {
+    next_check_ = now + kCheckEvery;
+    CheckHoldings();
+  }
   for (size_t i = 0; i < sessions_.size(); ++i) {
     ClientSession& session = *sessions_[i];
-    if (due) session.Tick(context_.clock->Now());
+    if (due) session.Tick(now);
     if (session.attached() && !session.doomed()) did |= session.Read();
     any_doomed |= session.doomed();
   }
@@ -113,6 +134,18 @@ bool AttachServer::ReadPosts() {
   sessions_.erase(doomed, sessions_.end());
   for (const std::unique_ptr<ClientSession>& session : ending) session->End("");
   return true;
+}
+
+void AttachServer::CheckHoldings() {
+  for (const std::unique_ptr<ClientSession>& session : sessions_) session->CheckProcess();
+  orphans_ = 0;
+  for (const Account* account : context_.core->accounts().All()) {
+    if (account->used(Resource::kClients) > 0) continue;
+    ++orphans_;
+    COPSE_LOG(kWarning, "something is held for a job without a process here (uid=", account->uid(),
+              ", job=", account->job(), ", teams=", account->used(Resource::kTeams),
+              ", memory=", account->used(Resource::kMemory), ", posts=", account->used(Resource::kPosts), ")");
+  }
 }
 
 void AttachServer::WakeClients() {
@@ -130,7 +163,7 @@ EarlyTotals AttachServer::early_totals() const {
 }
 
 absl::Time AttachServer::NextDeadline() const {
-  absl::Time deadline = absl::InfiniteFuture();
+  absl::Time deadline = next_check_;
   for (const std::unique_ptr<ClientSession>& session : sessions_)
     deadline = std::min(deadline, session->NextDeadline());
   return deadline;

@@ -52,10 +52,15 @@ class AttachServer {
   void Shutdown(const std::string& why);
 
   size_t client_count() const { return sessions_.size(); }
+  // Returns how many accounts hold something without a process of theirs being here, at the last look, a minute ago at
+  // most: teams that were being formed when their processes ended stay until the planner says what becomes of them.
+  uint32_t orphans() const { return orphans_; }
 
  private:
   void OnConnection(int listener);
   void Accept(UniqueFd socket);
+  // Ends sessions whose process is dead, and looks for accounts without one.
+  void CheckHoldings();
 
   AttachOptions options_;
   SessionContext context_;
@@ -64,6 +69,8 @@ class AttachServer {
   // would wait, and the listener would stay readable.
   UniqueFd spare_;
   std::vector<std::unique_ptr<ClientSession>> sessions_;
+  absl::Time next_check_;
+  uint32_t orphans_ = 0;
 };
 
 }  // namespace copse::daemon

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/region_table.h"
 #include "schedule/plan.h"
@@ -90,8 +91,8 @@ void OneInput(std::string_view bytes) {
   bytes.remove_prefix(sizeof(slot));
   std::vector<uint8_t> data(kDataBytes);
   memcpy(data.data(), bytes.data(), std::min<size_t>(bytes.size(), kDataBytes));
-  daemon::RegionQuotas quotas{daemon::RegionLimits{}};
-  const daemon::RegionTable regions(data.data(), kDataBytes, {}, &quotas, /*uid=*/0);
+  daemon::Accounts accounts;
+  const daemon::RegionTable regions(data.data(), kDataBytes, {}, accounts.Open(/*uid=*/0, ""));
   for (uint32_t rank = 0; rank < 3; ++rank) {
     const absl::StatusOr<daemon::CheckedCall> call = daemon::CheckCall(slot, {rank, kSize}, regions);
     if (!call.ok()) continue;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/testing/status_matchers.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -63,8 +64,8 @@ class CheckCallTest : public ::testing::Test {
 
   Mapping memory_ = *Mapping::Map(CreateMemoryFile("test", kDataBytes)->get(), kDataBytes);
   uint8_t* data_ = memory_.data();
-  RegionQuotas quotas_{RegionLimits{}};
-  RegionTable regions_{data_, kDataBytes, {}, &quotas_, /*uid=*/0};
+  Accounts accounts_;
+  RegionTable regions_{data_, kDataBytes, {}, accounts_.Open(/*uid=*/0, "")};
 };
 
 TEST_F(CheckCallTest, ABarrierUsesNothing) {

@@ -16,11 +16,11 @@
 namespace copse::daemon {
 
 ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits,
-                         uint64_t list_bytes_max, RegionQuotas* quotas, uint32_t uid, Instruments* instruments)
+                         uint64_t list_bytes_max, std::shared_ptr<Account> account, Instruments* instruments)
     : core_(core),
       instruments_(instruments),
       port_(std::move(port)),
-      regions_(port_->data(), port_->sizes().data_bytes, limits, quotas, uid),
+      regions_(port_->data(), port_->sizes().data_bytes, limits, std::move(account)),
       calls_(port_->sizes().eq_entries),
       list_bytes_max_(list_bytes_max) {
   free_.reserve(calls_.size());

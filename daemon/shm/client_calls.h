@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/process/lost_memory.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
@@ -38,10 +39,10 @@ using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 // team, and no others. Thread-compatible.
 class ClientCalls {
  public:
-  // `*core` and `*quotas`, which count the regions of all clients, must outlive this object, and so must
-  // `*instruments`, which counts refused posts and may be null. The client's regions are counted for `uid`.
+  // `*core` must outlive this object, and so must `*instruments`, which counts refused posts and may be null. The
+  // account holds the client's regions.
   ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
-              RegionQuotas* quotas, uint32_t uid, Instruments* instruments);
+              std::shared_ptr<Account> account, Instruments* instruments);
 
   // Sets the client's number in the core. It is called before the first Read.
   void set_client(ClientId client) { client_ = client; }

@@ -49,28 +49,14 @@ absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t 
   return asked;
 }
 
-FairShare ShareOfPorts(const AttachOptions& options) {
-  const uint64_t usual = ring::Lay(options.dq_entries, options.eq_entries, options.data_bytes).total_bytes;
-  FairShare share{.limit = options.ports_bytes_max, .unit = usual};
-  if (share.limit == 0) share.limit = options.clients_max * usual;
-  share.floor = share.kept();
-  return share;
-}
-
 }  // namespace
 
 SessionContext::SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
                                DaemonPages* pages)
-    : options(options),
-      clock(clock),
-      poller(poller),
-      core(core),
-      pages(pages),
-      ports_bytes("bytes of queues and data areas", ShareOfPorts(*options)),
-      regions(options->regions) {}
+    : options(options), clock(clock), poller(poller), core(core), pages(pages) {}
 
-ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process)
-    : context_(context), socket_(std::move(socket)), process_(std::move(process)) {}
+ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held)
+    : context_(context), socket_(std::move(socket)), process_(std::move(process)), held_(std::move(held)) {}
 
 ClientSession::~ClientSession() {
   context_->poller->Unwatch(socket_.get());
@@ -114,6 +100,10 @@ void ClientSession::OnDeath() {
     OnPacket(packet);
   }
   Doom(DescribeDeath(process_));
+}
+
+void ClientSession::CheckProcess() {
+  if (!doomed_ && process_.pidfd.valid() && HasDied(process_)) OnDeath();
 }
 
 void ClientSession::OnHangUp() {
@@ -218,6 +208,8 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   ClientHello hello;
   hello.uid = process_.uid;
   hello.pid = process_.pid;
+  hello.account_job = process_.job;
+  hello.groups = process_.groups;
   ASSIGN_OR_RETURN(hello.job, GetText("job", message.job));
   if (message.mpq_entries != 0) {
     return absl::UnimplementedError(
@@ -234,7 +226,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
                                                      ", limit=", options.data_bytes_max, ")"));
   }
   const uint64_t bytes = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes).total_bytes;
-  absl::StatusOr<SharedQuota::Holding> port_bytes = context_->ports_bytes.Take(process_.uid, bytes);
+  absl::StatusOr<Account::Holding> port_bytes = held_.account()->Take(Resource::kClientMemory, bytes);
   if (!port_bytes.ok()) {
     return absl::ResourceExhaustedError(absl::StrCat("attach: ", port_bytes.status().message()));
   }
@@ -247,7 +239,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
   auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions, options.list_bytes_max,
-                                             &context_->regions, process_.uid, options.instruments);
+                                             held_.account()->shared_from_this(), options.instruments);
   ASSIGN_OR_RETURN(client_, context_->core->Attach(hello, this));
   calls->set_client(client_);
   calls_ = std::move(calls);

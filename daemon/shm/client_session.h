@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/unique_fd.h"
-#include "daemon/accounts/shared_quota.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
@@ -56,7 +56,6 @@ struct AttachOptions {
 
 // SessionContext holds the state that sessions share.
 struct SessionContext {
-  // Memory of ports is kept for users with little in whole ports of the usual size.
   SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
                  DaemonPages* pages);
 
@@ -65,10 +64,8 @@ struct SessionContext {
   Poller* poller;
   DaemonCore* core;
   DaemonPages* pages;
-  SharedQuota ports_bytes;  // memory of all sessions' ports
-  RegionQuotas regions;     // registered regions of all sessions
-  uint64_t doorbells = 0;   // how often clients have rung their doorbells
-  EarlyTotals early;        // sums over clients that are gone
+  uint64_t doorbells = 0;  // how often clients have rung their doorbells
+  EarlyTotals early;       // sums over clients that are gone
 };
 
 // A ClientSession serves one client, on the loop's thread. Order of calls: Start; then callbacks of poller and core,
@@ -76,8 +73,8 @@ struct SessionContext {
 // ends it in its next ReadPosts. Invariant: the core has the client from a granted AttachRequest until End.
 class ClientSession final : public ClientSink {
  public:
-  // `*context` must outlive the session.
-  ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process);
+  // `*context` must outlive the session, for which `held` is a client of its account.
+  ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held);
   ~ClientSession() override;
 
   // Watches the socket and the process, and starts the time-out for the AttachRequest. Errors: the poller's.
@@ -91,6 +88,8 @@ class ClientSession final : public ClientSink {
   // Reads some posts, answers deregistrations that waited for calls, and destroys teams that were formed too late.
   // Returns true if it did anything. Requires attached().
   bool Read();
+  // Dooms the session if its process has died, in case that the poller has missed it.
+  void CheckProcess();
   // Runs timers that are due. NextDeadline returns the time of the next one.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_deadline_; }
@@ -158,7 +157,8 @@ class ClientSession final : public ClientSink {
   const UniqueFd socket_;
   const PeerProcess process_;
   UniqueFd doorbell_;
-  SharedQuota::Holding port_bytes_;
+  const Account::Holding held_;
+  Account::Holding port_bytes_;
   DaemonPage* page_ = nullptr;          // the user's; null until it is entered
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -22,6 +24,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/process/lost_memory.h"
+#include "base/process/missing_pages.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/calls/instruments.h"
@@ -339,11 +342,13 @@ class MemoryTest : public AttachFixture {
     uint32_t region;
     ring::DqSlot slot, others_slot;
   };
-  Call NewCall() {
+  // With `is_whole`, all pages of the memory exist when it is registered.
+  Call NewCall(bool is_whole = false) {
     auto other = Attached();
     const auto [first, second] = Team(client_.get(), other.get());
     UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
     Mapping mapping = *Mapping::Map(memory.get(), 1 << 20);
+    if (is_whole) memset(mapping.data(), 1, mapping.bytes());
     const attach::MemoryRegistered answer = Register(memory, 1 << 20);
     EXPECT_EQ(answer.status, 0) << answer.text;
     reinterpret_cast<uint64_t*>(mapping.data())[0] = 40;
@@ -515,6 +520,28 @@ TEST_F(LostMemoryTest, ResultsThatCannotBeWrittenCostItsClientAlone) {
   EventOf(call.other.get());  // it may have its result
   ExpectDropped(client_.get(), "SIGBUS");
   ExpectBystandersGoOn();
+}
+
+TEST_F(LostMemoryTest, PagesThatAClientRemovesAreNotMadeAgain) {
+  Call call = NewCall(/*is_whole=*/true);
+  if (!RefuseMissingPages(call.mapping.data(), call.mapping.bytes())) GTEST_SKIP() << "no userfaultfd here";
+  ASSERT_EQ(fallocate(call.memory.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20), 0);
+  client_->Post(call.slot);
+  call.other->Post(call.others_slot);
+  EXPECT_EQ(EventOf(call.other.get()).status, kMemberLost);
+  ExpectDropped(client_.get(), "SIGBUS");
+  struct stat file {};
+  ASSERT_EQ(fstat(call.memory.get(), &file), 0);
+  EXPECT_EQ(file.st_blocks, 0) << "the daemon has made pages of the client's memory";
+  ExpectBystandersGoOn();
+}
+
+TEST_F(LostMemoryTest, WholeMemoryIsReadAndWrittenAsBefore) {
+  const Call call = NewCall(/*is_whole=*/true);
+  client_->Post(call.slot);
+  call.other->Post(call.others_slot);
+  EXPECT_EQ(EventOf(client_.get()).status, 0);
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(call.mapping.data() + 4096), 42u);
 }
 
 TEST_F(LostMemoryTest, QueuesCostTheirClientAlone) {

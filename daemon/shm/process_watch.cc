@@ -29,6 +29,8 @@ namespace {
 // Debian 12's headers lack these: SO_PEERPIDFD came with Linux 6.5, and the exit code of a process that is not a child
 // with 6.15.
 constexpr int kSoPeerPidfd = 77;
+constexpr int kSoPeerGroups = 59;  // Linux 4.13
+constexpr size_t kGroupsUsual = 64;
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup;
@@ -66,15 +68,24 @@ UniqueFd PidfdOf(int socket, int64_t pid) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// Returns whether the process is dead, so that another one may have its pid.
-bool IsDead(const PeerProcess& process) {
-  pollfd dead{process.pidfd.get(), POLLIN, 0};
-  return !process.pidfd.valid() || poll(&dead, 1, 0) != 0;
+// Returns the groups that the process had when it connected.
+std::set<uint32_t> GroupsOf(int socket, uint32_t group) {
+  std::vector<gid_t> groups(kGroupsUsual);
+  auto bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  int got = getsockopt(socket, SOL_SOCKET, kSoPeerGroups, groups.data(), &bytes);
+  if (got != 0 && errno == ERANGE) {  // the kernel says how many there are
+    groups.resize(bytes / sizeof(gid_t));
+    got = getsockopt(socket, SOL_SOCKET, kSoPeerGroups, groups.data(), &bytes);
+  }
+  std::set<uint32_t> all;
+  if (got == 0) all.insert(groups.begin(), groups.begin() + bytes / sizeof(gid_t));
+  all.insert(group);
+  return all;
 }
 
 std::string JobOf(const PeerProcess& process) {
   const std::string cgroup = ReadProc(process.pid, "cgroup");
-  return JobOfCgroup(IsDead(process) ? "" : cgroup, process.uid);
+  return JobOfCgroup(HasDied(process) ? "" : cgroup, process.uid);
 }
 
 // Returns the status of a dead process as waitpid would; std::nullopt if it is unknown. /proc has it until the process
@@ -110,12 +121,18 @@ absl::StatusOr<PeerProcess> PeerOf(int socket) {
   PeerProcess process;
   process.uid = credentials.uid;
   process.pid = credentials.pid;
+  process.groups = GroupsOf(socket, credentials.gid);
   process.job = JobOfCgroup("", process.uid);
   if (process.pid == 0) return process;
   process.pidfd = PidfdOf(socket, process.pid);
   process.name = CommandOf(process.pid);
   process.job = JobOf(process);
   return process;
+}
+
+bool HasDied(const PeerProcess& process) {
+  pollfd dead{process.pidfd.get(), POLLIN, 0};
+  return !process.pidfd.valid() || poll(&dead, 1, 0) != 0;
 }
 
 std::string DescribeProcess(const PeerProcess& process) {

@@ -5,6 +5,7 @@
 #define COPSE_DAEMON_SHM_PROCESS_WATCH_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,13 +16,17 @@ namespace copse::daemon {
 // A PeerProcess is the process that connected, as the kernel describes it.
 struct PeerProcess {
   uint32_t uid = 0;
-  int64_t pid = 0;   // 0: in a PID namespace that is not visible here
-  std::string name;  // command name; empty if unknown
-  std::string job;   // by its control group (JobOfCgroup)
-  UniqueFd pidfd;    // readable when the process is dead; invalid if the kernel gives none
+  int64_t pid = 0;            // 0: in a PID namespace that is not visible here
+  std::string name;           // command name; empty if unknown
+  std::string job;            // by its control group (JobOfCgroup)
+  UniqueFd pidfd;             // readable when the process is dead; invalid if the kernel gives none
+  std::set<uint32_t> groups;  // its group and supplementary groups
 };
 // Returns the process that connected `socket`. Errors: getsockopt's.
 absl::StatusOr<PeerProcess> PeerOf(int socket);
+
+// Returns whether the process is dead, so that another one may have its pid, or cannot be watched.
+bool HasDied(const PeerProcess& process);
 
 // Returns "process 4711 (mpiprog)"; without a name or pid what is known instead.
 std::string DescribeProcess(const PeerProcess& process);

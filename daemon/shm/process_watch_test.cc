@@ -14,8 +14,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
@@ -98,6 +100,17 @@ TEST(ProcessWatchTest, DescribesWhatItCannotSee) {
   process.uid = 7;
   EXPECT_THAT(DescribeProcess(process), Names("uid 7"));
   EXPECT_THAT(DescribeDeath(process), Names("uid 7"));
+}
+
+TEST(PeerOfTest, TheGroupsAreTheKernels) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd mine(pair[0]), other(pair[1]);
+  std::vector<gid_t> groups(static_cast<size_t>(getgroups(0, nullptr)));
+  ASSERT_GE(getgroups(static_cast<int>(groups.size()), groups.data()), 0);
+  std::set<uint32_t> all(groups.begin(), groups.end());
+  all.insert(getegid());
+  EXPECT_EQ(PeerOf(mine.get())->groups, all);
 }
 
 TEST(PeerOfTest, TheJobIsTheControlGroups) {

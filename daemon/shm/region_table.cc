@@ -3,25 +3,45 @@
 #include "daemon/shm/region_table.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/log.h"
+#include "base/process/missing_pages.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {
+namespace {
 
-RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, RegionQuotas* quotas, uint32_t uid)
-    : data_(data), data_bytes_(data_bytes), limits_(limits), quotas_(quotas), uid_(uid) {}
-
-absl::Status RegionTable::TakeQuotas(uint64_t bytes, Region* region) {
-  for (auto [quota, amount, holding] : {std::tuple(&quotas_->count, uint64_t{1}, &region->of_count),
-                                        std::tuple(&quotas_->bytes, bytes, &region->of_bytes)}) {
-    absl::StatusOr<SharedQuota::Holding> taken = quota->Take(uid_, amount);
-    if (!taken.ok()) return absl::ResourceExhaustedError(absl::StrCat("memory: ", taken.status().message()));
-    *holding = *std::move(taken);
+// On older kernels a client can remove pages of its memory, for which this process then pays.
+void KeepMissingPagesOut(uint8_t* data, uint64_t bytes) {
+  if (RefuseMissingPages(data, bytes)) return;
+  static bool warned = false;
+  if (!std::exchange(warned, true)) {
+    COPSE_LOG(kWarning,
+              "memory: the kernel refuses userfaultfd (Linux 5.11), so clients' pages may be charged to this "
+              "daemon's control group");
   }
+}
+
+}  // namespace
+
+void ShareRegions(const RegionLimits& limits, Accounts* accounts) {
+  for (const auto& [resource, limit] : {std::pair(Resource::kRegions, uint64_t{limits.all_max}),
+                                        std::pair(Resource::kRegionBytes, limits.all_bytes_max),
+                                        std::pair(Resource::kSparseBytes, limits.all_sparse_max)}) {
+    accounts->SetShare(resource, {.limit = limit, .floor = limit / FairShare::kKeptPart});
+  }
+}
+
+RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, std::shared_ptr<Account> account)
+    : data_(data), data_bytes_(data_bytes), limits_(limits), account_(std::move(account)) {}
+
+absl::Status RegionTable::Take(Resource resource, uint64_t amount, Account::Holding* holding) {
+  absl::StatusOr<Account::Holding> taken = account_->Take(resource, amount);
+  if (!taken.ok()) return absl::ResourceExhaustedError(absl::StrCat("memory: ", taken.status().message()));
+  *holding = *std::move(taken);
   return absl::OkStatus();
 }
 
@@ -37,8 +57,14 @@ absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t 
   }
   RETURN_IF_ERROR(CheckClientMemory(memory.get(), bytes));
   Region region;
-  RETURN_IF_ERROR(TakeQuotas(bytes, &region));
+  RETURN_IF_ERROR(Take(Resource::kRegions, 1, &region.of_count));
+  RETURN_IF_ERROR(Take(Resource::kRegionBytes, bytes, &region.of_bytes));
   ASSIGN_OR_RETURN(region.mapping, Mapping::MapForClient(memory.get(), bytes));
+  if (HasAllPages(memory.get(), bytes)) {
+    KeepMissingPagesOut(region.mapping.data(), bytes);
+  } else {
+    RETURN_IF_ERROR(Take(Resource::kSparseBytes, bytes, &region.of_sparse));
+  }
   while (next_ == 0 || regions_.contains(next_)) ++next_;
   bytes_ += bytes;
   regions_[next_] = std::move(region);

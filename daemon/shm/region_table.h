@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "daemon/accounts/fair_share.h"
-#include "daemon/accounts/shared_quota.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/shm/memory_file.h"
 #include "protocol/ring_layout.h"
 
@@ -30,31 +30,26 @@ struct RegionLimits {
   uint32_t all_max = 32768;
   // Limits the bytes of all clients' regions together, which is half of the daemon's address space.
   uint64_t all_bytes_max = 64ull << 40;
+  // Limits the bytes of those that were registered before all their pages existed. The kernel charges a page to the
+  // process that makes it, so the daemon would pay for a client's memory.
+  uint64_t all_sparse_max = 1ull << 30;
 };
 
-// RegionQuotas count the regions of all clients, by user. The last eighth of each is for users with at most an eighth.
-struct RegionQuotas {
-  explicit RegionQuotas(const RegionLimits& limits)
-      : count("regions", {.limit = limits.all_max, .floor = limits.all_max / FairShare::kKeptPart}),
-        bytes("bytes of regions",
-              {.limit = limits.all_bytes_max, .floor = limits.all_bytes_max / FairShare::kKeptPart}) {}
-
-  SharedQuota count;
-  SharedQuota bytes;
-};
+// Sets the limits of all clients' regions. The last eighth of each is for users with at most an eighth.
+void ShareRegions(const RegionLimits& limits, Accounts* accounts);
 
 // A RegionTable maps one client's regions. A region stays mapped while calls use it, also after its deregistration.
 // Messages arrive on the socket and posts in the queue, so posts are numbered: those before the deregistration of a
 // region may still name it. Thread-compatible.
 class RegionTable {
  public:
-  // `data` must outlive the table, and so must `*quotas`, which count the regions of all tables for their users, as
-  // here for `uid`.
-  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, RegionQuotas* quotas, uint32_t uid);
+  // `data` must outlive the table, whose regions the account holds.
+  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, std::shared_ptr<Account> account);
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
-  // Maps the first `bytes` of a client's memfd, and returns the region's number, never 0. Errors: INVALID_ARGUMENT:
+  // Maps the first `bytes` of a client's memfd, and returns the region's number, never 0. If all their pages exist, the
+  // daemon makes none later: one that the client removes is lost(). Errors: INVALID_ARGUMENT:
   // `bytes` is 0, or the memory is not safe to map (CheckClientMemory). RESOURCE_EXHAUSTED: a limit. Others: mmap's.
   absl::StatusOr<uint32_t> Register(const UniqueFd& memory, uint64_t bytes);
   // Deregisters the region: only the client's first `posts` posts can name it. INVALID_ARGUMENT: there is no such
@@ -80,21 +75,20 @@ class RegionTable {
 
  private:
   struct Region {
-    SharedQuota::Holding of_count, of_bytes;
+    Account::Holding of_count, of_bytes, of_sparse;
     Mapping mapping;
     uint32_t uses = 0;
     std::optional<uint64_t> posts;  // set at deregistration: how many posts can name the region
     bool retired = false;           // deregistered, and all these posts have been taken
   };
 
-  // Fills in the region's holdings. RESOURCE_EXHAUSTED: the user has no more.
-  absl::Status TakeQuotas(uint64_t bytes, Region* region);
+  // Fills in a holding of the region. RESOURCE_EXHAUSTED: the user has no more.
+  absl::Status Take(Resource resource, uint64_t amount, Account::Holding* holding);
 
   uint8_t* const data_;
   const uint64_t data_bytes_;
   const RegionLimits limits_;
-  RegionQuotas* const quotas_;
-  const uint32_t uid_;
+  const std::shared_ptr<Account> account_;
   std::map<uint32_t, Region> regions_;
   uint64_t bytes_ = 0;
   uint32_t next_ = 1;

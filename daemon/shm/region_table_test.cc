@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -22,8 +24,8 @@ constexpr uint32_t kUid = 1000, kOtherUid = 2000;
 class RegionTableTest : public ::testing::Test {
  protected:
   uint8_t data_[100] = {};
-  RegionQuotas quotas_{RegionLimits{}};
-  RegionTable table_{data_, sizeof(data_), {.regions_max = 2, .bytes_max = 10000}, &quotas_, kUid};
+  Accounts accounts_;
+  RegionTable table_{data_, sizeof(data_), {.regions_max = 2, .bytes_max = 10000}, accounts_.Open(kUid, "")};
   UniqueFd memory_ = *CreateMemoryFile("test", 8192);
 };
 
@@ -63,9 +65,10 @@ TEST_F(RegionTableTest, KeepsItsLimits) {
 
 TEST_F(RegionTableTest, RegionsOfAllTablesAreBounded) {
   const RegionLimits limits{.all_max = 3};
-  RegionQuotas all(limits);
-  auto first = std::make_unique<RegionTable>(data_, sizeof(data_), limits, &all, kUid);
-  RegionTable second(data_, sizeof(data_), limits, &all, kUid);
+  Accounts all;
+  ShareRegions(limits, &all);
+  auto first = std::make_unique<RegionTable>(data_, sizeof(data_), limits, all.Open(kUid, ""));
+  RegionTable second(data_, sizeof(data_), limits, all.Open(kUid, ""));
   ASSERT_TRUE(first->Register(memory_, 8192).ok());
   ASSERT_TRUE(first->Register(memory_, 8192).ok());
   const absl::StatusOr<uint32_t> third = second.Register(memory_, 8192);
@@ -76,16 +79,17 @@ TEST_F(RegionTableTest, RegionsOfAllTablesAreBounded) {
   EXPECT_EQ(second.Sweep().size(), 1u);
   EXPECT_TRUE(second.Register(memory_, 8192).ok());
   first.reset();
-  EXPECT_EQ(all.count.used(), 1u);
-  EXPECT_EQ(all.bytes.used_by(kUid), 8192u);
+  EXPECT_EQ(all.used(Resource::kRegions), 1u);
+  EXPECT_EQ(all.used_by(kUid, Resource::kRegionBytes), 8192u);
   EXPECT_TRUE(second.Register(memory_, 8192).ok());
 }
 
 TEST_F(RegionTableTest, AUserWhoTakesAllRegionsLeavesSomeForOthers) {
   const RegionLimits limits{.all_max = 8};
-  RegionQuotas all(limits);
-  RegionTable greedy(data_, sizeof(data_), limits, &all, kUid);
-  RegionTable modest(data_, sizeof(data_), limits, &all, kOtherUid);
+  Accounts all;
+  ShareRegions(limits, &all);
+  RegionTable greedy(data_, sizeof(data_), limits, all.Open(kUid, ""));
+  RegionTable modest(data_, sizeof(data_), limits, all.Open(kOtherUid, ""));
   for (int i = 0; i < 7; ++i) ASSERT_TRUE(greedy.Register(memory_, 1).ok());
   EXPECT_THAT(greedy.Register(memory_, 1).status(),
               testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=7", "limit=8"));
@@ -94,15 +98,30 @@ TEST_F(RegionTableTest, AUserWhoTakesAllRegionsLeavesSomeForOthers) {
 
 TEST_F(RegionTableTest, AUserWhoTakesAllBytesLeavesSomeForOthers) {
   const RegionLimits limits{.all_bytes_max = 16384};
-  RegionQuotas all(limits);
-  RegionTable greedy(data_, sizeof(data_), limits, &all, kUid);
-  RegionTable modest(data_, sizeof(data_), limits, &all, kOtherUid);
+  Accounts all;
+  ShareRegions(limits, &all);
+  RegionTable greedy(data_, sizeof(data_), limits, all.Open(kUid, ""));
+  RegionTable modest(data_, sizeof(data_), limits, all.Open(kOtherUid, ""));
   ASSERT_TRUE(greedy.Register(memory_, 8192).ok());
   EXPECT_THAT(greedy.Register(memory_, 8192).status(),
               testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=8192", "limit=16384"));
   ASSERT_TRUE(greedy.Register(memory_, 6144).ok());
-  EXPECT_EQ(all.count.used(), 2u) << "a refusal takes nothing";
+  EXPECT_EQ(all.used(Resource::kRegions), 2u) << "a refusal takes nothing";
   EXPECT_TRUE(modest.Register(memory_, 2048).ok());
+}
+
+TEST_F(RegionTableTest, MemoryWithoutItsPagesIsBounded) {
+  const RegionLimits limits{.all_sparse_max = 8192};
+  Accounts all;
+  ShareRegions(limits, &all);
+  RegionTable table(data_, sizeof(data_), limits, all.Open(kUid, ""));
+  ASSERT_TRUE(table.Register(memory_, 4096).ok());
+  EXPECT_THAT(table.Register(memory_, 4096).status(),
+              testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=4096", "limit=8192"));
+  const absl::StatusOr<Mapping> mine = Mapping::Map(memory_.get(), 8192);
+  memset(mine->data(), 1, 8192);
+  EXPECT_TRUE(table.Register(memory_, 8192).ok()) << "the client has made all its pages";
+  EXPECT_EQ(all.used(Resource::kSparseBytes), 4096u);
 }
 
 TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {

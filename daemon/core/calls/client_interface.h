@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -23,9 +24,11 @@ inline constexpr uint32_t kInlineBytesMax = 64;
 using ClientId = uint64_t;
 
 struct ClientHello {
-  uint32_t uid = 0;  // from the kernel
-  int64_t pid = 0;   // from the kernel
-  std::string job;
+  uint32_t uid = 0;           // from the kernel
+  int64_t pid = 0;            // from the kernel
+  std::string job;            // as the client claims
+  std::string account_job;    // as its control group says (JobOfCgroup)
+  std::set<uint32_t> groups;  // of the process, from the kernel
   uint32_t eq_entries = 256;
   uint32_t dq_entries = 256;
 };

@@ -50,17 +50,18 @@ absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, 
                                                            const schedule::TeamLayout& layout, NodeIndex self,
                                                            EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
                                                            ReadyTeams::Entry* ready, Instruments* instruments,
-                                                           const PortEdges* like) {
+                                                           const PortEdges* like, emu::MemoryOwner* owner) {
   auto port = std::unique_ptr<EpochPort>(
       new EpochPort(engine, shape, self, epoch, layout, std::move(plans), ready, instruments));
-  RETURN_IF_ERROR(port->OpenPort(layout, like));
+  RETURN_IF_ERROR(port->OpenPort(layout, like, owner));
   return port;
 }
 
-absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout, const PortEdges* like) {
+absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout, const PortEdges* like, emu::MemoryOwner* owner) {
   const PortNeeds& needs = expansions_.verified()->needs();
   emu::PortOptions options;
   options.job = layout.identity.uid;
+  options.owner = owner;
   options.slots = window_;
   options.edges = static_cast<uint32_t>(edges_.nodes().size());
   options.regions =

@@ -24,6 +24,7 @@
 #include "daemon/core/team/ready_list.h"
 #include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
+#include "offload_emu/memory_owner.h"
 #include "protocol/control.h"
 #include "schedule/lower.h"
 
@@ -53,11 +54,13 @@ class EpochPort : public emu::PortSink {
  public:
   // Reserves everything that the plans can need. Errors name the resource. The port marks
   // `*ready`, which must outlive it, whenever TakeEvents would return something new. `like`: see PortEdges::Open.
+  // `owner`: is charged for the memory, and must outlive the port; null: nobody.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::shared_ptr<const VerifiedPlans> plans,
                                                          ReadyTeams::Entry* ready, Instruments* instruments = nullptr,
-                                                         const PortEdges* like = nullptr);
+                                                         const PortEdges* like = nullptr,
+                                                         emu::MemoryOwner* owner = nullptr);
   ~EpochPort() override;
 
   EpochId epoch() const { return epoch_; }
@@ -115,7 +118,7 @@ class EpochPort : public emu::PortSink {
             const schedule::TeamLayout& layout, std::shared_ptr<const VerifiedPlans> plans, ReadyTeams::Entry* ready,
             Instruments* instruments);
 
-  absl::Status OpenPort(const schedule::TeamLayout& layout, const PortEdges* like);
+  absl::Status OpenPort(const schedule::TeamLayout& layout, const PortEdges* like, emu::MemoryOwner* owner);
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) & (window_ - 1)); }
   schedule::PortMap MapFor(const CallRecord& call) const;

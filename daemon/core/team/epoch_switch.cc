@@ -22,7 +22,7 @@ schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch,
       return reply;
     }
     auto port = EpochPort::Open(parts_.engine, &parts_.members->shape(), layout, parts_.members->self(), epoch, *plans,
-                                parts_.ready, parts_.instruments, like);
+                                parts_.ready, parts_.instruments, like, parts_.owner);
     if (!port.ok()) {
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;

@@ -24,6 +24,7 @@
 #include "daemon/core/team/team_members.h"
 #include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
+#include "offload_emu/memory_owner.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
@@ -35,6 +36,7 @@ struct EpochParts {
   TeamEdges* edges = nullptr;
   ReadyTeams::Entry* ready = nullptr;
   Instruments* instruments = nullptr;  // null: none
+  emu::MemoryOwner* owner = nullptr;   // is charged for the ports' memory; null: nobody
 };
 
 // An EpochSwitch owns the ports of the team's epochs. At most one epoch is prepared at a time. Until it is committed or

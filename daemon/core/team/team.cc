@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/team/team.h"
 
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +15,10 @@ using schedule::Failure;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
-Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready)
+Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready,
+           Account::Holding held)
     : host_(host),
+      held_(std::move(held)),
       ready_(ready, this),
       members_(std::move(layout), self),
       edges_(host, &members_),
@@ -23,7 +26,8 @@ Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex s
                .members = &members_,
                .edges = &edges_,
                .ready = &ready_,
-               .instruments = host->instruments()}),
+               .instruments = host->instruments(),
+               .owner = held_.account()}),
       leavers_(&members_, &epochs_),
       calls_({.host = host, .members = &members_, .epochs = &epochs_, .leavers = &leavers_, .breaker = this}) {}
 

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/shared.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/call_record.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/peers/peer_messages.h"
@@ -39,7 +40,12 @@ namespace copse::daemon {
 class Team : private TeamBreaker {
  public:
   // The team marks itself on `*ready`, which must outlive it, when Pump has work.
-  Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready);
+  // `held` counts it; the account is charged for its memory in the engine.
+  Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready,
+       Account::Holding held);
+
+  // Returns null if nobody is charged.
+  Account* account() const { return held_.account(); }
 
   const schedule::TeamLayout& layout() const { return members_.layout(); }
   const SharedLayout& shared_layout() const { return members_.shared_layout(); }
@@ -124,7 +130,8 @@ class Team : private TeamBreaker {
   void CheckLeavers();
 
   TeamHost* const host_;
-  ReadyTeams::Entry ready_;  // destroyed after the ports in `epochs_`, which mark it
+  const Account::Holding held_;  // destroyed after the ports in `epochs_`, which give memory back
+  ReadyTeams::Entry ready_;      // destroyed after the ports in `epochs_`, which mark it
   TeamMembers members_;
   TeamEdges edges_;
   EpochSwitch epochs_;

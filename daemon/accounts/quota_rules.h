@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says how much of each resource a user may have at most.
+#ifndef COPSE_DAEMON_ACCOUNTS_QUOTA_RULES_H_
+#define COPSE_DAEMON_ACCOUNTS_QUOTA_RULES_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "daemon/accounts/resource.h"
+
+namespace copse::daemon {
+
+// A QuotaAmount is a number, or a part of what all users share.
+struct QuotaAmount {
+  uint64_t value = kUnlimited;
+  bool is_percent = false;
+  friend bool operator==(const QuotaAmount&, const QuotaAmount&) = default;
+};
+using QuotaLimits = std::array<std::optional<QuotaAmount>, kResourceCount>;  // by Resource; unset: not said
+
+// QuotaRules has the maxima of users. Of each resource the user's own counts, else the largest of the user's groups,
+// else that of everybody; where none is said there is no maximum.
+struct QuotaRules {
+  QuotaLimits everybody;
+  std::map<uint32_t, QuotaLimits> groups;  // by gid
+  std::map<uint32_t, QuotaLimits> users;   // by uid
+
+  // Returns the maxima of a user of these groups. `totals`: what all users share.
+  Amounts MaximaOf(uint32_t uid, const std::set<uint32_t>& gids, const Amounts& totals) const;
+  friend bool operator==(const QuotaRules&, const QuotaRules&) = default;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_ACCOUNTS_QUOTA_RULES_H_
