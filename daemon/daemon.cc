@@ -35,6 +35,7 @@
 #include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/early_totals.h"
@@ -266,6 +267,7 @@ absl::Status Daemon::OpenControl() {
   options.node_timeout = settings_.live.node_timeout;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.memory_limit_bytes = settings_.memory_limit_bytes;
+  options.quotas = settings_.live.quotas;
   options.random = &KernelRandom;
   options.formation_timeout = settings_.team_formation_timeout;
   instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
@@ -452,6 +454,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.naps"] = loop.naps;
   status->counters["loop.wakes.network"] = wakes_.network;
   status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
+  status->counters["quota.orphans"] = attach_server_->orphans();
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
   attach_server_->early_totals().AppendCounters(&status->counters);
   status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
@@ -496,6 +499,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
   if (const absl::Status opened = OpenLogFile(live.log_file); !opened.ok()) COPSE_LOG(kError, opened.message());
   core_->SetTimeouts(live.heartbeat, live.node_timeout);
   core_->SetJoinToken(live.join_token);
+  core_->accounts().SetRules(live.quotas);
   loop_->set_spin(live.spin);
 }
 

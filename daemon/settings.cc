@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
 #include "base/status_macros.h"
+#include "daemon/quota_settings.h"
 #include "daemon/rpc/endpoints.h"
 #include "daemon/shm/listen_socket.h"
 
@@ -24,7 +25,7 @@ namespace {
 constexpr char kAbstractSocket[] = "@copse";
 constexpr size_t kNodeBytesMax = 127;
 constexpr const char* kLiveKeys[] = {"heartbeat",       "node_timeout", "drain_timeout", "spin_us",
-                                     "join_token_file", "log_level",    "log_file"};
+                                     "join_token_file", "log_level",    "log_file",      "quotas"};
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -118,6 +119,14 @@ config::Config NewConfig() {
            .comment = "Processes attached at once. The limit of open files may allow fewer.",
            .lowest = "1",
            .highest = "65536"},
+          {.name = "quotas",
+           .type = Type::kMapping,
+           .comment =
+               "What one user may have at most, with all jobs: {default: {teams: 64, memory: 25%}, groups: {hpc: "
+               "{teams: 256}}, users: {alice: {teams: unlimited}}}.\n"
+               "Of clients, teams, memory, posts, client_memory, regions, region_bytes, sparse_bytes. Empty: of each "
+               "seven "
+               "eighths of what there is, as the last one is for users with little. May change while running."},
           {.name = "heartbeat",
            .type = Type::kDuration,
            .default_text = "500ms",
@@ -184,6 +193,7 @@ absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config) {
   live.spin = absl::Microseconds(config.Integer("spin_us"));
   live.log_file = config.Text("log_file");
   ASSIGN_OR_RETURN(live.log_level, ParseLogLevel(config.Text("log_level")));
+  ASSIGN_OR_RETURN(live.quotas, ReadQuotas(config.Text("quotas")));
   ASSIGN_OR_RETURN(live.join_token, ReadJoinToken(config.Text("join_token_file")));
   if (live.node_timeout < 2 * live.heartbeat) {
     return absl::InvalidArgumentError(

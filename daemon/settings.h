@@ -13,6 +13,7 @@
 #include "base/config/config.h"
 #include "base/config/tls_files.h"
 #include "base/log.h"
+#include "daemon/accounts/quota_rules.h"
 #include "daemon/net_devices.h"
 
 namespace copse::daemon {
@@ -29,6 +30,7 @@ struct LiveSettings {
   std::string join_token;
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
+  QuotaRules quotas;
 };
 // Returns whether the key belongs to LiveSettings.
 bool IsLive(const std::string& key);

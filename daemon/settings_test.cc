@@ -81,6 +81,7 @@ TEST(SettingsTest, RefusesWhatMakesNoSense) {
   ExpectRefused({"trace_records=4194305"}, "trace_records");
   ExpectRefused({"spin_us=-1"}, "spin_us");
   ExpectRefused({"log_level=loud"}, "log_level");
+  ExpectRefused({"quotas={default: {teams: many}}"}, "quotas.default.teams", "value=many");
 }
 
 TEST(SettingsTest, WhatIsPrintedCanBeReadBack) {
@@ -96,6 +97,7 @@ TEST(SettingsTest, WhatIsPrintedCanBeReadBack) {
 TEST(SettingsTest, KnowsWhatCanChangeWhileRunning) {
   EXPECT_TRUE(IsLive("log_level"));
   EXPECT_TRUE(IsLive("node_timeout"));
+  EXPECT_TRUE(IsLive("quotas"));
   EXPECT_FALSE(IsLive("planner"));
 }
 

@@ -56,8 +56,27 @@ bool IsOneOf(const std::string& text, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* word) { return absl::EqualsIgnoreCase(text, word); });
 }
 
-// Returns the number by which values of the type are compared with their limits (durations in nanoseconds, 0 for texts
-// and lists); nothing if `text` is no value of the type.
+// Returns whether the text is a YAML mapping, or empty.
+bool IsMapping(const std::string& text) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    return root.IsMap() || root.IsNull();
+  } catch (const YAML::Exception&) {
+    return false;
+  }
+}
+
+// Returns the mapping as one line.
+std::string FlowText(const YAML::Node& node) {
+  YAML::Emitter out;
+  out.SetMapFormat(YAML::Flow);
+  out.SetSeqFormat(YAML::Flow);
+  out << node;
+  return absl::StrReplaceAll(out.c_str(), {{"\n", " "}});
+}
+
+// Returns the number by which values of the type are compared with their limits (durations in nanoseconds, 0 for texts,
+// lists and mappings); nothing if `text` is no value of the type.
 std::optional<int64_t> NumberOf(Type type, const std::string& text) {
   int64_t value = 0;
   switch (type) {
@@ -74,6 +93,8 @@ std::optional<int64_t> NumberOf(Type type, const std::string& text) {
       const absl::StatusOr<int64_t> bytes = ParseBytes(text);
       return bytes.ok() ? std::optional(*bytes) : std::nullopt;
     }
+    case Type::kMapping:
+      return IsMapping(text) ? std::optional(value) : std::nullopt;
     case Type::kText:
     case Type::kList:
       break;
@@ -95,6 +116,8 @@ std::string_view TypeText(Type type) {
       return "a size such as 65536 or 64MiB";
     case Type::kList:
       return "a list";
+    case Type::kMapping:
+      return "a mapping such as {a: 1, b: 2}";
   }
   return "?";
 }
@@ -182,6 +205,8 @@ absl::Status Config::LoadFile(const Sources& sources, Values* values) const {
         items.push_back(item.Scalar());
       }
       text = absl::StrJoin(items, ",");
+    } else if (entry.second.IsMap() && key->type == Type::kMapping) {
+      text = FlowText(entry.second);
     } else if (!entry.second.IsNull()) {
       return Error(absl::StrCat("not ", AbslView(TypeText(key->type))), absl::StrCat("key=", name, ", ", where));
     }

@@ -33,6 +33,7 @@ enum class Type : uint8_t {
   kDuration,  // 500ms, 10s: base/units.h
   kBytes,     // 65536, 64KiB, 1GiB: base/units.h
   kList,      // in the file a YAML list, or like elsewhere one text with commas between the items
+  kMapping,   // a YAML mapping, elsewhere as one text: {a: 1, b: {c: 2}}; the program checks its content
 };
 
 // A Key is one setting of a program. `default_text` is checked when the Config is constructed.

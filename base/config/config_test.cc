@@ -39,6 +39,7 @@ std::vector<Key> Keys() {
        .comment = "Memory.",
        .highest = "1024G"},
       {.name = "net_devices", .type = Type::kList, .default_text = "", .comment = "Devices,\nmaybe several."},
+      {.name = "quotas", .type = Type::kMapping, .comment = "Quotas."},
       {.name = "log_level", .default_text = "info", .comment = "Level.", .choices = {"debug", "info"}},
   };
 }
@@ -180,6 +181,22 @@ TEST(ConfigDeathTest, UndeclaredKeyIsABug) {
   EXPECT_DEATH(config.Text("nope"), "CHECK failed");
   EXPECT_DEATH(config.Bool("listen"), "CHECK failed");
   EXPECT_DEATH(Config("x", {{.name = "a", .type = Type::kInteger, .default_text = "x"}}), "default of a");
+}
+
+TEST(ConfigTest, AMappingIsOneTextWhereverItIsFrom) {
+  Fixture f;
+  ASSERT_TRUE(f.Load("quotas:\n  default: {teams: 8}\n  users:\n    alice: {memory: 25%}\n").ok());
+  const std::string text = f.config.Text("quotas");
+  EXPECT_EQ(text, "{default: {teams: 8}, users: {alice: {memory: 25%}}}");
+  Fixture flag;
+  ASSERT_TRUE(flag.Load("", {absl::StrCat("quotas=", text)}).ok());
+  EXPECT_EQ(flag.config.Text("quotas"), text);
+  Fixture printed;
+  ASSERT_TRUE(printed.Load(f.config.Print()).ok());
+  EXPECT_EQ(printed.config.Text("quotas"), text);
+  EXPECT_THAT(f.Load("quotas: [1]\n"), FailsWith(kInvalid, "key=quotas"));
+  EXPECT_THAT(f.Load("quotas: 12\n"), FailsWith(kInvalid, "key=quotas", "value=12"));
+  EXPECT_THAT(f.Load("", {"quotas={a: "}), FailsWith(kInvalid, "key=quotas"));
 }
 
 }  // namespace
