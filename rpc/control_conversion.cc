@@ -190,6 +190,18 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
     p->set_calls(progress.calls.value());
   }
   for (const auto& [name, value] : status.counters) (*out->mutable_counters())[ToUtf8(name)] = value;
+  for (const schedule::AccountStatus& account : status.accounts) {
+    v1::AccountStatus* a = out->add_accounts();
+    a->set_uid(account.uid);
+    a->set_job(ToUtf8(account.job));
+    for (const std::string& claimed : account.claimed) a->add_claimed(ToUtf8(claimed));
+    for (const schedule::AccountStatus::Holding& holding : account.holdings) {
+      v1::HoldingStatus* h = a->add_holdings();
+      h->set_resource(holding.resource);
+      h->set_used(holding.used);
+      h->set_limit(holding.limit);
+    }
+  }
   for (const schedule::LatencyStatus& latency : status.latencies) {
     v1::LatencyStatus* l = out->add_latencies();
     l->set_collective(static_cast<uint32_t>(latency.collective));
@@ -510,6 +522,19 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
     to.status.progress.push_back({TeamId{progress.team()}, Rank{progress.rank()}, CallSeq{progress.calls()}});
   }
   for (const auto& [name, value] : status.counters()) to.status.counters[name] = value;
+  RETURN_IF_ERROR(CheckCount("status_reply: accounts", status.accounts_size(), kAccountsMax));
+  for (const v1::AccountStatus& account : status.accounts()) {
+    RETURN_IF_ERROR(CheckCount("status_reply: claimed", account.claimed_size(), kAccountsMax));
+    RETURN_IF_ERROR(CheckCount("status_reply: holdings", account.holdings_size(), kHoldingsMax));
+    schedule::AccountStatus a{.uid = account.uid(),
+                              .job = account.job(),
+                              .claimed = {account.claimed().begin(), account.claimed().end()},
+                              .holdings = {}};
+    for (const v1::HoldingStatus& holding : account.holdings()) {
+      a.holdings.push_back({holding.resource(), holding.used(), holding.limit()});
+    }
+    to.status.accounts.push_back(std::move(a));
+  }
   RETURN_IF_ERROR(CheckCount("status_reply: latencies", status.latencies_size(), kLatenciesMax));
   for (const v1::LatencyStatus& latency : status.latencies()) {
     RETURN_IF_ERROR(CheckCount("status_reply: latency buckets", latency.bucket_size(), kLatencyBucketsMax));

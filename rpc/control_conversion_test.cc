@@ -87,7 +87,11 @@ schedule::StatusReply Status() {
                       .min_ns = 10,
                       .max_ns = 20,
                       .buckets = {{9, 1}, {16, 1}}}},
-                    {{PlanId{5'000'001}, 9}, {PlanId{5'000'002}, 1}}};
+                    {{PlanId{5'000'001}, 9}, {PlanId{5'000'002}, 1}},
+                    {{.uid = 1000,
+                      .job = "slurm-17",
+                      .claimed = {"17", "other"},
+                      .holdings = {{"teams", 3, 896}, {"posts", 0, UINT64_MAX}}}}};
   return message;
 }
 
@@ -199,6 +203,10 @@ TEST(ControlConversionTest, TracesAndLatenciesThatAreNone) {
   ToProto(schedule::FromDaemon(Status()), &proto);
   proto.mutable_status_reply()->mutable_status()->mutable_latencies(0)->add_count(1);
   EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "status_reply", "buckets=2", "counts=3"));
+  ToProto(schedule::FromDaemon(Status()), &proto);
+  auto* const account = proto.mutable_status_reply()->mutable_status()->mutable_accounts(0);
+  for (uint32_t i = 0; i < kHoldingsMax; ++i) account->add_holdings();
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "status_reply: holdings"));
 }
 
 template <typename Change>

@@ -91,8 +91,8 @@ Verb CompletionVerb() {
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
-    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), PlannerVerbs(),
-                        StateVerbs(), StatsVerbs(), TraceVerbs(), DoctorVerbs()}) {
+    for (auto family : {NodeVerbs(), TeamVerbs(), JobVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(),
+                        PlannerVerbs(), StateVerbs(), StatsVerbs(), TraceVerbs(), DoctorVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     all->push_back(CompletionVerb());

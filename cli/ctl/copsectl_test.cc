@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -194,9 +195,29 @@ class FakePlanner final : public v1::AdminService::Service {
     (*stats->mutable_counters())["calls.done"] = 100 + 5 * stats_asked++;
     (*stats->mutable_counters())["daemon.clients"] = 3;
     if (request->node() == "n2") reply->add_silent("n2");
+    if (!request->accounts()) return grpc::Status::OK;
+    last = absl::StrCat("accounts ", request->selector().nodes(), request->selector().has_uid() ? " of a user" : "");
+    for (const auto& [node, limit] : {std::pair("n1", 10), {"n2", 8}}) {
+      if (stats->node() != node) (stats = reply->add_stats())->set_node(node);
+      for (const auto& [uid, job] : {std::pair(4242, "slurm-7"), {4243, "uid-4243"}}) {
+        AddAccount(uid, job, limit, stats->add_accounts());
+      }
+    }
     return grpc::Status::OK;
   }
 
+  static void AddAccount(uint32_t uid, const char* job, uint64_t limit, v1::AccountRow* row) {
+    row->set_uid(uid);
+    row->set_job(job);
+    row->add_claimed("77");
+    for (const auto& [resource, used, most] :
+         {std::tuple("teams", 3, limit), {"memory", 1 << 20, 64 << 20}, {"posts", 5, UINT64_MAX}}) {
+      v1::HoldingRow* const held = row->add_holdings();
+      held->set_resource(resource);
+      held->set_used(static_cast<uint64_t>(used));
+      held->set_limit(most);
+    }
+  }
   grpc::Status SaveState(grpc::ServerContext*, const v1::SaveStateRequest*, v1::SaveStateReply* reply) override {
     reply->set_file(std::string("x\0y", 3));
     reply->set_cluster("c1");
@@ -366,6 +387,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"team", "wait", "7", "--state", "gone"},
                                                                {"job", "list"},
                                                                {"job", "show", "77"},
+                                                               {"quota"},
                                                                {"team", "show", "3"},
                                                                {"team", "replan", "3"},
                                                                {"team", "break", "3"},
@@ -402,6 +424,35 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
     EXPECT_FALSE(table.out.empty());
     EXPECT_EQ(table.out.back(), '\n');
   }
+}
+
+TEST_F(CopsectlTest, QuotaSumsWhatAJobHoldsOverNodes) {
+  const Json all = CtlJson({"quota"});
+  ASSERT_EQ(all.size(), 2u);
+  const Json& row = all[0];
+  EXPECT_EQ(row["user"], "4242");
+  EXPECT_EQ(row["job"], "slurm-7");
+  EXPECT_EQ(row["claimed"], "77");
+  EXPECT_EQ(row["nodes"], Json({"n1", "n2"}));
+  EXPECT_EQ(row["teams"], 6);
+  EXPECT_EQ(row["bytes_reserved"], 2 << 20);
+  EXPECT_EQ(row["limits"]["teams"], 8) << "the least of the nodes'";
+  EXPECT_TRUE(row["limits"]["posts"].is_null()) << "there is none";
+  EXPECT_EQ(row["per_node"][0]["limits"]["teams"], 10);
+  EXPECT_EQ(row["per_node"][1]["bytes_reserved"], 1 << 20);
+  EXPECT_THAT(Ctl({"quota"}).out, ::testing::HasSubstr("teams=8 memory=64MiB"));
+  EXPECT_THAT(Ctl({"quota", "-w", "yaml"}).out, ::testing::HasSubstr("bytes_reserved: 2097152"));
+  EXPECT_THAT(Ctl({"quota", "-w", "wide"}).out, ::testing::HasSubstr("slurm-7"));
+}
+
+TEST_F(CopsectlTest, QuotaSelectsUsersAndJobsItself) {
+  const Json rows = CtlJson({"quota", "--user", "4243"});
+  EXPECT_EQ(planner_.last, "accounts ") << "planners do not select accounts";
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["job"], "uid-4243");
+  EXPECT_EQ(CtlJson({"quota", "--job", "slurm-7"}).size(), 1u);
+  EXPECT_EQ(CtlJson({"quota", "--job", "77"}).size(), 0u) << "what processes claim is no job";
+  ExpectFailure({"quota", "--user", "no-such-user"}, 2, "user=no-such-user");
 }
 
 TEST_F(CopsectlTest, TheSavedStateIsWrittenAsItCame) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs.h"
 
-#include <pwd.h>
-
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -116,88 +113,6 @@ absl::Status Wait(const Arguments& arguments, VerbContext& context) {
                         absl::StrCat("team ", cli::Printable(team), " is ", state, "\n"));
 }
 
-// Job holds the teams of one job: those whose user and job are the same.
-struct Job {
-  uint32_t uid = 0;
-  std::string claimed;  // the job's name, as its processes say
-  std::vector<const v1::TeamRow*> teams;
-};
-std::vector<Job> JobsOf(const v1::ListTeamsReply& reply) {
-  std::map<std::pair<uint32_t, std::string>, Job> jobs;
-  for (const v1::TeamRow& team : reply.teams()) {
-    Job& job = jobs[{team.uid(), team.job()}];
-    job.uid = team.uid();
-    job.claimed = team.job();
-    job.teams.push_back(&team);
-  }
-  std::vector<Job> list;
-  for (auto& [key, job] : jobs) list.push_back(std::move(job));
-  return list;
-}
-
-std::string UserName(uint32_t uid) {
-  const passwd* const user = getpwuid(uid);
-  return user == nullptr ? absl::StrCat(uid) : user->pw_name;
-}
-
-std::vector<std::string> NodesOf(const Job& job) {
-  std::set<std::string> nodes;
-  for (const v1::TeamRow* team : job.teams) {
-    for (const v1::TeamMember& member : team->members()) nodes.insert(member.node());
-  }
-  return {nodes.begin(), nodes.end()};
-}
-
-Json JobJson(const Job& job) {
-  Json teams = Json::array();
-  for (const v1::TeamRow* team : job.teams) teams.push_back(team->id());
-  return {{"user", UserName(job.uid)}, {"uid", job.uid},        {"job", job.claimed},
-          {"claimed", job.claimed},    {"nodes", NodesOf(job)}, {"teams", std::move(teams)}};
-}
-
-absl::Status ListJobs(const Arguments& arguments, VerbContext& context) {
-  v1::ListTeamsRequest request;
-  RETURN_IF_ERROR(ReadSelection(arguments, &request));
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
-  Json json = Json::array();
-  cli::TableRows rows = {{"USER", "JOB", "TEAMS>", "CALLS>", "NODES"}};
-  for (const Job& job : JobsOf(reply)) {
-    json.push_back(JobJson(job));
-    uint32_t calls = 0;
-    for (const v1::TeamRow* team : job.teams) calls += team->calls();
-    const std::vector<std::string> nodes = NodesOf(job);
-    rows.push_back({UserName(job.uid), job.claimed.empty() ? "-" : job.claimed, absl::StrCat(job.teams.size()),
-                    absl::StrCat(calls), nodes.empty() ? "-" : CompressHostlist(nodes)});
-  }
-  return context.Answer(json, cli::RenderTable(std::move(rows), context.style.width));
-}
-
-absl::Status ShowJob(const Arguments& arguments, VerbContext& context) {
-  v1::ListTeamsRequest request;
-  if (arguments.Has("user")) {
-    RETURN_IF_ERROR(ReadSelector({{{"user", arguments.values.at("user")}}}, request.mutable_selector()));
-  }
-  ASSIGN_OR_RETURN(v1::ListTeamsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
-  const std::string name = arguments.Text("job");
-  auto& teams = *reply.mutable_teams();
-  teams.erase(std::remove_if(teams.begin(), teams.end(), [&](const v1::TeamRow& team) { return team.job() != name; }),
-              teams.end());
-  const std::vector<Job> jobs = JobsOf(reply);
-  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no team is of this job (job=", name, ")"));
-  if (jobs.size() > 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("several users have this job: give --user (job=", name, ", users=", jobs.size(), ")"));
-  }
-  Json json = JobJson(jobs[0]);
-  json["teams"] = ToJson(reply.teams());
-  const std::string details = cli::RenderDetails(
-      {{"user", UserName(jobs[0].uid)}, {"job", jobs[0].claimed}, {"nodes", CompressHostlist(NodesOf(jobs[0]))}},
-      context.style.width);
-  return context.Answer(json, absl::StrCat(details, "\n", RenderTeams(reply, context.style)));
-}
-
 }  // namespace
 
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
@@ -275,18 +190,7 @@ std::vector<Verb> TeamVerbs() {
            .positionals = {team},
            .options = {{"state", "STATE", "ready, broken or gone; default ready"}},
            .timeout_s = kTimeoutMaxSeconds,
-           .run = Wait},
-          {.family = "job",
-           .name = "list",
-           .help = "jobs that have teams",
-           .options = WithSelection({}, /*owner=*/true, ""),
-           .run = ListJobs},
-          {.family = "job",
-           .name = "show",
-           .help = "one job, and its teams",
-           .positionals = {{.name = "job", .help = "the job, as `job list` shows it"}},
-           .options = {{"user", "USER", "of the users who have a job of this name, the one that is meant"}},
-           .run = ShowJob}};
+           .run = Wait}};
 }
 
 }  // namespace copse::ctl

@@ -22,10 +22,13 @@ std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style);
 std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style);
 std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& style);
 
-// TeamVerbs are `team list`, `show`, `replan`, `break` and `wait`, `job list` and `job show`.
+// TeamVerbs are `team list`, `show`, `replan`, `break` and `wait`.
 std::vector<Verb> TeamVerbs();
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style);
 std::string RenderTeam(const v1::TeamRow& team, const Style& style);
+
+// JobVerbs are `job list` and `job show`, for the teams of users' jobs, and `quota`, for what the jobs hold.
+std::vector<Verb> JobVerbs();
 
 // PlanVerbs are `plan list`, `plan show`, `plan explain`, `plan diff` and `plan svg`.
 std::vector<Verb> PlanVerbs();

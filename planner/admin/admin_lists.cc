@@ -158,10 +158,24 @@ RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListColle
   };
 }
 
-RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& request) {
+void AdminLists::FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account,
+                                v1::AccountRow* row) const {
+  row->set_uid(account.uid);
+  for (const schedule::AccountStatus::Holding& holding : account.holdings) {
+    v1::HoldingRow* const held = row->add_holdings();
+    held->set_resource(rpc::ToUtf8(holding.resource));
+    held->set_used(holding.used);
+    held->set_limit(holding.limit);
+  }
+  if (has_private_data_ && !who.MayChange(account.uid)) return;
+  row->set_job(rpc::ToUtf8(account.job));
+  for (const std::string& claimed : account.claimed) row->add_claimed(rpc::ToUtf8(claimed));
+}
+
+RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& request, const rpc::Principal& who) {
   const auto selector = Shared(RowSelector::Create(request.selector(), {}));
   return [this, node = request.node(), timeout = StatusTimeout(request.timeout_s()), latencies = request.latencies(),
-          selector](const auto& begin) -> absl::Status {
+          accounts = request.accounts(), selector, who](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
     std::vector<std::string> nodes((*selector)->nodes().begin(), (*selector)->nodes().end());
     if (!node.empty()) {
@@ -172,11 +186,15 @@ RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& requ
     const auto rows = std::make_shared<std::map<std::string, v1::NodeStats>>();
     coordinator_->queries().QueryStatusOfEach(
         nodes, timeout,
-        [rows](const schedule::DaemonStatus& status) {
+        [this, rows, accounts, who](const schedule::DaemonStatus& status) {
           v1::NodeStats& row = (*rows)[status.node];
           row.set_node(rpc::ToUtf8(status.node));
           row.mutable_counters()->insert(status.counters.begin(), status.counters.end());
           for (const schedule::LatencyStatus& latency : status.latencies) FillLatency(latency, row.add_latencies());
+          if (!accounts) return;
+          for (const schedule::AccountStatus& account : status.accounts) {
+            FillAccountFor(who, account, row.add_accounts());
+          }
         },
         [rows, begin](const std::vector<std::string>& silent) {
           begin([rows, silent = std::deque(silent.begin(), silent.end())](v1::GetStatsReply* reply) mutable -> size_t {

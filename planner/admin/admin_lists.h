@@ -44,7 +44,7 @@ class AdminLists {
   RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who);
   RowWork<v1::ListPlansReply> PlanRows(const v1::ListPlansRequest& request);
   RowWork<v1::ListCollectivesReply> CollectiveRows(const v1::ListCollectivesRequest& request);
-  RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request);
+  RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request, const rpc::Principal& who);
 
   // Fill a row as the caller may see it.
   void FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info, uint32_t calls,
@@ -55,6 +55,7 @@ class AdminLists {
   void CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done);
 
  private:
+  void FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account, v1::AccountRow* row) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
   // Asks all daemons for their calls in flight, and passes them on with the nodes that are silent.
   void MergeCalls(absl::Duration timeout,

@@ -378,13 +378,14 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* GetStats(Context* context, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
-    return calls_.ServeRows<v1::GetStatsReply>(
-        context, "GetStats", reply, [this, request](const rpc::Principal&) { return lists_.StatsRows(*request); });
+    return calls_.ServeRows<v1::GetStatsReply>(context, "GetStats", reply, [this, request](const rpc::Principal& who) {
+      return lists_.StatsRows(*request, who);
+    });
   }
   grpc::ServerWriteReactor<v1::GetStatsReply>* StreamStats(Context* context,
                                                            const v1::GetStatsRequest* request) override {
     return calls_.ServeStream<v1::GetStatsReply>(
-        context, "StreamStats", [this, request](const rpc::Principal&) { return lists_.StatsRows(*request); });
+        context, "StreamStats", [this, request](const rpc::Principal& who) { return lists_.StatsRows(*request, who); });
   }
 
   Reactor* GetPlannerStatus(Context* context, const v1::GetPlannerStatusRequest*,
