@@ -34,6 +34,7 @@ constexpr const char* kGauges[] = {"calls.in_flight",
                                    "plans.waiting",
                                    "process.memory_bytes",
                                    "process.uptime_s",
+                                   "quota.orphans",
                                    "queue.oldest_us",
                                    "queue.tasks",
                                    "sessions",
@@ -51,8 +52,11 @@ struct LabeledFamily {
   const char* prefix;
   const char* label;
 };
-constexpr LabeledFamily kLabeledFamilies[] = {
-    {"engine.dropped.", "reason"}, {"loop.wakes.", "by"}, {"nodes.", "state"}, {"teams.", "state"}};
+constexpr LabeledFamily kLabeledFamilies[] = {{"engine.dropped.", "reason"},
+                                              {"loop.wakes.", "by"},
+                                              {"nodes.", "state"},
+                                              {"quota.refused.", "quota"},
+                                              {"teams.", "state"}};
 
 bool IsGauge(absl::string_view counter) {
   return std::any_of(std::begin(kGauges), std::end(kGauges),

@@ -40,8 +40,11 @@ std::vector<std::string> Counters() {
   std::vector<std::string> counters;
   for (std::string text : FirstCells(kInstruments, "## Histograms")) {
     if (text[0] == '.') text = absl::StrCat(counters.back().substr(0, counters.back().rfind('.')), text);
-    counters.push_back(absl::StrReplaceAll(
-        text, {{"COLLECTIVE", "bcast"}, {"FAILURE", "canceled"}, {"REASON", "label"}, {"STATE", "ready"}}));
+    counters.push_back(absl::StrReplaceAll(text, {{"COLLECTIVE", "bcast"},
+                                                  {"FAILURE", "canceled"},
+                                                  {"REASON", "label"},
+                                                  {"QUOTA", "teams"},
+                                                  {"STATE", "ready"}}));
   }
   return counters;
 }

@@ -1,29 +1,38 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A user who takes all clients, or all their memory, keeps nobody else out. Needs root, for two other users.
+"""What one user of a node does to the others: takes all of a quota, meddles with their sleep, removes its memory.
 
-Arguments: copsed, copse-planner, libcopse.so.0, testbed/script/barrier_rank.py and planner_cluster.py.
+Needs root, for two other users. Arguments: copsed, copse-planner, copsectl, libcopse.so.0, testbed/script/barrier_rank.py
+and planner_cluster.py.
 """
 
 import ctypes
+import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
-# The copy that takes all clients is a program of another user, and needs none of this.
-if sys.argv[1] != "--take-all":
-    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[5])))
-    from planner_cluster import PATIENCE_S, Processes
+# The copies that attack are programs of another user, and need none of this.
+if not sys.argv[1].startswith("--"):
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[6])))
+    from planner_cluster import PATIENCE_S, Processes, until
 
 CLIENTS_MAX = 16
 KEPT = CLIENTS_MAX // 8
 GREEDY, MODEST = 65534, 12345
 MIB = 1 << 20
 DATA_BYTES_FIELD = 1 << 4  # COPSE_INIT_PARAM_FIELD_DATA_BYTES
+SOME_CALLS = 200
+SYS_FUTEX, FUTEX_REQUEUE, FUTEX_WAKE = 202, 3, 1
+MADV_REMOVE = 9
+UINT8 = 4  # COPSE_DT_UINT8
 PROGRAMS = {}
 
 
@@ -32,19 +41,135 @@ class InitParams(ctypes.Structure):
                 ("dq_entries", ctypes.c_uint32), ("eq_entries", ctypes.c_uint32), ("data_bytes", ctypes.c_uint64)]
 
 
-def take_all(library, data_bytes):
-    """Attaches with data areas of that size until it is refused, says how often it was not, and why, and stays."""
-    copse = ctypes.CDLL(library)
-    params = InitParams(mask=DATA_BYTES_FIELD, data_bytes=int(data_bytes))
+class Oob(ctypes.Structure):
+    _fields_ = [("calls", ctypes.c_void_p * 3), ("info", ctypes.c_void_p), ("n", ctypes.c_uint32),
+                ("ep", ctypes.c_uint32)]
+
+
+class TeamParams(ctypes.Structure):
+    _fields_ = [("mask", ctypes.c_uint64), ("name", ctypes.c_char_p), ("rank", ctypes.c_uint32),
+                ("size", ctypes.c_uint32), ("oob", Oob), ("nonce", ctypes.c_uint64), ("timeout", ctypes.c_double)]
+
+
+# --- What the greedy user does ---
+
+
+def load(library):
+    copse = ctypes.CDLL(library, use_errno=True)
     copse.copse_last_error.restype = ctypes.c_char_p
-    contexts = []
-    while True:
-        context = ctypes.c_void_p()
-        if copse.copse_init(ctypes.byref(params), ctypes.byref(context)) != 0:
-            break
-        contexts.append(context)
-    print(len(contexts), copse.copse_last_error().decode(), flush=True)
+    return copse
+
+
+def attach(copse, params=None):
+    """Returns a context, or None if the daemon refuses."""
+    context = ctypes.c_void_p()
+    return context if copse.copse_init(params, ctypes.byref(context)) == 0 else None
+
+
+def form(copse, context, name, rank=0, size=1):
+    """Returns a team, or None if it cannot be formed."""
+    team = ctypes.c_void_p()
+    params = TeamParams(mask=7, name=name.encode(), rank=rank, size=size)
+    return team if copse.copse_team_create(context, ctypes.byref(params), ctypes.byref(team)) == 0 else None
+
+
+def take_until_refused(copse, take):
+    """Takes until it is refused, says how often it was not, and why, and stays. Each line of input asks for once more."""
+    count = 0
+    while take(count):
+        count += 1
+    print(count, copse.copse_last_error().decode(), flush=True)
+    for _ in sys.stdin:
+        print("granted" if take(count) else copse.copse_last_error().decode(), flush=True)
+
+
+def take_clients(library, data_bytes):
+    copse = load(library)
+    params = InitParams(mask=DATA_BYTES_FIELD, data_bytes=int(data_bytes))
+    take_until_refused(copse, lambda _: attach(copse, ctypes.byref(params)))
+
+
+def take_teams(library):
+    copse = load(library)
+    context = attach(copse)
+    take_until_refused(copse, lambda count: form(copse, context, f"greedy{count}"))
+
+
+def meddle(library, seconds):
+    """Requeues and wakes, for so long, whatever sleeps on the words of the daemon's page; prints how many that were."""
+    copse = load(library)
+    attach(copse)
+    begin = mapping_of("copse-daemon")[0]
+    own = ctypes.c_uint32()
+    caught = 0
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    end = time.monotonic() + float(seconds)
+    print("ready", flush=True)
+    while time.monotonic() < end:
+        for word in range(begin, begin + 4096, 4):
+            caught += max(0, syscall(SYS_FUTEX, ctypes.c_void_p(word), FUTEX_REQUEUE, 0, ctypes.c_void_p(2**31 - 1),
+                                     ctypes.byref(own), 0))
+            caught += max(0, syscall(SYS_FUTEX, ctypes.c_void_p(word), FUTEX_WAKE, 2**31 - 1, None, None, 0))
+    print(caught, flush=True)
+
+
+def mapping_of(name):
+    """Returns begin and end of the first mapping of the memfd."""
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        for line in maps:
+            if line.rstrip().endswith(f"/memfd:{name} (deleted)"):
+                return [int(address, 16) for address in line.split()[0].split("-")]
+    raise AssertionError(f"no mapping of {name}")
+
+
+def remove_pages(library, byte_count):
+    """Allocates memory, removes its pages, and has the daemon write there; prints the blocks of the file then."""
+    byte_count = int(byte_count)
+    copse = load(library)
+    first, second = attach(copse), attach(copse)
+    memory = ctypes.c_void_p()
+    assert copse.copse_alloc(first, ctypes.c_uint64(byte_count), ctypes.byref(memory)) == 0
+    teams = form_pair(copse, first, second)
+    begin, end = mapping_of("copse")
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), MADV_REMOVE) == 0
+    source = ctypes.create_string_buffer(byte_count)
+    receive_from(copse, teams, memory, source, byte_count)
+    resident = (ctypes.c_ubyte * ((end - begin) // 4096))()
+    assert libc.mincore(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), resident) == 0
+    print(sum(page & 1 for page in resident), flush=True)
     sys.stdin.read()
+
+
+def form_pair(copse, first, second):
+    """Forms a team of two contexts of this process, one in a thread."""
+    teams = [None, None]
+
+    def join(rank, context):
+        teams[rank] = form(copse, context, "pair", rank, 2)
+
+    threads = [threading.Thread(target=join, args=each) for each in ((0, first), (1, second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return teams
+
+
+def receive_from(copse, teams, memory, source, byte_count):
+    """Rank 1 broadcasts, and rank 0 receives in `memory`. What comes of it is the caller's to see."""
+    count = ctypes.c_uint64(byte_count)
+    threads = [
+        threading.Thread(target=copse.copse_bcast, args=(team, buffer, count, UINT8, 1))
+        for team, buffer in zip(teams, (memory, source))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# --- What the others see ---
 
 
 class TwoUsers(unittest.TestCase):
@@ -58,11 +183,42 @@ class TwoUsers(unittest.TestCase):
             os.chmod(f"{self.folder}/{os.path.basename(file)}", 0o755)
         self.library = f"{self.folder}/{os.path.basename(PROGRAMS['libcopse'])}"
         self.socket = f"@users-{os.getpid()}"
-        processes = Processes(self.folder)
-        self.addCleanup(processes.end)
-        _, planner = processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0")
-        processes.start_serving(PROGRAMS["copsed"], "--set", "node=n1", "--set", f"planner={planner}", "--set", f"socket={self.socket}", "--set",
-                   "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", "--set", f"clients_max={CLIENTS_MAX}")
+        self.processes = Processes(self.folder)
+        self.addCleanup(self.processes.end)
+        _, self.planner = self.processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0")
+        self.copsed = None
+
+    def start_daemon(self, *settings):
+        self.config = f"{self.folder}/copsed.yaml"
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write("\n".join((*settings, "")))
+        self.copsed, _ = self.processes.start_serving(
+            PROGRAMS["copsed"], "--config", self.config, "--set", "node=n1", "--set", f"planner={self.planner}", "--set",
+            f"socket={self.socket}", "--set", "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", "--set",
+            f"clients_max={CLIENTS_MAX}")
+
+    def reload(self, *settings):
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write("\n".join((*settings, "")))
+        log = f"{self.folder}/1.log"
+
+        def reloads():
+            with open(log, encoding="utf-8") as file:
+                return len(re.findall("^.*reload: ", file.read(), re.MULTILINE))
+
+        before = reloads()
+        self.copsed.send_signal(signal.SIGHUP)
+        until("the reload", lambda: reloads() > before)
+
+    def quota(self, *arguments):
+        done = subprocess.run([PROGRAMS["copsectl"], "-e", self.planner, "-w", "json", "quota", *arguments],
+                              capture_output=True, check=True)
+        return json.loads(done.stdout)
+
+    def counters(self):
+        done = subprocess.run([PROGRAMS["copsectl"], "-e", self.planner, "-w", "json", "stats"], capture_output=True,
+                              check=True)
+        return json.loads(done.stdout)[0]["counters"]
 
     def run_as(self, uid, script, *arguments):
         process = subprocess.Popen([sys.executable, f"{self.folder}/{script}", *arguments], user=uid, group=uid,
@@ -74,26 +230,44 @@ class TwoUsers(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def take_all(self, data_bytes):
-        """Returns the process of a user who has taken all that it could get, how many clients that is, and its refusal."""
-        greedy = self.run_as(GREEDY, os.path.basename(__file__), "--take-all", self.library, str(data_bytes))
+    def greedy(self, what, *arguments, uid=GREEDY):
+        return self.run_as(uid, os.path.basename(__file__), f"--{what}", self.library, *map(str, arguments))
+
+    def take(self, what, *arguments):
+        """Returns the process of a user who has taken all that it could get, how much that is, and its refusal."""
+        greedy = self.greedy(what, *arguments)
         count, why = greedy.stdout.readline().split(" ", 1)
         return greedy, int(count), why
 
-    def check_that_the_other_user_forms_a_team(self):
+    def once_more(self, greedy):
+        greedy.stdin.write("\n")
+        greedy.stdin.flush()
+        return greedy.stdout.readline()
+
+    def form_a_team(self, name="team"):
         ranks = [
-            self.run_as(MODEST, "barrier_rank.py", self.library, self.socket, "team", str(rank), str(KEPT))
+            self.run_as(MODEST, "barrier_rank.py", self.library, self.socket, name, str(rank), str(KEPT))
             for rank in range(KEPT)
         ]
         for rank in ranks:
             self.assertEqual(rank.stdout.readline(), "ready\n")
-            rank.stdin.write("10\n")
+        return ranks
+
+    def make_calls(self, ranks, count):
+        for rank in ranks:
+            rank.stdin.write(f"{count}\n")
             rank.stdin.flush()
         for rank in ranks:
             self.assertEqual(rank.stdout.readline(), "done\n")
 
+    def check_that_the_other_user_forms_a_team(self):
+        self.make_calls(self.form_a_team(), 10)
+
+    # --- Shares ---
+
     def test_a_user_who_takes_all_clients_leaves_some_for_others(self):
-        greedy, count, why = self.take_all(MIB)
+        self.start_daemon()
+        greedy, count, why = self.take("take-clients", MIB)
         self.assertEqual(count, CLIENTS_MAX - KEPT, why)
         self.assertIn(f"uid={GREEDY}, used={count}, used by all={count}, limit={CLIENTS_MAX}", why)
         self.check_that_the_other_user_forms_a_team()
@@ -108,16 +282,103 @@ class TwoUsers(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
 
     def test_a_user_who_takes_all_memory_of_clients_leaves_some_for_others(self):
-        _, count, why = self.take_all(4 * MIB)
+        self.start_daemon()
+        _, count, why = self.take("take-clients", 4 * MIB)
         self.assertLess(count, CLIENTS_MAX - KEPT, why)
         for part in (f"uid={GREEDY}", "used=", "used by all=", "limit=", "wanted="):
             self.assertIn(part, why)
         self.check_that_the_other_user_forms_a_team()
 
+    def test_a_user_who_takes_all_memory_of_the_engine_leaves_some_for_others(self):
+        self.start_daemon("memory_limit: 16MiB")
+        greedy, count, why = self.take("take-teams")
+        self.assertGreater(count, 1, why)
+        for part in (f"uid={GREEDY}", "used=", f"limit={16 * MIB}", "wanted="):
+            self.assertIn(part, why)
+        row = self.quota("--user", str(GREEDY))[0]
+        self.assertEqual(row["teams"], count)
+        self.assertGreater(row["bytes_reserved"], 13 * MIB)
+        self.assertLessEqual(row["bytes_reserved"], 14 * MIB)
+        self.assertEqual(row["limits"]["memory"], 14 * MIB)
+        self.check_that_the_other_user_forms_a_team()
+        self.assertGreater(self.counters()["quota.refused.memory"], 0)
+        greedy.kill()
+        until("the greedy user's end", lambda: not self.quota("--user", str(GREEDY)))
+
+    # --- Maxima ---
+
+    def test_maxima_of_users_are_in_force_and_change_at_a_reload(self):
+        self.start_daemon(f"quotas: {{default: {{clients: 5}}, users: {{'{MODEST}': {{clients: 4}}}}}}")
+        greedy, count, why = self.take("take-clients", MIB)
+        self.assertEqual(count, 5, why)
+        self.assertIn(f"uid={GREEDY}, used=5, limit=5, wanted=1", why)
+        self.assertEqual(self.quota("--user", str(GREEDY))[0]["limits"]["clients"], 5)
+        self.reload("quotas: {default: {clients: 2}}")
+        self.assertIn(f"uid={GREEDY}, used=5, limit=2", self.once_more(greedy))
+        self.assertEqual(self.quota("--user", str(GREEDY))[0]["clients"], 5, "what is held stays")
+        self.reload("quotas: {default: {clients: many}}")
+        self.assertIn("limit=2", self.once_more(greedy), "a reload that makes no sense changes nothing")
+        self.reload(f"quotas: {{groups: {{'{GREEDY}': {{clients: 6}}}}, default: {{clients: 2}}}}")
+        self.assertEqual(self.once_more(greedy), "granted\n")
+        self.assertIn("used=6, limit=6", self.once_more(greedy))
+        self.check_that_the_other_user_forms_a_team()
+        self.assertEqual(self.counters()["quota.refused.clients"], 4)
+
+    def test_a_user_who_takes_all_teams_it_may_leaves_the_others_theirs(self):
+        self.start_daemon("quotas: {default: {teams: 3}}")
+        _, count, why = self.take("take-teams")
+        self.assertEqual(count, 3, why)
+        self.assertIn(f"uid={GREEDY}, used=3, limit=3, wanted=1", why)
+        self.check_that_the_other_user_forms_a_team()
+
+    def test_what_a_job_holds_is_counted_by_its_control_group_and_ends_with_it(self):
+        self.start_daemon()
+        ranks = self.form_a_team()
+        rows = self.quota()
+        self.assertEqual([(row["uid"], row["clients"], row["teams"], row["nodes"]) for row in rows],
+                         [(MODEST, KEPT, 1, ["n1"])])
+        self.assertGreater(rows[0]["client_memory"], KEPT * MIB)
+        self.assertEqual(self.quota("--node", "n[1-2]", "--job", rows[0]["job"]), rows)
+        self.assertNotEqual(rows[0]["job"], "")
+        for rank in ranks:
+            rank.kill()
+        until("the end of what they held", lambda: self.quota() == [])
+
+    # --- Others' sleep, and memory ---
+
+    def test_a_user_reaches_the_futexes_of_no_other(self):
+        self.start_daemon()
+        ranks = self.form_a_team()
+        seconds = 2
+        for uid, is_other in ((GREEDY, True), (MODEST, False)):
+            meddler = self.greedy("meddle", seconds, uid=uid)
+            self.assertEqual(meddler.stdout.readline(), "ready\n")
+            calls = 0
+            while meddler.poll() is None:
+                self.make_calls(ranks, SOME_CALLS)
+                calls += SOME_CALLS
+            caught = int(meddler.stdout.readline())
+            if is_other:
+                self.assertEqual(caught, 0)
+                self.assertGreater(calls, SOME_CALLS, "barriers that wait for the end of a slice of sleep, of 50 ms")
+            else:
+                self.assertGreater(caught, 0, "who shares the page does: else this test would find nothing")
+
+    def test_memory_whose_pages_are_removed_is_not_made_again_and_costs_its_user_alone(self):
+        self.start_daemon()
+        ranks = self.form_a_team()
+        remover = self.greedy("remove-pages", 64 * MIB)
+        pages = int(remover.stdout.readline())
+        self.assertLess(pages, 16, "the daemon has made pages of a client's memory")
+        self.assertIsNone(self.copsed.poll())
+        self.make_calls(ranks, 10)
+
+
+ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "meddle": meddle, "remove-pages": remove_pages}
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--take-all":
-        take_all(*sys.argv[2:])
+    if sys.argv[1].startswith("--"):
+        ATTACKS[sys.argv[1][2:]](*sys.argv[2:])
     else:
-        PROGRAMS.update(zip(("copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:5])))
+        PROGRAMS.update(zip(("copsed", "planner", "copsectl", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:6])))
         unittest.main(argv=sys.argv[:1], verbosity=2)
