@@ -21,6 +21,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"failover", RunFailover},
                                                                {"hop-instructions", RunHopInstructions},
                                                                {"idle", RunIdle},
+                                                               {"launch", RunLaunch},
                                                                {"memory", RunMemory},
                                                                {"mgo-table", RunMgoTable},
                                                                {"model", RunModel},

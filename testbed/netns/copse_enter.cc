@@ -6,7 +6,8 @@
 //   copse-enter --table FILE [-OPTION]... HOST WORD...   in ssh's place: FILE has lines "HOST PID"; the words are
 //                                                  joined for a shell, as ssh does; ssh's options are ignored
 //
-// The working directory stays. Exit codes: the command's; 2 bad usage; 126, 127 as a shell's, if it cannot be run.
+// The working directory stays. A copy that belongs to root and has the set-user-ID bit runs the command as the user who
+// calls it, as sshd does. Exit codes: the command's; 2 bad usage; 126, 127 as a shell's, if it cannot be run.
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@ bool Enter(pid_t pid) {
   const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (pidfd < 0 || setns(pidfd, CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNS) != 0) return false;
   close(pidfd);
-  return folder[0] == '\0' || chdir(folder) == 0 || chdir("/") == 0;
+  const bool stays = folder[0] == '\0' || chdir(folder) == 0 || chdir("/") == 0;
+  return stays && setuid(getuid()) == 0;
 }
 
 // Returns 0 if `host` is not in the table.

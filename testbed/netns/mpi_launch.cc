@@ -116,7 +116,10 @@ absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& j
   // The variables of all ranks, and, where ranks of different nodes differ in it, their node's daemon.
   Words everywhere;
   if (job.library == MpiLibrary::kMpich) {
-    ASSIGN_OR_RETURN(const std::string mend, procs::FindProgram(kMpichFinalize));
+    std::string mend = place.mpich_finalize;
+    if (mend.empty()) {
+      ASSIGN_OR_RETURN(mend, procs::FindProgram(kMpichFinalize));
+    }
     const auto own = job.environment.find("LD_PRELOAD");
     Append(&everywhere,
            launcher.variable("LD_PRELOAD", own == job.environment.end() ? mend : absl::StrCat(own->second, ":", mend)));

@@ -30,6 +30,7 @@ struct MpiPlace {
   std::vector<std::string> enter;    // prefix of a command that runs where launchers do: in the switch
   std::string remote_shell;          // replaces ssh
   std::string folder;                // for the launcher's own files, which are removed with it
+  std::string mpich_finalize;        // libmpich_finalize.so; empty: that which was built
   std::vector<std::string> sockets;  // of each node's daemon, where clients do not find it by default
 };
 MpiPlace PlaceOn(const TestNetwork& network, const std::string& folder);

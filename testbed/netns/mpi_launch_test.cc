@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "testbed/netns/user_place.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
 #include "testbed/processes/temp_folder.h"
@@ -67,6 +68,21 @@ TEST_P(MpiLaunchTest, FourNodesWithTwoRanksEach) {
   job_.environment["COPSE_SOCKET"] = "/a b";
   job_.command.push_back("3");
   EXPECT_EQ(Run(PlaceOn(**network, folder_.path())), (Lines{"n1 0 /a b", "n1 1 /a b", "n2 2 /a b", "sum 6", "3"}));
+}
+
+TEST_P(MpiLaunchTest, AUserWithoutPrivilegesLaunchesOnNodes) {
+  if (const absl::Status possible = CheckNamespaces(false); !possible.ok()) GTEST_SKIP() << possible.message();
+  const auto network = TestNetwork::Create({.nodes = 2, .folder = folder_.path()});
+  ASSERT_TRUE(network.ok()) << network.status();
+  const std::string hello = absl::StrCat("mpi_hello_", GetParam());
+  const auto user = UserPlace::Create(**network, {{"testbed/netns/" + hello, "programs"}});
+  ASSERT_TRUE(user.ok()) << user.status();
+  job_.ranks = 2;
+  job_.command = {absl::StrCat((*user)->folder(), "/programs/", hello)};
+  EXPECT_EQ(Run((*user)->place()), (Lines{"n1 0 -", "n2 1 -", "sum 3", "0"}));
+  job_.ranks = 1;
+  job_.command = {"/bin/sh", "-c", "id -u; grep CapEff /proc/self/status"};
+  EXPECT_EQ(Run((*user)->place()), (Lines{"65534", "CapEff:\t0000000000000000", "0"}));
 }
 
 TEST_P(MpiLaunchTest, LoopbackDealsRanksToNodes) {

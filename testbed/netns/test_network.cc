@@ -213,14 +213,14 @@ absl::Status TestNetwork::StartHolders() {
 }
 
 absl::Status TestNetwork::WriteTables() {
-  const std::string table = absl::StrCat(options_.folder, "/nodes");
-  std::ofstream rows(table);
+  node_table_ = absl::StrCat(options_.folder, "/nodes");
+  std::ofstream rows(node_table_);
   rows << kSwitchName << " " << switch_holder() << "\n";
   for (uint32_t node = 0; node < size(); ++node) rows << names_[node] << " " << Holder(node) << "\n";
   rows.close();
   remote_shell_ = absl::StrCat(options_.folder, "/rsh");
   std::ofstream script(remote_shell_);
-  script << "#!/bin/sh\nexec '" << enter_ << "' --table '" << table << "' \"$@\"\n";
+  script << "#!/bin/sh\nexec '" << enter_ << "' --table '" << node_table_ << "' \"$@\"\n";
   script.close();
   if (!rows || !script || chmod(remote_shell_.c_str(), 0755) != 0) return absl::ErrnoToStatus(errno, remote_shell_);
   return absl::OkStatus();

@@ -73,6 +73,8 @@ class TestNetwork {
   std::vector<std::string> EnterSwitch() const;
   // The program to use in ssh's place: PATH [-OPTION]... HOST WORD...
   const std::string& remote_shell() const { return remote_shell_; }
+  // Its lines are "HOST PID", for copse-enter.
+  const std::string& node_table() const { return node_table_; }
   // The fabric's control socket; empty without one.
   const std::string& fabric_socket() const { return fabric_socket_; }
 
@@ -101,6 +103,7 @@ class TestNetwork {
   const NetworkOptions options_;
   std::vector<std::string> names_;
   std::string enter_;  // the program
+  std::string node_table_;
   std::string remote_shell_;
   std::string fabric_socket_;
   std::unique_ptr<procs::ChildProcess> switch_;
