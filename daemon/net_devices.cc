@@ -3,8 +3,6 @@
 #include "daemon/net_devices.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -31,24 +29,6 @@ std::string Canonical(const std::string& address) {
 }
 
 }  // namespace
-
-std::vector<InterfaceAddress> InterfaceAddresses() {
-  std::vector<InterfaceAddress> result;
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return result;
-  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr) continue;
-    const int family = each->ifa_addr->sa_family;
-    const void* bytes = nullptr;
-    if (family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr;
-    if (family == AF_INET6) bytes = &reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr;
-    char text[INET6_ADDRSTRLEN];
-    if (bytes == nullptr || inet_ntop(family, bytes, text, sizeof(text)) == nullptr) continue;
-    result.push_back({each->ifa_name, text, (each->ifa_flags & IFF_LOOPBACK) != 0});
-  }
-  freeifaddrs(first);
-  return result;
-}
 
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces) {
@@ -97,6 +77,8 @@ std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices
 absl::StatusOr<TransportChoice> ChooseTransport(const TransportWishes& wishes, const char* ucx_tls,
                                                 const std::vector<InterfaceAddress>& interfaces) {
   DataNetwork network = wishes.network;
+  ASSIGN_OR_RETURN(network.data_listen, FindDataAddress(wishes.network.data_listen, interfaces));
+  const bool may_be_insecure = network.insecure;
   const bool may_be_tcp = wishes.transport == "tcp" || (wishes.transport == "auto" && wishes.has_identity);
   network.insecure = network.insecure || may_be_tcp;
   TransportChoice choice;
@@ -113,7 +95,8 @@ absl::StatusOr<TransportChoice> ChooseTransport(const TransportWishes& wishes, c
                        wishes.transport, ", net_devices=", choice.net_devices, ")"));
     }
     // `auto` was allowed to leave this machine by tcp alone.
-    RETURN_IF_ERROR(ChooseNetDevices(wishes.network, interfaces).status());
+    network.insecure = may_be_insecure;
+    RETURN_IF_ERROR(ChooseNetDevices(network, interfaces).status());
     return choice;
   }
   if (!wishes.has_identity) {

@@ -9,17 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/data_address.h"
 
 namespace copse::daemon {
-
-// An InterfaceAddress is one address of a network interface of this machine.
-struct InterfaceAddress {
-  std::string name;
-  std::string address;  // numeric
-  bool loopback = false;
-};
-// Returns all IPv4 and IPv6 addresses; none if the system does not list them.
-std::vector<InterfaceAddress> InterfaceAddresses();
 
 struct DataNetwork {
   std::string data_listen;                    // an address of a local interface; 0.0.0.0: all of them

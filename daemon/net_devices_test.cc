@@ -113,6 +113,19 @@ TEST_F(ChooseTransportTest, TcpNeedsAnIdentityAndAnAddress) {
   EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "data_listen: "));
 }
 
+TEST_F(ChooseTransportTest, AnInterfaceOrANetworkStandsForItsAddress) {
+  TransportWishes wishes = known_;
+  for (const char* text : {"10.1.0.0/16", "eth1"}) {
+    wishes.network.data_listen = text;
+    EXPECT_EQ(Choose(wishes)->tcp_address, "10.1.0.5:0");
+    EXPECT_EQ(Choose(wishes)->net_devices, "eth1");
+  }
+  wishes.has_identity = false;
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kInvalidArgument, "insecure"));
+  wishes.network.data_listen = "eth7";
+  EXPECT_THAT(Choose(wishes), FailsWith(absl::StatusCode::kUnavailable, "data_listen=eth7"));
+}
+
 TEST_F(ChooseTransportTest, UcxOverIpBesideAnIdentityNeedsTrust) {
   TransportWishes wishes = known_;
   wishes.transport = "ucx";

@@ -70,7 +70,9 @@ config::Config NewConfig() {
            .comment = "Where copsectl can ask this daemon, HOST:PORT. Port 0: any (see --port-file)."},
           {.name = "data_listen",
            .default_text = "127.0.0.1",
-           .comment = "The address for data between daemons: its interface is used. 0.0.0.0: all interfaces."},
+           .comment =
+               "This node's address for data between daemons, or an interface (eth1) or network (10.1.0.0/16) that "
+               "has it: its interface is used. 0.0.0.0: all interfaces."},
           {.name = "net_devices",
            .type = Type::kList,
            .comment =
