@@ -226,6 +226,7 @@ absl::Status Daemon::CheckIdentity(const Settings& settings) {
 }
 
 absl::Status Daemon::OpenNetwork() {
+  mtu_bytes_ = LeastMtu(settings_.transport.net_devices);
   if (settings_.transport.uses_tcp) {
     ASSIGN_OR_RETURN(transport_, OpenTcp());
   } else {
@@ -259,8 +260,9 @@ void Daemon::RereadIdentity() {
 }
 
 absl::Status Daemon::OpenControl() {
-  ASSIGN_OR_RETURN(admin_server_, AdminServer::Start({settings_.admin_listen, settings_.insecure, identity_},
-                                                     mailbox_.get(), [this] { return Status(); }));
+  ASSIGN_OR_RETURN(admin_server_,
+                   AdminServer::Start({settings_.admin_listen, settings_.insecure, identity_}, mailbox_.get(),
+                                      [this](bool latencies) { return Status(latencies); }));
   CoreOptions options;
   options.node = Announcement();
   options.heartbeat = settings_.live.heartbeat;
@@ -428,9 +430,9 @@ void Daemon::Send(const schedule::FromDaemon& message) {
   planner_stream_->Send(message);
 }
 
-NodeStatus Daemon::Status() const {
+NodeStatus Daemon::Status(bool latencies) const {
   NodeStatus status;
-  status.daemon = core_->Status();
+  status.daemon = core_->Status(latencies);
   AddCounters(&status.daemon);
   status.planner = planner_stream_->planner();
   status.planner_connected = planner_stream_->connected();
@@ -457,6 +459,8 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["quota.orphans"] = attach_server_->orphans();
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
   attach_server_->early_totals().AppendCounters(&status->counters);
+  status->counters["data.mtu_bytes"] = mtu_bytes_;
+  status->counters["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
   status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
 }
 

@@ -89,7 +89,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   absl::Status OpenClients();
   absl::Status OpenControl();
   schedule::NodeAnnouncement Announcement() const;
-  NodeStatus Status() const;
+  NodeStatus Status(bool latencies) const;
   void AddCounters(schedule::DaemonStatus* status) const;
   // Wakes counts the wake-ups of the loop by their source.
   struct Wakes {
@@ -113,6 +113,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   absl::Time next_insecure_warning_ = absl::InfiniteFuture();
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
+  uint64_t mtu_bytes_ = 0;  // of the network devices for data
   std::unique_ptr<Mailbox> mailbox_;
   std::unique_ptr<Worker> worker_;               // posts to the mailbox, and destroys objects of the core
   std::unique_ptr<DataIdentity> data_identity_;  // null: not over tcp

@@ -43,7 +43,7 @@ env -u DESTDIR "$install" --prefix "$prefix" --built "$built"
 expected="bin/copse-ca bin/copse-exporter bin/copse-info bin/copse-perftest bin/copse-planner bin/copse-run bin/copse-sim bin/copse-slurm bin/copse-trace bin/copse-web bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/copse/libcopse-mpi.so lib/copse/libcopse-mpi-mpich.so lib/copse/libcopse-mpi-openmpi.so lib/copse/spank_copse.so lib/copse/slurm/prolog lib/copse/slurm/epilog lib/copse/slurm/health lib/libcopse.so lib/libcopse.so.0
 lib/pkgconfig/copse.pc lib/systemd/system/copse-exporter.service lib/systemd/system/copse-planner.service lib/systemd/system/copse-web.service lib/systemd/system/copsed.service
 lib/systemd/system/copsed.socket lib/sysusers.d/copse.conf lib/tmpfiles.d/copse.conf share/copse/LICENSE
-share/copse/README.md share/bash-completion/completions/copsectl share/fish/vendor_completions.d/copsectl.fish share/zsh/site-functions/_copsectl share/copse/alerts.yml share/copse/copsed.yaml share/copse/example/Makefile share/copse/example/allreduce.c
+share/copse/README.md share/bash-completion/completions/copsectl share/fish/vendor_completions.d/copsectl.fish share/zsh/site-functions/_copsectl share/copse/alerts.yml share/copse/grafana.json share/copse/copsed.yaml share/copse/example/Makefile share/copse/example/allreduce.c
 share/copse/planner.yaml share/copse/plugstack.conf share/copse/rules.schema.json share/copse/verbs.conf"
 diff <(tr -s ' ' '\n' <<<"$expected" | sort) <(cd "$prefix" && find . ! -type d | cut -c3- | sort) || fail "other files"
 for program in copsed copse-planner copsectl copse-ca copse-exporter copse-info copse-perftest copse-run copse-sim copse-slurm copse-trace copse-web; do

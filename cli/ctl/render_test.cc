@@ -454,7 +454,7 @@ TEST(RenderJsonTest, KeysAndTheirOrder) {
   EXPECT_EQ(keys(RenderCollectives(calls.collectives(), kJson)), call);
   EXPECT_EQ(keys(RenderDaemonStatus(Parse<v1::StatusAnswer>("collectives {}"), kJson)),
             "node incarnation state clients ranks teams planner planner_connected planner_refusal collectives(" + call +
-                ") counters");
+                ") counters latencies");
   EXPECT_EQ(keys(RenderTeam(World(), kJson)),
             "id name size epoch state members(rank node) calls uid job parent why family");
   EXPECT_EQ(keys(RenderPlan(Tree(), kJson)),

@@ -71,8 +71,8 @@ class Exporter(unittest.TestCase):
 
     def test_bad_settings_are_refused(self):
         self.fails(2, "--set", "listen=0.0.0.0:0", says="listen=0.0.0.0:0")
-        self.fails(2, "--set", "listen=here", says="here")
-        self.fails(2, "--set", "daemon=nowhere", says="nowhere")
+        self.fails(2, "--set", "listen=here", says="listen: not HOST:PORT (address=here)")
+        self.fails(2, "--set", "daemon=nowhere", says="daemon: not HOST:PORT (address=nowhere)")
         self.fails(2, "--set", "tls_cert=/nonexistent", says="tls_key")
         self.fails(1, "--set", f"listen={self.exporter[1]}", says=self.exporter[1])
 

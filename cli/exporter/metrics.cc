@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/string_view.h"
+#include "cli/exporter/histograms.h"
 #include "google/protobuf/map.h"
 #include "prometheus/client_metric.h"
 #include "prometheus/metric_type.h"
@@ -25,6 +26,7 @@ using CounterMap = google::protobuf::Map<std::string, uint64_t>;
 constexpr const char* kGauges[] = {"calls.in_flight",
                                    "daemon.connections",
                                    "daemon.neighbors",
+                                   "data.mtu_bytes",
                                    "early.pending_bytes",
                                    "engine.frames.waiting",
                                    "engine.memory.reserved_bytes",
@@ -32,6 +34,7 @@ constexpr const char* kGauges[] = {"calls.in_flight",
                                    "engine.sends.waiting",
                                    "nodes.",
                                    "plans.waiting",
+                                   "process.clock_at_ms",
                                    "process.memory_bytes",
                                    "process.uptime_s",
                                    "quota.orphans",
@@ -139,7 +142,10 @@ MetricName MetricNameOf(std::string_view counter) {
       name.begin(), name.end(), [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '_');
   absl::string_view stem = name;
   std::string unit;
-  if (absl::ConsumeSuffix(&stem, "_us")) {
+  if (absl::ConsumeSuffix(&stem, "_at_ms")) {
+    metric.factor = 1e-3;
+    unit = "_timestamp_seconds";
+  } else if (absl::ConsumeSuffix(&stem, "_us")) {
     metric.factor = 1e-6;
     unit = "_seconds";
   } else if (absl::ConsumeSuffix(&stem, "_ms")) {
@@ -182,6 +188,7 @@ std::vector<MetricFamily> DaemonMetrics(const v1::StatusAnswer* status, std::str
   all.push_back(Gauge("copse_node_clients", "Processes that are attached.", status->clients()));
   all.push_back(Gauge("copse_node_ranks", "Ranks of teams on this node.", status->ranks()));
   all.push_back(Gauge("copse_node_teams", "Teams with ranks on this node.", status->teams()));
+  all.push_back(CallDurations(status->latencies()));
   AddCounters(status->counters(), &all);
   return all;
 }
@@ -200,6 +207,10 @@ std::vector<MetricFamily> PlannerMetrics(const v1::GetPlannerStatusReply* status
   all.push_back(Gauge("copse_planner_role_seconds", "Time since it leads, or stands by.", status->since_s()));
   all.push_back(Gauge("copse_planner_foreign_nodes", "Nodes refused since their teams are of another cluster.",
                       ForeignNodes(*status)));
+  all.push_back(DurationFamily("copse_formation_duration_seconds", "From a team's last join to the decision.",
+                               stats->formations()));
+  all.push_back(
+      DurationFamily("copse_turn_duration_seconds", "Processor time of the planner's turns.", stats->turns()));
   AddCounters(stats->counters(), &all);
   return all;
 }

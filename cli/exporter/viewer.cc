@@ -27,6 +27,11 @@ sigset_t EndingSignals() {
   return ends;
 }
 
+absl::Status Named(const std::string& key, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(key, ": ", status.message()));
+}
+
 }  // namespace
 
 std::vector<config::Key> ViewerKeys(const std::string& listen) {
@@ -46,7 +51,8 @@ std::vector<config::Key> ViewerKeys(const std::string& listen) {
 
 absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& config, const std::string& server) {
   const std::string& listen = config.Text("listen");
-  RETURN_IF_ERROR(rpc::CheckAddress(listen));
+  RETURN_IF_ERROR(Named("listen", rpc::CheckAddress(listen)));
+  RETURN_IF_ERROR(Named(server, rpc::ParseAddresses(config.Text(server)).status()));
   if (!rpc::IsLoopback(listen) && !config.Bool("insecure")) {
     return absl::InvalidArgumentError(
         absl::StrCat("listen: beyond loopback everybody could read it: set insecure: true (listen=", listen, ")"));

@@ -23,6 +23,7 @@
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
 #include "rpc/handshake_timeout.h"
+#include "rpc/latency_row.h"
 #include "rpc/status.h"
 
 namespace copse::daemon {
@@ -53,6 +54,9 @@ void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
   answer->set_teams(status.daemon.teams);
   for (const schedule::CallStatus& call : status.daemon.calls) FillCollective(call, answer->add_collectives());
   for (const auto& [name, count] : status.daemon.counters) (*answer->mutable_counters())[name] = count;
+  for (const schedule::LatencyStatus& latency : status.daemon.latencies) {
+    rpc::FillLatency(latency, answer->add_latencies());
+  }
   answer->set_planner(status.planner);
   answer->set_planner_connected(status.planner_connected);
   answer->set_planner_refusal(status.planner_refusal);
@@ -62,7 +66,8 @@ void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
 
 class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
  public:
-  Impl(Mailbox* mailbox, std::function<NodeStatus()> status, std::shared_ptr<const rpc::Identity> identity)
+  Impl(Mailbox* mailbox, std::function<NodeStatus(bool latencies)> status,
+       std::shared_ptr<const rpc::Identity> identity)
       : mailbox_(mailbox), status_(std::move(status)), authorizer_(std::move(identity)) {}
 
   absl::Status Listen(const AdminServerOptions& options) {
@@ -127,11 +132,11 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const v1::StatusRequest*,
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
                                    v1::StatusAnswer* answer) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     const absl::Status allowed = authorizer_.Authorize(*context, "/copse.v1.NodeAdminService/Status").status();
-    const absl::Status queued = allowed.ok() ? Ask(reactor, answer) : allowed;
+    const absl::Status queued = allowed.ok() ? Ask({reactor, request->latencies(), answer}) : allowed;
     if (!queued.ok()) reactor->Finish(rpc::ToGrpc(queued));
     return reactor;
   }
@@ -140,17 +145,18 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   // An Asker is a call that waits for its answer. Its pointers are valid until Finish.
   struct Asker {
     grpc::ServerUnaryReactor* reactor;
+    bool latencies;
     v1::StatusAnswer* answer;
   };
 
-  absl::Status Ask(grpc::ServerUnaryReactor* reactor, v1::StatusAnswer* answer) {
+  absl::Status Ask(const Asker& asker) {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("the daemon stops");
     if (askers_.size() >= kStatusesMax) {
       return absl::ResourceExhaustedError(
           absl::StrCat("status: too many ask at once (waiting=", askers_.size(), ", limit=", kStatusesMax, ")"));
     }
-    askers_.push_back({reactor, answer});
+    askers_.push_back(asker);
     if (askers_.size() == 1) mailbox_->Post([this] { AnswerOne(); });
     return absl::OkStatus();
   }
@@ -168,7 +174,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
       MutexLock lock(&mutex_);
       asker = askers_.front();
     }
-    FillStatus(status_(), asker.answer);
+    FillStatus(status_(asker.latencies), asker.answer);
     {
       MutexLock lock(&mutex_);
       askers_.pop_front();
@@ -178,7 +184,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   }
 
   Mailbox* const mailbox_;
-  const std::function<NodeStatus()> status_;
+  const std::function<NodeStatus(bool latencies)> status_;
   const rpc::Authorizer authorizer_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
@@ -191,7 +197,7 @@ AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AdminServer::~AdminServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, Mailbox* mailbox,
-                                                                std::function<NodeStatus()> status) {
+                                                                std::function<NodeStatus(bool latencies)> status) {
   auto impl = std::make_unique<Impl>(mailbox, std::move(status), options.identity);
   RETURN_IF_ERROR(impl->Listen(options));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));

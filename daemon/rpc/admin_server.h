@@ -44,7 +44,7 @@ class AdminServer {
   // `*mailbox` must outlive the server. Errors: INVALID_ARGUMENT if `listen` is no address, or beyond loopback without
   // an identity or `insecure`; UNAVAILABLE if the server cannot listen there.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
-                                                            std::function<NodeStatus()> status);
+                                                            std::function<NodeStatus(bool latencies)> status);
   ~AdminServer();
 
   // Returns HOST:PORT with the actual port.

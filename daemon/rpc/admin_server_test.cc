@@ -34,7 +34,7 @@ class AdminServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok());
-    auto server = AdminServer::Start({.listen = "127.0.0.1:0"}, mailbox_.get(), [this] {
+    auto server = AdminServer::Start({.listen = "127.0.0.1:0"}, mailbox_.get(), [this](bool latencies) {
       ++statuses_;
       NodeStatus status;
       status.daemon.node = "n1";
@@ -46,6 +46,7 @@ class AdminServerTest : public ::testing::Test {
       call.arguments.collective = Collective::kBarrier;
       call.missing = {Rank(2)};
       status.daemon.calls.push_back(call);
+      if (latencies) status.daemon.latencies.push_back({.sum_ns = 8, .min_ns = 4, .max_ns = 4, .buckets = {{4, 2}}});
       status.planner = "p:1";
       status.planner_refusal = "no";
       return status;
@@ -96,7 +97,9 @@ TEST_F(AdminServerTest, StatusComesFromTheLoop) {
   v1::StatusAnswer answer;
   std::thread caller([&] {
     grpc::ClientContext context;
-    EXPECT_TRUE(stub_->Status(&context, {}, &answer).ok());
+    v1::StatusRequest request;
+    request.set_latencies(true);
+    EXPECT_TRUE(stub_->Status(&context, request, &answer).ok());
     answered = true;
     mailbox_->Post([] {});
   });
@@ -111,6 +114,9 @@ TEST_F(AdminServerTest, StatusComesFromTheLoop) {
   EXPECT_EQ(answer.collectives(0).arguments(), "barrier");
   EXPECT_EQ(answer.collectives(0).missing(0), 2u);
   EXPECT_EQ(answer.planner_refusal(), "no");
+  ASSERT_EQ(answer.latencies_size(), 1);
+  EXPECT_EQ(answer.latencies(0).part(), "call");
+  EXPECT_EQ(answer.latencies(0).count(0), 2u);
 }
 
 // One request of many at once.

@@ -19,7 +19,6 @@
 namespace copse::planner {
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
-void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row);
 // Fills all fields except the node's name and incarnation.
 void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
