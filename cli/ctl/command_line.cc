@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 #include "cli/command_line/verb_parser.h"
+#include "cli/ctl/contexts.h"
 
 namespace copse::ctl {
 namespace {
@@ -28,6 +29,7 @@ struct CommonOptions {
   std::optional<double> timeout_s;
   int width = -1;
   std::string run_dir = kDefaultRunDir;
+  std::string context;
 };
 
 // Returns the planner's socket on this machine that this user may use, and that gives more rights than others; else the
@@ -59,6 +61,11 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
                   "127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
+  app->add_option("--context", common->context,
+                  "the cluster of this name, of `copsectl context list`; default: the one in use, unless there is an "
+                  "endpoint (COPSECTL_CONTEXT)")
+      ->option_text("NAME")
+      ->envname("COPSECTL_CONTEXT");
   app->add_option("-w,--write-out", common->format,
                   "how to write: wide has all columns, name the rows' names alone (COPSECTL_WRITE_OUT)")
       ->option_text("table|json|yaml|wide|name")
@@ -99,6 +106,21 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
       ->envname("COPSECTL_INSECURE");
 }
 
+// Sets what was not given to what the context says: the named one, or, without an endpoint, the one in use.
+absl::Status ApplyContext(const std::string& named, CommandLine* line) {
+  if (line->verb->family == kContextFamily) return absl::OkStatus();
+  const ContextFolders folders = ContextFolders::OfThisUser();
+  const std::string name = named.empty() && line->endpoint.empty() ? folders.Current() : named;
+  if (name.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Context context, folders.Read(name));
+  // A daemon's own address is not the planner's.
+  if (line->endpoint.empty() && line->verb->family != "daemon") line->endpoint = context.endpoint;
+  if (line->token_file.empty()) line->token_file = context.token_file;
+  if (!line->tls.given()) line->tls = context.tls;
+  line->insecure = line->insecure || context.insecure;
+  return absl::OkStatus();
+}
+
 // Removes parameters with empty values, which count as not given. Errors: INVALID_ARGUMENT if a required argument is
 // empty.
 absl::StatusOr<Arguments> GivenArguments(Arguments arguments, const Verb& verb) {
@@ -126,6 +148,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   if (line.answer.has_value()) return line;
   line.verb = &verbs[parsed.verb];
   ASSIGN_OR_RETURN(line.arguments, GivenArguments(parsed.arguments, *line.verb));
+  RETURN_IF_ERROR(ApplyContext(common.context, &line));
   if (line.endpoint.empty()) {
     line.endpoint =
         line.verb->family == "daemon" ? kDefaultEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());

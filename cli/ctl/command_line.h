@@ -38,9 +38,10 @@ struct CommandLine {
 };
 
 // Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. Defaults come from the
-// environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH, COPSECTL_INSECURE,
-// COPSECTL_TOKEN_FILE, COPSECTL_CERT, COPSECTL_KEY, COPSECTL_CACERT, COPSECTL_CRL_DIR, COPSECTL_RUN_DIR. Errors:
-// INVALID_ARGUMENT, which describes the mistake in one line.
+// environment: COPSECTL_ENDPOINT, COPSECTL_CONTEXT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH,
+// COPSECTL_INSECURE, COPSECTL_TOKEN_FILE, COPSECTL_CERT, COPSECTL_KEY, COPSECTL_CACERT, COPSECTL_CRL_DIR,
+// COPSECTL_RUN_DIR; then from the context (contexts.h). Errors: INVALID_ARGUMENT, and those of a context, which
+// describe the mistake in one line.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
 }  // namespace copse::ctl

@@ -55,6 +55,33 @@ TEST(CommandLineTest, DefaultsWithoutOptions) {
   EXPECT_FALSE(line->insecure);
 }
 
+TEST(CommandLineTest, AContextSaysWhatIsNotGiven) {
+  const std::string home = ::testing::TempDir() + "/with_contexts";
+  std::filesystem::create_directories(home + "/copse/contexts");
+  std::ofstream(home + "/copse/contexts/big.yaml") << "endpoint: p1:7470\ncert: c\nkey: k\ncacert: a\ninsecure: true\n";
+  std::ofstream(home + "/copse/contexts/small.yaml") << "endpoint: s:7470\n";
+  std::ofstream(home + "/copse/context") << "big\n";
+  setenv("XDG_CONFIG_HOME", home.c_str(), 1);
+  const auto parse = [](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"node", "list"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto line = Parse(arguments);
+    EXPECT_TRUE(line.ok()) << line.status();
+    return line.value_or(CommandLine{});
+  };
+  EXPECT_EQ(parse({}).endpoint, "p1:7470");
+  EXPECT_TRUE(parse({}).insecure);
+  EXPECT_EQ(parse({}).tls.key, home + "/copse/contexts/k");
+  EXPECT_EQ(parse({"--context", "small"}).endpoint, "s:7470");
+  EXPECT_FALSE(parse({"--context", "small"}).tls.given());
+  EXPECT_FALSE(parse({"-e", "x:1"}).tls.given()) << "the one in use is of another cluster";
+  EXPECT_EQ(parse({"-e", "x:1", "--context", "big"}).endpoint, "x:1");
+  EXPECT_TRUE(parse({"-e", "x:1", "--context", "big"}).tls.given());
+  EXPECT_EQ(parse({"--context", "big", "--cert", "other"}).tls.certificate, "other");
+  EXPECT_TRUE(absl::IsNotFound(Parse({"node", "list", "--context", "none"}).status()));
+  unsetenv("XDG_CONFIG_HOME");
+}
+
 TEST(CommandLineTest, ThePlannersSocketIsTheDefaultWhereItIs) {
   const std::string folder = ::testing::TempDir() + "/run";
   std::filesystem::create_directory(folder);

@@ -23,7 +23,6 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr int kExitUnreachable = 3;
 constexpr int kExitTimedOut = 4;
-constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
 std::string ErrorLine(const std::string& what, std::string_view why) {
   return absl::StrCat("copsectl: ", what, what.empty() ? "" : ": ", cli::Printable(why), "\n");
@@ -91,8 +90,9 @@ Verb CompletionVerb() {
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
-    for (auto family : {NodeVerbs(), TeamVerbs(), JobVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(),
-                        PlannerVerbs(), StateVerbs(), StatsVerbs(), TraceVerbs(), DoctorVerbs()}) {
+    for (auto family :
+         {NodeVerbs(), TeamVerbs(), JobVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), PlannerVerbs(),
+          StateVerbs(), StatsVerbs(), TopVerbs(), TraceVerbs(), DoctorVerbs(), ContextVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     all->push_back(CompletionVerb());

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -195,14 +197,23 @@ class FakePlanner final : public v1::AdminService::Service {
     (*stats->mutable_counters())["calls.done"] = 100 + 5 * stats_asked++;
     (*stats->mutable_counters())["daemon.clients"] = 3;
     if (request->node() == "n2") reply->add_silent("n2");
-    if (!request->accounts()) return grpc::Status::OK;
-    last = absl::StrCat("accounts ", request->selector().nodes(), request->selector().has_uid() ? " of a user" : "");
-    for (const auto& [node, limit] : {std::pair("n1", 10), {"n2", 8}}) {
-      if (stats->node() != node) (stats = reply->add_stats())->set_node(node);
-      for (const auto& [uid, job] : {std::pair(4242, "slurm-7"), {4243, "uid-4243"}}) {
-        AddAccount(uid, job, limit, stats->add_accounts());
+    if (request->accounts()) {
+      last = absl::StrCat("accounts ", request->selector().nodes(), request->selector().has_uid() ? " of a user" : "");
+      for (const auto& [node, limit] : {std::pair("n1", 10), {"n2", 8}}) {
+        if (stats->node() != node) (stats = reply->add_stats())->set_node(node);
+        for (const auto& [uid, job] : {std::pair(4242, "slurm-7"), {4243, "uid-4243"}}) {
+          AddAccount(uid, job, limit, stats->add_accounts());
+        }
       }
     }
+    if (request->accounts() || clock_apart == absl::ZeroDuration()) return grpc::Status::OK;
+    (*stats->mutable_counters())["data.mtu_bytes"] = 1500;
+    (*stats->mutable_counters())["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
+    auto* other = reply->add_stats();
+    other->set_node("n2");
+    (*other->mutable_counters())["data.mtu_bytes"] = 9000;
+    (*other->mutable_counters())["process.clock_at_ms"] =
+        static_cast<uint64_t>(absl::ToUnixMillis(absl::Now() + clock_apart));
     return grpc::Status::OK;
   }
 
@@ -288,6 +299,7 @@ class FakePlanner final : public v1::AdminService::Service {
   int trace_queries = 0;
   std::string last;  // the last request
   int stats_asked = 0;
+  absl::Duration clock_apart;  // of n2; 0: nodes say nothing of clocks and networks
   int events_asked = 0;
 };
 
@@ -377,6 +389,10 @@ TEST_F(CopsectlTest, AListIsShownAgainUntilItsOutputIsClosed) {
 TEST_F(CopsectlTest, EveryVerbHonorsJson) {
   const std::string page = ::testing::TempDir() + "/page";
   std::ofstream(page) << "http://127.0.0.1:7473/?token=1\n";
+  const std::string home = ::testing::TempDir() + "/home";
+  std::filesystem::create_directories(home + "/copse/contexts");
+  std::ofstream(home + "/copse/contexts/here.yaml") << "endpoint: x:1\n";
+  setenv("XDG_CONFIG_HOME", home.c_str(), 1);
   const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
                                                                {"node", "show", "n1"},
                                                                {"node", "undrain", "n1"},
@@ -410,8 +426,11 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"state", "adopt"},
                                                                {"page", "--file", page},
                                                                {"stats"},
+                                                               {"top", "--seconds", "0.01"},
                                                                {"trace", "--node", "n1"},
                                                                {"completion", "bash"},
+                                                               {"context", "list"},
+                                                               {"context", "use", "here"},
                                                                {"ping"},
                                                                {"version"}};
   // `doctor` fails, as this cluster is not well.
@@ -453,6 +472,27 @@ TEST_F(CopsectlTest, QuotaSelectsUsersAndJobsItself) {
   EXPECT_EQ(CtlJson({"quota", "--job", "slurm-7"}).size(), 1u);
   EXPECT_EQ(CtlJson({"quota", "--job", "77"}).size(), 0u) << "what processes claim is no job";
   ExpectFailure({"quota", "--user", "no-such-user"}, 2, "user=no-such-user");
+}
+
+TEST_F(CopsectlTest, DoctorComparesClocksAndMtus) {
+  for (const auto& [apart, clocks_ok, off] :
+       {std::tuple(absl::ZeroDuration(), true, "not known"), std::tuple(absl::Milliseconds(200), true, "apart"),
+        std::tuple(absl::Hours(-1), false, "off: n2"), std::tuple(absl::Seconds(5), false, "off: n2")}) {
+    planner_.clock_apart = apart;
+    const Outcome outcome = Ctl({"doctor", "-w", "json"});
+    const Json checks = Json::parse(outcome.out, nullptr, false);
+    for (const Json& check : checks) {
+      if (check["check"] == "nodes: clocks") {
+        EXPECT_EQ(check["ok"], clocks_ok) << apart;
+        EXPECT_THAT(check["seen"].get<std::string>(), ::testing::HasSubstr(off));
+      }
+      if (check["check"] != "nodes: MTU of the network for data") continue;
+      EXPECT_EQ(check["ok"], apart == absl::ZeroDuration());
+      EXPECT_EQ(check["seen"], apart == absl::ZeroDuration() ? "not known" : "1500: n1; 9000: n2");
+    }
+    EXPECT_THAT(outcome.out, ::testing::HasSubstr("nodes: clocks"));
+    EXPECT_THAT(outcome.out, ::testing::HasSubstr("nodes: MTU"));
+  }
 }
 
 TEST_F(CopsectlTest, TheSavedStateIsWrittenAsItCame) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -19,6 +23,7 @@ namespace {
 using info::Check;
 
 constexpr double kOldestTaskMsMax = 1000;
+constexpr absl::Duration kClockApartMax = absl::Seconds(1);
 
 Check Of(std::string check, std::string seen, std::string wanted, bool ok, std::string advice) {
   return {std::move(check), std::move(seen), std::move(wanted), ok, ok ? "" : std::move(advice)};
@@ -89,6 +94,48 @@ void CheckAnswers(const std::vector<v1::NodeRow>& nodes, const v1::GetStatsReply
                             [&](const v1::NodeRow& node) { return !has(node, "daemon.neighbors.lost"); }));
 }
 
+// Returns the counter of each node that has it, by the node's name.
+std::map<std::string, uint64_t> CounterOf(const v1::GetStatsReply& stats, const char* counter) {
+  std::map<std::string, uint64_t> values;
+  for (const v1::NodeStats& row : stats.stats()) {
+    const auto it = row.counters().find(counter);
+    if (it != row.counters().end()) values[row.node()] = it->second;
+  }
+  return values;
+}
+
+// A node's clock was read between `asked` and `heard` of this machine's.
+Check CheckClocks(const v1::GetStatsReply& stats, absl::Time asked, absl::Time heard) {
+  std::vector<std::string> off;
+  absl::Duration most;
+  const std::map<std::string, uint64_t> clocks = CounterOf(stats, "process.clock_at_ms");
+  for (const auto& [node, ms] : clocks) {
+    const absl::Time there = absl::FromUnixMillis(static_cast<int64_t>(ms));
+    const absl::Duration apart = std::max({asked - there, there - heard, absl::ZeroDuration()});
+    most = std::max(most, apart);
+    if (apart > kClockApartMax) off.push_back(node);
+  }
+  std::string seen = absl::StrCat("at most ", absl::ToInt64Milliseconds(most), " ms apart");
+  if (clocks.empty()) seen = "not known";
+  if (!off.empty()) absl::StrAppend(&seen, "; off: ", CompressHostlist(off));
+  return Of("nodes: clocks", std::move(seen),
+            absl::StrCat("within ", absl::ToInt64Milliseconds(kClockApartMax), " ms of this machine's"), off.empty(),
+            "synchronize the time there (chronyc tracking): certificates and logs need it");
+}
+
+// All nodes of a network for data should have the MTU that most have.
+Check CheckMtus(const v1::GetStatsReply& stats) {
+  std::map<uint64_t, std::vector<std::string>> nodes;
+  for (const auto& [node, bytes] : CounterOf(stats, "data.mtu_bytes")) {
+    if (bytes > 0) nodes[bytes].push_back(node);
+  }
+  std::vector<std::string> seen;
+  for (const auto& [bytes, names] : nodes) seen.push_back(absl::StrCat(bytes, ": ", CompressHostlist(names)));
+  return Of("nodes: MTU of the network for data", seen.empty() ? "not known" : absl::StrJoin(seen, "; "),
+            "the same on all", nodes.size() <= 1,
+            "set one MTU on these interfaces and their switches (ip link set DEVICE mtu N): long packets get lost");
+}
+
 void CheckTopology(const std::vector<v1::NodeRow>& nodes, const v1::ShowTopologyReply& topology,
                    std::vector<Check>* checks) {
   // One switch is all that many clusters have.
@@ -121,9 +168,12 @@ absl::Status CheckCluster(const Arguments& arguments, VerbContext& context, std:
   v1::GetStatsRequest asked;
   asked.set_timeout_s(absl::ToDoubleSeconds(client.TimeForOthers()));
   if (arguments.Has("node")) asked.mutable_selector()->set_nodes(arguments.Text("node"));
+  const absl::Time before = absl::Now();
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
                    client.CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, asked));
   CheckAnswers(nodes, stats, checks);
+  checks->push_back(CheckClocks(stats, before, absl::Now()));
+  checks->push_back(CheckMtus(stats));
   ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client.Call(&PlannerAdmin::ShowTopology, {}));
   CheckTopology(nodes, topology, checks);
   return absl::OkStatus();

@@ -46,6 +46,8 @@ struct VerbContext {
 
 // Verbs that wait for a state ask for it after such pauses.
 inline constexpr absl::Duration kWaitPause = absl::Milliseconds(200);
+// Begins a screen on a terminal.
+inline constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 // The longest value of --timeout, and the default of verbs that wait.
 inline constexpr double kTimeoutMaxSeconds = 86400;
 

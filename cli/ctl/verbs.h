@@ -51,6 +51,9 @@ std::string RenderVersions(const v1::ListTopologiesReply& reply, const Style& st
 std::vector<Verb> ProbeVerbs();
 std::string RenderProbe(const v1::ProbeTopologyReply& reply, const Style& style);
 
+// ContextVerbs are `context list` and `context use`, which ask no server.
+std::vector<Verb> ContextVerbs();
+
 // CollVerbs has `coll list`, which lists calls in flight and their missing ranks.
 std::vector<Verb> CollVerbs();
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
@@ -85,6 +88,9 @@ std::string RenderPlannerHistograms(const v1::GetPlannerStatsReply& reply, const
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
                        const Style& style);
 std::string RenderVersion(const v1::VersionReply& reply, const Style& style);
+
+// TopVerbs has `top`, which shows the cluster on one screen.
+std::vector<Verb> TopVerbs();
 
 // TraceVerbs has `trace`, which writes the daemons' recent activity, or that of the next seconds, for a trace viewer.
 std::vector<Verb> TraceVerbs();

@@ -191,7 +191,8 @@ RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& requ
           v1::NodeStats& row = (*rows)[status.node];
           row.set_node(rpc::ToUtf8(status.node));
           row.mutable_counters()->insert(status.counters.begin(), status.counters.end());
-          for (const schedule::LatencyStatus& latency : status.latencies) rpc::FillLatency(latency, row.add_latencies());
+          for (const schedule::LatencyStatus& latency : status.latencies)
+            rpc::FillLatency(latency, row.add_latencies());
           if (!accounts) return;
           for (const schedule::AccountStatus& account : status.accounts) {
             FillAccountFor(who, account, row.add_accounts());

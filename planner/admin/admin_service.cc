@@ -262,7 +262,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   Reactor* ExplainPlan(Context* context, const v1::ExplainPlanRequest* request, v1::ExplainPlanReply* reply) override {
     return calls_.Answer(context, "ExplainPlan", [this, request, reply]() -> absl::Status {
       ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
-      ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation, coordinator_->view().Explain(PlanId(request->id())));
+      ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation,
+                       coordinator_->view().Explain(PlanId(request->id())));
       FillPlan(info, explanation.critical_path, reply->mutable_plan());
       reply->set_text(explanation.text);
       reply->set_dot(explanation.dot);
@@ -424,7 +425,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         context, "AdoptState", *request,
         [this, request, reply](const rpc::Principal&, const CallEnd& done) -> absl::Status {
           const std::string former = coordinator_->cluster().uuid();
-          ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams, coordinator_->adoption().FindForeign(request->cluster()));
+          ASSIGN_OR_RETURN(const coordinator::ForeignTeams teams,
+                           coordinator_->adoption().FindForeign(request->cluster()));
           if (!request->force()) {
             return absl::FailedPreconditionError(absl::StrCat(
                 "state: the planner would leave its cluster for that of the nodes, and --force is not given "
@@ -454,10 +456,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       reply->set_node(request->node());
       reply->set_incarnation(info.announcement.incarnation.value());
       coordinator_->queries().QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
-                               [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
-                                 if (answer.ok()) FillTrace(*answer, reply);
-                                 done(answer.status());
-                               });
+                                         [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
+                                           if (answer.ok()) FillTrace(*answer, reply);
+                                           done(answer.status());
+                                         });
       return absl::OkStatus();
     });
   }

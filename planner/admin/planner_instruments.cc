@@ -70,8 +70,10 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   counters["messages.sent"] = streams.sent;
   counters["messages.sent_bytes"] = streams.sent_bytes;
 
-  for (const auto& [state, count] : parts_.coordinator->view().NodesByState()) counters[absl::StrCat("nodes.", state)] = count;
-  for (const auto& [state, count] : parts_.coordinator->view().TeamsByState()) counters[absl::StrCat("teams.", state)] = count;
+  for (const auto& [state, count] : parts_.coordinator->view().NodesByState())
+    counters[absl::StrCat("nodes.", state)] = count;
+  for (const auto& [state, count] : parts_.coordinator->view().TeamsByState())
+    counters[absl::StrCat("teams.", state)] = count;
   const coordinator::FormationCounts& ends = parts_.coordinator->formations();
   counters["formations.formed"] = ends.formed();
   counters["formations.failed"] = ends.failed();
