@@ -320,7 +320,8 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
     auto answer = std::make_shared<std::optional<coordinator::StatusAnswer>>();
-    coordinator_->queries().QueryStatus({}, absl::Seconds(1), [answer](const coordinator::StatusAnswer& a) { *answer = a; });
+    coordinator_->queries().QueryStatus({}, absl::Seconds(1),
+                                        [answer](const coordinator::StatusAnswer& a) { *answer = a; });
     PlannerTick();
     RETURN_IF_ERROR(Await([&] { return answer->has_value(); }, kSettle, "status of the nodes"));
     std::vector<ListedCall> listed;

@@ -258,8 +258,8 @@ absl::Status PlannerProcess::Lead() {
   instruments_->SetAddress(address_);
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
-            ", teams=", coordinator_->view().Teams().size(), ", store=", store, ", cluster=", coordinator_->cluster().uuid(),
-            ")");
+            ", teams=", coordinator_->view().Teams().size(), ", store=", store,
+            ", cluster=", coordinator_->cluster().uuid(), ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();
 }
