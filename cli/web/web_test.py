@@ -5,6 +5,7 @@
 Arguments: copse-web, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -14,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import urllib.error
 import urllib.request
@@ -214,15 +216,35 @@ class PageTest(Web):
         self.assertEqual([plan["id"] for plan in answer["plans"]],
                          [plan["id"] for plan in self.copsectl("plan", "list", "--team", str(team))])
 
+    @contextlib.contextmanager
+    def looking(self, *lists):
+        """Looks at the cluster until these lists are there, and goes on: nobody asks for lists that nobody looks at, and
+        the five seconds of a browser's virtual time can pass within one of the planner's."""
+        until("the lists", lambda: all(map(self.cluster().get, lists)))
+        ended = threading.Event()
+
+        def look():
+            while not ended.wait(1):
+                self.cluster()
+
+        viewer = threading.Thread(target=look)
+        viewer.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            viewer.join()
+
     @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed (tools/setup --all)")
     def test_a_browser_shows_it(self):
         self.form_team()
-        until("the team", lambda: self.cluster().get("teams"))  # lists are asked for while somebody looks
         picture = os.path.join(os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", self.folder), "page.png")
-        browser = subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1300",
-             "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"--screenshot={picture}", self.url],
-            env={**os.environ, "HOME": self.folder}, capture_output=True, text=True, timeout=PATIENCE_S)
+        with self.looking("nodes", "teams", "events"):
+            browser = subprocess.run(
+                ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1300",
+                 "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"--screenshot={picture}",
+                 self.url],
+                env={**os.environ, "HOME": self.folder}, capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(browser.returncode, 0, browser.stderr)
         self.assertNotIn("CONSOLE", browser.stderr)
         for seen in ("1 ready", ">world<", "Planner ", "<polyline", "formed"):

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 #include "client/port/control_channel.h"
@@ -30,6 +32,17 @@ FileDescriptor SealedMemory(uint64_t bytes) {
   return memory;
 }
 
+// Returns what the machine can give without swapping; 0 if it does not tell.
+uint64_t AvailableBytes() {
+  FILE* file = fopen("/proc/meminfo", "re");
+  if (file == nullptr) return 0;
+  uint64_t kib = 0;
+  char line[128];
+  while (kib == 0 && fgets(line, sizeof(line), file) != nullptr) sscanf(line, "MemAvailable: %" SCNu64, &kib);
+  fclose(file);
+  return kib * 1024;
+}
+
 }  // namespace
 
 copse_status_t RegisterRegion(Attachment* attachment, uint64_t bytes, Region* region) {
@@ -39,8 +52,9 @@ copse_status_t RegisterRegion(Attachment* attachment, uint64_t bytes, Region* re
     return Fail(COPSE_ERR_NO_MEMORY, "no shared memory (bytes=%llu)", static_cast<unsigned long long>(bytes));
   }
   // Pages are charged to the process that makes them, so the daemon makes none. Older kernels refuse this: they make
-  // the pages at the first access.
-  if (madvise(region->mapping.data(), bytes, kPopulateWrite) != 0 && errno != EINVAL) {
+  // the pages at the first access. So it is with more pages than there are: a program may ask for memory that it never
+  // touches, and the daemon says whether it takes such memory.
+  if (bytes <= AvailableBytes() && madvise(region->mapping.data(), bytes, kPopulateWrite) != 0 && errno != EINVAL) {
     return Fail(COPSE_ERR_NO_MEMORY, "no memory for its pages (bytes=%llu)", static_cast<unsigned long long>(bytes));
   }
   ControlChannel::Answer answer;
