@@ -25,7 +25,7 @@ FailureReport RankGathering::Add(NodeIndex node, const std::string& name, const 
               .rank = rank,
               .limit = size - 1};
     }
-    const auto [claimed, is_new] = node_of_rank_.emplace(rank, Member{node, name});
+    const auto [claimed, is_new] = node_of_rank_.emplace(rank, Claim{node, name});
     if (is_new || claimed->second.node == node) continue;
     return {.failure = Failure::kMismatch,
             .text = absl::StrCat("rank ", rank.value(), " claimed twice: by node ", claimed->second.name,

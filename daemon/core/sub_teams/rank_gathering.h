@@ -28,13 +28,13 @@ class RankGathering {
   schedule::FailureReport Late(absl::Duration timeout) const;
 
  private:
-  struct Member {
+  struct Claim {
     NodeIndex node{0};
     std::string name;
   };
 
   uint32_t size_ = 0;  // 0: no rank has joined
-  std::map<Rank, Member> node_of_rank_;
+  std::map<Rank, Claim> node_of_rank_;
 };
 
 }  // namespace copse::daemon

@@ -18,6 +18,12 @@ void TeamIdPool::Add(const schedule::TeamIds& ids) {
   (block_.count == 0 ? block_ : next_block_) = ids;
 }
 
+void TeamIdPool::OnRegistered(const std::string& cluster) {
+  if (schedule::IsOtherCluster(cluster, cluster_)) *this = {};
+  if (!cluster.empty()) cluster_ = cluster;
+  DropRequest();
+}
+
 bool TeamIdPool::WantsMore() const { return !is_requested_ && block_.count + next_block_.count < low_; }
 
 }  // namespace copse::daemon

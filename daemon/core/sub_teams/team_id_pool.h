@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/ids.h"
 #include "protocol/control.h"
@@ -19,6 +20,9 @@ class TeamIdPool {
   // Returns nothing if there are no ids.
   std::optional<TeamId> Take();
   void Add(const schedule::TeamIds& ids);
+  // A planner of this cluster (UUID; empty: not known) has accepted the daemon, and has had no request yet. Forgets the
+  // ids of another cluster, which may have other teams with them.
+  void OnRegistered(const std::string& cluster);
 
   // Returns whether ids should be requested now: few are left, and no request is unanswered.
   bool WantsMore() const;
@@ -31,6 +35,7 @@ class TeamIdPool {
   schedule::TeamIds block_, next_block_;
   uint32_t low_ = 1;  // with fewer ids, more are requested
   bool is_requested_ = false;
+  std::string cluster_;  // UUID; empty: not known
 };
 
 }  // namespace copse::daemon

@@ -39,5 +39,16 @@ TEST(TeamIdPoolTest, RequestIsRepeatedOnTheNextStream) {
   EXPECT_FALSE(pool.Take());
 }
 
+TEST(TeamIdPoolTest, IdsOfAnotherClusterAreForgotten) {
+  TeamIdPool pool;
+  pool.OnRegistered("a");
+  pool.Add({TeamId(5), 2});
+  pool.OnRegistered("a");
+  EXPECT_EQ(pool.Take(), TeamId(5));
+  pool.OnRegistered("b");
+  EXPECT_FALSE(pool.Take());
+  EXPECT_TRUE(pool.WantsMore());
+}
+
 }  // namespace
 }  // namespace copse::daemon

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of one sub-team at one daemon while it is being formed.
+#ifndef COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAM_FORMATION_H_
+#define COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAM_FORMATION_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "daemon/core/sub_teams/rank_gathering.h"
+#include "protocol/control.h"
+
+namespace copse::daemon {
+
+using SubTeamKey = std::pair<TeamId, schedule::TeamIdentity>;  // the parent, and the sub-team
+
+// A SubTeamOutcome is why a sub-team is not formed by daemons.
+struct SubTeamOutcome {
+  // The planner forms the team.
+  static SubTeamOutcome ByPlanner(std::string why) {
+    return {.why = {schedule::Failure::kNoResource, std::move(why)}, .again = true};
+  }
+
+  schedule::FailureReport why;
+  bool again = false;  // the planner forms the team
+};
+
+// A SubTeamFormation gathers joins, then the team is prepared, then it is over.
+struct SubTeamFormation {
+  enum class State : uint8_t { kGathering, kPreparing, kOver };
+
+  State state = State::kGathering;
+  absl::Time since;              // beginning of the state
+  uint32_t size = 0;             // of the sub-team, by the joins of this node
+  std::map<Rank, uint64_t> own;  // joins of this node
+  std::set<Rank> unsent;         // those that have not been sent up the tree
+  std::set<NodeIndex> below;     // nodes of the parent whose joins have come, or have been passed on, from there
+  std::set<Rank> passed;         // ranks that have joined here or below
+  RankGathering gathering;       // at the root
+
+  // --- While it is prepared ---
+  TeamId id{0};
+  std::set<NodeIndex> unanswered;              // of `below`
+  std::vector<schedule::TeamNode> neighbors;   // of the new team, connected meanwhile
+  std::map<Incarnation, NodeIndex> unlabeled;  // neighbors whose labels are missing, with their indices there
+  std::vector<schedule::EdgeLabel> labels;
+  uint64_t plans = 0;  // hash of the members' plans; 0: not known, or the parent's
+  bool has_answered = false;
+
+  SubTeamOutcome outcome;  // when it is over
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAM_FORMATION_H_
