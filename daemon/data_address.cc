@@ -26,24 +26,24 @@ namespace {
 
 constexpr uint32_t kBitsAByte = 8;
 
-struct Address {
+struct HostAddress {
   int family = 0;
   std::array<uint8_t, sizeof(in6_addr)> bytes{};
 };
 
-std::optional<Address> ParseAddress(const std::string& text) {
+std::optional<HostAddress> ParseAddress(const std::string& text) {
   for (const int family : {AF_INET, AF_INET6}) {
-    Address address{.family = family};
+    HostAddress address{.family = family};
     if (inet_pton(family, text.c_str(), address.bytes.data()) == 1) return address;
   }
   return std::nullopt;
 }
 
 struct Network {
-  Address address;
+  HostAddress address;
   uint32_t bits = 0;
 
-  bool Has(const Address& other) const {
+  bool Has(const HostAddress& other) const {
     if (other.family != address.family) return false;
     for (uint32_t bit = 0; bit < bits; bit += kBitsAByte) {
       const uint32_t byte = bit / kBitsAByte, rest = bits - bit;
@@ -58,7 +58,7 @@ std::optional<Network> ParseNetwork(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, '/');
   Network network;
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &network.bits)) return std::nullopt;
-  const std::optional<Address> address = ParseAddress(parts[0]);
+  const std::optional<HostAddress> address = ParseAddress(parts[0]);
   if (!address.has_value()) return std::nullopt;
   network.address = *address;
   const uint32_t bits_max = address->family == AF_INET ? 32 : 128;
@@ -92,7 +92,7 @@ absl::StatusOr<std::string> AddressIn(const Network& network, const std::string&
   std::set<std::string> names;
   const bool on_loopback = absl::StartsWith(data_listen, "127.") || absl::StartsWith(data_listen, "::1/");
   for (const InterfaceAddress& each : interfaces) {
-    const std::optional<Address> address = ParseAddress(each.address);
+    const std::optional<HostAddress> address = ParseAddress(each.address);
     if (each.loopback != on_loopback || !address.has_value() || !network.Has(*address)) continue;
     if (found.empty()) found = each.address;
     names.insert(each.name);

@@ -19,11 +19,12 @@ constexpr int kSilentMax = 6;  // 6.4 s
 
 }  // namespace
 
-// A Stream is one call, from its start to its end; see PlannerStream::Stream for the threads.
-class LeaderWatch::Stream final : public grpc::ClientReadReactor<v1::Leader> {
+// A LeaderStream is one call, from its start to its end; see PlannerStream::Stream for the threads.
+class LeaderWatch::LeaderStream final : public grpc::ClientReadReactor<v1::Leader> {
  public:
-  Stream(LeaderWatch* owner, Mailbox* mailbox) : owner_(std::make_shared<LeaderWatch*>(owner)), mailbox_(mailbox) {}
-  ~Stream() override {
+  LeaderStream(LeaderWatch* owner, Mailbox* mailbox)
+      : owner_(std::make_shared<LeaderWatch*>(owner)), mailbox_(mailbox) {}
+  ~LeaderStream() override {
     *owner_ = nullptr;
     context_.TryCancel();
     MutexLock lock(&mutex_);
@@ -78,7 +79,7 @@ void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& addre
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       NewPlannerChannel(asked_, access_, /*is_one_of_many=*/true);
   if (!channel.ok()) return OnEnd();
-  stream_ = std::make_unique<Stream>(this, mailbox_);
+  stream_ = std::make_unique<LeaderStream>(this, mailbox_);
   stream_->Start(*channel);
 }
 

@@ -39,7 +39,7 @@ class LeaderWatch {
   void Restart();
 
  private:
-  class Stream;
+  class LeaderStream;
   void OnMessage(const std::string& leader, uint64_t number);
   void OnEnd();
 
@@ -47,7 +47,7 @@ class LeaderWatch {
   Mailbox* const mailbox_;
   const PlannerAccess access_;
   const OnLeader on_leader_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<LeaderStream> stream_;
   std::string asked_;
   absl::Time next_try_ = absl::InfinitePast();
   bool answered_ = false;  // by the planner that is asked

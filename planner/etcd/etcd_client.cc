@@ -79,8 +79,8 @@ bool TriesAnother(grpc::StatusCode code) {
 
 }  // namespace
 
-struct EtcdClient::Member {
-  Member(std::string address, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+struct EtcdClient::EtcdMember {
+  EtcdMember(std::string address, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
       : endpoint(std::move(address)) {
     const auto channel = grpc::CreateCustomChannel(endpoint, credentials, ChannelArguments());
     kv = etcdserverpb::KV::NewStub(channel);
@@ -114,7 +114,7 @@ class EtcdClient::Call {
   void Try() {
     if (!PrepareContext()) return Finish(absl::CancelledError("etcd: the client ends"));
     ++attempts_;
-    const Member& member = *client_->members_[member_];
+    const EtcdMember& member = *client_->members_[member_];
     if (!client_->options_.user.empty() && token_.empty()) return Authenticate(member);
     attempt_(member, context_.get(), [this](const grpc::Status& status) { OnAnswer(status); });
   }
@@ -137,7 +137,7 @@ class EtcdClient::Call {
   }
 
   // Gets a token, and then tries again with it.
-  void Authenticate(const Member& member) {
+  void Authenticate(const EtcdMember& member) {
     authentication_.set_name(client_->options_.user);
     authentication_.set_password(client_->options_.password);
     member.auth->async()->Authenticate(context_.get(), &authentication_, &authenticated_, [this](grpc::Status status) {
@@ -228,7 +228,7 @@ absl::StatusOr<std::unique_ptr<EtcdClient>> EtcdClient::Create(EtcdClientOptions
 
 EtcdClient::EtcdClient(EtcdClientOptions options) : options_(std::move(options)) {
   for (const std::string& endpoint : options_.endpoints) {
-    members_.push_back(std::make_unique<Member>(endpoint, options_.credentials));
+    members_.push_back(std::make_unique<EtcdMember>(endpoint, options_.credentials));
   }
 }
 
@@ -263,7 +263,7 @@ void EtcdClient::Make(Subject subject, size_t bytes, absl::Duration timeout, Sta
                                                         ", bytes=", bytes, ", limit=", kEtcdRequestBytesMax, ")")));
   }
   const auto response = std::make_shared<Response>();  // shared by the attempts and the end
-  Attempt attempt = [start, response](const Member& member, grpc::ClientContext* context,
+  Attempt attempt = [start, response](const EtcdMember& member, grpc::ClientContext* context,
                                       std::function<void(grpc::Status)> answered) {
     start(member, context, response.get(), std::move(answered));
   };
@@ -279,7 +279,7 @@ void EtcdClient::Range(const etcdserverpb::RangeRequest& request, absl::Duration
                        Done<etcdserverpb::RangeResponse> done) {
   Make<etcdserverpb::RangeResponse>(
       {"Range", request.key()}, request.ByteSizeLong(), timeout,
-      [request](const Member& member, grpc::ClientContext* context, auto* response, auto answered) {
+      [request](const EtcdMember& member, grpc::ClientContext* context, auto* response, auto answered) {
         member.kv->async()->Range(context, &request, response, std::move(answered));
       },
       std::move(done));
@@ -289,7 +289,7 @@ void EtcdClient::Txn(const etcdserverpb::TxnRequest& request, const std::string&
                      Done<etcdserverpb::TxnResponse> done) {
   Make<etcdserverpb::TxnResponse>(
       {"Txn", key}, request.ByteSizeLong(), timeout,
-      [request](const Member& member, grpc::ClientContext* context, auto* response, auto answered) {
+      [request](const EtcdMember& member, grpc::ClientContext* context, auto* response, auto answered) {
         member.kv->async()->Txn(context, &request, response, std::move(answered));
       },
       std::move(done));
@@ -300,7 +300,7 @@ void EtcdClient::GrantLease(int64_t seconds, absl::Duration timeout, Done<etcdse
   request.set_ttl(seconds);
   Make<etcdserverpb::LeaseGrantResponse>(
       {"LeaseGrant", ""}, 0, timeout,
-      [request](const Member& member, grpc::ClientContext* context, auto* response, auto answered) {
+      [request](const EtcdMember& member, grpc::ClientContext* context, auto* response, auto answered) {
         member.lease->async()->LeaseGrant(context, &request, response, std::move(answered));
       },
       std::move(done));
@@ -311,7 +311,7 @@ void EtcdClient::RevokeLease(int64_t lease, absl::Duration timeout, Done<etcdser
   request.set_id(lease);
   Make<etcdserverpb::LeaseRevokeResponse>(
       {"LeaseRevoke", ""}, 0, timeout,
-      [request](const Member& member, grpc::ClientContext* context, auto* response, auto answered) {
+      [request](const EtcdMember& member, grpc::ClientContext* context, auto* response, auto answered) {
         member.lease->async()->LeaseRevoke(context, &request, response, std::move(answered));
       },
       std::move(done));
@@ -321,7 +321,7 @@ void EtcdClient::KeepLeaseAlive(int64_t lease, absl::Duration timeout,
                                 Done<etcdserverpb::LeaseKeepAliveResponse> done) {
   Make<etcdserverpb::LeaseKeepAliveResponse>(
       {"LeaseKeepAlive", ""}, 0, timeout,
-      [lease](const Member& member, grpc::ClientContext* context, auto* response, auto answered) {
+      [lease](const EtcdMember& member, grpc::ClientContext* context, auto* response, auto answered) {
         (new KeepAliveAttempt(lease, response, std::move(answered)))->Start(member.lease.get(), context);
       },
       std::move(done));
@@ -330,7 +330,7 @@ void EtcdClient::KeepLeaseAlive(int64_t lease, absl::Duration timeout,
 std::string EtcdClient::OpenWatch(grpc::ClientContext* context, WatchReactor* reactor) {
   MutexLock lock(&mutex_);
   Decorate(context);
-  const Member& member = *members_[present_];
+  const EtcdMember& member = *members_[present_];
   member.watch->async()->Watch(context, reactor);
   return member.endpoint;
 }

@@ -73,10 +73,10 @@ class EtcdClient {
   std::string OpenWatch(grpc::ClientContext* context, WatchReactor* reactor);
 
  private:
-  struct Member;
+  struct EtcdMember;
   class Call;
   // Makes an attempt at a member; the function is called with its outcome.
-  using Attempt = std::function<void(const Member&, grpc::ClientContext*, std::function<void(grpc::Status)>)>;
+  using Attempt = std::function<void(const EtcdMember&, grpc::ClientContext*, std::function<void(grpc::Status)>)>;
 
   explicit EtcdClient(EtcdClientOptions options);
 
@@ -91,7 +91,7 @@ class EtcdClient {
   void AvoidMember(size_t member);
 
   const EtcdClientOptions options_;
-  std::vector<std::unique_ptr<Member>> members_;  // of options_.endpoints
+  std::vector<std::unique_ptr<EtcdMember>> members_;  // of options_.endpoints
 
   mutable Mutex mutex_;
   CondVar calls_changed_;

@@ -164,11 +164,11 @@ absl::Status Leadership::CreateKey() {
 
 // Waits until the key has changed since `revision`; returns earlier at times, since a watch can stay silent.
 absl::Status Leadership::AwaitChange(int64_t revision) {
-  struct Change {
+  struct KeyChange {
     bool happened = false;
     absl::Status status;
   };
-  const auto change = std::make_shared<Change>();  // guarded by signal_->mutex
+  const auto change = std::make_shared<KeyChange>();  // guarded by signal_->mutex
   const KeyWatch watch(client_, key_, revision, [signal = signal_, change](const absl::Status& status) {
     MutexLock lock(&signal->mutex);
     if (!change->happened) *change = {true, status};

@@ -10,15 +10,17 @@ namespace copse::planner {
 
 namespace {
 
-enum class Peer { kNone, kNode, kRank };
+enum class PeerKind { kNone, kNode, kRank };
 // The table gives, by Doing, the name in a PathStep and the kind of the span's peer.
 constexpr struct {
   const char* what;
-  Peer peer;
-} kDoings[] = {
-    {"post", Peer::kNone}, {"pick up", Peer::kNone},          {"wake", Peer::kNone},    {"take rank ", Peer::kRank},
-    {"arm", Peer::kNone},  {"receive", Peer::kNode},          {"reduce", Peer::kNone},  {"copy", Peer::kNone},
-    {"send", Peer::kNode}, {"deliver to rank ", Peer::kRank}, {"transfer", Peer::kNode}};
+  PeerKind peer;
+} kDoings[] = {{"post", PeerKind::kNone},    {"pick up", PeerKind::kNone},
+               {"wake", PeerKind::kNone},    {"take rank ", PeerKind::kRank},
+               {"arm", PeerKind::kNone},     {"receive", PeerKind::kNode},
+               {"reduce", PeerKind::kNone},  {"copy", PeerKind::kNone},
+               {"send", PeerKind::kNode},    {"deliver to rank ", PeerKind::kRank},
+               {"transfer", PeerKind::kNode}};
 
 }  // namespace
 
@@ -31,8 +33,8 @@ PathStep CostTrace::StepOf(const Span& span) const {
   } else {
     step.node = NodeIndex(span.actor);
   }
-  if (peer == Peer::kNode) step.peer = NodeIndex(span.peer);
-  if (peer == Peer::kRank) absl::StrAppend(&step.what, shape_.RanksOf(step.node)[span.peer].value());
+  if (peer == PeerKind::kNode) step.peer = NodeIndex(span.peer);
+  if (peer == PeerKind::kRank) absl::StrAppend(&step.what, shape_.RanksOf(step.node)[span.peer].value());
   return step;
 }
 

@@ -101,15 +101,15 @@ std::string ExplanationJson(const Explanation& explanation, const schedule::Team
   return json.dump();
 }
 
-// A Comparison is what the gain of new plans depends on; any thread may read it.
-struct Comparison {
+// A PlanComparison is what the gain of new plans depends on; any thread may read it.
+struct PlanComparison {
   std::vector<std::string> names;  // the team's nodes
   schedule::TeamShape shape;
   ClusterTopologies::Shared topology;
   std::vector<schedule::Plan> before, after;
 };
 
-absl::StatusOr<double> GainOf(const Comparison& of) {
+absl::StatusOr<double> GainOf(const PlanComparison& of) {
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(of.names, *of.topology, of.topology->costs()));
   double gain = 1;
   for (const schedule::Plan& old : of.before) {
@@ -440,7 +440,7 @@ absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan
 void ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans,
                                         GainDone done) {
   struct Job {
-    Comparison comparison;
+    PlanComparison comparison;
     absl::StatusOr<double> gain = 1.0;
   };
   const auto job = std::make_shared<Job>();
