@@ -14,7 +14,7 @@
 #include "cli/ctl/command_line.h"
 #include "cli/ctl/completion.h"
 #include "cli/ctl/rows.h"
-#include "cli/ctl/verbs.h"
+#include "cli/ctl/verbs/verbs.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {
