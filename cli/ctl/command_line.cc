@@ -58,7 +58,7 @@ bool CanBeWatched(const Verb& verb) {
 void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_option("-e,--endpoint", line->endpoint,
                   "the planner's address, or those of several, with commas; default: its socket on this machine, or "
-                  "127.0.0.1:7470; of `daemon status` the daemon's own (COPSECTL_ENDPOINT)")
+                  "127.0.0.1:7470; of `daemon status` the daemon's own, or 127.0.0.1:7471 (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
   app->add_option("--context", common->context,
@@ -124,6 +124,11 @@ absl::Status ApplyContext(const std::string& named, CommandLine* line) {
 // Removes parameters with empty values, which count as not given. Errors: INVALID_ARGUMENT if a required argument is
 // empty.
 absl::StatusOr<Arguments> GivenArguments(Arguments arguments, const Verb& verb) {
+  // Not as if it were not given: a script with an unset variable would ask for everything, or change it.
+  for (const cli::Parameter& option : verb.options) {
+    if (option.value_name.empty() || !arguments.Has(option.name) || !arguments.Text(option.name).empty()) continue;
+    return cli::UsageError(absl::StrCat("--", option.name, ": an empty value (", option.name, "=)"));
+  }
   std::erase_if(arguments.values, [&](const auto& item) { return arguments.Text(item.first).empty(); });
   for (const cli::Parameter& parameter : verb.positionals) {
     if (!arguments.Has(parameter.name) && !parameter.optional) {
@@ -151,7 +156,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   RETURN_IF_ERROR(ApplyContext(common.context, &line));
   if (line.endpoint.empty()) {
     line.endpoint =
-        line.verb->family == "daemon" ? kDefaultEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());
+        line.verb->family == "daemon" ? kDefaultDaemonEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());
   }
   line.format = FormatOf(common.format);
   line.rows.columns = absl::StrSplit(common.columns, ',', absl::SkipEmpty());

@@ -18,6 +18,7 @@
 namespace copse::ctl {
 
 inline constexpr char kDefaultEndpoint[] = "127.0.0.1:7470";
+inline constexpr char kDefaultDaemonEndpoint[] = "127.0.0.1:7471";  // copsed's admin_listen
 inline constexpr char kDefaultRunDir[] = "/run/copse";
 
 struct CommandLine {

@@ -26,6 +26,7 @@ const std::vector<Verb>& Verbs() {
        .positionals = {{"team", "", "its id"}},
        .options = {{"algorithm", "NAME", "forced"}},
        .timeout_s = 30},
+      {.family = "daemon", .name = "status", .help = "a daemon itself"},
       {.name = "ping", .help = "is it there", .options = {{"node", "NAME", "whom"}}}};
   return *verbs;
 }
@@ -53,6 +54,12 @@ TEST(CommandLineTest, DefaultsWithoutOptions) {
   EXPECT_EQ(line->timeout, absl::Seconds(5));
   EXPECT_FALSE(line->width.has_value());
   EXPECT_FALSE(line->insecure);
+}
+
+TEST(CommandLineTest, ADaemonIsAskedAtItsOwnPort) {
+  const auto line = Parse({"daemon", "status"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->endpoint, "127.0.0.1:7471");
 }
 
 TEST(CommandLineTest, AContextSaysWhatIsNotGiven) {
@@ -161,6 +168,7 @@ TEST(CommandLineTest, EnvironmentTwinsGiveWayToFlags) {
 
 TEST(CommandLineTest, MistakesAreUsageErrors) {
   ExpectUsageError({"node", "show", ""}, "node");
+  ExpectUsageError({"team", "replan", "1", "--algorithm", ""}, "--algorithm: an empty value");
   ExpectUsageError({"-w", "xml", "node", "list"}, "xml");
   ExpectUsageError({"--timeout", "soon", "node", "list"}, "soon");
   ExpectUsageError({"--timeout", "0", "node", "list"}, "timeout=0");

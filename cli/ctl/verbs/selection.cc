@@ -46,11 +46,6 @@ std::vector<cli::Parameter> WithSelection(std::vector<cli::Parameter> options, b
 }
 
 absl::Status ReadSelector(const cli::Arguments& arguments, v1::RowSelector* selector) {
-  // An empty value selects nothing by itself, so it is a mistake, like that of a script with an unset variable.
-  for (const char* option : {"node", "user", "job", "state"}) {
-    if (!arguments.Has(option) || !arguments.Text(option).empty()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", option, " has no value (", option, "=)"));
-  }
   selector->set_nodes(arguments.Text("node"));
   selector->set_job(arguments.Text("job"));
   selector->set_state(arguments.Text("state"));

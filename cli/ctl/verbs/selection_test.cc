@@ -31,10 +31,5 @@ TEST(SelectionTest, UsersAreNamesOrIds) {
   }
 }
 
-TEST(SelectionTest, AnEmptyValueIsAMistake) {
-  v1::ListNodesRequest request;
-  EXPECT_THAT(ReadSelection(cli::Arguments{.values = {{"node", {""}}}}, &request), FailsWith(kInvalid, "node="));
-}
-
 }  // namespace
 }  // namespace copse::ctl
