@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
+#include "daemon/accounts/accounts.h"
 #include "daemon/shm/testing/attach_fixture.h"
 
 namespace copse::daemon {
@@ -335,6 +337,21 @@ TEST_F(AttachServerTest, ADrainIsToldAndAShutdownClosesPorts) {
   EXPECT_EQ(client->header()->closed.load(), 1u);
   RawClient late = Connect();
   EXPECT_FALSE(late.Send(RawClient::Request()));
+}
+
+TEST_F(AttachServerTest, WhatIsHeldForNobodyIsFoundWithinAMinute) {
+  const auto client = Attached();
+  const auto look = [&] {
+    daemon_->clock().Skip(absl::Minutes(1));
+    daemon_->Turn();
+    return daemon_->server().orphans();
+  };
+  EXPECT_EQ(look(), 0u) << "a process that is attached";
+  std::optional<Account::Holding> left = *daemon_->core().accounts().Open(4711, "slurm-17")->Take(Resource::kTeams);
+  EXPECT_EQ(daemon_->server().orphans(), 0u) << "the last look";
+  EXPECT_EQ(look(), 1u);
+  left.reset();
+  EXPECT_EQ(look(), 0u);
 }
 
 }  // namespace

@@ -59,6 +59,17 @@ class NoNetwork final : public emu::Transport {
   bool Progress(emu::TransportSink*) override { return false; }
 };
 
+// The kernel's clock, until a test skips time.
+class SkippingClock final : public Clock {
+ public:
+  absl::Time Now() const override { return clock_.Now() + skipped_; }
+  void Skip(absl::Duration time) { skipped_ += time; }
+
+ private:
+  MonotonicClock clock_;
+  absl::Duration skipped_;
+};
+
 // Runs on the test's own thread, a Turn at a time.
 class OneNodeDaemon {
  public:
@@ -70,6 +81,7 @@ class OneNodeDaemon {
   // False after 10 s.
   bool TurnUntil(const std::function<bool()>& done);
 
+  SkippingClock& clock() { return clock_; }
   const std::string& socket() const { return socket_; }
   DaemonCore& core() { return *core_; }
   const OneNodePlanner& planner() const { return *planner_; }
@@ -82,7 +94,7 @@ class OneNodeDaemon {
   }
 
  private:
-  MonotonicClock clock_;
+  SkippingClock clock_;
   NoNetwork network_;
   schedule::NodeAnnouncement node_;
   std::string socket_;
