@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The planner with certificates and sockets: who may do what.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -11,8 +12,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +34,9 @@
 namespace copse::planner {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::FailsWith;
+using ::testing::Pair;
 using Stub = v1::AdminService::Stub;
 
 constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
@@ -69,6 +74,13 @@ class Daemon {
     EXPECT_TRUE(message.has_commit()) << message.ShortDebugString();
     Send(schedule::CommitReply{.team = team, .epoch = epoch});
     return team;
+  }
+  // Answers the next question about its status.
+  void Answer(const schedule::DaemonStatus& status) {
+    v1::ToDaemon message;
+    EXPECT_TRUE(stream_->Read(&message));
+    EXPECT_TRUE(message.has_status_query()) << message.ShortDebugString();
+    Send(schedule::StatusReply{.query = message.status_query().query(), .status = status});
   }
   absl::Status AwaitEnd() {
     v1::ToDaemon message;
@@ -283,6 +295,35 @@ TEST_F(PlannerTlsTest, LocalUsersSeeAndBreakTheirOwnTeams) {
   EXPECT_THAT(Break(other), FailsWith(kDenied, absl::StrCat("team ", other.value()), "another user's",
                                       absl::StrCat("who=uid ", getuid())));
   EXPECT_EQ(Break(own), absl::OkStatus());
+}
+
+TEST_F(PlannerTlsTest, LocalUsersSeeTheJobsOfTheirOwnAccounts) {
+  Start({"private_data=true"});
+  Daemon daemon(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(daemon.Register("n1"), absl::OkStatus());
+  const auto jobs_at = [&](const std::string& socket) {
+    schedule::DaemonStatus status{.node = "n1"};
+    for (const uint32_t uid : {getuid(), getuid() + 1}) {
+      status.accounts.push_back({uid, absl::StrCat("slurm-", uid), {"mine"}, {{"teams", 1, 4}}});
+    }
+    v1::GetStatsRequest request;
+    request.set_accounts(true);
+    v1::GetStatsReply reply;
+    std::thread answer([&] { daemon.Answer(status); });
+    EXPECT_EQ(Call(Socket(socket), grpc::InsecureChannelCredentials(), &Stub::GetStats, request, &reply),
+              absl::OkStatus());
+    answer.join();
+    std::map<uint32_t, std::string> jobs;
+    for (const v1::AccountRow& row : reply.stats(0).accounts()) {
+      EXPECT_EQ(row.holdings(0).used(), 1u);
+      EXPECT_EQ(row.claimed_size(), row.job().empty() ? 0 : 1);
+      jobs[row.uid()] = row.job();
+    }
+    return jobs;
+  };
+  const std::string own = absl::StrCat("slurm-", getuid()), other = absl::StrCat("slurm-", getuid() + 1);
+  EXPECT_THAT(jobs_at("view"), ElementsAre(Pair(getuid(), own), Pair(getuid() + 1, "")));
+  EXPECT_THAT(jobs_at("admin"), ElementsAre(Pair(getuid(), own), Pair(getuid() + 1, other)));
 }
 
 }  // namespace
