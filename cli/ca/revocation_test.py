@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""copse-ca revokes a node's certificate under teams of a planner and three daemons that know each other by TLS.
+
+Arguments: copse-ca, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[7])))
+from planner_cluster import PATIENCE_S, Processes, until
+
+CA, COPSECTL, COPSED, PLANNER, LIBCOPSE, RANK = sys.argv[1:7]
+REVOKED_WITHIN_S = 60
+NODES = ("n1", "n2", "n3")
+
+
+class RevocationTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.ca("init")
+        self.ca("planner", "p0")
+        self.ca("node", *NODES)
+        self.ca("admin", "tester")
+        self.processes = Processes(self.folder)
+        self.addCleanup(self.processes.end)
+        _, self.planner = self.processes.start_serving(PLANNER, *self.tls("planner/p0"), "--set", "listen=127.0.0.1:0",
+                                                       "--set", f"run_dir={self.folder}")
+        for node in NODES:
+            self.start_daemon(node)
+        until("all nodes", lambda: self.states() == dict.fromkeys(NODES, "ready"))
+
+    def ca(self, *words):
+        subprocess.run([CA, "--dir", f"{self.folder}/ca", "--domain", "lab", *words], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def tls(self, name):
+        ca = f"{self.folder}/ca"
+        settings = (f"tls_cert={ca}/{name}.pem", f"tls_key={ca}/{name}.key", f"tls_ca={ca}/ca.pem", f"tls_crl_dir={ca}/crl")
+        return [word for setting in settings for word in ("--set", setting)]
+
+    def socket(self, node):
+        return f"@revocation-{os.getpid()}-{node}"
+
+    def start_daemon(self, node):
+        return self.processes.start_serving(COPSED, *self.tls(f"node/{node}"), "--set", f"node={node}", "--set",
+                                            f"planner={self.planner}", "--set", f"socket={self.socket(node)}", "--set",
+                                            "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}")[0]
+
+    def states(self):
+        admin = f"{self.folder}/ca/administrator/tester"
+        run = subprocess.run([COPSECTL, "-e", self.planner, "--cert", f"{admin}.pem", "--key", f"{admin}.key",
+                              "--cacert", f"{self.folder}/ca/ca.pem", "-w", "json", "node", "list"],
+                             capture_output=True, check=True, timeout=PATIENCE_S)
+        return {node["name"]: node["state"] for node in json.loads(run.stdout)}
+
+    def team(self, name, *nodes):
+        ranks = [self.processes.start(sys.executable, RANK, LIBCOPSE, self.socket(node), name, str(rank),
+                                      str(len(nodes)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                 for rank, node in enumerate(nodes)]
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "ready\n")
+        return ranks
+
+    def call(self, ranks, times):
+        for rank in ranks:
+            rank.stdin.write(f"{times}\n")
+            rank.stdin.flush()
+
+    def log(self, process):
+        with open(f"{self.folder}/{self.processes.processes.index(process)}.log", encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_revoked_node_is_out_and_nobody_else(self):
+        all_ranks, others = self.team("all", *NODES), self.team("others", "n1", "n2")
+        self.call(all_ranks, 10)
+        for rank in all_ranks:
+            self.assertEqual(rank.stdout.readline(), "done\n")
+        self.call(all_ranks, 1_000_000_000)
+        revoked = time.monotonic()
+        self.ca("revoke", "node", "n3")
+        for rank in all_ranks:
+            self.assertNotEqual(rank.wait(timeout=PATIENCE_S), 0)
+            self.assertIn("n3", self.log(rank))
+        until("n3 to be out", lambda: self.states()["n3"] != "ready")
+        self.assertLess(time.monotonic() - revoked, REVOKED_WITHIN_S)
+        self.call(others, 1000)
+        for rank in others:
+            self.assertEqual(rank.stdout.readline(), "done\n")
+        again = self.team("again", "n1", "n2")
+        again[0].stdin.close()
+        self.assertEqual({"n1", "n2"}, {node for node, state in self.states().items() if state == "ready"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
