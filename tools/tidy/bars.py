@@ -27,7 +27,7 @@ PROCESSES = {
     "copse-perftest": ("base", "collectives", "cli/command_line", "cli/perftest"),
 }
 NESTED_NAMES = {"State", "Kind", "Options", "Row"}
-STRONG_ORDER = re.compile(r"memory_order_(acquire|release|acq_rel|seq_cst)|\.(load|store|exchange|fetch_\w+)\((?![^;]*memory_order)")
+STRONG_ORDER = re.compile(r"memory_order_(acquire|release|acq_rel|seq_cst)|\.(load|store(?!\(\))|exchange|fetch_\w+)\((?![^;]*memory_order)")
 
 
 def tracked():
