@@ -2,7 +2,7 @@
 #include "client/run/job_planner.h"
 
 #include <poll.h>
-#include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,11 +17,15 @@
 #include "base/status_macros.h"
 #include "client/run/job_authority.h"
 #include "client/run/keeper.h"
+#include "client/run/kept_folder.h"
 #include "client/run/kept_program.h"
 #include "client/run/lease.h"
 
 namespace copse::run {
 namespace {
+
+// Paths of sockets are short: 40 bits of a name are enough.
+constexpr int kUnusedBits = 24;
 
 class KeptPlanner : public Kept {
  public:
@@ -56,6 +60,14 @@ class KeptPlanner : public Kept {
   std::unique_ptr<KeptProgram> planner_;
 };
 
+absl::StatusOr<std::string> NewFolderName(const std::string& parent) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
+    return absl::UnavailableError(absl::StrCat("getrandom: ", std::strerror(errno)));
+  }
+  return absl::StrCat(parent, "/", kFolderPrefix, absl::Hex(number >> kUnusedBits, absl::kZeroPad10));
+}
+
 }  // namespace
 
 absl::StatusOr<JobPlanner> StartJobPlanner(const JobPlannerOptions& options) {
@@ -66,11 +78,7 @@ absl::StatusOr<JobPlanner> StartJobPlanner(const JobPlannerOptions& options) {
   if (!job.valid()) return absl::UnavailableError(absl::StrCat("pidfd_open: ", std::strerror(errno)));
   JobPlanner planner;
   ASSIGN_OR_RETURN(planner.secret, NewJobSecret());
-  planner.folder = options.parent + "/copse-run-XXXXXX";
-  if (mkdtemp(planner.folder.data()) == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("no folder can be made (parent=", options.parent, "): ", std::strerror(errno)));
-  }
+  ASSIGN_OR_RETURN(planner.folder, NewFolderName(options.parent));
   const int job_fd = job.get();
   ASSIGN_OR_RETURN(const std::string contact, StartKeeper(planner.folder, job_fd, [&]() -> std::unique_ptr<Kept> {
                      return std::make_unique<KeptPlanner>(options, planner.folder, planner.secret, std::move(job));

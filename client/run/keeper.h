@@ -22,10 +22,12 @@ class Kept {
   virtual void AwaitEnd() = 0;
 };
 
-// Starts a process of its own session and returns what Start has returned there. The process ends after AwaitEnd, or if
-// Start fails; first it destroys the Kept, then it removes `folder` with all that is in it. Another process removes
-// the folder if the keeper is killed. Both let go of all descriptors but `keep_fd` (-1: none), which the keeper closes
-// at its end. `make` runs in the keeper. Errors: those of Start; UNAVAILABLE.
+// Returns what Start has returned in the keeper of `folder`: a process of its own session that this starts unless there
+// is one. It makes the folder, for this user alone. It ends after AwaitEnd, or if Start fails; first it destroys the
+// Kept, then it removes the folder with all that is in it. Another process, which is there before, removes the folder
+// if the keeper is killed; if that is, too, the next keeper in the folder's parent does. Both let go of all descriptors
+// but `keep_fd` (-1: none). `make` runs in the keeper. Errors: those of Start as UNAVAILABLE; UNAVAILABLE;
+// PERMISSION_DENIED if others have a hand in the folder.
 absl::StatusOr<std::string> StartKeeper(const std::string& folder, int keep_fd,
                                         const std::function<std::unique_ptr<Kept>()>& make);
 

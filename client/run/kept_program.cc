@@ -27,8 +27,14 @@ namespace {
 // After SIGTERM. Clients have ended: there is nothing to drain.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 
-[[noreturn]] void Become(const std::vector<std::string>& command, const std::string& log) {
+[[noreturn]] void Become(const std::vector<std::string>& command, const std::string& log, pid_t keeper) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != keeper) _exit(127);  // it has ended before
+  // Neither what keepers ignore nor what ranks block is for the program.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   cpu_set_t all;
   std::memset(&all, 0xff, sizeof(all));
   sched_setaffinity(0, sizeof(all), &all);
@@ -65,8 +71,9 @@ KeptProgram::KeptProgram(const std::string& path, const std::string& folder, con
   inotify_add_watch(changes_.get(), folder_.c_str(), IN_MOVED_TO);
   std::vector<std::string> command = {path, "--config", "/dev/null", "--port-file", port_file_};
   for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
+  const pid_t keeper = getpid();
   pid_ = fork();
-  if (pid_ == 0) Become(command, log_);
+  if (pid_ == 0) Become(command, log_, keeper);
   fd_ = PidFd(pid_);
 }
 

@@ -132,6 +132,36 @@ class JobDaemons(unittest.TestCase):
             self.expect_no_residue()
         self.assertGreater(killed, KILLS / 4)  # others had ended
 
+    def keepers(self):
+        """Processes that keep this test's daemons, and those that clean up after them."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(f"{path}/cmdline", "rb") as command, open(f"{path}/environ", "rb") as environment:
+                    if command.read().startswith(b"copse-run: keeper") and self.run_dir.encode() in environment.read():
+                        found.append(int(os.path.basename(path)))
+            except OSError:
+                continue
+        return found
+
+    def test_what_is_left_of_two_keepers_the_next_job_removes(self):
+        job = self.start("mpich", "until_it_ends")
+        deadline = time.monotonic() + PATIENCE_S
+        while len(glob.glob(f"{self.run_dir}/copse-run-*/*.port")) < 2:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)  # tidy: allow(sleep) because another process makes the files
+        keepers = self.keepers()
+        self.assertEqual(len(keepers), 4)  # two for the planner, two for the daemon
+        for end in (signal.SIGSTOP, signal.SIGKILL):  # those that clean up sleep while the others are killed
+            for pid in keepers:
+                os.kill(pid, end)
+        os.killpg(job.pid, signal.SIGKILL)
+        self.finish(job)
+        self.assertEqual(len(self.folders()), 2)
+        said = self.finish(self.start("mpich", "pending_send"))
+        self.assertIn("done", said)
+        self.expect_no_residue()
+
     def test_without_a_daemon_the_job_runs_on_its_mpi(self):
         os.remove(f"{self.folder}/bin/copsed")
         job = self.start("mpich", "pending_send")
