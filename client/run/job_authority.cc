@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/run/job_authority.h"
 
-#include <fcntl.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,13 +77,17 @@ std::string Signed(X509* certificate, EVP_PKEY* authority) {
   return Pem([certificate](BIO* out) { return PEM_write_bio_X509(out, certificate); });
 }
 
-absl::Status WriteOwnFile(const std::string& path, const std::string& text) {
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
-  if (file.valid() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
-    return absl::OkStatus();
+// Returns a file in memory, for programs that inherit it.
+absl::StatusOr<UniqueFd> MemoryFile(const std::string& name, const std::string& text) {
+  UniqueFd file(memfd_create(name.c_str(), 0));
+  if (file.valid() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fchmod(file.get(), 0400) == 0) {
+    return file;
   }
-  return absl::UnavailableError(absl::StrCat("cannot write (file=", path, "): ", std::strerror(errno)));
+  return absl::UnavailableError(absl::StrCat("a file in memory: ", std::strerror(errno)));
 }
+
+std::string PathOf(const UniqueFd& file) { return absl::StrCat("/proc/self/fd/", file.get()); }
 
 }  // namespace
 
@@ -94,8 +99,12 @@ absl::StatusOr<std::string> NewJobSecret() {
   return absl::BytesToHexString({bytes.data(), bytes.size()});
 }
 
-absl::StatusOr<std::vector<std::string>> WriteJobIdentity(const std::string& secret, const std::string& role,
-                                                          const std::string& name, const std::string& folder) {
+std::vector<std::string> JobIdentity::settings() const {
+  return {"tls_cert=" + PathOf(certificate), "tls_key=" + PathOf(key), "tls_ca=" + PathOf(authority)};
+}
+
+absl::StatusOr<JobIdentity> MakeJobIdentity(const std::string& secret, const std::string& role,
+                                            const std::string& name) {
   if (secret.size() != 2 * kSecretBytes || secret.find_first_not_of("0123456789abcdef") != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("the job's secret is none (digits=", secret.size(), ", limit=", 2 * kSecretBytes, ")"));
@@ -113,13 +122,14 @@ absl::StatusOr<std::vector<std::string>> WriteJobIdentity(const std::string& sec
   const Certificate leaf =
       Draft(absl::StrCat(role, " ", name), own.get(), "critical,CA:FALSE", "critical,digitalSignature");
   AddExtension(leaf.get(), NID_subject_alt_name, absl::StrCat("URI:spiffe://copse-run/", role, "/", name));
-  const std::string cert = folder + "/cert.pem", key = folder + "/key.pem", ca = folder + "/ca.pem";
-  RETURN_IF_ERROR(WriteOwnFile(cert, Signed(leaf.get(), authority.get())));
-  RETURN_IF_ERROR(WriteOwnFile(ca, Signed(root.get(), authority.get())));
-  RETURN_IF_ERROR(WriteOwnFile(key, Pem([&own](BIO* out) {
-                                 return PEM_write_bio_PrivateKey(out, own.get(), nullptr, nullptr, 0, nullptr, nullptr);
-                               })));
-  return std::vector<std::string>{"tls_cert=" + cert, "tls_key=" + key, "tls_ca=" + ca};
+  JobIdentity identity;
+  ASSIGN_OR_RETURN(identity.certificate, MemoryFile("cert.pem", Signed(leaf.get(), authority.get())));
+  ASSIGN_OR_RETURN(identity.authority, MemoryFile("ca.pem", Signed(root.get(), authority.get())));
+  ASSIGN_OR_RETURN(identity.key, MemoryFile("key.pem", Pem([&own](BIO* out) {
+                                              return PEM_write_bio_PrivateKey(out, own.get(), nullptr, nullptr, 0,
+                                                                              nullptr, nullptr);
+                                            })));
+  return identity;
 }
 
 }  // namespace copse::run

@@ -34,7 +34,8 @@ class KeptPlanner : public Kept {
 
   absl::StatusOr<std::string> Start() override {
     ASSIGN_OR_RETURN(leases_, ListenForLeases());
-    ASSIGN_OR_RETURN(std::vector<std::string> settings, WriteJobIdentity(secret_, "planner", "job", folder_));
+    ASSIGN_OR_RETURN(const JobIdentity identity, MakeJobIdentity(secret_, "planner", "job"));
+    std::vector<std::string> settings = identity.settings();
     settings.push_back("listen=0.0.0.0:0");
     planner_ = std::make_unique<KeptProgram>(options_.planner, folder_, settings);
     ASSIGN_OR_RETURN(const std::string listens, planner_->AwaitReady(options_.patience, job_.get()));

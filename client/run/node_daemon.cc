@@ -60,7 +60,8 @@ class KeptDaemon : public Kept {
  private:
   absl::Status StartDaemon() {
     ASSIGN_OR_RETURN(lease_, TakeLease(options_.contact.addresses, options_.contact.lease_port, kLeasePatience));
-    ASSIGN_OR_RETURN(std::vector<std::string> settings, WriteJobIdentity(options_.secret, "node", HostName(), folder_));
+    ASSIGN_OR_RETURN(const JobIdentity identity, MakeJobIdentity(options_.secret, "node", HostName()));
+    std::vector<std::string> settings = identity.settings();
     for (const std::string& setting : {absl::StrCat("planner=", lease_.there, ":", options_.contact.planner_port),
                                        absl::StrCat("data_listen=", lease_.here),
                                        absl::StrCat("socket=", options_.socket), absl::StrCat("run_dir=", folder_),

@@ -107,6 +107,10 @@ class JobDaemons(unittest.TestCase):
             time.sleep(0.01)  # tidy: allow(sleep) because another process makes the file
         for folder in self.folders():
             self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+            for file in glob.glob(f"{folder}/*"):
+                if not stat.S_ISSOCK(os.stat(file).st_mode):
+                    with open(file, "rb") as content:
+                        self.assertNotIn(b"PRIVATE KEY", content.read(), file)
         os.killpg(job.pid, signal.SIGINT)
         self.finish(job)
         self.expect_no_residue()
