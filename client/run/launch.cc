@@ -153,28 +153,6 @@ absl::StatusOr<Words> AddToSrun(const Words& command, const Additions& additions
 
 }  // namespace
 
-std::optional<Launcher> LauncherNamed(std::string_view name) {
-  if (name == "hydra") return Launcher::kHydra;
-  if (name == "openmpi") return Launcher::kOpenMpi;
-  if (name == "srun") return Launcher::kSrun;
-  return std::nullopt;
-}
-
-std::optional<Launcher> LauncherOfFile(std::string_view file_name) {
-  if (file_name == "srun") return Launcher::kSrun;
-  if (Contains(file_name, "hydra") || Contains(file_name, "mpich")) return Launcher::kHydra;
-  for (const char* part : {"openmpi", "orterun", "prterun"}) {
-    if (Contains(file_name, part)) return Launcher::kOpenMpi;
-  }
-  return std::nullopt;
-}
-
-std::optional<Launcher> LauncherOfVersion(std::string_view output) {
-  if (Contains(output, "HYDRA")) return Launcher::kHydra;
-  if (Contains(output, "Open MPI") || Contains(output, "OpenRTE")) return Launcher::kOpenMpi;
-  return std::nullopt;
-}
-
 absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
                                                       const Additions& additions) {
   if (!copse_ranks_can_preload(additions.library.c_str())) {

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognizes launchers of MPI programs, and adds variables for the ranks to their commands.
+// Adds variables for the ranks to launchers' commands.
 #ifndef COPSE_CLIENT_RUN_LAUNCH_H_
 #define COPSE_CLIENT_RUN_LAUNCH_H_
 
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/run/launcher.h"
 
 namespace copse::run {
-
-enum class Launcher { kHydra, kOpenMpi, kSrun };
-
-// Returns the launcher of the name "hydra", "openmpi" or "srun"; nullopt for other names.
-std::optional<Launcher> LauncherNamed(std::string_view name);
-// Returns the launcher of a program file, such as "mpiexec.hydra" or "orterun"; nullopt if several MPIs use the name,
-// or it is not known.
-std::optional<Launcher> LauncherOfFile(std::string_view file_name);
-// Returns the launcher that prints `output` if it is called with --version; nullopt if it is not known.
-std::optional<Launcher> LauncherOfVersion(std::string_view output);
 
 // Additions are what AddToCommand adds to the environment of the ranks.
 struct Additions {

@@ -33,19 +33,6 @@ TEST(LaunchTest, AVariableOfTheEnvironmentIsPassedOnByItsNameAlone) {
   EXPECT_EQ(Added(Launcher::kSrun, "srun --export=NONE a", additions), "srun --export=LD_PRELOAD=/l.so,SECRET a");
 }
 
-TEST(LaunchTest, LaunchersAreKnownByNameFileAndVersion) {
-  EXPECT_EQ(LauncherNamed("hydra"), Launcher::kHydra);
-  EXPECT_EQ(LauncherNamed("mpirun"), std::nullopt);
-  EXPECT_EQ(LauncherOfFile("mpiexec.hydra"), Launcher::kHydra);
-  EXPECT_EQ(LauncherOfFile("mpirun.mpich"), Launcher::kHydra);
-  EXPECT_EQ(LauncherOfFile("orterun"), Launcher::kOpenMpi);
-  EXPECT_EQ(LauncherOfFile("srun"), Launcher::kSrun);
-  EXPECT_EQ(LauncherOfFile("mpirun"), std::nullopt);
-  EXPECT_EQ(LauncherOfVersion("HYDRA build details:\n    Version: 4.0.2\n"), Launcher::kHydra);
-  EXPECT_EQ(LauncherOfVersion("mpiexec (OpenRTE) 4.1.4\n"), Launcher::kOpenMpi);
-  EXPECT_EQ(LauncherOfVersion("sh 5.2\n"), std::nullopt);
-}
-
 TEST(LaunchTest, HydraGetsVariablesForAllRanks) {
   EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -n 2 ./a -n", kLibrary), "mpiexec -genv LD_PRELOAD /l.so -n 2 ./a -n");
   EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -n 2 ./a", kAll),

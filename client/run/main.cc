@@ -28,6 +28,7 @@
 #include "client/run/job_contact.h"
 #include "client/run/job_planner.h"
 #include "client/run/launch.h"
+#include "client/run/launcher.h"
 #include "client/run/library_file.h"
 #include "client/run/node_daemon.h"
 #include "client/run/rank_environment.h"
@@ -42,6 +43,7 @@ using Words = std::vector<std::string>;
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr size_t kHelpColumn = 26;
+constexpr unsigned kPatienceOfOthersSeconds = 2;
 constexpr char kDaemonName[] = "copsed";
 constexpr char kFooter[] =
     "LAUNCHER is mpiexec or mpirun of MPICH or Open MPI, or srun, with its own arguments.\n"
@@ -178,10 +180,14 @@ absl::StatusOr<Launcher> FindLauncher(const Options& options) {
   // The given name says more than the file that it links to, which may be a wrapper for several launchers.
   std::optional<Launcher> launcher = LauncherOfFile(std::filesystem::path(path).filename().string());
   if (!launcher.has_value()) launcher = LauncherOfFile(real.filename().string());
-  if (!launcher.has_value()) launcher = LauncherOfVersion(VersionOf(path));
+  const bool is_named =
+      IsNamedAsLauncher(std::filesystem::path(path).filename().string()) || IsNamedAsLauncher(real.filename().string());
+  if (!launcher.has_value() && is_named) launcher = LauncherOfVersion(VersionOf(path));
   if (launcher.has_value()) return *launcher;
-  return cli::UsageError(
-      absl::StrCat("this is no launcher that is known; --launcher tells its kind (command=", options.command[0], ")"));
+  return cli::UsageError(absl::StrCat(
+      "this is no launcher that is known; --launcher tells its kind, and a program of libcopse needs --daemons "
+      "(command=",
+      options.command[0], ")"));
 }
 
 // Checks COPSE_TIMEOUT as libcopse does, which would refuse such a value in every rank.
@@ -236,6 +242,7 @@ absl::Status StartPlanner() {
   JobPlannerOptions options = {.planner = FindProgram("copse-planner", "planner/server"),
                                .parent = Environment("COPSE_RUN_DIR")};
   if (options.parent.empty()) options.parent = "/tmp";
+  options.parent = std::filesystem::absolute(options.parent).lexically_normal().string();  // ranks may be elsewhere
   const std::string daemon = FindProgram(kDaemonName, "daemon");
   if (access(daemon.c_str(), X_OK) != 0) {
     return absl::UnavailableError(absl::StrCat("no such program (path=", daemon, ")"));
@@ -259,8 +266,22 @@ absl::Status RunNodeDaemon(const std::string& socket) {
   return StartNodeDaemon(options);
 }
 
+// Each rank of a launcher would get a planner that the others do not know.
+absl::Status CheckOrder(const Words& command) {
+  const std::optional<LaunchedRank> rank = LaunchedAs();
+  if (!rank.has_value()) return absl::OkStatus();
+  if (!rank->first) {
+    // One rank says so. Launchers may kill all when the first one ends, which should be that one.
+    sleep(kPatienceOfOthersSeconds);
+    _exit(kBadUsage);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--daemons stands before the launcher; write: copse-run --daemons ",
+                                                 rank->command, " ", Quoted(command)));
+}
+
 // Becomes the command, which is no launcher: a program that uses libcopse, with daemons of its own.
 absl::Status RunWithDaemons(Words command) {
+  RETURN_IF_ERROR(CheckOrder(command));
   RETURN_IF_ERROR(StartPlanner());
   return Become(std::move(command));
 }

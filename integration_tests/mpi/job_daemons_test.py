@@ -99,6 +99,38 @@ class JobDaemons(unittest.TestCase):
         self.assertIn("barrier", said.stdout)
         self.expect_no_residue()
 
+    def test_behind_a_launcher_it_says_once_what_to_write(self):
+        written = {"mpich": "mpiexec -n 2", "openmpi": "mpirun -n 2"}
+        for mpi, launcher in LAUNCHERS.items():
+            program = f"{self.folder}/programs/situations_{mpi}"
+            said = subprocess.run([*launcher, "-n", "2", f"{self.folder}/bin/copse-run", "--daemons", program, "pending_send"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                  timeout=PATIENCE_S, env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "COPSE_RUN_DIR": self.run_dir,
+                                                           "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+            self.assertEqual(said.returncode, 2, said.stdout)
+            self.assertEqual(said.stdout.count(f"copse-run --daemons {written[mpi]} {program} pending_send\n"), 1, said.stdout)
+            self.assertEqual(said.stdout.count("copse-run: "), 1, said.stdout)
+            self.assertNotIn("done", said.stdout)
+        self.expect_no_residue()
+
+    def test_a_program_with_an_mpis_name_is_no_launcher(self):
+        program = f"{self.folder}/app_mpich"
+        with open(program, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho \"$COPSE_SOCKET with $*\"\n")
+        os.chmod(program, 0o755)
+        said = subprocess.run([f"{self.folder}/bin/copse-run", "--daemons", program, "-n", "2"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE_S,
+                              env={"PATH": os.environ["PATH"], "COPSE_RUN_DIR": self.run_dir})
+        self.assertRegex(said.stdout, f"^{self.run_dir}/.* with -n 2\n$")
+        self.expect_no_residue()
+
+    def test_a_relative_folder_is_the_callers(self):
+        said = subprocess.run([f"{self.folder}/bin/copse-run", "--daemons", "/bin/sh", "-c", "cd /; echo $COPSE_SOCKET"], cwd=self.run_dir,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE_S,
+                              env={"PATH": os.environ["PATH"], "COPSE_RUN_DIR": "."})
+        self.assertTrue(said.stdout.startswith(f"{self.run_dir}/"), said.stdout)
+        self.expect_no_residue()
+
     def test_only_the_user_reaches_the_daemon(self):
         job = self.start("mpich", "until_it_ends")
         deadline = time.monotonic() + PATIENCE_S
