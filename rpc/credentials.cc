@@ -133,15 +133,23 @@ absl::Status CheckListen(std::string_view key, const std::string& address) {
       absl::StrCat(AbslView(key), ": cannot listen there: ", why, " (", AbslView(key), "=", address, ")"));
 }
 
+absl::Status CredentialsFactory::CheckServer(const std::string& address) const {
+  return CheckAllowed(address, options_, "listening");
+}
+
+absl::Status CredentialsFactory::CheckChannel(const std::string& address) const {
+  return CheckAllowed(address, options_, "connecting");
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFactory::Server(const std::string& address) const {
-  RETURN_IF_ERROR(CheckAllowed(address, options_, "listening"));
+  RETURN_IF_ERROR(CheckServer(address));
   if (UsesTls(address, options_)) return options_.identity->ForServer();
   return grpc::InsecureServerCredentials();
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFactory::Channel(
     const std::string& address) const {
-  RETURN_IF_ERROR(CheckAllowed(address, options_, "connecting"));
+  RETURN_IF_ERROR(CheckChannel(address));
   if (UsesTls(address, options_)) return options_.identity->ForChannel(options_.servers);
   return grpc::InsecureChannelCredentials();
 }

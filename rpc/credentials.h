@@ -41,6 +41,10 @@ class CredentialsFactory {
   // Returns credentials for a channel to `address`, with the same checks.
   absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Channel(const std::string& address) const;
 
+  // These are the checks alone, which start nothing of gRPC.
+  absl::Status CheckServer(const std::string& address) const;
+  absl::Status CheckChannel(const std::string& address) const;
+
  private:
   CredentialsOptions options_;
 };

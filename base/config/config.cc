@@ -43,11 +43,14 @@ absl::Status Error(std::string_view what, std::string_view things) {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", path, ")"));
-  std::string text(kFileBytesMax + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  char part[4096];
+  do {
+    in.read(part, sizeof(part));
+    text.append(part, static_cast<size_t>(in.gcount()));
+  } while (in && text.size() <= kFileBytesMax);
   if (in.bad())
     return absl::NotFoundError(absl::StrCat("config: cannot read: ", strerror(errno), " (file=", path, ")"));
-  text.resize(static_cast<size_t>(in.gcount()));
   if (text.size() <= kFileBytesMax) return text;
   return Error("longer than a configuration", absl::StrCat("file=", path, ", limit=", kFileBytesMax));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/run/job_authority.h"
 
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <sys/mman.h>
@@ -113,6 +114,10 @@ absl::StatusOr<JobIdentity> MakeJobIdentity(const std::string& secret, const std
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain)) {
     return absl::InvalidArgumentError(absl::StrCat(role, ": not a name of letters, digits and -._ (name=", name, ")"));
   }
+  // What a launch would wait for, and no certificate needs.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS |
+                          OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ADD_ALL_DIGESTS,
+                      nullptr);
   const std::string seed = absl::HexStringToBytes(secret);
   const Key authority(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
                                                    reinterpret_cast<const unsigned char*>(seed.data()), seed.size()));

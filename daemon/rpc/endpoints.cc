@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<std::string>> ParsePlanners(const std::string& list, 
   absl::StatusOr<std::vector<std::string>> planners = rpc::ParseAddresses(list);
   if (!planners.ok()) return Named("planner", planners.status());
   for (const std::string& planner : *planners) {
-    RETURN_IF_ERROR(Named("planner", rpc::CredentialsFactory({may_leave}).Channel(planner).status()));
+    RETURN_IF_ERROR(Named("planner", rpc::CredentialsFactory({may_leave}).CheckChannel(planner)));
   }
   return planners;
 }
@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::string>> ParsePlanners(const std::string& list, 
 absl::Status CheckAdminListen(const std::string& admin_listen, bool may_leave) {
   const rpc::CredentialsFactory credentials({may_leave});
   RETURN_IF_ERROR(Named("admin_listen", rpc::CheckAddress(admin_listen)));
-  return Named("admin_listen", credentials.Server(admin_listen).status());
+  return Named("admin_listen", credentials.CheckServer(admin_listen));
 }
 
 absl::StatusOr<std::string> ReadJoinToken(const std::string& path) {

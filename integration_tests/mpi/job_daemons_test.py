@@ -53,7 +53,8 @@ class JobDaemons(unittest.TestCase):
         return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
             [f"{self.folder}/bin/copse-run", "--daemons", *options, *LAUNCHERS[mpi], "-n", "2", program, *situation],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.run_dir,
-            env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "TMPDIR": self.run_dir, "COPSE_RUN_DIR": self.run_dir},
+            env={"PATH": os.environ["PATH"], "HOME": self.run_dir, "TMPDIR": self.run_dir, "COPSE_RUN_DIR": self.run_dir,
+                 "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": "/etc/hostname"},  # no authorities: the system's play no part
             preexec_fn=become_nobody, start_new_session=True, **others)
 
     def finish(self, job):

@@ -102,7 +102,7 @@ absl::Status ReadStore(const config::Config& config, Settings& settings) {
     return absl::OkStatus();
   }
   for (const std::string& member : settings.store.etcd) {
-    const absl::Status plain = rpc::CredentialsFactory({settings.insecure}).Channel(member).status();
+    const absl::Status plain = rpc::CredentialsFactory({settings.insecure}).CheckChannel(member);
     if (!plain.ok()) return absl::InvalidArgumentError(absl::StrCat("store: ", plain.message()));
   }
   return absl::OkStatus();
@@ -237,7 +237,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
   }
   if (!settings.tls.given()) {
-    RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).Server(settings.listen).status());
+    RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).CheckServer(settings.listen));
   }
   ASSIGN_OR_RETURN(settings.live, ReadLive(config));
   return settings;
