@@ -7,16 +7,25 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
+
+// Returns the number that this variable of the environment has.
+inline int FromEnvironment(const char* name, int otherwise) {
+  int value = 0;
+  const char* const text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
 
 // A cluster that the test starts. At the end daemons and planner must still run, unless the test killed them, and end
 // on SIGTERM with exit code 0. A test that failed shows the ends of all logs.
@@ -39,7 +48,9 @@ class ClusterFixture : public ::testing::Test {
 // A cluster in network namespaces, whose nodes are n0 to n15 at most. Needs root, or is skipped.
 class NetnsFixture : public ClusterFixture {
  protected:
-  NetnsFixture() : ClusterFixture({.network = netns::NetworkOptions{.names = NodeNames()}}) {}
+  // With ProcessClusterOptions' transport.
+  explicit NetnsFixture(std::string transport = "")
+      : ClusterFixture({.network = netns::NetworkOptions{.names = NodeNames()}, .transport = std::move(transport)}) {}
 
   void SetUp() override {
     if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
