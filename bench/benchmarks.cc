@@ -30,6 +30,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"probe", RunProbe},
                                                                {"replan", RunReplan},
                                                                {"scale", RunScale},
+                                                               {"shares", RunShares},
                                                                {"tnbc-steps", RunTnbcSteps}};
   const auto code = codes.find(TextOf(contest.line, "code", contest.bench));
   return code == codes.end() ? MeasureContest(options, contest, report) : code->second(options, contest, report);

@@ -22,7 +22,7 @@ absl::Status RunBenchmark(const std::string& name, const Options& options, const
 using Code = absl::Status(const Options& options, const Contest& contest, const Reporter& report);
 Code RunAlu, RunApps, RunAppsTnbc, RunControlCore, RunControlSwarm, RunDerive, RunFabric, RunFailover,
     RunHopInstructions, RunIdle, RunLaunch, RunMemory, RunMgoTable, RunModel, RunPlanQuality, RunPlanTime, RunProbe,
-    RunReplan, RunScale, RunTnbcSteps;
+    RunReplan, RunScale, RunShares, RunTnbcSteps;
 
 // Returns the slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);

@@ -67,14 +67,15 @@ RankProcesses::~RankProcesses() {
 }
 
 absl::StatusOr<RankProcesses> StartCopseRanks(ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                              const std::vector<std::string>& arguments) {
+                                              const std::vector<std::string>& arguments, const std::string& job) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
   RankProcesses ranks;
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
-    ASSIGN_OR_RETURN(
-        ranks.processes.emplace_back(),
-        cluster->StartApplication(rank / ppn, Joined({program}, arguments),
-                                  {{"BENCH_RANK", absl::StrCat(rank)}, {"BENCH_SIZE", absl::StrCat(nodes * ppn)}}));
+    std::map<std::string, std::string> environment = {{"BENCH_RANK", absl::StrCat(rank)},
+                                                      {"BENCH_SIZE", absl::StrCat(nodes * ppn)}};
+    if (!job.empty()) environment["COPSE_JOB"] = job;
+    ASSIGN_OR_RETURN(ranks.processes.emplace_back(),
+                     cluster->StartApplication(rank / ppn, Joined({program}, arguments), std::move(environment)));
   }
   return ranks;
 }
@@ -99,6 +100,7 @@ absl::Status Testbed::Start() {
     }
     cluster.network = netns::NetworkOptions();
     cluster.network->rate_bits_per_s = options_.rate_bits_per_s;
+    cluster.network->congestion_control = options_.congestion_control;
     if (delays) {
       cluster.network->fabric = options_.fabric.empty() ? topology_.path() : options_.fabric;
       if (!options_.fabric_known_as.empty()) cluster.planner_settings["topology"] = options_.fabric_known_as;

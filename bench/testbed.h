@@ -36,9 +36,10 @@ struct RankProcesses {
   std::string DescribeFailed() const;
 };
 
-// Starts rank r of Copse's rank program on node r / ppn of the cluster, for all of its `nodes`.
+// Starts rank r of Copse's rank program on node r / ppn of the cluster, for all of its `nodes`. Each job has a team
+// `bench` of its own; empty: the cluster's usual job.
 absl::StatusOr<RankProcesses> StartCopseRanks(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                              const std::vector<std::string>& arguments);
+                                              const std::vector<std::string>& arguments, const std::string& job = "");
 
 struct TestbedOptions {
   uint32_t nodes = 0;
@@ -53,6 +54,8 @@ struct TestbedOptions {
   std::string fabric_known_as;
   // Bandwidth of every node's link, in each direction; 0: unlimited. A fabric has its own bandwidths.
   int64_t rate_bits_per_s = 0;
+  // TCP's congestion control (netns::NetworkOptions); empty: the system's.
+  std::string congestion_control;
   // Algorithm of all plans of collectives that it can carry; empty: the planner chooses.
   std::string algorithm;
   std::map<std::string, std::string> daemon_settings;  // keys of copsed's configuration

@@ -20,12 +20,12 @@
 
 namespace copse::bench {
 
-// A TimedTeam is the team "bench" on all nodes of a cluster, rank r on node r / ppn. The cluster must have been started
-// and must outlive it. Thread-compatible.
+// A TimedTeam is the team "bench" of a job on all nodes of a cluster, rank r on node r / ppn. The cluster must have
+// been started and must outlive it. Thread-compatible.
 class TimedTeam {
  public:
   static absl::StatusOr<std::unique_ptr<TimedTeam>> Start(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                                          absl::Duration timeout);
+                                                          absl::Duration timeout, const std::string& job = "");
 
   // Force sets the algorithm (empty: the planner's choice) of all collectives that it can carry. It takes effect after
   // kCallsToSwitch calls.

@@ -34,6 +34,7 @@ using procs::ChildProcess;
 constexpr char kHolder[] = "testbed/netns/copse-node";
 constexpr char kEnter[] = "testbed/netns/copse-enter";
 constexpr char kFabric[] = "testbed/fabric/copse-fabric";
+constexpr char kDataNetwork[] = "10.77.0.0/16";
 constexpr char kSwitchName[] = "switch";
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
@@ -168,7 +169,8 @@ absl::Status TestNetwork::Start() {
   RETURN_IF_ERROR(StartHolders());
   RETURN_IF_ERROR(WriteTables());
   RETURN_IF_ERROR(Configure());
-  return options_.fabric.empty() ? absl::OkStatus() : StartFabric();
+  if (!options_.fabric.empty()) RETURN_IF_ERROR(StartFabric());
+  return options_.congestion_control.empty() ? absl::OkStatus() : SetCongestionControl();
 }
 
 std::string TestNetwork::DataAddress(uint32_t node) { return absl::StrCat("10.77.", LastBytesOf(node)); }
@@ -260,6 +262,16 @@ absl::Status TestNetwork::Configure() {
   }
   RETURN_IF_ERROR(RunAll({{switch_holder(), "ip", links}}));
   if (!shapers.empty()) inside.push_back({switch_holder(), "tc", shapers});
+  return RunAll(inside);
+}
+
+absl::Status TestNetwork::SetCongestionControl() const {
+  std::vector<Batch> inside;
+  for (uint32_t node = 0; node < size(); ++node) {
+    inside.push_back({Holder(node), "ip",
+                      absl::StrCat("route replace ", kDataNetwork, " dev ", kDataDevice, " scope link src ",
+                                   DataAddress(node), " congctl ", options_.congestion_control, "\n")});
+  }
   return RunAll(inside);
 }
 

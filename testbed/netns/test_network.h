@@ -33,6 +33,7 @@ struct NetworkOptions {
   uint32_t nodes = 0;              // 0: as many as there are names
   std::vector<std::string> names;  // of the first `nodes` hosts; empty: those of the fabric's file, else n1, n2, ...
   int64_t rate_bits_per_s = 0;     // of eth0, in each direction; 0: not shaped. Not together with a fabric
+  std::string congestion_control;  // of TCP on eth0, as in tcp_available_congestion_control; empty: the system's
   std::string fabric;              // topology file for copse-fabric; empty: a bridge
   std::string folder;              // for logs and tables; must exist and outlive the network
 };
@@ -90,6 +91,7 @@ class TestNetwork {
   absl::Status StartHolders();
   absl::Status Configure();
   absl::Status StartFabric();
+  absl::Status SetCongestionControl() const;
   absl::Status WriteTables();
   std::string LogFile() const;
   // The commands of one iproute2 program, inside the namespaces of `pid`.
