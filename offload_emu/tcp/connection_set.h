@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "offload_emu/tcp/flight_limit.h"
 #include "offload_emu/tcp/sealed_stream.h"
 #include "offload_emu/tcp/tls_identity.h"
 #include "offload_emu/tcp/wire_format.h"
@@ -37,9 +39,10 @@ struct TcpConnection {
   std::unique_ptr<SealedStream> stream;
   ConnectionStage stage = ConnectionStage::kAccepted;
   LaneKind lane = LaneKind::kShort;
-  TcpPeer* peer = nullptr;  // kDialing, kAttached
-  WireHello hello{};        // kParked
-  uint64_t received = 0;    // kParked: as in the hello's header
+  TcpPeer* peer = nullptr;                          // kDialing, kAttached
+  std::optional<FlightLimit> limit = std::nullopt;  // kAttached, of long frames
+  WireHello hello{};                                // kParked
+  uint64_t received = 0;                            // kParked: as in the hello's header
   absl::Time begun;
   absl::Time until;  // it is late then, unless it is attached
   bool is_watched = false;

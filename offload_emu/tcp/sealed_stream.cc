@@ -170,12 +170,17 @@ void SealedStream::Write() {
     msghdr message{};
     message.msg_iov = parts;
     const uint8_t* own = out_.data() + written_;
-    for (size_t i = first_piece_; i < pieces_.size() && message.msg_iovlen < kPartsMax; ++i) {
+    size_t room = packet_bytes_max_;
+    for (size_t i = first_piece_; i < pieces_.size() && message.msg_iovlen < kPartsMax && room > 0; ++i) {
       const Piece& piece = pieces_[i];
-      parts[message.msg_iovlen++] = {const_cast<uint8_t*>(piece.lent != nullptr ? piece.lent : own), piece.bytes};
+      const size_t part = std::min(piece.bytes, room);
+      parts[message.msg_iovlen++] = {const_cast<uint8_t*>(piece.lent != nullptr ? piece.lent : own), part};
       if (piece.lent == nullptr) own += piece.bytes;
+      room -= part;
     }
-    const ssize_t bytes = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    // The end of a record ends a packet.
+    const int end = packet_bytes_max_ == kUnlimited ? 0 : MSG_EOR;
+    const ssize_t bytes = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | end);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) return;
     if (bytes < 0) return Close(absl::UnavailableError(absl::StrCat("send: ", std::strerror(errno))));
@@ -185,6 +190,7 @@ void SealedStream::Write() {
 
 void SealedStream::Written(size_t bytes) {
   backlog_ -= bytes;
+  taken_ += bytes;
   while (bytes > 0) {
     Piece& piece = pieces_[first_piece_];
     const size_t part = std::min(bytes, piece.bytes);

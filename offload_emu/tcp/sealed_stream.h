@@ -62,6 +62,11 @@ class SealedStream {
   size_t lent() const { return lent_; }
   // Returns the number of bytes that were put and that the socket has not taken.
   size_t backlog() const { return backlog_; }
+  // Returns the number of bytes that the socket has taken so far.
+  uint64_t taken() const { return taken_; }
+  // From now on at most so many bytes leave as one packet of the kernel's, which it cuts by itself when it is sent;
+  // such a packet is what others wait for at least.
+  void SetPacketBytesMax(size_t bytes) { packet_bytes_max_ = bytes; }
   // Writes as much as the socket takes.
   void Write();
   bool wants_write() const { return state_ == State::kConnecting || backlog() > 0; }
@@ -77,6 +82,7 @@ class SealedStream {
 
  private:
   enum class State : uint8_t { kConnecting, kHandshake, kOpen, kClosed };
+  static constexpr size_t kUnlimited = SIZE_MAX;
   static constexpr size_t kSealedHeaderBytes = sizeof(WireHeader) + kTagBytes;
 
   SealedStream(UniqueFd fd, State state, std::shared_ptr<const TlsIdentity> identity, bool is_server);
@@ -118,6 +124,8 @@ class SealedStream {
   size_t first_piece_ = 0;
   size_t backlog_ = 0;  // the pieces' bytes
   size_t lent_ = 0;
+  uint64_t taken_ = 0;
+  size_t packet_bytes_max_ = kUnlimited;
   std::vector<uint8_t> kept_;         // bytes that were read and not consumed
   std::optional<WireHeader> header_;  // of a message whose payload has not arrived in whole
 };

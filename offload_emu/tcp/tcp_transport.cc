@@ -114,6 +114,7 @@ class TcpTransport::Impl {
   void Drop(TcpConnection* connection);
   void Serve(TcpConnection* connection, uint32_t events);
   static bool IsHeldBack(const TcpConnection& connection);
+  void Pump(TcpConnection* connection);
   void AfterUse(TcpConnection* connection);
 
   // --- Hello ---
@@ -207,10 +208,22 @@ bool TcpTransport::Impl::IsHeldBack(const TcpConnection& connection) {
          (connection.peer != nullptr && connection.peer->LaneOf(connection.lane).held.has_value());
 }
 
+void TcpTransport::Impl::Pump(TcpConnection* connection) {
+  Lane& lane = connection->peer->LaneOf(connection->lane).lane;
+  if (!connection->limit.has_value()) return lane.Pump();
+  const SealedStream& stream = *connection->stream;
+  const uint64_t under_way = connection->limit->UnderWay(), taken = stream.taken();
+  lane.Pump();
+  if (stream.closed()) return;
+  if (stream.taken() > taken) connection->limit->OnWrite(clock_->Now(), taken, under_way);
+  connection->stream->SetPacketBytesMax(connection->limit->packet_bytes());
+  if (stream.backlog() == 0) connection->limit->OnIdle();
+}
+
 // Writes what is due, and notices the end of the connection.
 void TcpTransport::Impl::AfterUse(TcpConnection* connection) {
   if (connection->stage == ConnectionStage::kAttached) {
-    connection->peer->LaneOf(connection->lane).lane.Pump();
+    Pump(connection);
   } else if (connection->stream->is_open()) {
     connection->stream->Write();
   }
@@ -347,6 +360,7 @@ void TcpTransport::Impl::Attach(TcpConnection* connection, TcpPeer* peer, uint64
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
   if (connection->lane == LaneKind::kBulk) {
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax, sizeof(kUnsentBytesMax));
+    connection->limit.emplace(fd);
   }
   if (!lane.lane.Attach(connection->stream.get(), received)) {
     return Fail(peer, absl::UnavailableError("the peer acknowledges what was not sent"));
@@ -457,7 +471,7 @@ absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const 
     next_work_ = absl::InfinitePast();  // it may have to be connected
     return absl::OkStatus();
   }
-  lane.lane.Pump();
+  Pump(lane.attached);
   if (lane.attached->stream->closed()) {
     released_.push_back(lane.attached->id);  // Progress drops it
   } else {
