@@ -25,6 +25,7 @@
 #include "offload_emu/packet.h"
 #include "offload_emu/tcp/connection_set.h"
 #include "offload_emu/tcp/socket_address.h"
+#include "offload_emu/tcp/tcp_peer.h"
 
 namespace copse::emu {
 namespace {
@@ -33,8 +34,6 @@ constexpr absl::string_view kAddressPrefix = "tcp1:";
 constexpr int kEventsMax = 64;
 // The daemon with the lower incarnation connects at once. The other one waits, so that mostly one connection is made.
 constexpr absl::Duration kHigherWaits = absl::Milliseconds(100);
-constexpr absl::Duration kPauseMin = absl::Milliseconds(50);
-constexpr absl::Duration kPauseMax = absl::Seconds(1);
 // A peer that was reached before is down after so many refused connections: its process has ended.
 constexpr int kRefusedMax = 2;
 // It is down after so many handshakes in succession that failed. Fewer may have been damaged on their way: what a
@@ -48,46 +47,13 @@ constexpr int kCheckedAtOnce = 8;
 // What the kernel holds unsent of long frames: enough to keep a link busy while the daemon sleeps.
 constexpr int kUnsentBytesMax = 128 * 1024;
 
-// A HeldFrame waits for a frame of the other lane.
-struct HeldFrame {
-  uint64_t after = 0;
-  std::vector<uint8_t> bytes;
-};
-struct PeerLane {
-  Lane lane;
-  TcpConnection* attached = nullptr;
-  TcpConnection* dialing = nullptr;
-  absl::Time dial_at = absl::InfinitePast();
-  absl::Duration pause = kPauseMin;
-  int refused = 0;  // dials in succession at whose address nobody listened
-  int denied = 0;   // dials in succession whose handshake failed
-  bool was_attached = false;
-  std::optional<HeldFrame> held = std::nullopt;
-};
-
 uint64_t RandomNumber() {
   uint64_t number = 0;
   while (number == 0) CHECK(getrandom(&number, sizeof(number), 0) == sizeof(number));
   return number;
 }
 
-absl::Span<const uint8_t> BytesOf(const WireHello& hello) {
-  return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&hello), sizeof(hello));
-}
-
 }  // namespace
-
-struct TcpPeer {
-  PeerAddress address;
-  SocketAddress socket;
-  uint64_t session = 0;
-  uint64_t its_session = 0;  // 0: no hello has come from it
-  absl::Time since;
-  PeerLane lanes[kLaneCount];
-  absl::Status down = absl::OkStatus();
-
-  PeerLane& LaneOf(LaneKind kind) { return lanes[static_cast<int>(kind)]; }
-};
 
 class TcpTransport::Impl {
  public:
@@ -118,8 +84,6 @@ class TcpTransport::Impl {
   void AfterUse(TcpConnection* connection);
 
   // --- Hello ---
-  void SayHello(TcpConnection* connection, const TcpPeer& peer);
-  void Refuse(TcpConnection* connection, Refusal why);
   bool OnFirstMessage(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
   void OnHello(TcpConnection* connection);
   void OnReply(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
@@ -134,7 +98,6 @@ class TcpTransport::Impl {
   void ReleaseHeld(TcpPeer* peer, LaneKind kind);
 
   // --- Peers ---
-  bool NeedsConnection(const PeerLane& lane, LaneKind kind) const;
   void Dial(TcpPeer* peer, LaneKind kind);
   void Lost(TcpConnection* connection);
   void Fail(TcpPeer* peer, const absl::Status& why);
@@ -191,7 +154,8 @@ void TcpTransport::Impl::Serve(TcpConnection* connection, uint32_t events) {
   }
   if (!stream->is_open()) {
     stream->Advance();
-    if (stream->is_open() && connection->stage == ConnectionStage::kDialing) SayHello(connection, *connection->peer);
+    if (stream->is_open() && connection->stage == ConnectionStage::kDialing)
+      SayHello(options_.self, *connection->peer, options_.encrypt, connection);
   }
   if (stream->is_open()) {
     stream->Read(&buffer_, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
@@ -233,28 +197,6 @@ void TcpTransport::Impl::AfterUse(TcpConnection* connection) {
 
 // --- Hello ---
 
-void TcpTransport::Impl::SayHello(TcpConnection* connection, const TcpPeer& peer) {
-  const WireHello hello{.source = options_.self.value(),
-                        .destination = peer.address.incarnation.value(),
-                        .session = peer.session,
-                        .peer_session = peer.its_session};
-  WireHeader header{};
-  header.kind = static_cast<uint8_t>(WireKind::kHello);
-  header.lane = static_cast<uint8_t>(connection->lane);
-  header.received = peer.lanes[static_cast<int>(connection->lane)].lane.received();
-  connection->stream->Put(header, BytesOf(hello), options_.encrypt);
-  connection->stream->Write();
-}
-
-void TcpTransport::Impl::Refuse(TcpConnection* connection, Refusal why) {
-  WireHeader header{};
-  header.kind = static_cast<uint8_t>(WireKind::kRefuse);
-  header.number = static_cast<uint64_t>(why);
-  connection->stream->Put(header, {}, options_.encrypt);
-  connection->stream->Write();
-  connection->stream->Close(absl::UnavailableError("refused"));
-}
-
 // Returns whether messages that follow may be taken.
 bool TcpTransport::Impl::OnFirstMessage(TcpConnection* connection, const WireHeader& header,
                                         absl::Span<const uint8_t> payload) {
@@ -262,12 +204,12 @@ bool TcpTransport::Impl::OnFirstMessage(TcpConnection* connection, const WireHea
     OnReply(connection, header, payload);
     return connection->stage == ConnectionStage::kAttached && !connection->stream->closed();
   }
-  if (header.kind != static_cast<uint8_t>(WireKind::kHello) || payload.size() != sizeof(WireHello) ||
-      header.lane >= kLaneCount) {
+  const std::optional<WireHello> hello = HelloIn(header, payload);
+  if (!hello.has_value() || header.lane >= kLaneCount) {
     connection->stream->Close(absl::UnavailableError("the peer's first message is no hello"));
     return false;
   }
-  std::memcpy(&connection->hello, payload.data(), sizeof(WireHello));
+  connection->hello = *hello;
   connection->lane = static_cast<LaneKind>(header.lane);
   connection->received = header.received;
   OnHello(connection);
@@ -277,7 +219,7 @@ bool TcpTransport::Impl::OnFirstMessage(TcpConnection* connection, const WireHea
 // A daemon has connected here. Its hello is in the connection.
 void TcpTransport::Impl::OnHello(TcpConnection* connection) {
   const WireHello& hello = connection->hello;
-  if (hello.destination != options_.self.value()) return Refuse(connection, Refusal::kOtherDaemon);
+  if (hello.destination != options_.self.value()) return Refuse(Refusal::kOtherDaemon, options_.encrypt, connection);
   const auto it = peers_.find(Incarnation(hello.source));
   if (it == peers_.end()) {
     connection->stage = ConnectionStage::kParked;
@@ -290,17 +232,17 @@ void TcpTransport::Impl::OnHello(TcpConnection* connection) {
     ++counts_.refused;
     COPSE_LOG(kWarning, "node ", node, " says that it is node ", peer->address.node, " (incarnation=", hello.source,
               ")");
-    return Refuse(connection, Refusal::kOtherNode);
+    return Refuse(Refusal::kOtherNode, options_.encrypt, connection);
   }
   PeerLane& lane = peer->LaneOf(connection->lane);
   const bool is_young = lane.attached != nullptr && clock_->Now() - lane.attached->begun < 2 * kHigherWaits;
   if (options_.self < peer->address.incarnation && (lane.dialing != nullptr || is_young)) {
-    return Refuse(connection, Refusal::kDialsItself);
+    return Refuse(Refusal::kDialsItself, options_.encrypt, connection);
   }
   if (!TakeSession(peer, hello)) return connection->stream->Close(peer->down);
   if (lane.attached != nullptr) Drop(lane.attached);  // the peer has lost it
   if (lane.dialing != nullptr) Drop(lane.dialing);
-  SayHello(connection, *peer);
+  SayHello(options_.self, *peer, options_.encrypt, connection);
   Attach(connection, peer, connection->received);
 }
 
@@ -319,43 +261,29 @@ void TcpTransport::Impl::OnReply(TcpConnection* connection, const WireHeader& he
     connection->stream->Close(absl::UnavailableError("the peer connects itself"));
     return;
   }
-  WireHello hello;
-  if (header.kind != static_cast<uint8_t>(WireKind::kHello) || payload.size() != sizeof(hello)) {
+  const std::optional<WireHello> hello = HelloIn(header, payload);
+  if (!hello.has_value()) {
     connection->stream->Close(absl::UnavailableError("the peer's first message is no hello"));
     return;
   }
-  std::memcpy(&hello, payload.data(), sizeof(hello));
-  const std::string& node = connection->stream->peer();
-  if (hello.source != peer->address.incarnation.value()) {
-    return Fail(peer, absl::UnavailableError("the daemon has ended: another one answers at its address"));
-  }
-  if (!node.empty() && !peer->address.node.empty() && node != peer->address.node) {
-    return Fail(peer, absl::UnavailableError(
-                          absl::StrCat("node ", node, " answers at the address of node ", peer->address.node)));
-  }
-  if (!TakeSession(peer, hello)) return;
+  if (const absl::Status known = CheckReply(*hello, *connection->stream, *peer); !known.ok()) return Fail(peer, known);
+  if (!TakeSession(peer, *hello)) return;
   Attach(connection, peer, header.received);
 }
 
 bool TcpTransport::Impl::TakeSession(TcpPeer* peer, const WireHello& hello) {
-  if (peer->its_session == 0) peer->its_session = hello.session;
-  const bool knows_us = hello.peer_session == 0 || hello.peer_session == peer->session;
-  if (peer->its_session == hello.session && knows_us) return true;
+  if (peer->TakeSession(hello)) return true;
   Fail(peer, absl::UnavailableError("the peer has disconnected"));
   return false;
 }
 
 void TcpTransport::Impl::Attach(TcpConnection* connection, TcpPeer* peer, uint64_t received) {
   PeerLane& lane = peer->LaneOf(connection->lane);
-  if (lane.dialing == connection) lane.dialing = nullptr;
   connections_.SetAttached(connection);
   connection->peer = peer;
-  lane.attached = connection;
-  lane.refused = lane.denied = 0;
-  lane.pause = kPauseMin;
   ++counts_.connected;
   counts_.reconnected += lane.was_attached ? 1 : 0;
-  lane.was_attached = true;
+  lane.NoteAttached(connection);
   const int fd = connection->stream->fd();
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
   if (connection->lane == LaneKind::kBulk) {
@@ -567,22 +495,14 @@ void TcpTransport::Impl::Lost(TcpConnection* connection) {
               " is lost and made anew: ", why.message());
     lane.dial_at = options_.self < peer->address.incarnation ? now : now + kHigherWaits;
   } else {
-    lane.dial_at = now + lane.pause;
-    lane.pause = std::min(2 * lane.pause, kPauseMax);
-    lane.refused = refused ? lane.refused + 1 : 0;
+    lane.NoteFailedDial(now, refused, why);
     const bool was_reached = peer->its_session != 0;
-    lane.denied += why.code() == absl::StatusCode::kPermissionDenied ? 1 : 0;
     if (lane.denied >= kDeniedMax) return Fail(peer, why);
     if (lane.refused >= kRefusedMax && (was_reached || now - peer->since > options_.first_contact)) {
       return Fail(peer, absl::UnavailableError("nobody listens at its address any more"));
     }
   }
   next_work_ = std::min(next_work_, lane.dial_at);
-}
-
-bool TcpTransport::Impl::NeedsConnection(const PeerLane& lane, LaneKind kind) const {
-  if (lane.attached != nullptr || lane.dialing != nullptr) return false;
-  return kind == LaneKind::kShort || lane.was_attached || lane.lane.has_unacknowledged();
 }
 
 void TcpTransport::Impl::Dial(TcpPeer* peer, LaneKind kind) {
@@ -604,7 +524,7 @@ bool TcpTransport::Impl::DoDueWork() {
     if (!peer->down.ok()) continue;
     for (const LaneKind kind : {LaneKind::kShort, LaneKind::kBulk}) {
       PeerLane& lane = peer->LaneOf(kind);
-      if (!NeedsConnection(lane, kind)) continue;
+      if (!lane.NeedsConnection(kind)) continue;
       if (lane.dial_at <= now) {
         Dial(peer.get(), kind);
       } else {
