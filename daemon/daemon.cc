@@ -460,6 +460,13 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
   attach_server_->early_totals().AppendCounters(&status->counters);
   status->counters["data.mtu_bytes"] = mtu_bytes_;
+  if (tcp_ != nullptr) {
+    const emu::TcpTransportCounts& wire = tcp_->counts();
+    status->counters["wire.connected"] = wire.connected;
+    status->counters["wire.reconnected"] = wire.reconnected;
+    status->counters["wire.refused"] = wire.refused;
+    status->counters["wire.dropped"] = wire.dropped;
+  }
   status->counters["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
   status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
 }

@@ -56,12 +56,20 @@ class RevocationTest(unittest.TestCase):
                                             f"planner={self.planner}", "--set", f"socket={self.socket(node)}", "--set",
                                             "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}")[0]
 
-    def states(self):
+    def copsectl(self, *verb):
         admin = f"{self.folder}/ca/administrator/tester"
         run = subprocess.run([COPSECTL, "-e", self.planner, "--cert", f"{admin}.pem", "--key", f"{admin}.key",
-                              "--cacert", f"{self.folder}/ca/ca.pem", "-w", "json", "node", "list"],
+                              "--cacert", f"{self.folder}/ca/ca.pem", "-w", "json", *verb],
                              capture_output=True, check=True, timeout=PATIENCE_S)
-        return {node["name"]: node["state"] for node in json.loads(run.stdout)}
+        return json.loads(run.stdout)
+
+    def states(self):
+        return {node["name"]: node["state"] for node in self.copsectl("node", "list")}
+
+    def wire(self, node):
+        """Returns the daemon's counters of connections."""
+        counters = self.copsectl("node", "show", node)["counters"]
+        return {name: counters[f"wire.{name}"] for name in ("connected", "reconnected", "refused", "dropped")}
 
     def team(self, name, *nodes):
         ranks = [self.processes.start(sys.executable, RANK, LIBCOPSE, self.socket(node), name, str(rank),
@@ -85,6 +93,9 @@ class RevocationTest(unittest.TestCase):
         self.call(all_ranks, 10)
         for rank in all_ranks:
             self.assertEqual(rank.stdout.readline(), "done\n")
+        before = self.wire("n1")
+        self.assertGreater(before.pop("connected"), 0)
+        self.assertEqual(before, {"reconnected": 0, "refused": 0, "dropped": 0})
         self.call(all_ranks, 1_000_000_000)
         revoked = time.monotonic()
         self.ca("revoke", "node", "n3")
@@ -93,6 +104,7 @@ class RevocationTest(unittest.TestCase):
             self.assertIn("n3", self.log(rank))
         until("n3 to be out", lambda: self.states()["n3"] != "ready")
         self.assertLess(time.monotonic() - revoked, REVOKED_WITHIN_S)
+        self.assertGreater(self.wire("n1")["refused"] + self.wire("n2")["refused"], 0)
         self.call(others, 1000)
         for rank in others:
             self.assertEqual(rank.stdout.readline(), "done\n")
