@@ -14,6 +14,31 @@ _PRECOMPILED_COPTS = ["-include", "tools/rules/test_precompiled.h"]
 def _once(labels):
     return {label: None for label in labels}.keys()
 
+def copse_test_cases(name, srcs = None, deps = [], **kwargs):
+    """Declares cases of GoogleTest that several tests run, each in its own way: they are compiled once.
+
+    Args:
+      name: the library's; the tests have it in `deps`, and no `srcs`.
+      srcs: as cc_library's; NAME.cc unless given.
+      deps: what they need besides GoogleTest.
+      **kwargs: as cc_library's.
+    """
+    native.cc_library(
+        name = name,
+        testonly = True,
+        srcs = [name + ".cc"] if srcs == None else srcs,
+        copts = select({
+            "//tools/rules:gcc": _PRECOMPILED_COPTS,
+            "//conditions:default": [],
+        }),
+        deps = list(_once(deps + ["//third_party:gtest"])) + select({
+            "//tools/rules:gcc": [_PRECOMPILED],
+            "//conditions:default": [],
+        }),
+        alwayslink = True,
+        **kwargs
+    )
+
 def copse_test(name, srcs = None, deps = [], size = "small", copts = [], **kwargs):
     """Declares a test of GoogleTest.
 
@@ -28,7 +53,7 @@ def copse_test(name, srcs = None, deps = [], size = "small", copts = [], **kwarg
     native.cc_test(
         name = name,
         size = size,
-        srcs = srcs or [name + ".cc"],
+        srcs = [name + ".cc"] if srcs == None else srcs,
         copts = copts + select({
             "//tools/rules:gcc": _PRECOMPILED_COPTS,
             "//conditions:default": [],
