@@ -29,11 +29,12 @@ static void one(struct exchange e, const size_t offsets[2]) {
   finish(&e);
 }
 
-/* Blocks that all ranks have for all others are so many that one place is enough for the long ones. */
+/* Blocks that all ranks have for all others are so many that one place is enough for the long ones, of which each kind
+ * of call has every other length, and its neighbors the others. */
 static void all_sizes(enum kind kind, int in_place) {
   for (int i = 0; i < EDGES * BEYOND; ++i) {
     const size_t block = kEdges[i / BEYOND] + (size_t)kBeyond[i % BEYOND];
-    const int is_long = block > 1 << 20, places = thorough ? OFFSETS : is_long ? 1 : 3;
+    const int is_long = block > 1 << 20, places = thorough ? OFFSETS : is_long ? (i + (int)kind) % 2 : 3;
     for (int j = 0; j < places; ++j) {
       const struct exchange e = {
           .kind = kind, .block = block, .in_place = in_place, .late = is_long ? 1 + i % size : 0};
