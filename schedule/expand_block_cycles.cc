@@ -51,7 +51,7 @@ void CycleExpansion::AllgatherByRing() {
     }
   } else {
     from = {Place::kCell, Before(1)};
-    out_.RecvFrom(Before(1), kDown);
+    out_.RecvFrom(Before(1), kDown, SliceBytes());
     out_.Wait(kDown);
   }
   const bool is_last = distance + 1 == n_;
@@ -75,7 +75,7 @@ void CycleExpansion::AllgatherByDoubling() {
     const uint64_t receives = Bytes(Preceding(peer, count));
     if (sends > 0) out_.SendTo(At(s), round, {Place::kScratch}, static_cast<uint32_t>(sends));
     if (receives == 0) continue;
-    out_.RecvFrom(Before(s), round);
+    out_.RecvFrom(Before(s), round, receives);
     out_.Wait(round);
     runs.Add({Place::kCell, Before(s)}, {Place::kScratch, 0, Bytes(Preceding(position_, s))}, receives);
     IsPut(receives) ? out_.Land(round, runs.Take()) : Copy(&runs);
@@ -102,7 +102,7 @@ void CycleExpansion::ReduceScatter() {
   const CycleTree tree = CycleTreeAt(DistancesOf(plan_), n_, (owner + n_ - position_) % n_);
   std::vector<Buffer> operands;
   for (const uint32_t step : tree.children) {
-    out_.RecvFrom(Before(step), kUp);
+    out_.RecvFrom(Before(step), kUp, SliceBytes());
     operands.push_back({Place::kCell, Before(step)});
   }
   const std::vector<Buffer> own = OwnOperands();

@@ -96,10 +96,11 @@ void PairExpansion::CopyLocally(RunList* runs) const {
 // copies are spread evenly over the segments.
 void PairExpansion::ByPairs() {
   const uint64_t note_bytes = call_.has_notes && slice_.begin == 0 ? sizeof(PairNote) : 0;
-  std::vector<uint32_t> awaited;
+  std::vector<std::pair<uint32_t, uint64_t>> awaited;  // node and bytes
   RunList runs;
   for (uint32_t d = 1; d < n_; ++d) {
-    if (Goes(ReceivedFrom(Before(d), nullptr) + note_bytes)) awaited.push_back(Before(d));
+    const uint64_t bytes = ReceivedFrom(Before(d), nullptr) + note_bytes;
+    if (Goes(bytes)) awaited.emplace_back(Before(d), bytes);
   }
   out_.Wait(kUp);
   for (uint32_t d = 1; d < n_; ++d) {
@@ -113,14 +114,14 @@ void PairExpansion::ByPairs() {
   CopyLocally(&runs);
   Copy(&runs);
   if (awaited.empty()) return;
-  for (const uint32_t from : awaited) out_.RecvFrom(from, kDown);
+  for (const auto& [from, bytes] : awaited) out_.RecvFrom(from, kDown, bytes);
   out_.Wait(kDown);
   RunList landing;
-  for (const uint32_t from : awaited) {
+  for (const auto& [from, bytes] : awaited) {
     if (note_bytes > 0) {
       runs.Add({Place::kCell, from}, {Place::kNotes, 0, (n_ + order_.PositionOf(from)) * sizeof(PairNote)}, note_bytes);
     }
-    const bool lands = note_bytes == 0 && IsPut(ReceivedFrom(from, nullptr));
+    const bool lands = note_bytes == 0 && IsPut(bytes);
     ReceivedFrom(from, lands ? &landing : &runs, {Place::kCell, from, note_bytes});
     out_.Land(kDown, landing.Take());
   }
@@ -164,7 +165,7 @@ void PairExpansion::ByDoubling() {
     }
     SendRuns(At(s), round, &runs, sends);
     if (!Goes(receives)) continue;
-    out_.RecvFrom(Before(s), round);
+    out_.RecvFrom(Before(s), round, receives);
     out_.Wait(round);
   }
   for (uint32_t way = 1; way < n_; ++way) ReceivedFrom(Before(way), &runs, lies[way]);

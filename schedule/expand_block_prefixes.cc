@@ -66,7 +66,7 @@ void PrefixExpansion::DeliverPrefixes(Buffer before, Buffer running) {
 void PrefixExpansion::ByChain() {
   Buffer before;
   if (position_ > 0) {
-    out_.RecvFrom(Before(1), kDown);
+    out_.RecvFrom(Before(1), kDown, SliceBytes());
     before = {Place::kCell, Before(1)};
   }
   out_.Wait(kDown);
@@ -93,7 +93,7 @@ void PrefixExpansion::ByDoubling() {
     if (position_ + s < n_) out_.SendTo(At(s), round, window, SliceBytes());
     if (position_ < s) continue;
     const Buffer cell{Place::kCell, Before(s)};
-    out_.RecvFrom(Before(s), round);
+    out_.RecvFrom(Before(s), round, SliceBytes());
     out_.Wait(round);
     const Buffer sum{Place::kScratch, 0, kThird};
     if (before.place == Place::kNone) {

@@ -86,7 +86,7 @@ std::vector<TreeExpansion::Branch> TreeExpansion::ChildrenBut(uint32_t parent) c
 
 void TreeExpansion::AwaitChildren(const std::vector<Branch>& children) {
   for (const Branch& child : children) {
-    if (Goes(child.bytes)) out_.RecvFrom(child.node, kUp);
+    if (Goes(child.bytes)) out_.RecvFrom(child.node, kUp, child.bytes);
   }
   out_.Wait(kUp);
 }
@@ -151,7 +151,7 @@ void TreeExpansion::Scatter() {
     return Copy(&runs);
   }
   const Interval interval = Below(node_, parent);
-  if (Goes(Bytes(interval))) out_.RecvFrom(parent, kDown);
+  if (Goes(Bytes(interval))) out_.RecvFrom(parent, kDown, Bytes(interval));
   out_.Wait(kDown);
   for (const Branch& child : children) {
     if (!Goes(child.bytes)) continue;
@@ -179,7 +179,7 @@ Buffer TreeExpansion::GatherEverywhere() {
   } else {
     SendRuns(parent, kUp, &runs, Bytes(interval));
     if (slice_.bytes() > 0) {
-      out_.RecvFrom(parent, kDown);
+      out_.RecvFrom(parent, kDown, SliceBytes());
       out_.Wait(kDown);
     }
     whole = {Place::kCell, parent};
@@ -234,7 +234,7 @@ NodeSequence ExpandNotes(const Plan& plan, const TreeIndex& index, NodeIndex nod
   const Buffer notes{Place::kNotes, 0, slice.begin};
   Buffer from = notes;
   if (parent != kNobody) {
-    out.RecvFrom(parent, kDown);
+    out.RecvFrom(parent, kDown, slice.bytes());
     from = {Place::kCell, parent};
   }
   out.Wait(kDown);

@@ -127,7 +127,7 @@ class FoldExpansion : NodeExpansion {
     for (uint32_t d = 1; d < n_; ++d) {
       if (Uses(node_, At(d), slice)) SendContributions(At(d), slice);
     }
-    Await([&](uint32_t node) { return Uses(node, node_, slice); });
+    Await([&](uint32_t node) { return Uses(node, node_, slice) ? ContributedBytes(node, slice) : 0; });
     if (slice.bytes() > 0 && Wants(node_, slice)) {
       if (IsPrefix()) {
         DeliverPrefixes(slice);
@@ -144,7 +144,7 @@ class FoldExpansion : NodeExpansion {
     const Slice own = schedule_.SliceAt(segment_, position_);
     out_.Wait(kBefore);
     for (uint32_t d = 1; d < n_; ++d) SendContributions(At(d), schedule_.SliceAt(segment_, order_.PositionOf(At(d))));
-    Await([&](uint32_t) { return own.bytes() > 0; });
+    Await([&](uint32_t node) { return ContributedBytes(node, own); });
     if (own.bytes() > 0) {
       AddAll(own);
       Flush({Place::kNotes, 0, notes_offset}, own);
@@ -161,7 +161,7 @@ class FoldExpansion : NodeExpansion {
     }
     const bool wants = Wants(node_, own);
     const auto of = [&](uint32_t node) { return schedule_.SliceAt(segment_, order_.PositionOf(node)); };
-    Await([&](uint32_t node) { return wants && of(node).bytes() > 0; });
+    Await([&](uint32_t node) { return wants ? of(node).bytes() : 0; });
     if (wants) {
       Deliver(result, own);
       for (uint32_t d = 1; d < n_; ++d) Deliver({Place::kCell, At(d)}, of(At(d)));
@@ -205,16 +205,23 @@ class FoldExpansion : NodeExpansion {
       out_.CopyRuns(std::move(runs));
       packed_ = slice;
     }
-    out_.SendTo(to, kExchange, from, static_cast<uint32_t>(bytes * own_ranks_.size()));
+    out_.SendTo(to, kExchange, from, static_cast<uint32_t>(ContributedBytes(node_, slice)));
   }
 
+  // Returns the bytes of all contributions of a node to the slice.
+  uint64_t ContributedBytes(uint32_t node, const Slice& slice) const {
+    return slice.bytes() * shape_.RanksOf(NodeIndex(node)).size();
+  }
+
+  // Awaits a message of each node from which `bytes_from(node)` > 0 bytes come.
   template <typename From>
-  void Await(From is_awaited) {
+  void Await(From bytes_from) {
     bool any = false;
     for (uint32_t d = 1; d < n_; ++d) {
       const uint32_t node = Before(d);
-      if (!is_awaited(node)) continue;
-      out_.RecvFrom(node, kExchange);
+      const uint64_t bytes = bytes_from(node);
+      if (bytes == 0) continue;
+      out_.RecvFrom(node, kExchange, bytes);
       any = true;
     }
     if (any) out_.Wait(kExchange);

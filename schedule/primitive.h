@@ -35,8 +35,8 @@ struct Buffer {
 // A Step is the operation of a primitive: one of the five of the barrier model (papers: barrier-model), or one of those
 // that data needs in addition.
 enum class Step : uint8_t {
-  kStart,      // the node begins the call
-  kRecvFrom,   // expects one packet or put from node `peer` in `phase`, whose data goes to the peer's eager buffer
+  kStart,     // the node begins the call
+  kRecvFrom,  // expects one packet or put of `bytes` from node `peer` in `phase`, which goes to the peer's eager buffer
   kRecvLocal,  // expects the arrival of local rank `peer` (a local index), which binds its buffers
   kWait,       // waits until every kRecvFrom and kRecvLocal since the last kWait or kStart has completed
   kReduce,     // reduces the operands, in this order, to target

@@ -25,7 +25,14 @@ class SequenceBuilder {
     Add({.step = Step::kStart});
   }
 
-  void RecvFrom(uint32_t node, uint16_t phase) { Add({.step = Step::kRecvFrom, .peer = node, .phase = phase}); }
+  void RecvFrom(uint32_t node, uint16_t phase, uint64_t bytes = kWholeSegment) {
+    Add({.step = Step::kRecvFrom,
+         .peer = node,
+         .phase = phase,
+         .operands = {},
+         .target = {},
+         .bytes = static_cast<uint32_t>(bytes)});
+  }
   void RecvLocal(uint32_t local, uint16_t phase) { Add({.step = Step::kRecvLocal, .peer = local, .phase = phase}); }
   void Wait(uint16_t phase) { Add({.step = Step::kWait, .phase = phase}); }
   void SendTo(uint32_t node, uint16_t phase, Buffer from, uint32_t bytes = kWholeSegment) {

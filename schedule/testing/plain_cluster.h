@@ -92,9 +92,14 @@ class PlainCluster {
   }
 
   void Run(std::vector<NodeSequence> sequences) {
+    struct Awaited {
+      uint32_t peer;
+      uint16_t phase;
+      uint32_t bytes;
+    };
     struct State {
       size_t next = 0;
-      std::vector<std::pair<uint32_t, uint16_t>> awaited;
+      std::vector<Awaited> awaited;
       std::map<uint32_t, std::pair<uint16_t, Bytes>> arrived;
       Bytes scratch = Bytes(kMessageBytesMax);
       std::set<size_t> landed;  // primitives completed by direct placement
@@ -157,14 +162,17 @@ class PlainCluster {
         while (state.next < sequences[v].primitives.size()) {
           const Primitive& p = sequences[v].primitives[state.next];
           if (p.step == Step::kWait) {
-            const bool ready = std::all_of(state.awaited.begin(), state.awaited.end(), [&](const auto& w) {
-              const auto it = state.arrived.find(w.first);
-              return it != state.arrived.end() && it->second.first == w.second;
+            const bool ready = std::all_of(state.awaited.begin(), state.awaited.end(), [&](const Awaited& w) {
+              const auto it = state.arrived.find(w.peer);
+              return it != state.arrived.end() && it->second.first == w.phase;
             });
             if (!ready) break;
+            for (const Awaited& w : state.awaited) {
+              EXPECT_EQ(state.arrived.at(w.peer).second.size(), w.bytes) << "from node " << w.peer << " to node " << v;
+            }
             state.awaited.clear();
           }
-          if (p.step == Step::kRecvFrom) state.awaited.emplace_back(p.peer, p.phase);
+          if (p.step == Step::kRecvFrom) state.awaited.push_back({p.peer, p.phase, p.bytes});
           if (p.step == Step::kSendTo) {
             EXPECT_LE(p.bytes, kSegmentBytesMax + sizeof(PairNote));
             ++messages;
