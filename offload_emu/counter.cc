@@ -2,11 +2,12 @@
 #include "offload_emu/counter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace copse::emu {
 namespace {
 
-size_t WordsFor(uint32_t counters, uint32_t edges) { return (size_t{counters} * edges + 31) / 32; }
+size_t WordsFor(uint32_t counters, uint32_t edges) { return (size_t{counters} * edges + 63) / 64; }
 
 }  // namespace
 
@@ -18,11 +19,32 @@ uint64_t CounterBlock::BytesFor(uint32_t counters, uint32_t edges) {
          WordsFor(counters, edges) * sizeof(uint64_t);
 }
 
-bool CounterBlock::Arrive(uint32_t edge, uint32_t index, bool failed) {
-  const uint64_t pair = Pair(edge, index);
+bool CounterBlock::Arrive(uint32_t edge, uint32_t index) {
   if (Arrived(edge, index)) return false;
-  WordOf(pair) |= Mask(failed ? kArrived | kFailed : kArrived, pair);
+  const uint64_t pair = Pair(edge, index);
+  arrivals_[pair / 64] |= Mask(pair);
   return true;
+}
+
+void CounterBlock::Await(absl::Span<const Arrival> arrivals) {
+  awaits_any_ = false;
+  awaited_.reserve(arrivals.size());
+  for (const Arrival& arrival : arrivals) {
+    uint32_t& last = edges_[arrival.edge].awaited;
+    awaited_.push_back({arrival, std::exchange(last, static_cast<uint32_t>(awaited_.size()) + 1)});
+  }
+}
+
+bool CounterBlock::Awaits(const Arrival& arrival, const Arrival** awaited) const {
+  *awaited = nullptr;
+  if (awaits_any_) return true;
+  for (uint32_t at = edges_[arrival.edge].awaited; at != 0; at = awaited_[at - 1].before) {
+    const Arrival& found = awaited_[at - 1].arrival;
+    if (found.counter != arrival.counter) continue;
+    *awaited = &found;
+    return arrival.failed || (found.bytes == arrival.bytes && found.offset == arrival.offset);
+  }
+  return false;
 }
 
 Sequence* CounterBlock::Landing(uint32_t index) const {
@@ -45,15 +67,19 @@ void CounterBlock::RemoveLanding(const Sequence* sequence) {
 
 void CounterBlock::ForgetEdge(uint32_t edge) {
   edges_[edge] = EdgeState{};
-  for (uint64_t pair = Pair(edge, 0); pair < Pair(edge + 1, 0); ++pair) {
-    WordOf(pair) &= ~Mask(kArrived | kFailed, pair);
-  }
+  for (uint64_t pair = Pair(edge, 0); pair < Pair(edge + 1, 0); ++pair) arrivals_[pair / 64] &= ~Mask(pair);
+  early_.erase(
+      std::remove_if(early_.begin(), early_.end(), [&](const Arrival& arrival) { return arrival.edge == edge; }),
+      early_.end());
 }
 
 void CounterBlock::Clear() {
   std::fill(counters_.begin(), counters_.end(), Counter{});
   std::fill(edges_.begin(), edges_.end(), EdgeState{});
   std::fill(arrivals_.begin(), arrivals_.end(), 0);
+  early_.clear();
+  awaited_.clear();
+  awaits_any_ = true;
   landings_.clear();
 }
 

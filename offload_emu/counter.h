@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "offload_emu/descriptor.h"
 #include "offload_emu/sequence.h"
 
 namespace copse::emu {
@@ -32,9 +34,11 @@ class CounterBlock {
   uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }
 
   // Records the arrival of a counting record of `edge` for counter `index`. Returns false for a duplicate.
-  bool Arrive(uint32_t edge, uint32_t index, bool failed);
-  bool Arrived(uint32_t edge, uint32_t index) const { return Has(kArrived, edge, index); }
-  bool ArrivedFailed(uint32_t edge, uint32_t index) const { return Has(kFailed, edge, index); }
+  bool Arrive(uint32_t edge, uint32_t index);
+  bool Arrived(uint32_t edge, uint32_t index) const {
+    const uint64_t pair = Pair(edge, index);
+    return (arrivals_[pair / 64] & Mask(pair)) != 0;
+  }
 
   // An EdgeState holds the hash of the packets that an edge received before ExpectHash, and whether a mismatch was
   // reported.
@@ -42,8 +46,19 @@ class CounterBlock {
     uint16_t hash = 0;
     bool hash_seen = false;
     bool mismatch_reported = false;
+    uint32_t awaited = 0;  // place in awaited_ of the edge's last arrival, counted from 1; 0: none
   };
   EdgeState& edge(uint32_t index) { return edges_[index]; }
+
+  // Keeps what has arrived before ExpectHash, in the order of the arrivals, each recorded by Arrive.
+  void KeepEarly(const Arrival& arrival) { early_.push_back(arrival); }
+  const std::vector<Arrival>& early() const { return early_; }
+
+  // --- What the call's plan lets arrive (Engine::ExpectArrivals) ---
+  void Await(absl::Span<const Arrival> arrivals);
+  // Returns whether the call awaits `arrival` as it is, or any that counts if Await was not called. Of an error record
+  // only edge and counter matter. `*awaited` becomes what it awaits from that edge for that counter; null: nothing.
+  bool Awaits(const Arrival& arrival, const Arrival** awaited) const;
 
   // --- Direct placement of puts (kOptionLand), for at most one armed sequence per counter ---
   // Returns the counter's sequence, or null if there is none.
@@ -58,20 +73,21 @@ class CounterBlock {
   void Clear();
 
  private:
-  // arrivals_ has these two bits for each pair of edge and counter: a record has arrived, and it was an error record.
-  static constexpr uint64_t kArrived = 1;
-  static constexpr uint64_t kFailed = 2;
-  uint64_t& WordOf(uint64_t pair) { return arrivals_[pair / 32]; }
-  static uint64_t Mask(uint64_t bits, uint64_t pair) { return bits << (pair % 32 * 2); }
+  // An AwaitedArrival is linked with the one of the same edge before it: an edge has few, a segment's or two.
+  struct AwaitedArrival {
+    Arrival arrival;
+    uint32_t before = 0;  // as EdgeState::awaited
+  };
+
+  static uint64_t Mask(uint64_t pair) { return uint64_t{1} << (pair % 64); }
   uint64_t Pair(uint32_t edge, uint32_t index) const { return uint64_t{edge} * counters_.size() + index; }
-  bool Has(uint64_t bit, uint32_t edge, uint32_t index) const {
-    const uint64_t pair = Pair(edge, index);
-    return (arrivals_[pair / 32] & Mask(bit, pair)) != 0;
-  }
 
   std::vector<Counter> counters_;
   std::vector<EdgeState> edges_;
-  std::vector<uint64_t> arrivals_;
+  std::vector<uint64_t> arrivals_;  // a bit for each pair of edge and counter
+  std::vector<Arrival> early_;
+  std::vector<AwaitedArrival> awaited_;
+  bool awaits_any_ = true;
   // The sequences are listed by counter. There are few (at most one per segment), so a search is fast; a pointer in
   // each counter would cost idle teams memory.
   std::vector<std::pair<uint32_t, Sequence*>> landings_;

@@ -13,10 +13,9 @@ TEST(CounterBlockTest, KnowsEachPairOfEdgeAndCounterApart) {
   for (uint32_t edge = 0; edge < kEdges; ++edge) {
     for (uint32_t i = 0; i < kCounters; ++i) {
       EXPECT_FALSE(block.Arrived(edge, i));
-      EXPECT_TRUE(block.Arrive(edge, i, i % 2 == 1));
-      EXPECT_FALSE(block.Arrive(edge, i, false));
+      EXPECT_TRUE(block.Arrive(edge, i));
+      EXPECT_FALSE(block.Arrive(edge, i));
       EXPECT_TRUE(block.Arrived(edge, i));
-      EXPECT_EQ(block.ArrivedFailed(edge, i), i % 2 == 1);
     }
   }
   block.edge(2).hash_seen = true;
@@ -25,7 +24,6 @@ TEST(CounterBlockTest, KnowsEachPairOfEdgeAndCounterApart) {
   for (uint32_t i = 0; i < kCounters; ++i) {
     EXPECT_TRUE(block.Arrived(1, i));
     EXPECT_FALSE(block.Arrived(2, i));
-    EXPECT_FALSE(block.ArrivedFailed(2, i));
     EXPECT_TRUE(block.Arrived(3, i));
   }
   block.counter(7).success = 5;

@@ -90,6 +90,15 @@ struct Descriptor {
   };
 };
 
+// An Arrival is a record of a neighbor that counts at a call: one that has come, or one that the call awaits.
+struct Arrival {
+  uint32_t edge = 0;     // index of the port's edge
+  uint32_t counter = 0;  // within the call's slot
+  uint32_t bytes = 0;    // of payload
+  bool failed = false;   // an error record, which has no payload
+  uint64_t offset = 0;   // in the edge's eager buffer
+};
+
 // A Trigger is the condition on which a sequence becomes ready: success + failure of `counter` reaches `threshold`;
 // kNoCounter: at once. Sequences with equal counter and threshold become ready in the order in which they were posted.
 // Among the ready sequences of a job, those of higher priority run first.

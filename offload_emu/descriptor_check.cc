@@ -86,6 +86,12 @@ absl::Status CheckCounter(const Port& port, CounterIndex counter) {
   return absl::OkStatus();
 }
 
+absl::Status CheckInWindow(const Port& port, CallSeq seq) {
+  if (port.InWindow(seq.value())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port.finished(),
+                                                 ", +", port.options().slots, "), or over"));
+}
+
 absl::Status CheckNotOver(const Port& port, uint32_t slot) {
   if (!port.slot(slot).finished) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the call in slot ", slot, " is over"));

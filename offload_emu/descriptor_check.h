@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/ids.h"
 #include "offload_emu/descriptor.h"
 #include "offload_emu/port.h"
 
@@ -18,6 +19,9 @@ absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
 
 // Returns INVALID_ARGUMENT if the port has no such counter.
 absl::Status CheckCounter(const Port& port, CounterIndex counter);
+
+// Returns INVALID_ARGUMENT if the call is outside the port's window, or over.
+absl::Status CheckInWindow(const Port& port, CallSeq seq);
 
 // Returns INVALID_ARGUMENT if the call in `slot` is over.
 absl::Status CheckNotOver(const Port& port, uint32_t slot);

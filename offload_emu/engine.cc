@@ -203,13 +203,15 @@ absl::Status Engine::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   return port == nullptr ? NoSuchPort(id) : receiver_.ExpectHash(port, seq, hash);
 }
 
+absl::Status Engine::ExpectArrivals(PortId id, CallSeq seq, absl::Span<const Arrival> arrivals) {
+  Port* port = ports_.Find(id);
+  return port == nullptr ? NoSuchPort(id) : receiver_.ExpectArrivals(port, seq, arrivals);
+}
+
 absl::Status Engine::FinishCall(PortId id, CallSeq seq) {
   Port* port = ports_.Find(id);
   if (port == nullptr) return NoSuchPort(id);
-  if (!port->InWindow(seq.value())) {
-    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port->finished(),
-                                                   ", +", port->options().slots, "), or over"));
-  }
+  RETURN_IF_ERROR(CheckInWindow(*port, seq));
   const uint32_t slot = port->SlotOf(seq.value());
   runner_.DropSequences(port, slot);
   port->DropGets(slot);

@@ -114,9 +114,14 @@ class Engine {
   // --- Calls of a team's port ---
   // Sets the hash that packets of call `seq` must carry. Packets that arrived earlier are in their eager buffers, but
   // count only now, if their hash is equal: without ExpectHash no packet ever counts. Puts to a bound region that
-  // arrived earlier are failures. May call OnMismatch. Errors: NOT_FOUND: no such port. INVALID_ARGUMENT: `seq` is
-  // outside the window [finished, finished + slots) or over. FAILED_PRECONDITION: another hash was set before.
+  // arrived earlier are failures. May call OnMismatch and OnWrongArrival. Errors: NOT_FOUND: no such port.
+  // INVALID_ARGUMENT: `seq` is outside the window [finished, finished + slots) or over. FAILED_PRECONDITION: another
+  // hash was set before.
   absl::Status ExpectHash(PortId port, CallSeq seq, uint16_t hash);
+  // Says, before ExpectHash, what counts at call `seq`: at most one arrival for each edge and counter. Any other one is
+  // reported and does not count. Without it whatever arrives counts. Errors: NOT_FOUND: no such port. INVALID_ARGUMENT:
+  // `seq` is outside the window or over, or there is no such edge. FAILED_PRECONDITION: the call has a hash already.
+  absl::Status ExpectArrivals(PortId port, CallSeq seq, absl::Span<const Arrival> arrivals);
   // Ends call `seq`: zeroes its counters and drops its sequences; seq + slots gets its slot once all earlier calls are
   // over, too. Calls may finish out of order; credit (the length of the finished prefix) returns to the neighbors in
   // data records, or in a record of its own after slots / 2 calls or when a neighbor asks. Errors: NOT_FOUND: no such

@@ -13,6 +13,7 @@ namespace {
 
 using Events = std::vector<RecordedEvent>;
 using Mismatches = std::vector<RecordedMismatch>;
+using WrongArrivals = std::vector<RecordedWrongArrival>;
 
 constexpr uint32_t kCounters = 4;
 
@@ -185,6 +186,93 @@ TEST_F(CallTest, ANewEdgeDoesNotInheritWhatItsPredecessorSent) {
   one_.labels[0] = one_.engine.AddEdge(one_.port, Incarnation(SingleEngine::kPeer))->label;
   one_.Deliver(0, {Packet(0, 0, 0)});
   EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{2, 0}));
+}
+
+// --- Lengths of what arrives ---
+
+// The port's call 0 awaits 16 bytes at offset 32 from edge 0, and 8 bytes at the start from edge 1, for counter 0.
+class AwaitedTest : public CallTest, public testing::WithParamInterface<bool> {
+ protected:
+  AwaitedTest() { one_.transport.offers_frames = GetParam(); }
+
+  void Await() {
+    const std::vector<Arrival> awaited = {{.edge = 0, .counter = 0, .bytes = 16, .offset = 32},
+                                          {.edge = 1, .counter = 0, .bytes = 8}};
+    EXPECT_TRUE(one_.engine.ExpectArrivals(one_.port, CallSeq(0), awaited).ok());
+    Expect(0);
+    one_.Run();
+  }
+  RecordAndPayload Put(uint32_t edge, size_t bytes, uint64_t offset, uint32_t counter = 0) {
+    RecordAndPayload put = one_.From(edge, RecordKind::kPut, 0, counter, Bytes(bytes, 0x77));
+    put.record.offset = offset;
+    return put;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(InTheNetworkOrLater, AwaitedTest, testing::Bool());
+
+TEST_P(AwaitedTest, WhatIsAwaitedCountsBeforeAndAfterTheCallIsKnown) {
+  one_.Deliver(0, {Put(0, 16, 32)});
+  Await();
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 0}));
+  RecordAndPayload error = Put(1, 0, 0);  // has no payload, whatever is awaited
+  error.record.flags |= kRecordError;
+  one_.Deliver(1, {error});
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 1}));
+  EXPECT_TRUE(one_.sink.wrong_arrivals.empty());
+}
+
+TEST_P(AwaitedTest, AnotherLengthIsReportedWhicheverCameFirstAndNeverCounts) {
+  one_.Deliver(0, {Put(0, 15, 32)});
+  one_.Deliver(1, {Packet(1, 0, 0, Bytes(8))});
+  Await();
+  EXPECT_EQ(one_.sink.wrong_arrivals, (WrongArrivals{{0, 0, 15, 16}}));
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 0}));
+  EXPECT_EQ(stats().dropped_mismatch, 1u);
+}
+
+TEST_P(AwaitedTest, WhatIsNotAwaitedIsReportedOnceForAnEdgeAndIsNotWritten) {
+  Bytes target(32, 0xee);
+  one_.Bind(0, target.data(), target.size(), true);
+  Descriptor landing = CopyOf({one_.engine.CellRegion(one_.port, 0, 0), 32}, {0, 0}, 16);
+  landing.options = kOptionLand;
+  one_.Arm({.counter = At(0, 0), .threshold = 2}, {landing});
+  Await();
+  one_.Deliver(0, {Put(0, 17, 32), Put(0, 15, 32), Put(0, 16, 31), Put(0, 16, 32, 1)});
+  one_.Deliver(1, {Packet(1, 0, 1, Bytes(8))});
+  RecordAndPayload error = Put(1, 0, 0, 2);
+  error.record.flags |= kRecordError;
+  one_.Deliver(1, {error});
+  EXPECT_EQ(one_.sink.wrong_arrivals, (WrongArrivals{{0, 0, 17, 16}, {1, 0, 8, -1}}));
+  for (uint32_t counter = 0; counter < kCounters; ++counter) {
+    EXPECT_EQ(one_.Counter(At(0, counter)), CounterValue{}) << counter;
+  }
+  EXPECT_EQ(target, Bytes(32, 0xee));
+  EXPECT_EQ(stats().puts_landed, 0u);
+  // The next call on that slot is not affected.
+  for (uint64_t call = 0; call < 4; ++call) Finish(call);
+  Expect(4);
+  one_.Deliver(0, {Packet(0, 4, 2, Bytes(5))});
+  EXPECT_EQ(one_.Counter(At(4, 2)), (CounterValue{1, 0}));
+}
+
+TEST_P(AwaitedTest, TheSinkMayCloseThePort) {
+  one_.sink.on_mismatch = [&](PortId port) { one_.engine.ClosePort(port); };
+  one_.Deliver(0, {Put(0, 15, 32)});
+  one_.Deliver(1, {Put(1, 9, 0)});
+  Await();
+  EXPECT_EQ(one_.sink.wrong_arrivals.size(), 1u);
+}
+
+TEST_F(CallTest, WhatIsAwaitedIsSaidBeforeTheHashAndOfEdges) {
+  const auto expect = [&](uint64_t call, uint32_t edge) {
+    return one_.engine.ExpectArrivals(one_.port, CallSeq(call), {{.edge = edge}}).code();
+  };
+  EXPECT_EQ(expect(4, 0), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(expect(0, 2), absl::StatusCode::kInvalidArgument);
+  Expect(0);
+  EXPECT_EQ(expect(0, 0), absl::StatusCode::kFailedPrecondition);
+  one_.engine.ClosePort(one_.port);
+  EXPECT_EQ(expect(1, 0), absl::StatusCode::kNotFound);
 }
 
 // --- Credit ---

@@ -140,6 +140,7 @@ class CountingSink final : public PortSink {
     EXPECT_FALSE(failed);
   }
   void OnMismatch(PortId, uint32_t, uint16_t, uint16_t) override { ADD_FAILURE(); }
+  void OnWrongArrival(PortId, uint16_t, const Arrival&, const Arrival*) override { ADD_FAILURE(); }
   uint64_t events = 0;
 };
 

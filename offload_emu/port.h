@@ -52,8 +52,8 @@ struct CounterValue {
   uint64_t failure = 0;
 };
 
-// A PortSink receives the callbacks of a port, from Progress (OnMismatch also from ExpectHash) on the engine's thread.
-// They may call the engine, except Progress and CheckInvariants; they may close their own port.
+// A PortSink receives the callbacks of a port on the engine's thread, from Progress (OnMismatch and OnWrongArrival also
+// from ExpectHash). They may call the engine, except Progress and CheckInvariants; they may close their own port.
 class PortSink {
  public:
   virtual ~PortSink() = default;
@@ -63,6 +63,9 @@ class PortSink {
   // It is called if a packet or put for call `sequence` (modulo 2^16) has another hash than ExpectHash set, before or
   // after the packet arrived, once per edge and call. Such packets never count.
   virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
+  // It is called instead if the hash is right, but the call awaits none such from the edge (ExpectArrivals): `awaited`
+  // is what it awaits for that counter, or null. The record does not count, and its payload is not in any result.
+  virtual void OnWrongArrival(PortId port, uint16_t sequence, const Arrival& arrived, const Arrival* awaited) = 0;
 };
 
 // A GetRequest is a neighbor's request for bytes of this port, to be answered when the outbox has room.

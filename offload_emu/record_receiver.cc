@@ -4,7 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/version.h"
+#include "offload_emu/descriptor_check.h"
 #include "offload_emu/peer.h"
 
 namespace copse::emu {
@@ -274,8 +277,23 @@ bool RecordReceiver::PlaceAtTarget(Sequence* sequence, const Edge& edge, const R
   return false;
 }
 
+void RecordReceiver::OnMismatch(Port* port, CounterBlock::EdgeState* state, const Mismatch& mismatch) {
+  ++stats_->dropped_mismatch;
+  if (state->mismatch_reported) return;
+  state->mismatch_reported = true;
+  if (is_in_network_) {
+    mismatches_.push_back(mismatch);
+  } else {
+    Report(port, mismatch);
+  }
+}
+
 void RecordReceiver::Report(Port* port, const Mismatch& mismatch) {
-  port->sink()->OnMismatch(mismatch.port, mismatch.edge, mismatch.sequence, mismatch.hash);
+  if (!mismatch.is_wrong_arrival) {
+    return port->sink()->OnMismatch(mismatch.port, mismatch.arrived.edge, mismatch.sequence, mismatch.hash);
+  }
+  port->sink()->OnWrongArrival(mismatch.port, mismatch.sequence, mismatch.arrived,
+                               mismatch.awaited ? &*mismatch.awaited : nullptr);
 }
 
 void RecordReceiver::ReportMismatches() {
@@ -284,12 +302,23 @@ void RecordReceiver::ReportMismatches() {
   }
 }
 
-absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) {
-  const PortId id = port->id();
-  if (!port->InWindow(seq.value())) {
-    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port->finished(),
-                                                   ", +", port->options().slots, ")"));
+absl::Status RecordReceiver::ExpectArrivals(Port* port, CallSeq seq, absl::Span<const Arrival> arrivals) {
+  RETURN_IF_ERROR(CheckInWindow(*port, seq));
+  const uint32_t at = port->SlotOf(seq.value());
+  if (port->slot(at).hash_expected) {
+    return absl::FailedPreconditionError(absl::StrCat("call ", seq.value(), " has a hash already"));
   }
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.edge < port->options().edges) continue;
+    return absl::InvalidArgumentError(absl::StrCat("edge ", arrival.edge, " (limit ", port->options().edges, ")"));
+  }
+  port->Block(at).Await(arrivals);
+  return absl::OkStatus();
+}
+
+absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) {
+  RETURN_IF_ERROR(CheckInWindow(*port, seq));
+  const PortId id = port->id();
   const uint32_t at = port->SlotOf(seq.value());
   Port::CallSlot& slot = port->slot(at);
   if (slot.hash_expected) {
@@ -300,28 +329,51 @@ absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) 
   slot.hash_expected = true;
   slot.hash = hash;
   if (slot.block == nullptr) return absl::OkStatus();
-  // Counts the packets that arrived earlier with this hash, then reports those with another.
-  CounterBlock& block = *slot.block;
-  const uint32_t counters = port->options().counters_per_slot;
-  for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
-    if (!block.edge(edge).hash_seen || block.edge(edge).hash != hash) continue;
-    for (uint32_t i = 0; i < counters; ++i) {
-      if (!block.Arrived(edge, i)) continue;
-      const bool failed = block.ArrivedFailed(edge, i);
-      parts_.runner->Count(port, at * counters + i, failed ? 0 : 1, failed ? 1 : 0);
+  const CounterBlock& block = *slot.block;
+  for (const Mismatch& mismatch : TakeEarly(port, at, static_cast<uint16_t>(seq.value()))) {
+    // A report before may have closed the port, or finished the call.
+    if (parts_.ports->Find(id) != port || port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
+    Report(port, mismatch);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<RecordReceiver::Mismatch> RecordReceiver::TakeEarly(Port* port, uint32_t at, uint16_t sequence) {
+  std::vector<Mismatch> mismatches;
+  CounterBlock& block = *port->slot(at).block;
+  const uint16_t hash = port->slot(at).hash;
+  const auto note = [&](CounterBlock::EdgeState& state, const Mismatch& mismatch) {
+    ++stats_->dropped_mismatch;
+    if (!std::exchange(state.mismatch_reported, true)) mismatches.push_back(mismatch);
+  };
+  for (const Arrival& arrival : block.early()) {
+    CounterBlock::EdgeState& state = block.edge(arrival.edge);
+    if (state.hash != hash) continue;
+    const Arrival* awaited = nullptr;
+    if (block.Awaits(arrival, &awaited)) {
+      CountArrival(port, at, arrival);
+    } else {
+      note(state, WrongArrival(*port, sequence, arrival, awaited));
     }
   }
   for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
-    // An OnMismatch before may have finished the call.
-    if (port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
     CounterBlock::EdgeState& state = block.edge(edge);
-    if (!state.hash_seen || state.hash == hash || state.mismatch_reported) continue;
-    state.mismatch_reported = true;
-    ++stats_->dropped_mismatch;
-    port->sink()->OnMismatch(id, edge, static_cast<uint16_t>(seq.value()), state.hash);
-    if (parts_.ports->Find(id) != port) break;
+    if (!state.hash_seen || state.hash == hash) continue;
+    note(state, {.port = port->id(), .sequence = sequence, .hash = state.hash, .arrived = {.edge = edge}});
   }
-  return absl::OkStatus();
+  return mismatches;
+}
+
+RecordReceiver::Mismatch RecordReceiver::WrongArrival(const Port& port, uint16_t sequence, const Arrival& arrived,
+                                                      const Arrival* awaited) {
+  Mismatch mismatch{.port = port.id(), .sequence = sequence, .arrived = arrived, .is_wrong_arrival = true};
+  if (awaited != nullptr) mismatch.awaited = *awaited;
+  return mismatch;
+}
+
+void RecordReceiver::CountArrival(Port* port, uint32_t slot, const Arrival& arrival) {
+  parts_.runner->Count(port, slot * port->options().counters_per_slot + arrival.counter, arrival.failed ? 0 : 1,
+                       arrival.failed ? 1 : 0);
 }
 
 void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
@@ -342,16 +394,11 @@ void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_
   CounterBlock::EdgeState& state = block.edge(edge->index);
   const bool expected = port->slot(slot).hash_expected;
   if (expected && record.header.hash != port->slot(slot).hash) {
-    ++stats_->dropped_mismatch;
-    if (state.mismatch_reported) return;
-    state.mismatch_reported = true;
-    const Mismatch mismatch{port->id(), edge->index, record.header.sequence, record.header.hash};
-    if (is_in_network_) {
-      mismatches_.push_back(mismatch);
-    } else {
-      Report(port, mismatch);
-    }
-    return;  // the sink may have closed the port
+    return OnMismatch(port, &state,
+                      {.port = port->id(),
+                       .sequence = record.header.sequence,
+                       .hash = record.header.hash,
+                       .arrived = {.edge = edge->index}});
   }
   if (!expected && state.hash_seen && state.hash != record.header.hash) {
     ++stats_->dropped_mismatch;  // the edge's packets disagree; the first one is kept
@@ -368,6 +415,11 @@ void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_
     ++stats_->dropped_window;
     failed = true;
   }
+  const Arrival arrival{edge->index, record.counter, record.bytes, failed, record.offset};
+  const Arrival* awaited = nullptr;
+  if (expected && trigger && !block.Awaits(arrival, &awaited)) {
+    return OnMismatch(port, &state, WrongArrival(*port, record.header.sequence, arrival, awaited));
+  }
   Sequence* const landing = expected && trigger ? block.Landing(record.counter) : nullptr;
   const bool may_land = landing != nullptr && !failed && record.bytes > 0 && record.region == kCellOfEdge &&
                         static_cast<RecordKind>(record.kind) == RecordKind::kPut;
@@ -379,9 +431,9 @@ void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_
     state.hash_seen = true;
   }
   if (!trigger) return;
-  block.Arrive(edge->index, record.counter, failed);
-  if (!expected) return;  // ExpectHash counts it later
-  parts_.runner->Count(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1, failed ? 1 : 0);
+  block.Arrive(edge->index, record.counter);
+  if (!expected) return block.KeepEarly(arrival);  // ExpectHash counts it
+  CountArrival(port, slot, arrival);
 }
 
 }  // namespace copse::emu

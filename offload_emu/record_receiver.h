@@ -5,12 +5,15 @@
 #define COPSE_OFFLOAD_EMU_RECORD_RECEIVER_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
 #include "offload_emu/control_sink.h"
+#include "offload_emu/counter.h"
+#include "offload_emu/descriptor.h"
 #include "offload_emu/engine_stats.h"
 #include "offload_emu/label_table.h"
 #include "offload_emu/packet.h"
@@ -48,17 +51,21 @@ class RecordReceiver final : public TransportSink {
   void ReportLost();
   // Reports the mismatches that TakeFrame has found.
   void ReportMismatches();
-  absl::Status ExpectHash(Port* port, CallSeq seq, uint16_t hash);  // see Engine::ExpectHash
+  // See Engine.
+  absl::Status ExpectHash(Port* port, CallSeq seq, uint16_t hash);
+  absl::Status ExpectArrivals(Port* port, CallSeq seq, absl::Span<const Arrival> arrivals);
 
   bool is_in_network() const { return is_in_network_; }
 
  private:
-  // A Mismatch has the arguments of a deferred PortSink::OnMismatch.
+  // A Mismatch has the arguments of a deferred PortSink::OnMismatch or OnWrongArrival.
   struct Mismatch {
     PortId port;
-    uint32_t edge;
-    uint16_t sequence;
-    uint16_t hash;
+    uint16_t sequence = 0;
+    uint16_t hash = 0;
+    Arrival arrived;
+    std::optional<Arrival> awaited;
+    bool is_wrong_arrival = false;  // else the hash is wrong
   };
 
   void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
@@ -66,7 +73,14 @@ class RecordReceiver final : public TransportSink {
   void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
   void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
   void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
-  void Report(Port* port, const Mismatch& mismatch);
+  // Counts the edge's first mismatch in the call, and reports it now or, in TakeFrame, later. The sink may close the
+  // port.
+  void OnMismatch(Port* port, CounterBlock::EdgeState* state, const Mismatch& mismatch);
+  static void Report(Port* port, const Mismatch& mismatch);
+  static Mismatch WrongArrival(const Port& port, uint16_t sequence, const Arrival& arrived, const Arrival* awaited);
+  void CountArrival(Port* port, uint32_t slot, const Arrival& arrival);
+  // Counts what came before the call's hash was known, and returns the mismatches in it.
+  std::vector<Mismatch> TakeEarly(Port* port, uint32_t slot, uint16_t sequence);
   bool Place(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
   // Writes the payload to the target of the sequence's copy, and marks that copy as done. Returns false if the payload
   // does not fit: the copy then runs later, from the eager buffer, and overwrites what was placed.

@@ -94,6 +94,12 @@ class Lowering {
         case Step::kStart:
           break;
         case Step::kRecvFrom:
+          call_.awaited.push_back({.edge = map_.edges[NeighborIndex(p.peer)],
+                                   .counter = InSlot(segment_, p.phase),
+                                   .bytes = LengthOf(p),
+                                   .offset = offset_});
+          ++awaited;
+          break;
         case Step::kRecvLocal:
           ++awaited;
           break;
@@ -142,6 +148,7 @@ class Lowering {
     call_.descriptors.clear();
     call_.sequences.clear();
     call_.arrivals.clear();
+    call_.awaited.clear();
     call_.runs.clear();
   }
 

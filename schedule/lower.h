@@ -47,6 +47,8 @@ struct LoweredCall {
   // LowerRank lists here the counters to which the caller adds 1 for the rank's arrival, after it has posted the
   // sequences.
   std::vector<emu::CounterIndex> arrivals;
+  // LowerNode and LowerBlocks list here what the neighbors send to the node's part.
+  std::vector<emu::Arrival> awaited;
   // `runs` has the copy lists: a kCopyList descriptor has runs [remote_offset, remote_offset + bytes). KeepRuns moves
   // them.
   std::vector<emu::CopyRun> runs;

@@ -67,6 +67,7 @@ class EngineEnd final : public emu::ControlSink, public emu::PortSink {
   void OnPeerHeard(Incarnation) override {}
   void OnEvent(emu::PortId, uint64_t, bool) override {}
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
+  void OnWrongArrival(emu::PortId, uint16_t, const emu::Arrival&, const emu::Arrival*) override {}
 
  private:
   static constexpr uint64_t kBudgetBytes = 1 << 20;

@@ -43,6 +43,7 @@ struct Client : public emu::PortSink {
   void Notify(const ClientEvent& event);
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
+  void OnWrongArrival(emu::PortId, uint16_t, const emu::Arrival&, const emu::Arrival*) override {}
 };
 
 // A ClientTable owns the clients and their engine ports. Thread-compatible; both pointees must outlive it.

@@ -29,6 +29,13 @@ struct RecordedMismatch {
   uint16_t hash;
   friend bool operator==(const RecordedMismatch&, const RecordedMismatch&) = default;
 };
+struct RecordedWrongArrival {
+  uint32_t edge;
+  uint16_t sequence;
+  uint32_t bytes;
+  int64_t awaited_bytes;  // -1: nothing is awaited
+  friend bool operator==(const RecordedWrongArrival&, const RecordedWrongArrival&) = default;
+};
 
 class RecordingPortSink final : public PortSink {
  public:
@@ -40,10 +47,16 @@ class RecordingPortSink final : public PortSink {
     mismatches.push_back({edge, sequence, hash});
     if (on_mismatch) on_mismatch(port);
   }
+  void OnWrongArrival(PortId port, uint16_t sequence, const Arrival& arrived, const Arrival* awaited) override {
+    wrong_arrivals.push_back(
+        {arrived.edge, sequence, arrived.bytes, awaited == nullptr ? -1 : int64_t{awaited->bytes}});
+    if (on_mismatch) on_mismatch(port);
+  }
   std::vector<RecordedEvent> TakeEvents() { return std::exchange(events, {}); }
 
   std::vector<RecordedEvent> events;
   std::vector<RecordedMismatch> mismatches;
+  std::vector<RecordedWrongArrival> wrong_arrivals;
   std::function<void(PortId, uint64_t, bool)> on_event;
   std::function<void(PortId)> on_mismatch;
 };

@@ -161,8 +161,9 @@ absl::Status SimNode::StartCall() {
                   static_cast<int64_t>(schedule::SegmentCount(plan, message_bytes()));
   }
   const schedule::PortMap map = Map();
-  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(0), map.hash));
   schedule::LowerNode(plan, schedule::PointersTo(sequences_), call_->arguments, map, &Lowered());
+  RETURN_IF_ERROR(engine_->ExpectArrivals(port_, CallSeq(0), Lowered().awaited));
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(0), map.hash));
   return Post();
 }
 
@@ -252,7 +253,6 @@ absl::Status SimNode::StartChunk(uint64_t number) {
                   planner::kCopyRunNs * static_cast<int64_t>(runs);
   }
   schedule::PortMap map = MapOf(number);
-  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(number), map.hash));
   uint8_t* const notes = call_->shared_notes != nullptr ? call_->shared_notes : notes_.data();
   if (program.NotesBytes() > 0) {
     RETURN_IF_ERROR(engine_->BindRegion(port_, map.notes, notes, program.NotesBytes(), /*writable=*/true));
@@ -270,6 +270,8 @@ absl::Status SimNode::StartChunk(uint64_t number) {
   chunk.list_bytes = chunk.runs.size() * sizeof(emu::CopyRun);
   list_bytes_ += chunk.list_bytes;
   list_bytes_max_ = std::max(list_bytes_max_, list_bytes_);
+  RETURN_IF_ERROR(engine_->ExpectArrivals(port_, CallSeq(number), Lowered().awaited));
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(number), map.hash));
   RETURN_IF_ERROR(Post());
   for (uint32_t l = 0; l < ranks_.size(); ++l) {
     map.rank_event = (uint64_t{l} << kLocalShift) | number;
@@ -388,6 +390,12 @@ void SimNode::OnEvent(emu::PortId, uint64_t value, bool failed) {
 void SimNode::OnMismatch(emu::PortId, uint32_t edge, uint16_t, uint16_t hash) {
   failure_.Update(absl::InternalError(
       absl::StrCat("node ", node_, ": a packet of another call (edge=", edge, ", hash=", hash, ")")));
+}
+
+void SimNode::OnWrongArrival(emu::PortId, uint16_t, const emu::Arrival& arrived, const emu::Arrival* awaited) {
+  failure_.Update(absl::InternalError(absl::StrCat(
+      "node ", node_, ": a packet that the plan does not have (edge=", arrived.edge, ", counter=", arrived.counter,
+      ", bytes=", arrived.bytes, ", awaited=", awaited == nullptr ? 0 : awaited->bytes, ")")));
 }
 
 absl::Status SimNode::CheckData(absl::Span<const uint8_t> expected) const {

@@ -118,6 +118,8 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   // --- PortSink, ControlSink ---
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override;
+  void OnWrongArrival(emu::PortId port, uint16_t sequence, const emu::Arrival& arrived,
+                      const emu::Arrival* awaited) override;
   void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
   void OnPeerDown(Incarnation, const absl::Status&) override {}
   void OnPeerHeard(Incarnation) override {}

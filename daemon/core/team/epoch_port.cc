@@ -126,6 +126,12 @@ absl::Status EpochPort::Post(uint32_t slot, schedule::LoweredCall* lowered) {
   return absl::OkStatus();
 }
 
+absl::Status EpochPort::Expect(CallSeq sequence, uint16_t hash, const schedule::LoweredCall& lowered) {
+  const CallSeq relative(Relative(sequence));
+  RETURN_IF_ERROR(engine_->ExpectArrivals(*port_, relative, lowered.awaited));
+  return engine_->ExpectHash(*port_, relative, hash);
+}
+
 absl::Status EpochPort::ArmBlocks(CallRecord* call, const schedule::Plan& plan) {
   LongCall* const long_call = call->long_call;
   if (long_call->PassesBy(call->chunk)) {
@@ -136,12 +142,12 @@ absl::Status EpochPort::ArmBlocks(CallRecord* call, const schedule::Plan& plan) 
   ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> own, long_call->SequencesOf(call->chunk));
   const std::vector<const schedule::NodeSequence*> sequences = schedule::PointersTo(own);
   schedule::PortMap map = MapFor(*call);
-  RETURN_IF_ERROR(engine_->ExpectHash(*port_, CallSeq(Relative(call->sequence)), map.hash));
   if (std::vector<uint8_t>& notes = long_call->notes(); !notes.empty()) {
     RETURN_IF_ERROR(engine_->BindRegion(*port_, map.notes, notes.data(), notes.size(), /*writable=*/true));
   }
   schedule::LoweredCall& lowered = Lowered();
   schedule::LowerBlocks(plan, sequences, call->arguments(), map, &lowered);
+  RETURN_IF_ERROR(Expect(call->sequence, map.hash, lowered));
   RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   for (uint32_t l = 0; l < local_ranks_; ++l) {
     map.rank_event = RankEvent(*call, l);
@@ -154,9 +160,9 @@ absl::Status EpochPort::ArmBlocks(CallRecord* call, const schedule::Plan& plan) 
 absl::Status EpochPort::ArmNode(const CallRecord& call, const schedule::Plan& plan) {
   ASSIGN_OR_RETURN(const schedule::Sequences sequences, SequencesOf(call, plan));
   const schedule::PortMap map = MapFor(call);
-  RETURN_IF_ERROR(engine_->ExpectHash(*port_, CallSeq(Relative(call.sequence)), map.hash));
   schedule::LoweredCall& lowered = Lowered();
   schedule::LowerNode(plan, sequences, ArgumentsOf(call), map, &lowered);
+  RETURN_IF_ERROR(Expect(call.sequence, map.hash, lowered));
   return Post(SlotOf(call.sequence), &lowered);
 }
 
@@ -285,13 +291,24 @@ void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
 }
 
 void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16_t) {
+  AddNeighborsEvent(PortEvent::Kind::kMismatch, edge, sequence);
+}
+
+void EpochPort::OnWrongArrival(emu::PortId, uint16_t sequence, const emu::Arrival& arrived,
+                               const emu::Arrival* awaited) {
+  if (wrong_arrival_) return;
+  wrong_arrival_.emplace(WrongArrival{arrived.bytes, arrived.offset});
+  if (awaited != nullptr) wrong_arrival_->awaited = *awaited;
+  AddNeighborsEvent(PortEvent::Kind::kWrongArrival, arrived.edge, sequence);
+}
+
+void EpochPort::AddNeighborsEvent(PortEvent::Kind kind, uint32_t edge, uint16_t sequence) {
   const std::optional<NodeIndex> neighbor = edges_.NodeOfEdge(edge);
   if (!neighbor) return;
   // The packet names its call modulo 2^16; it lies in the window, which begins at the first call that is not over.
   const uint64_t base = engine_->Finished(*port_).value();
   const uint64_t relative = base + static_cast<uint16_t>(sequence - static_cast<uint16_t>(base));
-  events_.push_back(
-      {.kind = PortEvent::Kind::kMismatch, .sequence = CallSeq(first_call_.value() + relative), .neighbor = *neighbor});
+  events_.push_back({.kind = kind, .sequence = CallSeq(first_call_.value() + relative), .neighbor = *neighbor});
   ready_->Mark();
 }
 

@@ -35,12 +35,19 @@ using ReadyTeams = ReadyList<Team>;
 
 // A PortEvent is an event at an EpochPort. Events are reported in the order in which they came from the engine.
 struct PortEvent {
-  enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
+  enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch, kWrongArrival };
   Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};    // number of the call in the team; kMismatch: as the packet names it
+  CallSeq sequence{0};    // number of the call in the team; kMismatch, kWrongArrival: as the packet names it
   uint32_t local = 0;     // kRankDone: local index
-  NodeIndex neighbor{0};  // kMismatch: the sender of the packet
+  NodeIndex neighbor{0};  // kMismatch, kWrongArrival: the sender of the packet
   bool failed = false;
+};
+
+// A WrongArrival is a message of a neighbor that a call does not await as it is.
+struct WrongArrival {
+  uint32_t bytes = 0;
+  uint64_t offset = 0;
+  std::optional<emu::Arrival> awaited;  // what the call awaits instead; unset: nothing
 };
 
 // An EpochPort numbers its calls for the engine from 0, the epoch's first call, so packets of a new epoch may arrive
@@ -109,6 +116,10 @@ class EpochPort : public emu::PortSink {
 
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override;
+  void OnWrongArrival(emu::PortId port, uint16_t sequence, const emu::Arrival& arrived,
+                      const emu::Arrival* awaited) override;
+  // Returns the message of the first kWrongArrival. Requires that there was one.
+  const WrongArrival& wrong_arrival() const { return *wrong_arrival_; }
 
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
@@ -135,6 +146,9 @@ class EpochPort : public emu::PortSink {
   absl::Status ArmNode(const CallRecord& call, const schedule::Plan& plan);
   absl::Status BindRank(const CallRecord& call, uint32_t local, const CallPost& post);
   absl::Status ArmRank(const CallRecord& call, const schedule::Plan& plan, uint32_t local);
+  // Tells the engine what belongs to the call, before its sequences are posted.
+  absl::Status Expect(CallSeq sequence, uint16_t hash, const schedule::LoweredCall& lowered);
+  void AddNeighborsEvent(PortEvent::Kind kind, uint32_t edge, uint16_t sequence);
   absl::Status Post(uint32_t slot, schedule::LoweredCall* lowered);
   void UnbindRanks(const CallRecord& call);
 
@@ -158,6 +172,7 @@ class EpochPort : public emu::PortSink {
   // It has the copy lists of the calls in flight, by slot, and is empty before the first one.
   std::vector<std::vector<emu::CopyRun>> runs_;
   std::vector<PortEvent> events_;
+  std::optional<WrongArrival> wrong_arrival_;
   ReadyTeams::Entry* const ready_;
   Instruments* const instruments_;
 };

@@ -107,6 +107,8 @@ bool Team::Pump() {
         more = any = true;
         if (event.kind == PortEvent::Kind::kMismatch) {
           OnMismatch(event);
+        } else if (event.kind == PortEvent::Kind::kWrongArrival) {
+          OnWrongArrival(event, port->wrong_arrival());
         } else {
           calls_.OnEvent(port, event);
         }
@@ -127,6 +129,25 @@ void Team::OnMismatch(const PortEvent& event) {
   SendArguments(event.neighbor, *ours);
   leavers_.OnMismatch(event.neighbor, event.sequence);
   CheckLeavers();
+}
+
+void Team::OnWrongArrival(const PortEvent& event, const WrongArrival& wrong) {
+  const CallRecord* const ours = epochs_.Find(event.sequence);
+  const CallSeq call = ours == nullptr ? event.sequence : ours->call();
+  const std::string awaited =
+      !wrong.awaited ? "nothing"
+      : wrong.awaited->bytes != wrong.bytes
+          ? absl::StrCat(wrong.awaited->bytes)
+          : absl::StrCat(wrong.awaited->bytes, " at offset ", wrong.awaited->offset, " and not ", wrong.offset);
+  const std::string& neighbor = members_.node(event.neighbor.value()).name;
+  FailureReport why{Failure::kMismatch,
+                    absl::StrCat("call ", call.value(), ": node ", neighbor, " sent what node ", members_.node_name(),
+                                 " does not await, named by their first ranks (sender=",
+                                 members_.shape().RanksOf(event.neighbor).front().value(), ", receiver=",
+                                 members_.ranks().front().value(), ", bytes=", wrong.bytes, ", awaited=", awaited, ")"),
+                    FailureCause::kRanksDiffer, neighbor};
+  if (ours != nullptr) absl::StrAppend(&why.text, " in ", DescribeArguments(ours->arguments()));
+  Break(why);
 }
 
 void Team::SendArguments(NodeIndex node, const CallRecord& call) {

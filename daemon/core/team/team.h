@@ -126,6 +126,8 @@ class Team : private TeamBreaker {
   void On(NodeIndex, const Other&) {}  // other messages do not concern a team
 
   void OnMismatch(const PortEvent& event);
+  // Breaks the team: the neighbor's call is not ours though their hashes are equal, or a daemon is at fault.
+  void OnWrongArrival(const PortEvent& event, const WrongArrival& wrong);
   void SendArguments(NodeIndex node, const CallRecord& call);
   void CheckLeavers();
 

@@ -2,6 +2,8 @@
 #include "daemon/core/team/team.h"
 
 #include <cstring>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
@@ -283,6 +285,42 @@ TEST_F(TeamTest, ADaemonThatStopsDrainsWhateverAnAdministratorSays) {
   core_.SayStopping(/*done=*/false);
   core_.OnPlannerMessage(schedule::Drain{.on = false});
   EXPECT_EQ(core_.Status().state, "draining");
+}
+
+// The parameters are the bytes of a message, of which a call has 8, and whether it comes before the ranks' calls.
+class MessageLengthTest : public TeamFixture, public ::testing::WithParamInterface<std::tuple<size_t, bool>> {};
+INSTANTIATE_TEST_SUITE_P(ShorterAndLonger, MessageLengthTest,
+                         ::testing::Combine(::testing::Values(0, 5, 9), ::testing::Bool()));
+
+// Where it is too short, bytes of an earlier call would be in the result.
+TEST_P(MessageLengthTest, AnotherLengthThanTheCallHasEndsTheTeamAndNamesBothNodes) {
+  constexpr uint32_t kDown = 1;
+  const auto [bytes, is_early] = GetParam();
+  const uint16_t hash =
+      HashArguments({.collective = Collective::kBcast, .type = ElementType::kUint8, .count = 8, .root = 2});
+  FormTeam();
+  const auto post = [&] { return std::pair(Post(0, Collective::kBcast), Post(1, Collective::kBcast)); };
+  const auto first = post();
+  ReceivePacket(0, hash, kDown, std::vector<uint8_t>(8, 0x11));
+  EXPECT_EQ(EndOf(0, first.first).failure, Failure::kNone);
+  EXPECT_EQ(EndOf(1, first.second).failure, Failure::kNone);
+  std::memset(memory_, 0xee, sizeof(memory_));
+
+  const std::vector<uint8_t> message(bytes, 0x22);
+  if (is_early) ReceivePacket(1, hash, kDown, message);
+  const auto second = post();
+  if (!is_early) ReceivePacket(1, hash, kDown, message);
+  while (core_.Progress()) {
+  }
+  for (const schedule::FailureReport& end : {EndOf(0, second.first), EndOf(1, second.second)}) {
+    EXPECT_EQ(end.failure, Failure::kMismatch);
+    EXPECT_EQ(end.cause, FailureCause::kRanksDiffer);
+    EXPECT_EQ(end.node, "n1");
+    EXPECT_THAT(end.text, Names("call 1", "sender=2", "receiver=0", absl::StrCat("bytes=", bytes), "awaited=8"));
+  }
+  for (const uint8_t byte : memory_) EXPECT_EQ(byte, 0xee);
+  EXPECT_EQ(Take<schedule::TeamBroken>().why.failure, Failure::kMismatch);
+  EXPECT_EQ(TakeFromWire<BreakMessage>().size(), 1u);
 }
 
 }  // namespace

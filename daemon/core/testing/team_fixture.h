@@ -102,7 +102,9 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     prepare.plans = PlansOf(Family::kCommon);
     prepare.has_sub_teams = has_sub_teams_;
     core_.OnPlannerMessage(prepare);
-    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+    const auto reply = Take<schedule::PrepareReply>();
+    EXPECT_TRUE(reply.accepted);
+    if (!reply.incoming.empty()) incoming_label_ = reply.incoming[0].label;
   }
   void CommitTeam() {
     core_.OnPlannerMessage(schedule::Commit{.team = kTeam, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9000}}});
@@ -149,6 +151,22 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   }
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
 
+  // Handles a packet of the neighbor for call `sequence`, which counts on `counter`.
+  void ReceivePacket(uint16_t sequence, uint16_t hash, uint32_t counter, std::vector<uint8_t> payload) {
+    emu::RecordAndPayload packet;
+    packet.record.header = {.label = incoming_label_, .sequence = sequence, .hash = hash};
+    packet.record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
+    packet.record.flags = emu::kRecordTrigger;
+    packet.record.bytes = static_cast<uint32_t>(payload.size());
+    packet.record.counter = counter;
+    packet.record.region = emu::kCellOfEdge;
+    packet.payload = std::move(payload);
+    transport_.to_deliver.push_back(emu::MakeDataFrame(Incarnation(kSelf + 1), Incarnation(kSelf), {packet}));
+    while (core_.Progress()) {
+    }
+    core_.CheckInvariants();
+  }
+
   // Handles a message of the neighbor.
   void Receive(const PeerMessage& message) {
     const EncodedPeerMessage encoded = EncodePeerMessage(message);
@@ -191,7 +209,8 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   Process processes_[2];
   uint8_t memory_[64] = {};
   uint64_t calls_ = 0;
-  bool has_sub_teams_ = false;  // of the team's Prepare
+  uint32_t incoming_label_ = 0;  // of the edge from node 1
+  bool has_sub_teams_ = false;   // of the team's Prepare
   DaemonCore core_;
 };
 
