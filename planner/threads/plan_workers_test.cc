@@ -73,8 +73,8 @@ TEST_F(PlanWorkersTest, WorksElsewhereAndIsDoneHere) {
 }
 
 // A user with many jobs delays another user's by one.
-TEST_F(PlanWorkersTest, UsersTakeTurns) {
-  PlanWorkers workers(&queue_, 1);
+TEST_F(PlanWorkersTest, UsersWhoseJobsAreEquallyLongTakeTurns) {
+  PlanWorkers workers(&queue_, 1, 0, [] { return absl::ZeroDuration(); });
   Gate gate;
   workers.Run(
       1, [&] { gate.Pass(); }, [this] { done_ += 'g'; });
@@ -86,7 +86,37 @@ TEST_F(PlanWorkersTest, UsersTakeTurns) {
   gate.Open();
   RunUntil(7);
   EXPECT_EQ(workers.waiting(), 0u);
-  EXPECT_EQ(done_, "gaxzbyc");
+  EXPECT_EQ(done_, "gxzaybc");
+}
+
+TEST_F(PlanWorkersTest, AUserWithLongJobsGetsNoMoreTimeThanOneWithShortOnes) {
+  std::atomic<int> seconds{0};
+  PlanWorkers workers(&queue_, 1, 0, [&] { return absl::Seconds(seconds.load()); });
+  const auto add = [&](uint32_t user, int takes, char name) {
+    workers.Run(
+        user, [&seconds, takes] { seconds += takes; }, [this, name] { done_ += name; });
+  };
+  Gate gate;
+  workers.Run(
+      1, [&] { gate.Pass(); }, [this] { done_ += 'g'; });
+  gate.AwaitOneAtIt();
+  for (const char name : {'A', 'B'}) add(1, 3, name);
+  for (const char name : {'v', 'w', 'x', 'y', 'z'}) add(2, 1, name);
+  gate.Open();
+  RunUntil(8);
+  EXPECT_EQ(done_, "gvAwxByz");
+  // Who was away has saved nothing up, and who has used more is behind still.
+  Gate second;
+  workers.Run(
+      2, [&] { second.Pass(); }, [this] { done_ += 'h'; });
+  second.AwaitOneAtIt();
+  add(1, 1, 'C');
+  add(3, 3, 'N');
+  add(3, 3, 'O');
+  add(2, 1, 'a');
+  second.Open();
+  RunUntil(13);
+  EXPECT_EQ(done_.substr(8), "hNaCO");
 }
 
 TEST_F(PlanWorkersTest, EndsWithoutTheJobsThatWait) {
