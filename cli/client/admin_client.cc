@@ -33,6 +33,33 @@ absl::StatusOr<std::shared_ptr<const rpc::Identity>> OpenIdentity(const config::
           {{"tls_cert", "--cert"}, {"tls_key", "--key"}, {"tls_ca", "--cacert"}, {"tls_crl_dir", "--crl-dir"}}));
 }
 
+// Returns whether the server has the service of this stub.
+template <typename Stub>
+bool Offers(Stub* stub, grpc::ClientContext* context) {
+  v1::PingReply reply;
+  const grpc::StatusCode code = stub->Ping(context, {}, &reply).error_code();
+  // A server that refuses the caller has the service, too.
+  return code == grpc::StatusCode::OK || code == grpc::StatusCode::PERMISSION_DENIED ||
+         code == grpc::StatusCode::UNAUTHENTICATED;
+}
+
+// Returns why a server lacks a method: it is of the other kind, or older.
+absl::Status Missing(const AdminClientOptions& options, bool is_planner, bool is_daemon) {
+  const bool wants_daemon = options.server == "node";
+  if (wants_daemon && is_planner && !is_daemon) {
+    return absl::UnimplementedError(absl::StrCat(
+        "this is a planner, and the question is for a daemon, at its admin_listen (endpoint=", options.endpoint,
+        ", server=planner, wanted=daemon)"));
+  }
+  if (!wants_daemon && is_daemon && !is_planner) {
+    return absl::UnimplementedError(
+        absl::StrCat("this is a daemon, and the question is for a planner, at its listen (endpoint=", options.endpoint,
+                     ", server=daemon, wanted=planner)"));
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("the server does not offer this: is it an older one? (endpoint=", options.endpoint, ")"));
+}
+
 }  // namespace
 
 AdminClient::AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints,
@@ -104,11 +131,13 @@ absl::Status AdminClient::Explain(const grpc::Status& from) const {
     return absl::DeadlineExceededError(absl::StrCat("no answer in time (endpoint=", options_.endpoint,
                                                     ", limit=", FormatShortDuration(options_.timeout), ")"));
   }
-  if (absl::IsUnimplemented(status)) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the server does not offer this: is it an older one, or a daemon? (endpoint=", options_.endpoint, ")"));
-  }
-  return status;
+  if (!absl::IsUnimplemented(status)) return status;
+  grpc::ClientContext of_planner, of_daemon;
+  SetUp(&of_planner);
+  SetUp(&of_daemon);
+  const bool is_planner = Offers(std::get<std::unique_ptr<PlannerAdmin>>(stubs_).get(), &of_planner);
+  const bool is_daemon = Offers(std::get<std::unique_ptr<DaemonAdmin>>(stubs_).get(), &of_daemon);
+  return Missing(options_, is_planner, is_daemon);
 }
 
 }  // namespace copse::ctl

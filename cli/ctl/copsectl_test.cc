@@ -305,6 +305,7 @@ class FakePlanner final : public v1::AdminService::Service {
 
 class FakeDaemon final : public v1::NodeAdminService::Service {
  public:
+  grpc::Status Ping(grpc::ServerContext*, const v1::PingRequest*, v1::PingReply*) override { return grpc::Status::OK; }
   grpc::Status Status(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusAnswer* answer) override {
     answer->set_node("n1");
     return grpc::Status::OK;
@@ -724,16 +725,47 @@ TEST_F(CopsectlTest, LinesAreCutToTheTerminal) {
   EXPECT_TRUE(absl::StartsWith(Ctl({"--width", "5", "node", "list"}).out, "NAME…\n"));
 }
 
-TEST_F(CopsectlTest, DaemonServiceIsMissingAtAPlanner) {
+// Runs a verb at a server that has this service alone.
+Outcome RunAt(grpc::Service* service, const std::vector<std::string>& verb, std::string* endpoint) {
   grpc::ServerBuilder builder;
-  FakePlanner planner;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&planner);
+  builder.RegisterService(service);
   const auto server = builder.BuildAndStart();
-  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port), "daemon", "status"}, 0, nullptr);
+  *endpoint = absl::StrCat("127.0.0.1:", port);
+  std::vector<std::string> arguments = {"-e", *endpoint};
+  arguments.insert(arguments.end(), verb.begin(), verb.end());
+  return RunCopsectl(arguments, 0, nullptr);
+}
+
+TEST(WrongServerTest, AVerbOfDaemonsSaysThatThisIsAPlanner) {
+  FakePlanner planner;
+  std::string endpoint;
+  const Outcome outcome = RunAt(&planner, {"daemon", "status"}, &endpoint);
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, Names(absl::StrCat("endpoint=127.0.0.1:", port)));
+  EXPECT_THAT(outcome.err,
+              Names("daemon status", absl::StrCat("endpoint=", endpoint), "server=planner", "wanted=daemon"));
+}
+
+TEST(WrongServerTest, AVerbOfPlannersSaysThatThisIsADaemon) {
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"node", "list"}, {"team", "list"}, {"plan", "list"}, {"planner", "status"}, {"ping"}, {"doctor"}}) {
+    FakeDaemon daemon;
+    std::string endpoint;
+    const Outcome outcome = RunAt(&daemon, verb, &endpoint);
+    EXPECT_EQ(outcome.exit_code, 1) << verb[0];
+    EXPECT_THAT(outcome.err + outcome.out,
+                Names(verb[0], absl::StrCat("endpoint=", endpoint), "server=daemon", "wanted=planner"));
+  }
+}
+
+TEST(WrongServerTest, AnOlderServerOfTheRightKindIsNotTakenForTheOther) {
+  v1::AdminService::Service older;  // has no method at all
+  std::string endpoint;
+  const Outcome outcome = RunAt(&older, {"node", "list"}, &endpoint);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, Names(absl::StrCat("endpoint=", endpoint)));
+  EXPECT_FALSE(absl::StrContains(outcome.err, "server=")) << outcome.err;
 }
 
 // DeafSocket is a socket on loopback, listening or not, that never answers.
