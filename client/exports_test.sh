@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the symbols that libcopse.so.0 exports and the libraries that it needs. Arguments: the library, the header.
+# Checks the symbols that libcopse.so.0 exports and the libraries that it needs. Arguments: the library, the header,
+# the symbols that the Debian package promises.
 set -euo pipefail
-library=$1 header=$2
+library=$1 header=$2 promised=$3
 failed=0
 fail() { echo "$*" >&2; failed=1; }
 
@@ -15,6 +16,12 @@ done <<<"$exported"
 declared=$(grep -oE 'COPSE_API [^(]*\bcopse_[a-z_]+\(' "$header" | grep -oE 'copse_[a-z_]+\($' | tr -d '(' | sort)
 [ "$(sed 's/@@.*//' <<<"$exported")" = "$declared" ] ||
   fail "exported and declared functions differ:"$'\n'"$(diff <(sed 's/@@.*//' <<<"$exported") <(echo "$declared"))"
+
+# Debian's programs depend on the version of the package in which the newest function that they call came.
+packaged=$(sed -n 's/^ \(.*\)@COPSE_0 [0-9.]*$/\1/p' "$promised" | sort)
+to_package=$(printf '%s\n' COPSE_0 "$declared" | sort)
+[ "$to_package" = "$packaged" ] ||
+  fail "declared functions and $promised differ:"$'\n'"$(diff <(echo "$to_package") <(echo "$packaged"))"
 
 dynamic=$(readelf -dW "$library")
 grep -q 'Library soname: \[libcopse.so.0\]' <<<"$dynamic" || fail "the soname is not libcopse.so.0"
