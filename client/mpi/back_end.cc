@@ -4,6 +4,7 @@
 // Templates make them from the functions' types in the MPI's header.
 #include "client/mpi/api/back_end.h"
 
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "client/mpi/api/inside_mpi.h"
 #include "client/mpi/api/launcher_notes.h"
 #include "client/mpi/api/mpi_api.h"
+#include "client/mpi/api/mpi_probe.h"
 #include "client/mpi/api/output_line.h"
 #include "client/mpi/async/allocated_memory.h"
 #include "client/mpi/async/async_calls.h"
@@ -32,9 +34,15 @@ namespace copse::mpi {
 
 namespace {
 
+GiveUp give_up = nullptr;
+
 int Started(int result) {
   if (result != MPI_SUCCESS || TheSession() != nullptr) return result;
   const InsideMpi inside;
+  if (const std::string difference = DifferenceFromHeader(); !difference.empty()) {
+    give_up(difference.c_str());
+    return result;
+  }
   StartSession(StartPageProtection);
   if (TheSession()->context == nullptr) return result;
   StartCommunicators();
@@ -287,11 +295,12 @@ AnyFunction Any(Function* function) {
 
 extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount],
-    copse::preload::SetMemoryHooks set_memory_hooks) {
+    copse::preload::SetMemoryHooks set_memory_hooks, copse::mpi::GiveUp give_up) {
   using namespace copse::mpi;  // NOLINT: the entries' names
+  copse::mpi::give_up = give_up;
   SetPreload(set_memory_hooks);
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
-#define SET(name, function) entries[kEntry##name] = Any(function);
+#define SET(name, function) entries[kEntry##name] = Mpi().name == nullptr ? nullptr : Any(function);
 #define SET_PLAIN(name) SET(name, &name)
 #define SET_COLLECTIVE(unused, name, iname)                            \
   SET(name, (&Blocking<kEntry##name, name##Call, &MpiApi::name>::Run)) \

@@ -103,22 +103,48 @@ void* FindMpi() {
   }
 }
 
-// Returns the name of the back end; null for an unknown MPI. Sets `version`, for the message. Open MPI's ABI is known
-// by a symbol, too. MPICH is known by its version only; other MPIs with its ABI differ in the meaning of handles.
-const char* BackEndName(char* version) {
+// Returns the name by which programs are linked with the object that has the program's MPI; "none" if it has no name.
+const char* SonameOfMpi() {
+  Dl_info info;
+  link_map* object = nullptr;
+  if (dladdr1(dlsym(the_mpi, "PMPI_Init"), &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) {
+    return "none";
+  }
+  const char* strings = nullptr;
+  const ElfW(Dyn)* name = nullptr;
+  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_SONAME) name = entry;
+  }
+  return name == nullptr || strings == nullptr ? "none" : strings + name->d_un.d_val;
+}
+
+// Returns whether the MPI claims MPICH's binary interface, that of libmpi.so.12. Some have names of their own for it:
+// libmpich.so.12 (Debian), libmpi_gnu_91.so.12 (Cray). The back end checks the claim once MPI has started.
+bool ClaimsMpichsInterface(const char* soname) {
+  constexpr char kBegin[] = "libmpi", kEnd[] = ".so.12";
+  const char* end = strstr(soname, kEnd);
+  return strncmp(soname, kBegin, strlen(kBegin)) == 0 && end != nullptr && strlen(end) == strlen(kEnd);
+}
+
+// Writes the first line of what the MPI says about itself.
+void GetVersion(char* version) {
   snprintf(version, kVersionBytes, "unknown");
-  using GetVersion = int (*)(char*, int*);
   int length = 0;
-  if (auto get = reinterpret_cast<GetVersion>(FindInMpi("PMPI_Get_library_version")); get != nullptr) {
+  if (auto get = reinterpret_cast<int (*)(char*, int*)>(FindInMpi("PMPI_Get_library_version")); get != nullptr) {
     get(version, &length);
     version[kVersionBytes - 1] = '\0';
   }
-  if (strncmp(version, "Open MPI v", 10) == 0 && FindInMpi("ompi_mpi_comm_world") != nullptr) {
-    return "libcopse-mpi-openmpi.so";
-  }
-  if (strncmp(version, "MPICH Version:", 14) == 0) return "libcopse-mpi-mpich.so";
   if (char* end = strchr(version, '\n'); end != nullptr) *end = '\0';
-  return nullptr;
+}
+
+// Returns the name of the back end; null for an unknown MPI. Open MPI's interface is known by a symbol and its version,
+// MPICH's by the name of the library, as other MPIs have it, too, under versions of their own.
+const char* BackEndName(const char* soname, const char* version) {
+  if (FindInMpi("ompi_mpi_comm_world") != nullptr) {
+    return strncmp(version, "Open MPI v", 10) == 0 ? "libcopse-mpi-openmpi.so" : nullptr;
+  }
+  return ClaimsMpichsInterface(soname) ? "libcopse-mpi-mpich.so" : nullptr;
 }
 
 // --- The slots ---
@@ -146,32 +172,48 @@ void PassEverythingThrough() {
   for (int slot = 0; slot < kSlotCount; ++slot) PassThrough(slot);
 }
 
-// Loads and starts a back end. Returns null, or the reason of a failure.
-const char* StartBackEndNamed(const char* name, AnyFunction* entries) {
-  static char path[kPathBytes];
+// Prints, on one rank, why nothing is offloaded, and which MPI it is.
+void Warn(const char* why) {
+  static char version[kVersionBytes];
+  if (!IsFirstRank()) return;
+  GetVersion(version);
+  PrintLine("nothing is offloaded: %s (soname=%s, version=%s)", why, SonameOfMpi(), version);
+}
+
+// A GiveUp.
+void PassOver(const char* why) {
+  Warn(why);
+  PassEverythingThrough();
+}
+
+// Loads and starts a back end. Returns whether it has started; if not, warns.
+bool StartBackEndNamed(const char* name, AnyFunction* entries) {
+  static char path[kPathBytes], why[kPathBytes];
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&StartBackEndNamed), &info) == 0) return "where is libcopse-mpi.so?";
+  if (dladdr(reinterpret_cast<const void*>(&StartBackEndNamed), &info) == 0) return false;
   const char* slash = strrchr(info.dli_fname, '/');
   const int folder = slash == nullptr ? 0 : static_cast<int>(slash - info.dli_fname) + 1;
   snprintf(path, sizeof(path), "%.*s%s", folder, info.dli_fname, name);
   void* back_end = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (back_end == nullptr) return dlerror();
-  auto start = reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
-  return start == nullptr ? dlerror() : start(FindInMpi, entries, preload::copse_preload_set_memory_hooks);
+  auto start = back_end == nullptr ? nullptr : reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
+  if (start == nullptr) {
+    Warn(dlerror());
+    return false;
+  }
+  const char* missing = start(FindInMpi, entries, preload::copse_preload_set_memory_hooks, PassOver);
+  if (missing == nullptr) return true;
+  snprintf(why, sizeof(why), "the MPI lacks %s, which %s needs", missing, name);
+  Warn(why);
+  return false;
 }
 
 void ResolveAll() {
   static char version[kVersionBytes];
-  const char* name = BackEndName(version);
-  if (name == nullptr) {
-    if (IsFirstRank())
-      PrintLine("the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=%s)", version);
-    PassEverythingThrough();
-    return;
-  }
+  GetVersion(version);
+  const char* name = BackEndName(SonameOfMpi(), version);
+  if (name == nullptr) Warn("the MPI has neither MPICH's binary interface (libmpi.so.12) nor Open MPI's");
   AnyFunction entries[kEntryCount] = {};
-  if (const char* error = StartBackEndNamed(name, entries); error != nullptr) {
-    PrintLine("nothing is offloaded: %s (back_end=%s)", error, name);
+  if (name == nullptr || !StartBackEndNamed(name, entries)) {
     PassEverythingThrough();
     return;
   }

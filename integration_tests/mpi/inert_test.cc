@@ -19,10 +19,10 @@ using ::testing::ElementsAre;
 
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
-// Standard output and error together, and the exit code as the last line.
+// Standard output and error together, and the exit code as the last line. LD_PRELOAD of `environment` stands behind.
 Words RunPreloaded(const Words& command, const std::map<std::string, std::string>& environment = {}) {
   std::map<std::string, std::string> all = environment;
-  all["LD_PRELOAD"] = PathOf("client/mpi/libcopse-mpi.so");
+  all["LD_PRELOAD"] = absl::StrCat(PathOf("client/mpi/libcopse-mpi.so"), ":", all["LD_PRELOAD"]);
   Words words = {"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"};
   words.insert(words.end(), command.begin(), command.end());
   const auto child = procs::ChildProcess::Start({.arguments = words, .environment = all, .stdout_pipe = true});
@@ -44,10 +44,16 @@ TEST(InertTest, AProgramWithoutMpiLoadsNothingAndPrintsNothing) {
 
 TEST(InertTest, AnUnknownMpiGetsOneWarningAndItsCalls) {
   const std::string program = PathOf("integration_tests/mpi/third_mpi_user");
-  const auto warned = ElementsAre(Names("copse-mpi: ", "version=Example MPI 1.0"), "right", "0");
+  const auto warned = ElementsAre(Names("copse-mpi: ", "soname=none", "version=Example MPI 1.0"), "right", "0");
   EXPECT_THAT(RunPreloaded({program}), warned);
   EXPECT_THAT(RunPreloaded({program}, {{"PMIX_RANK", "0"}}), warned);
   EXPECT_EQ(RunPreloaded({program}, {{"PMIX_RANK", "1"}}), (Words{"right", "0"}));
+}
+
+TEST(InertTest, AnMpiThatLacksAFunctionOfMpichsGetsOneWarningAndItsCalls) {
+  const std::string poor = PathOf("integration_tests/mpi/libpoor_mpi.so");
+  EXPECT_THAT(RunPreloaded({PathOf("integration_tests/mpi/third_mpi_user")}, {{"LD_PRELOAD", poor}}),
+              ElementsAre(Names("copse-mpi: ", "PMPI_Init_thread", "soname=libmpi.so.12"), "right", "0"));
 }
 
 TEST(InertTest, ACallWithoutAnMpiIsAnError) {

@@ -21,9 +21,14 @@ const char* LoadMpiApi(FindSymbol find) {
   } else {                                                         \
     return "PMPI_" #name;                                          \
   }
-  COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_FIND)
+  COPSE_MPI_3_ENTRIES(COPSE_MPI_FIND)
   COPSE_MPI_CALLED(COPSE_MPI_FIND)
 #undef COPSE_MPI_FIND
+#if MPI_VERSION >= 4
+#define COPSE_MPI_FIND_NEWER(name) api.name = reinterpret_cast<decltype(api.name)>(find("PMPI_" #name));
+  COPSE_MPI_4_ENTRIES(COPSE_MPI_FIND_NEWER)
+#undef COPSE_MPI_FIND_NEWER
+#endif
   return nullptr;
 }
 

@@ -42,6 +42,7 @@ namespace copse::mpi {
   CALLED(Comm_create_keyval)         \
   CALLED(Comm_get_attr)              \
   CALLED(Comm_get_errhandler)        \
+  CALLED(Comm_get_parent)            \
   CALLED(Comm_group)                 \
   CALLED(Comm_rank)                  \
   CALLED(Comm_set_errhandler)        \
@@ -52,7 +53,10 @@ namespace copse::mpi {
   CALLED(File_call_errhandler)       \
   CALLED(Group_free)                 \
   CALLED(Group_translate_ranks)      \
+  CALLED(Info_create)                \
+  CALLED(Info_free)                  \
   CALLED(Query_thread)               \
+  CALLED(Status_c2f)                 \
   CALLED(Type_commit)                \
   CALLED(Type_create_hindexed_block) \
   CALLED(Type_create_keyval)         \
@@ -68,7 +72,8 @@ namespace copse::mpi {
   CALLED(Type_size_x)                \
   CALLED(Win_call_errhandler)
 
-// An MpiApi holds the addresses of the program's MPI functions.
+// An MpiApi holds the addresses of the program's MPI functions. Those of MPI-4 are null if the MPI is older than the
+// header: several share the binary interface of MPI-3.
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;
   COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_POINTER)
@@ -85,8 +90,8 @@ uintptr_t Key(Handle handle) {
 // Returns the program's MPI. The result is valid after LoadMpiApi has returned null.
 const MpiApi& Mpi();
 
-// Finds all functions. Returns null, or the name of one that is missing. It is called once, before other threads use
-// Mpi().
+// Finds all functions. Returns null, or the name of one of MPI-3 that is missing. It is called once, before other
+// threads use Mpi().
 const char* LoadMpiApi(FindSymbol find);
 
 // Returns the address of a variable of the program's MPI; null if there is none, since an MPI may lack Fortran's types.

@@ -16,7 +16,7 @@ void* FindAllButOne(const char* name) { return strcmp(name, the_missing) == 0 ? 
 
 TEST(LoadMpiApiTest, NamesTheFunctionThatAnMpiLacks) {
 #define COPSE_MPI_PNAME(name) "PMPI_" #name,
-  for (const char* name : {COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_PNAME) COPSE_MPI_CALLED(COPSE_MPI_PNAME)}) {
+  for (const char* name : {COPSE_MPI_3_ENTRIES(COPSE_MPI_PNAME) COPSE_MPI_CALLED(COPSE_MPI_PNAME)}) {
 #undef COPSE_MPI_PNAME
     the_missing = name;
     EXPECT_STREQ(LoadMpiApi(FindAllButOne), name);
@@ -24,6 +24,15 @@ TEST(LoadMpiApiTest, NamesTheFunctionThatAnMpiLacks) {
   the_missing = "PMPI_Pcontrol";  // not called by the back end
   EXPECT_EQ(LoadMpiApi(FindAllButOne), nullptr);
 }
+
+#if MPI_VERSION >= 4
+TEST(LoadMpiApiTest, AnMpiMayLackWhatMpi4Added) {
+  the_missing = "PMPI_Bcast_c";
+  EXPECT_EQ(LoadMpiApi(FindAllButOne), nullptr);
+  EXPECT_EQ(Mpi().Bcast_c, nullptr);
+  EXPECT_NE(Mpi().Bcast_init, nullptr);
+}
+#endif
 
 TEST(FindInProgramsMpiTest, AnMpiMayLackAVariable) {
   EXPECT_EQ(FindInProgramsMpi("copse_no_such_variable"), nullptr);
