@@ -4,7 +4,8 @@
 //
 //   copse-enter PID COMMAND [ARGUMENT]...          in the node of process PID
 //   copse-enter --table FILE [-OPTION]... HOST WORD...   in ssh's place: FILE has lines "HOST PID"; the words are
-//                                                  joined for a shell, as ssh does; ssh's options are ignored
+//                                                  joined for a shell, as ssh does; ssh's options are ignored, and
+//                                                  the command gets no descriptors but standard input and outputs
 //
 // The working directory stays. A copy that belongs to root and has the set-user-ID bit runs the command as the user who
 // calls it, as sshd does. Exit codes: the command's; 2 bad usage; 126, 127 as a shell's, if it cannot be run.
@@ -64,6 +65,8 @@ int RunAsShell(int argc, char** argv) {
   std::string words;
   for (++i; i < argc; ++i) words += std::string(words.empty() ? "" : " ") + argv[i];
   if (!Enter(pid)) return Refuse("node", std::strerror(errno), host);
+  // A proxy of Hydra's that had the port of its mpiexec would stay when that is killed: the port would still listen.
+  close_range(STDERR_FILENO + 1, ~0u, 0);
   std::string shell = "/bin/sh", option = "-c";
   char* command[] = {shell.data(), option.data(), words.data(), nullptr};
   return Run(command);

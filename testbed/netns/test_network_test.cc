@@ -91,6 +91,9 @@ TEST_F(TestNetworkTest, NodesHaveNamesAddressesAndReachEachOther) {
   }
   EXPECT_EQ(Run({network_->remote_shell(), "-x", "n2"}, {"echo", "$(hostname)", "'a  b'"}), "n2 a  b");
   EXPECT_EQ(Run({network_->remote_shell(), "n4"}, {"echo", "here"}), "exit code 2");
+  EXPECT_EQ(Run({"/bin/sh", "-c", "exec 7</dev/null; exec \"$@\"", "sh", network_->remote_shell(), "n2"},
+                {"if", "[ -e /proc/self/fd/7 ]; then", "echo kept;", "else", "echo closed; fi"}),
+            "closed");
   EXPECT_TRUE(network_->CheckAlive().ok());
 }
 
