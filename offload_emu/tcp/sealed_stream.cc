@@ -23,6 +23,8 @@ constexpr size_t kPayloadBytesMax = kFrameBytesMax;
 constexpr size_t kHandshakeBytesMax = 64 * 1024;
 // One stream does not keep the others waiting for more than this many reads.
 constexpr int kReadsMax = 4;
+// What is left of a message is moved if there is less room behind it than this, so that a read brings some messages.
+constexpr size_t kRoomMin = ReadBuffer::kBytes / 2;
 // So many pieces are written at once: a few frames, each of which has three.
 constexpr size_t kPartsMax = 16;
 // A buffer that was larger than this is given back when it is empty.
@@ -60,7 +62,7 @@ void SealedStream::Close(const absl::Status& why) {
   why_ = why;
   fd_.reset();
   Shrink(&out_);
-  Shrink(&kept_);
+  ForgetUnread();
   pieces_.clear();
   written_ = first_piece_ = backlog_ = lent_ = 0;
 }
@@ -269,42 +271,64 @@ bool SealedStream::Read(ReadBuffer* buffer, Taker take) {
     goes_on = take(header, payload);
     return goes_on;
   };
+  Hold(buffer);
+  // A taker that has stopped left whole messages.
+  TakeUnread(take_some);
   for (int reads = 0; reads < kReadsMax && goes_on && !closed(); ++reads) {
-    uint8_t* const memory = buffer->memory.get();
-    size_t filled = kept_.size();
-    if (filled > 0) std::memcpy(memory, kept_.data(), filled);
-    // A taker that has stopped left whole messages.
-    if (reads == 0 && filled > 0) {
-      const size_t consumed = TakeMessages(absl::MakeSpan(memory, filled), take_some);
-      if (closed() || !goes_on) {
-        Keep(memory + consumed, filled - consumed);
-        break;
-      }
-      filled -= consumed;
-      std::memmove(memory, memory + consumed, filled);
-    }
-    const size_t room = ReadBuffer::kBytes - filled;
-    const ssize_t bytes = recv(fd_.get(), memory + filled, room, 0);
+    const absl::Span<uint8_t> room = MakeRoom();
+    const ssize_t bytes = recv(fd_.get(), room.data(), room.size(), 0);
     const int error = errno;
-    if (bytes > 0) filled += static_cast<size_t>(bytes);
-    const size_t consumed = TakeMessages(absl::MakeSpan(memory, filled), take_some);
-    Keep(memory + consumed, filled - consumed);
+    if (bytes > 0) held_unread_ = {held_unread_.data(), held_unread_.size() + static_cast<size_t>(bytes)};
+    TakeUnread(take_some);
     if (bytes == 0 || (bytes < 0 && error != EAGAIN && error != EINTR)) EndOfInput(bytes == 0 ? 0 : error);
-    if (bytes < static_cast<ssize_t>(room)) break;
+    if (bytes < static_cast<ssize_t>(room.size())) break;
   }
+  if (unread().empty()) ForgetUnread();
   return any;
 }
 
-void SealedStream::Keep(const uint8_t* bytes, size_t count) {
-  if (closed()) return;
-  if (count == 0) return Shrink(&kept_);
-  kept_.assign(bytes, bytes + count);
+void SealedStream::Hold(ReadBuffer* buffer) {
+  if (closed() || buffer->holder == this) return;
+  if (buffer->holder != nullptr) buffer->holder->LeaveBuffer();
+  buffer->holder = this;
+  held_ = buffer;
+  std::copy(kept_.begin(), kept_.end(), buffer->memory.get());
+  held_unread_ = {buffer->memory.get(), kept_.size()};
+  Shrink(&kept_);
+}
+
+void SealedStream::LeaveBuffer() {
+  kept_.assign(held_unread_.begin(), held_unread_.end());
+  held_->holder = nullptr;
+  held_ = nullptr;
+}
+
+void SealedStream::ForgetUnread() {
+  if (held_ != nullptr) held_->holder = nullptr;
+  held_ = nullptr;
+  Shrink(&kept_);
+}
+
+void SealedStream::TakeUnread(Taker take) {
+  const size_t consumed = TakeMessages(held_unread_, take);
+  if (!closed()) held_unread_.remove_prefix(consumed);
+}
+
+absl::Span<uint8_t> SealedStream::MakeRoom() {
+  uint8_t* const begin = held_->memory.get();
+  uint8_t* const end = begin + ReadBuffer::kBytes;
+  const auto room = [&] { return absl::MakeSpan(held_unread_.data() + held_unread_.size(), end); };
+  if (held_unread_.empty() || room().size() < kRoomMin) {
+    std::memmove(begin, held_unread_.data(), held_unread_.size());
+    held_unread_ = {begin, held_unread_.size()};
+  }
+  return room();
 }
 
 void SealedStream::EndOfInput(int error) {
   if (closed()) return;
   if (handshake_ != nullptr) {
-    const absl::Status refusal = handshake_->RefusalIn(kept_);
+    const absl::Status refusal = handshake_->RefusalIn(unread());
     if (!refusal.ok()) return Close(refusal);
   }
   Close(absl::UnavailableError(absl::StrCat("recv: ", error == 0 ? "closed by the peer" : std::strerror(error))));

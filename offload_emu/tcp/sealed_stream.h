@@ -22,10 +22,15 @@
 
 namespace copse::emu {
 
-// A ReadBuffer is memory that streams read into, one after another, so that an idle stream needs none.
+class SealedStream;
+
+// A ReadBuffer is memory that streams read into, one after another, so that an idle stream needs none. It must outlive
+// them.
 struct ReadBuffer {
   static constexpr size_t kBytes = 256 * 1024;
   std::unique_ptr<uint8_t[]> memory{new uint8_t[kBytes]};  // uninitialized
+  // Has bytes here that it has not consumed, and moves them when another stream reads. Null: nobody.
+  SealedStream* holder = nullptr;
 };
 
 // A SealedStream is one TCP connection, from its beginning over the handshake to its end. It never blocks. After
@@ -37,6 +42,7 @@ class SealedStream {
   static std::unique_ptr<SealedStream> Dial(const SocketAddress& address, std::shared_ptr<const TlsIdentity> identity);
   // Takes over a connection that was accepted; the descriptor does not block.
   static std::unique_ptr<SealedStream> Accept(UniqueFd fd, std::shared_ptr<const TlsIdentity> identity);
+  ~SealedStream() { ForgetUnread(); }
 
   int fd() const { return fd_.get(); }
   bool is_open() const { return state_ == State::kOpen; }  // the handshake is done
@@ -103,7 +109,16 @@ class SealedStream {
   size_t TakeMessages(absl::Span<uint8_t> input, Taker take);
   // Opens the header at the beginning of `input`; closes the stream if it is not the peer's.
   bool OpenHeader(absl::Span<uint8_t> input);
-  void Keep(const uint8_t* bytes, size_t count);
+  // Makes this stream the buffer's holder.
+  void Hold(ReadBuffer* buffer);
+  // Moves what is unread out of the buffer, which another stream needs.
+  void LeaveBuffer();
+  void ForgetUnread();
+  absl::Span<uint8_t> unread() { return held_ != nullptr ? held_unread_ : absl::MakeSpan(kept_); }
+  // Takes messages from what is unread.
+  void TakeUnread(Taker take);
+  // Returns where the next bytes go, behind what is unread in the buffer.
+  absl::Span<uint8_t> MakeRoom();
   // The socket has no more input: closed by the peer (0), or an error.
   void EndOfInput(int error);
   bool OpenPayload(absl::Span<uint8_t> payload, const uint8_t* tag);
@@ -126,7 +141,10 @@ class SealedStream {
   size_t lent_ = 0;
   uint64_t taken_ = 0;
   size_t packet_bytes_max_ = kUnlimited;
-  std::vector<uint8_t> kept_;         // bytes that were read and not consumed
+  // Bytes that were read and not consumed are in the buffer that this stream holds; else in kept_.
+  ReadBuffer* held_ = nullptr;
+  absl::Span<uint8_t> held_unread_;
+  std::vector<uint8_t> kept_;
   std::optional<WireHeader> header_;  // of a message whose payload has not arrived in whole
 };
 
