@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/lane.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace copse::emu {
@@ -14,23 +16,26 @@ constexpr size_t kAcknowledgeBytes = 256 * 1024;
 
 }  // namespace
 
+Lane::~Lane() {
+  for (Frame& frame : frames_) Release(&frame);
+}
+
 bool Lane::HasRoom(size_t bytes) const {
   return frames_.size() < limits_.frames_max && frames_bytes_ + bytes <= limits_.bytes_max;
 }
 
 void Lane::Queue(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint64_t after) {
-  Frame& frame = frames_.emplace_back();
-  frame.after = after;
-  frame.bytes.reserve(head.size() + body.size());
-  frame.bytes.insert(frame.bytes.end(), head.begin(), head.end());
-  frame.bytes.insert(frame.bytes.end(), body.begin(), body.end());
-  frames_bytes_ += frame.bytes.size();
+  const size_t bytes = head.size() + body.size();
+  const PoolBuffer buffer = pool_->Acquire(bytes, BufferPool::kOverwritten);
+  std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), buffer.data));
+  frames_.push_back({.after = after, .bytes = bytes, .buffer = buffer});
+  frames_bytes_ += bytes;
   ++queued_;
 }
 
 void Lane::Retract() {
   CHECK_LT(put_, frames_.size());
-  frames_bytes_ -= frames_.back().bytes.size();
+  Release(&frames_.back());
   frames_.pop_back();
   --queued_;
 }
@@ -64,9 +69,9 @@ void Lane::PutFrames() {
     header.number = acknowledged() + ++put_;
     header.after = frame.after;
     if (lends_) {
-      stream_->PutLent(header, frame.bytes);
+      stream_->PutLent(header, frame.span());
     } else {
-      stream_->Put(header, frame.bytes, encrypts_);
+      stream_->Put(header, frame.span(), encrypts_);
     }
   }
 }
@@ -78,10 +83,15 @@ bool Lane::TakeAcknowledgment(uint64_t received) {
   return true;
 }
 
+void Lane::Release(Frame* frame) {
+  frames_bytes_ -= frame->bytes;
+  pool_->Release(&frame->buffer, BufferPool::kOverwritten);
+}
+
 // Frames up to this one have arrived.
 void Lane::Forget(uint64_t received) {
   while (acknowledged() < received) {
-    frames_bytes_ -= frames_.front().bytes.size();
+    Release(&frames_.front());
     frames_.pop_front();
     if (put_ > 0) --put_;
   }

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <vector>
 
 #include "absl/types/span.h"
+#include "offload_emu/pool.h"
 #include "offload_emu/tcp/sealed_stream.h"
 #include "offload_emu/tcp/wire_format.h"
 
@@ -25,8 +25,12 @@ struct LaneLimits {
 // a lost connection may have lost. So each frame arrives once, in the order of the lane. Thread-compatible.
 class Lane {
  public:
-  Lane(LaneKind kind, LaneLimits limits, bool encrypts)
-      : kind_(kind), limits_(limits), encrypts_(encrypts), lends_(kind == LaneKind::kBulk && !encrypts) {}
+  // `*pool`, whose buffers hold the frames, must outlive the lane.
+  Lane(LaneKind kind, LaneLimits limits, bool encrypts, BufferPool* pool)
+      : kind_(kind), limits_(limits), encrypts_(encrypts), lends_(kind == LaneKind::kBulk && !encrypts), pool_(pool) {}
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+  ~Lane();
 
   // --- Sending ---
   // Returns whether a frame of `bytes` may be queued.
@@ -68,11 +72,15 @@ class Lane {
  private:
   struct Frame {
     uint64_t after;
-    std::vector<uint8_t> bytes;
+    size_t bytes;
+    PoolBuffer buffer;
+
+    absl::Span<const uint8_t> span() const { return {buffer.data, bytes}; }
   };
 
   WireHeader NextHeader(WireKind kind);
   void PutFrames();
+  void Release(Frame* frame);
   void Forget(uint64_t received);
   uint64_t acknowledged() const { return queued_ - frames_.size(); }
 
@@ -80,6 +88,7 @@ class Lane {
   const LaneLimits limits_;
   const bool encrypts_;
   const bool lends_;  // the connection writes from frames_
+  BufferPool* const pool_;
   SealedStream* stream_ = nullptr;
 
   std::deque<Frame> frames_;  // not acknowledged; the last has the number queued_

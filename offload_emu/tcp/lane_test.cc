@@ -60,7 +60,8 @@ class LaneTest : public testing::Test {
   void Queue(size_t bytes) { lane_.Queue(std::vector<uint8_t>(bytes), {}, 0); }
 
   StreamPair streams_;
-  Lane lane_{LaneKind::kShort, {.bytes_max = 100, .frames_max = 3}, false};
+  BufferPool pool_{1024};
+  Lane lane_{LaneKind::kShort, {.bytes_max = 100, .frames_max = 3}, false, &pool_};
 };
 
 TEST_F(LaneTest, HasRoomForFramesAndBytesThatAreNotAcknowledged) {
@@ -123,7 +124,7 @@ TEST_F(LaneTest, NoConnectionGoesBackBehindWhatWasAcknowledged) {
 
 // The memory of a frame is given back when it is acknowledged, and the connection writes long ones from there.
 TEST_F(LaneTest, NobodyAcknowledgesWhatTheConnectionHasNotTaken) {
-  Lane bulk(LaneKind::kBulk, {.bytes_max = size_t{64} << 20, .frames_max = 4096}, false);
+  Lane bulk(LaneKind::kBulk, {.bytes_max = size_t{64} << 20, .frames_max = 4096}, false, &pool_);
   ASSERT_TRUE(bulk.Attach(streams_.near.get(), 0));
   const std::vector<uint8_t> frame(60'000, 7);
   // More than the sockets take.

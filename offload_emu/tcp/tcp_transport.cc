@@ -23,6 +23,7 @@
 #include "base/status_macros.h"
 #include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/pool.h"
 #include "offload_emu/tcp/connection_set.h"
 #include "offload_emu/tcp/socket_address.h"
 #include "offload_emu/tcp/tcp_peer.h"
@@ -46,6 +47,9 @@ constexpr int kUserTimeoutMs = 3000;
 constexpr int kCheckedAtOnce = 8;
 // What the kernel holds unsent of long frames: enough to keep a link busy while the daemon sleeps.
 constexpr int kUnsentBytesMax = 128 * 1024;
+// Memory of frames that is kept for the next ones: as much as one busy lane needs. What is given back to the system
+// costs a page fault for each page.
+constexpr uint64_t kRetainedBytesMax = LaneLimits{}.bytes_max;
 
 uint64_t RandomNumber() {
   uint64_t number = 0;
@@ -111,6 +115,7 @@ class TcpTransport::Impl {
   std::shared_ptr<const TlsIdentity> identity_;
   TcpTransportCounts counts_;
   ReadBuffer buffer_;
+  BufferPool frames_{kRetainedBytesMax};
   std::map<Incarnation, std::unique_ptr<TcpPeer>> peers_;
   ConnectionSet connections_;
   absl::Time next_work_ = absl::InfinitePast();
@@ -421,7 +426,9 @@ absl::Status TcpTransport::Impl::Connect(const PeerAddress& address) {
   std::unique_ptr<TcpPeer>& slot = peers_[address.incarnation];
   if (slot != nullptr && slot->down.ok()) return absl::OkStatus();
   if (slot != nullptr) CloseAll(slot.get());
-  const auto lane = [this](LaneKind kind) { return PeerLane{.lane = Lane(kind, options_.limits, options_.encrypt)}; };
+  const auto lane = [this](LaneKind kind) {
+    return PeerLane{.lane = Lane(kind, options_.limits, options_.encrypt, &frames_)};
+  };
   slot.reset(new TcpPeer{.address = address,
                          .socket = socket,
                          .session = RandomNumber(),
