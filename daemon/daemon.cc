@@ -245,6 +245,7 @@ absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
   options.self = incarnation_;
   options.identity = data_identity_->first();
   options.encrypt = settings_.encrypts_data;
+  options.dscp = settings_.dscp;
   ASSIGN_OR_RETURN(std::unique_ptr<emu::TcpTransport> opened, emu::TcpTransport::Create(&clock_, options));
   tcp_ = opened.get();
   return opened;

@@ -87,6 +87,18 @@ config::Config NewConfig() {
            .type = Type::kBool,
            .default_text = "off",
            .comment = "With tcp: whether data is encrypted. It cannot be forged or changed in either case."},
+          {.name = "dscp_short",
+           .type = Type::kInteger,
+           .default_text = "18",
+           .comment = "With tcp: DSCP of the packets of short frames (18: AF21). 0: none.",
+           .lowest = "0",
+           .highest = "63"},
+          {.name = "dscp_bulk",
+           .type = Type::kInteger,
+           .default_text = "10",
+           .comment = "With tcp: DSCP of the packets of long frames (10: AF11). 0: none.",
+           .lowest = "0",
+           .highest = "63"},
           {.name = "trust_network",
            .type = Type::kBool,
            .default_text = "false",
@@ -225,6 +237,8 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   wishes.trust_network = config.Bool("trust_network");
   ASSIGN_OR_RETURN(settings.transport, ChooseTransport(wishes, getenv("UCX_TLS"), InterfaceAddresses()));
   settings.encrypts_data = config.Bool("data_encryption");
+  settings.dscp = {static_cast<uint8_t>(config.Integer("dscp_short")),
+                   static_cast<uint8_t>(config.Integer("dscp_bulk"))};
   settings.sockets = Sockets(config, settings.node);
   settings.memory_limit_bytes = config.Bytes("memory_limit");
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");

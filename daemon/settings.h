@@ -4,6 +4,7 @@
 #ifndef COPSE_DAEMON_SETTINGS_H_
 #define COPSE_DAEMON_SETTINGS_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,7 +45,8 @@ struct Settings {
   std::vector<std::string> sockets;
   TransportChoice transport;
   bool encrypts_data = false;
-  config::TlsFiles tls;  // none: connections are not authenticated
+  std::array<uint8_t, 2> dscp{};  // of short and long frames
+  config::TlsFiles tls;           // none: connections are not authenticated
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;

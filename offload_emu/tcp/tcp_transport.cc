@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/tcp_transport.h"
 
+#include <linux/pkt_sched.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -50,6 +51,16 @@ constexpr int kUnsentBytesMax = 128 * 1024;
 // Memory of frames that is kept for the next ones: as much as one busy lane needs. What is given back to the system
 // costs a page fault for each page.
 constexpr uint64_t kRetainedBytesMax = LaneLimits{}.bytes_max;
+
+// Lets switches (by DSCP) and this machine's own queues (by priority) tell the lanes apart. A network that refuses it
+// carries them alike.
+void Mark(int fd, LaneKind lane, uint8_t dscp) {
+  const int traffic_class = dscp << 2;  // the two low bits are for congestion
+  const int priority = lane == LaneKind::kShort ? TC_PRIO_INTERACTIVE : TC_PRIO_BULK;
+  setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, sizeof(traffic_class));
+  setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof(traffic_class));
+  setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));  // IP_TOS has set another one
+}
 
 uint64_t RandomNumber() {
   uint64_t number = 0;
@@ -290,6 +301,7 @@ void TcpTransport::Impl::Attach(TcpConnection* connection, TcpPeer* peer, uint64
   counts_.reconnected += lane.was_attached ? 1 : 0;
   lane.NoteAttached(connection);
   const int fd = connection->stream->fd();
+  Mark(fd, connection->lane, options_.dscp[static_cast<size_t>(connection->lane)]);
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
   if (connection->lane == LaneKind::kBulk) {
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax, sizeof(kUnsentBytesMax));

@@ -4,6 +4,7 @@
 #ifndef COPSE_OFFLOAD_EMU_TCP_TCP_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TCP_TCP_TRANSPORT_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/ids.h"
 #include "offload_emu/tcp/lane.h"
 #include "offload_emu/tcp/tls_identity.h"
+#include "offload_emu/tcp/wire_format.h"
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
@@ -26,6 +28,7 @@ struct TcpTransportOptions {
   bool encrypt = false;                              // false: frames are authenticated and can be read by others
   LaneLimits limits = {};                            // of each lane to a peer
   uint32_t bulk_bytes_min = 4096;                    // longer frames go over the bulk lane
+  std::array<uint8_t, kLaneCount> dscp = {18, 10};   // of each LaneKind's packets: AF21 and AF11 (RFC 4594)
   absl::Duration first_contact = absl::Seconds(10);  // a peer whose address refuses connections for so long is down
   absl::Duration hello_timeout = absl::Seconds(10);  // from a connection to its hello
   uint32_t strangers_max = 256;                      // connections that have not said hello

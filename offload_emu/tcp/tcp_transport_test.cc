@@ -4,6 +4,7 @@
 #include "offload_emu/tcp/tcp_transport.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -92,6 +93,20 @@ struct Side : TransportEnd {
   std::unique_ptr<TcpTransport> transport;
 };
 
+// Returns the traffic classes of this process's TCP connections.
+std::set<int> TrafficClasses() {
+  std::set<int> classes;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_storage peer;
+    socklen_t bytes = sizeof(peer);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) != 0 || peer.ss_family != AF_INET) continue;
+    int traffic_class = 0;
+    bytes = sizeof(traffic_class);
+    if (getsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, &bytes) == 0) classes.insert(traffic_class);
+  }
+  return classes;
+}
+
 // Sends frames both ways, all numbers below `count`, as fast as the transports take them.
 class Traffic {
  public:
@@ -174,6 +189,17 @@ TEST(TcpTransportTest, ASharedKeyIsAnIdentity) {
   traffic.Send();
   ASSERT_TRUE(RunTill({&a, &b}, [&] { return traffic.HasArrived(); }));
   traffic.Check();
+}
+
+TEST(TcpTransportTest, PacketsSayWhetherTheirFramesAreShortOrLong) {
+  TcpTransportOptions options;
+  options.dscp = {46, 8};
+  Side a(kA, options), b(kB, options);
+  ConnectBoth(&a, &b);
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 0, 100), {}).ok());
+  ASSERT_TRUE(a->Send(kB, FrameOf(kA, 1, 10'000), {}).ok());
+  ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == 2; }));
+  EXPECT_EQ(TrafficClasses(), (std::set<int>{46 << 2, 8 << 2}));
 }
 
 TEST(TcpTransportTest, FramesOfOneLaneArriveInOrder) {
