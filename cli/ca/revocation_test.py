@@ -93,9 +93,10 @@ class RevocationTest(unittest.TestCase):
         self.call(all_ranks, 10)
         for rank in all_ranks:
             self.assertEqual(rank.stdout.readline(), "done\n")
-        before = self.wire("n1")
-        self.assertGreater(before.pop("connected"), 0)
-        self.assertEqual(before, {"reconnected": 0, "refused": 0, "dropped": 0})
+        before = [self.wire(node) for node in ("n1", "n2")]
+        for counts in before:
+            self.assertGreater(counts["connected"], 0)
+            self.assertEqual((counts["reconnected"], counts["dropped"]), (0, 0))
         self.call(all_ranks, 1_000_000_000)
         revoked = time.monotonic()
         self.ca("revoke", "node", "n3")
@@ -104,7 +105,9 @@ class RevocationTest(unittest.TestCase):
             self.assertIn("n3", self.log(rank))
         until("n3 to be out", lambda: self.states()["n3"] != "ready")
         self.assertLess(time.monotonic() - revoked, REVOKED_WITHIN_S)
-        self.assertGreater(self.wire("n1")["refused"] + self.wire("n2")["refused"], 0)
+        # Where both daemons have connected to each other, one connection has ended before its hello already.
+        after = [self.wire(node) for node in ("n1", "n2")]
+        self.assertGreater(sum(counts["refused"] for counts in after), sum(counts["refused"] for counts in before))
         self.call(others, 1000)
         for rank in others:
             self.assertEqual(rank.stdout.readline(), "done\n")
