@@ -60,8 +60,8 @@ void PlanWorkers::JobOver(uint32_t user, absl::Duration took) {
   User& of_user = users_.at(user);
   --of_user.running;
   of_user.used += took;
-  std::erase_if(users_, [this](const auto& each) {
-    return each.second.jobs.empty() && each.second.running == 0 && each.second.used <= least_used_;
+  std::erase_if(users_, [least_used = least_used_](const auto& each) {
+    return each.second.jobs.empty() && each.second.running == 0 && each.second.used <= least_used;
   });
 }
 
