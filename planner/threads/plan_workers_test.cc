@@ -105,7 +105,7 @@ TEST_F(PlanWorkersTest, AUserWithLongJobsGetsNoMoreTimeThanOneWithShortOnes) {
   gate.Open();
   RunUntil(8);
   EXPECT_EQ(done_, "gvAwxByz");
-  // Who was away has saved nothing up, and who has used more is behind still.
+  // A user who was away has saved nothing up, and one who has used more is behind still.
   Gate second;
   workers.Run(
       2, [&] { second.Pass(); }, [this] { done_ += 'h'; });
