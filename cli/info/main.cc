@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "CLI/App.hpp"
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/version.h"

@@ -21,12 +21,11 @@ BESIDE_COMPILERS = [f"--jobs={2 * PROCESSORS}", f"--local_test_jobs={PROCESSORS}
 
 # Lane: (name, Bazel command, options). Sanitizer lanes choose their tests in .bazelrc.
 LANES = {
-    "quick": ("gcc", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only", *BESIDE_COMPILERS]),
-    "default": ("gcc", "test", ["--test_tag_filters=-all", *BESIDE_COMPILERS]),
-    "all": ("gcc", "test", BESIDE_COMPILERS),
-    # What only clang sees and must not wait: locks. Its other warnings, in all of the tree, are for the long run.
-    "clang-locks": ("clang", "build", ["--config=clang", "--output_groups=compilation_outputs"]),
-    "clang": ("clang", "build", ["--config=clang"]),
+    "quick": ("clang", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only", *BESIDE_COMPILERS]),
+    "default": ("clang", "test", ["--test_tag_filters=-all", *BESIDE_COMPILERS]),
+    # By the compiler of releases.
+    "all": ("gcc", "test", ["--config=gcc", *BESIDE_COMPILERS]),
+    "layers": ("layers", "build", ["--config=layers"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
     "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),
     "reworded": ("reworded", "test", ["--test_tag_filters=-all", "--build_tests_only"]),
@@ -35,12 +34,10 @@ LANES = {
 REWORDED = ("reworded",)
 # Lanes with tests that run programs of earlier releases (releases.py).
 WITH_RELEASES = ("all",)
-# What a lane builds where no targets are given, if not everything: a query.
-WHAT_OF = {"clang-locks": "kind('cc_library rule', rdeps(//..., //base:mutex, 1)) except attr('testonly', 1, //...)"}
 LANES_OF = {
     "quick": ("quick",),
-    "default": ("default", "clang-locks"),
-    "all": ("all", "clang", "asan", "tsan", "reworded"),
+    "default": ("default",),
+    "all": ("all", "layers", "asan", "tsan", "reworded"),
 }
 
 EPILOG = """
@@ -71,15 +68,6 @@ def on_signal(number, _frame):
 
 def bazel(*words):
     return ["bazel", *shlex.split(os.environ.get("COPSE_BAZEL_STARTUP", "")), *words]
-
-
-def targets_of(name, given):
-    """What the lane builds. If Bazel cannot tell, everything: then the lane itself says what is wrong."""
-    if given or name not in WHAT_OF:
-        return given or ["//..."]
-    found = subprocess.run(bazel("query", "--noshow_progress", WHAT_OF[name]), stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, text=True, check=False)
-    return found.stdout.split() if found.returncode == 0 else ["//..."]
 
 
 def run_lane(lane, targets, folder):
@@ -171,7 +159,7 @@ def main(arguments):
     first, count = options.shard
     try:
         for lane in LANES_OF[options.depth][first::count]:
-            total.add(run_lane(lane, targets_of(lane, options.targets), folder))
+            total.add(run_lane(lane, options.targets or ["//..."], folder))
     except Interrupted as interrupted:
         shutdown = True
         print("tools/test: interrupted", file=sys.stderr, flush=True)

@@ -7,9 +7,14 @@ NAMESPACE_TAGS = ["local", "no-sandbox"]
 # Tags of a test that moreover measures times, or runs ranks that poll: alone, after all builds.
 MACHINE_TAGS = NAMESPACE_TAGS + ["exclusive"]
 
-# The tests' common headers come compiled, with gcc alone: the clang lane finds what a test forgets to include.
-_PRECOMPILED = "//tools/rules:test_precompiled"
-_PRECOMPILED_COPTS = ["-include", "tools/rules/test_precompiled.h"]
+def _precompiled(header):
+    """Returns copts and deps of who has the common headers compiled."""
+    yes = "//tools/rules:precompiled"
+    include = ["-include", "$(BINDIR)/tools/rules/%s.h" % header]
+    return (
+        select({yes: include, "//conditions:default": []}),
+        select({yes: ["//tools/rules:" + header], "//conditions:default": []}),
+    )
 
 def _once(labels):
     return {label: None for label in labels}.keys()
@@ -23,18 +28,13 @@ def copse_test_cases(name, srcs = None, deps = [], **kwargs):
       deps: what they need besides GoogleTest.
       **kwargs: as cc_library's.
     """
+    include, header = _precompiled("test_precompiled")
     native.cc_library(
         name = name,
         testonly = True,
         srcs = [name + ".cc"] if srcs == None else srcs,
-        copts = select({
-            "//tools/rules:gcc": _PRECOMPILED_COPTS,
-            "//conditions:default": [],
-        }),
-        deps = list(_once(deps + ["//third_party:gtest"])) + select({
-            "//tools/rules:gcc": [_PRECOMPILED],
-            "//conditions:default": [],
-        }),
+        copts = include,
+        deps = list(_once(deps + ["//third_party:gtest"])) + header,
         alwayslink = True,
         **kwargs
     )
@@ -50,38 +50,47 @@ def copse_test(name, srcs = None, deps = [], size = "small", copts = [], **kwarg
       copts: as cc_test's.
       **kwargs: as cc_test's.
     """
+    include, header = _precompiled("test_precompiled")
     native.cc_test(
         name = name,
         size = size,
         srcs = [name + ".cc"] if srcs == None else srcs,
-        copts = copts + select({
-            "//tools/rules:gcc": _PRECOMPILED_COPTS,
-            "//conditions:default": [],
-        }),
-        deps = list(_once(deps + ["//third_party:gtest_main"])) + select({
-            "//tools/rules:gcc": [_PRECOMPILED],
-            "//conditions:default": [],
-        }),
+        copts = copts + include,
+        deps = list(_once(deps + ["//third_party:gtest_main"])) + header,
         **kwargs
     )
 
-def copse_library(name, deps = [], test_deps = [], test_size = "small", test_data = [], test_tags = [], **kwargs):
+def copse_library(
+        name,
+        deps = [],
+        copts = [],
+        test_deps = [],
+        test_size = "small",
+        test_data = [],
+        test_tags = [],
+        **kwargs):
     """Declares a library of those of NAME.cc and NAME.h that exist, and its test if NAME_test.cc does.
 
     Args:
       name: the library's; its test is NAME_test.
       deps: as cc_library's. The test has them as well.
+      copts: as cc_library's.
       test_deps: what the test needs besides the library, `deps` and GoogleTest.
       test_size: as cc_test's size.
       test_data: as cc_test's data.
       test_tags: as cc_test's tags.
       **kwargs: as cc_library's.
     """
+    sources = native.glob([name + ".cc"])
+
+    # Not for another target's instructions or language: clang refuses what was compiled with other flags.
+    include, header = _precompiled("library_precompiled") if sources and not copts else ([], [])
     native.cc_library(
         name = name,
-        srcs = native.glob([name + ".cc"]),
+        srcs = sources,
         hdrs = native.glob([name + ".h"]),
-        deps = deps,
+        copts = copts + include,
+        deps = deps + header,
         **kwargs
     )
     if native.glob([name + "_test.cc"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A header that gcc compiles once, for all tests."""
+"""A header that clang compiles once, for all who include it before all else."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -13,29 +13,38 @@ def _precompiled_header_impl(ctx):
         unsupported_features = ctx.disabled_features,
     )
 
-    # No source folder has a header of this name: gcc takes the one beside which the compiled header lies.
+    # clang takes the compiled header that lies beside the one that it is told to include.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
-    compiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
+    compiled = ctx.actions.declare_file(ctx.label.name + ".h.pch")
     ctx.actions.symlink(output = header, target_file = ctx.file.src)
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
-        source_file = header.path,
+        source_file = "-",
         output_file = compiled.path,
         use_pic = True,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + [
+            "-x",
+            "c++-header",
+            # Contents count, and Bazel sees to them; when a file was written does not.
+            "-Xclang",
+            "-fno-pch-timestamp",
+        ],
     )
     command = cc_common.get_memory_inefficient_command_line(
         feature_configuration = features,
         action_name = CPP_COMPILE_ACTION_NAME,
         variables = variables,
     )
-    ctx.actions.run(
-        executable = cc_common.get_tool_for_action(
-            feature_configuration = features,
-            action_name = CPP_COMPILE_ACTION_NAME,
-        ),
-        arguments = command,
+    compiler = cc_common.get_tool_for_action(
+        feature_configuration = features,
+        action_name = CPP_COMPILE_ACTION_NAME,
+    )
+
+    # From standard input: the compiled header would name a file by the path that it has in this action's sandbox.
+    ctx.actions.run_shell(
+        command = 'exec "$@" <' + header.path,
+        arguments = [compiler] + command,
         # Bazel compiles all C++ so: no directory of this machine gets into the output.
         env = {"PATH": "/bin:/usr/bin:/usr/local/bin", "PWD": "/proc/self/cwd"},
         inputs = depset([header], transitive = [toolchain.all_files]),
@@ -46,8 +55,7 @@ def _precompiled_header_impl(ctx):
     context = cc_common.create_compilation_context(headers = depset([header, compiled]))
     return [CcInfo(compilation_context = context)]
 
-# The compiled header is an input of what depends on the target and includes NAME.h before all else. gcc takes it if the
-# flags fit, and compiles NAME.h itself if they do not.
+# The compiled header is an input of what depends on the target and includes NAME.h before all else.
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
