@@ -5,7 +5,6 @@
 #include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 
@@ -16,11 +15,6 @@ constexpr size_t kColumnWidth = 32;
 constexpr int kRepeatedMax = 1 << 20;
 
 }  // namespace
-
-std::string Arguments::Text(const std::string& name, const std::string& fallback) const {
-  const auto it = values.find(name);
-  return it == values.end() ? fallback : absl::StrJoin(it->second, ",");
-}
 
 VerbParser::VerbParser(const ProgramSyntax& program) : app_(program.description) {
   SetUp(&app_, program.name, program.footer, kColumnWidth);

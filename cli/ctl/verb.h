@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "cli/client/admin_client.h"
 #include "cli/client/style.h"
-#include "cli/command_line/verb_parser.h"
+#include "cli/command_line/verb.h"
 
 namespace copse::ctl {
 

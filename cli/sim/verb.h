@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "absl/status/status.h"
-#include "cli/command_line/verb_parser.h"
+#include "cli/command_line/verb.h"
 
 namespace copse::simcli {
 

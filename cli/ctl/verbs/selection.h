@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cli/command_line/verb_parser.h"
+#include "cli/command_line/verb.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::ctl {
