@@ -140,7 +140,7 @@ TEST_F(CoordinatorTest, TooManyFormationsAreRefused) {
   RegisterTwo();
   Join(1, 0, 2, 10, "a");
   Join(1, 0, 2, 11, "b");
-  EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names("limit 1", "team='b'", "user 1000"));
+  EXPECT_THAT(sink.Take<schedule::Abort>(1).why.text, Names("limit=1", "team='b'", "user 1000"));
 }
 
 TEST_F(CoordinatorTest, JoinsOfANodeThatAreTooManyAreRefused) {

@@ -12,6 +12,10 @@ namespace {
 
 using schedule::Failure;
 
+// One formation in so many is kept for users with few, and a user has few with less than one in so many.
+constexpr uint32_t kKeptShare = 8;
+constexpr uint32_t kFewShare = 1024;
+
 std::string Claim(const Join& join) {
   return absl::StrCat("node ", join.node, " (request=", join.message.request, ")");
 }
@@ -49,10 +53,26 @@ Gathered JoinTable::Fail(const Key& key, schedule::FailureReport why, std::vecto
   const auto it = formations_.find(key);
   if (it != formations_.end()) {
     gathered.joins = JoinsOf(it->second.joins);
-    formations_.erase(it);
+    Erase(it);
   }
   for (Join& join : more) gathered.joins.push_back(std::move(join));
   return gathered;
+}
+
+uint32_t JoinTable::UsedBy(uint32_t user) const {
+  const auto it = by_user_.find(user);
+  return it == by_user_.end() ? 0 : it->second;
+}
+
+uint32_t JoinTable::LimitFor(uint32_t user) const {
+  const bool has_few = UsedBy(user) < std::max(1u, formations_max_ / kFewShare);
+  return has_few ? formations_max_ : formations_max_ - formations_max_ / kKeptShare;
+}
+
+JoinTable::Formations::iterator JoinTable::Erase(Formations::iterator formation) {
+  const auto user = by_user_.find(formation->first.first.uid);
+  if (--user->second == 0) by_user_.erase(user);
+  return formations_.erase(formation);
 }
 
 Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
@@ -79,14 +99,18 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
   }
   auto it = formations_.find(key);
   if (it == formations_.end()) {
-    if (formations_.size() >= formations_max_) {
+    const uint32_t user = key.first.uid;
+    const uint32_t limit = LimitFor(user);
+    if (formations_.size() >= limit) {
       return Fail(key,
                   {.failure = Failure::kNoResource,
-                   .text = absl::StrCat("too many teams are forming (limit ", formations_max_, ")"),
-                   .limit = formations_max_},
+                   .text = absl::StrCat("too many teams are forming (user=", user, ", used=", UsedBy(user),
+                                        ", all=", formations_.size(), ", limit=", limit, ")"),
+                   .limit = limit},
                   {join});
     }
     it = formations_.emplace(key, Formation{size, {}, {}, now + timeout, timeout}).first;
+    ++by_user_[user];
   }
   Formation& formation = it->second;
   if (formation.size != size) {
@@ -110,7 +134,7 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
   }
   if (holds_ || !formation.is_complete()) return {};
   Gathered complete{Gathered::State::kComplete, JoinsOf(formation.joins), {}};
-  formations_.erase(it);
+  Erase(it);
   return complete;
 }
 
@@ -140,7 +164,7 @@ void JoinTable::Drop(uint64_t session) {
         ++join;
       }
     }
-    it = formation.joins.empty() ? formations_.erase(it) : std::next(it);
+    it = formation.joins.empty() ? Erase(it) : std::next(it);
   }
 }
 
@@ -151,7 +175,7 @@ std::vector<Gathered> JoinTable::Release() {
     const auto current = it++;
     if (!current->second.is_complete()) continue;
     complete.push_back({Gathered::State::kComplete, JoinsOf(current->second.joins), {}});
-    formations_.erase(current);
+    Erase(current);
   }
   return complete;
 }

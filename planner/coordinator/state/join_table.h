@@ -54,7 +54,8 @@ class JoinTable {
 
   // Adds a join, and returns its formation if that is now complete. The formation fails if a rank is not below the
   // size, the size is 0 or above the limit, sizes differ, a rank is claimed twice, or there are too many formations.
-  // The caller must drop a join that a daemon repeats, since it would claim its rank twice. `timeout` counts from the
+  // The last ones are kept for users who have few, so that nobody is kept from forming teams by another user's. The
+  // caller must drop a join that a daemon repeats, since it would claim its rank twice. `timeout` counts from the
   // formation's first join.
   Gathered Add(Join join, absl::Time now, absl::Duration timeout);
   // Refuses a join: it fails with all others of its formation.
@@ -89,13 +90,20 @@ class JoinTable {
     absl::Duration timeout;
   };
 
+  using Formations = std::map<Key, Formation>;
+
   Gathered Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more = {});
+  uint32_t UsedBy(uint32_t user) const;
+  // Returns how many formations of all users there may be for `user` to begin one.
+  uint32_t LimitFor(uint32_t user) const;
+  Formations::iterator Erase(Formations::iterator formation);
   static std::vector<Rank> Missing(const Formation& formation);
 
   uint32_t team_size_max_;
   uint32_t formations_max_;
   bool holds_ = false;
-  std::map<Key, Formation> formations_;
+  Formations formations_;
+  std::map<uint32_t, uint32_t> by_user_;  // number of formations; only users who have one
 };
 
 }  // namespace copse::coordinator

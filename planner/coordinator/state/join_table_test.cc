@@ -4,10 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace copse::coordinator {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::vector<Rank> Ranks(const std::vector<uint32_t>& values) {
   std::vector<Rank> ranks;
@@ -54,6 +58,40 @@ TEST(JoinTableTest, CompletesInRankOrderByIdentityAndParent) {
   EXPECT_TRUE(table.TakeLate(now).empty());
   EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 2u);
   EXPECT_EQ(table.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST(JoinTableTest, NobodyIsKeptOutByAnotherUsersFormations) {
+  constexpr uint32_t kMax = 2048, kShared = kMax - kMax / 8, kFew = 2;
+  JoinTable table(100, kMax);
+  const absl::Time now = absl::UnixEpoch();
+  uint32_t number = 0;
+  const auto add = [&](uint32_t user) {
+    Join join = JoinOf(1, 0, 2, absl::StrCat("t", number), 0);
+    join.message.request = number++;
+    join.message.identity.uid = user;
+    return table.Add(join, now, absl::Seconds(1));
+  };
+  for (uint32_t i = 0; i < kShared; ++i) ASSERT_EQ(add(1000).state, Gathered::State::kWaiting) << i;
+  const Gathered refused = add(1000);
+  EXPECT_EQ(refused.state, Gathered::State::kFailed);
+  EXPECT_EQ(refused.why.failure, schedule::Failure::kNoResource);
+  EXPECT_EQ(refused.why.limit, kShared);
+  EXPECT_THAT(refused.why.text, HasSubstr(absl::StrCat("user=1000, used=", kShared, ", all=", kShared)));
+  for (uint32_t user = 2000; table.size() < kMax; ++user) {
+    for (uint32_t i = 0; i < kFew; ++i) ASSERT_EQ(add(user).state, Gathered::State::kWaiting) << user;
+    EXPECT_EQ(add(user).state, Gathered::State::kFailed);
+  }
+  const Gathered full = add(9000);
+  EXPECT_EQ(full.state, Gathered::State::kFailed);
+  EXPECT_EQ(full.why.limit, kMax);
+
+  // What has ended no longer counts, however it ended.
+  EXPECT_EQ(table.Cancel(1, 0, {}).state, Gathered::State::kFailed);
+  EXPECT_EQ(add(9000).state, Gathered::State::kWaiting);
+  table.Drop(1);
+  EXPECT_EQ(table.size(), 0u);
+  for (uint32_t i = 0; i < kShared; ++i) ASSERT_EQ(add(1000).state, Gathered::State::kWaiting) << i;
+  EXPECT_EQ(add(1000).state, Gathered::State::kFailed);
 }
 
 TEST(JoinTableTest, HeldFormationsCompleteAtRelease) {
