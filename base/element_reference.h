@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "base/element_types.h"
@@ -179,13 +180,22 @@ T OfIntegers(ElementOp op, T a, T b) {
   }
 }
 
+// Returns a NaN with the bit set that makes it a quiet one.
+template <typename T>
+T Quiet(T nan) {
+  using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
+  auto bits = GetElement<Bits>(&nan);
+  bits |= Bits{1} << (std::numeric_limits<T>::digits - 2);
+  return GetElement<T>(&bits);
+}
+
 template <typename T>
 T OfFloating(ElementOp op, T a, T b) {
   switch (op) {
     case ElementOp::kSum:
-      return std::isnan(a) ? a : a + b;
+      return std::isnan(a) ? Quiet(a) : a + b;
     case ElementOp::kProd:
-      return std::isnan(a) ? a : a * b;
+      return std::isnan(a) ? Quiet(a) : a * b;
     case ElementOp::kMin:
       if (std::isnan(a)) return a;
       if (std::isnan(b)) return b;

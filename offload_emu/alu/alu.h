@@ -25,8 +25,8 @@ inline constexpr int kAluOperandsMax = 7;
 //   product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for infinities.
 // - min and max of floating point do not depend on the order of operands: -0 is less than 0, and a NaN prevails over
 //   numbers, so that none is lost. The first of several NaNs stays.
-// - The first NaN stays in sum and prod, too; for half, bfloat16 and products of complex numbers every NaN result is
-//   the one quiet NaN without sign or payload.
+// - The first NaN stays in sum and prod, too, made quiet; for half, bfloat16 and products of complex numbers every NaN
+//   result is the one quiet NaN without sign or payload.
 // - minloc and maxloc take an element whole, with its padding. Among equal values (-0 and 0 are equal) the one with the
 //   lower index is taken, and the first if the indices are equal, too. NaNs prevail here, too, and are equal to each
 //   other.
