@@ -268,7 +268,9 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
       for (; outgoing_.size() > 1; outgoing_.pop_back()) queued_bytes_ -= outgoing_.back().bytes;
     }
     End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, why));
-    context_->TryCancel();  // the write in progress would never end
+    // The write in progress would never end. If it has ended all the same, gRPC may have dropped the context.
+    const MutexLock lock(&mutex_);
+    if (!is_finished_) context_->TryCancel();
   }
 
   void FinishNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

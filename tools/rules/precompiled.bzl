@@ -10,7 +10,8 @@ def _precompiled_header_impl(ctx):
         ctx = ctx,
         cc_toolchain = toolchain,
         requested_features = ctx.features,
-        unsupported_features = ctx.disabled_features,
+        # It is no part of a module.
+        unsupported_features = ctx.disabled_features + ["layering_check", "module_maps"],
     )
 
     # clang takes the compiled header that lies beside the one that it is told to include.
@@ -29,7 +30,7 @@ def _precompiled_header_impl(ctx):
             # Contents count, and Bazel sees to them; when a file was written does not.
             "-Xclang",
             "-fno-pch-timestamp",
-        ],
+        ] + (["-fmodules-strict-decluse"] if "layering_check" in ctx.features else []),
     )
     command = cc_common.get_memory_inefficient_command_line(
         feature_configuration = features,
