@@ -25,6 +25,7 @@ LANES = {
     "default": ("clang", "test", ["--test_tag_filters=-all", *BESIDE_COMPILERS]),
     # By the compiler of releases.
     "all": ("gcc", "test", ["--config=gcc", *BESIDE_COMPILERS]),
+    # Finds what a target includes without depending on it.
     "layers": ("layers", "build", ["--config=layers"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
     "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),

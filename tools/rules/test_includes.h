@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // These are the system headers that most tests include. They are compiled once for all tests (precompiled.bzl). A test
-// still includes what it uses: builds without precompiled headers fail where an include is missing.
+// still includes what it uses: gcc does without this header, and fails where an include is missing.
 
 #ifndef COPSE_TOOLS_RULES_TEST_INCLUDES_H_
 #define COPSE_TOOLS_RULES_TEST_INCLUDES_H_
