@@ -15,16 +15,17 @@ import releases  # pylint: disable=wrong-import-position
 import results as counting  # pylint: disable=wrong-import-position
 import reword  # pylint: disable=wrong-import-position
 
-# Many tests wait more than they compute, so they run beside as many compilers as there are processors, not instead.
-PROCESSORS = os.cpu_count() or 1
-BESIDE_COMPILERS = [f"--jobs={2 * PROCESSORS}", f"--local_test_jobs={PROCESSORS}"]
+# Many tests wait more than they compute: one a processor leaves half of its time unused. Bazel counts a test as a
+# processor, so that it must believe in twice as many.
+AT_ONCE = 2 * (os.cpu_count() or 1)
+TWO_A_PROCESSOR = [f"--jobs={AT_ONCE}", f"--local_test_jobs={AT_ONCE}", f"--local_cpu_resources={AT_ONCE}"]
 
 # Lane: (name, Bazel command, options). Sanitizer lanes choose their tests in .bazelrc.
 LANES = {
-    "quick": ("clang", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only", *BESIDE_COMPILERS]),
-    "default": ("clang", "test", ["--test_tag_filters=-all", *BESIDE_COMPILERS]),
+    "quick": ("clang", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only", *TWO_A_PROCESSOR]),
+    "default": ("clang", "test", ["--test_tag_filters=-all", *TWO_A_PROCESSOR]),
     # By the compiler of releases.
-    "all": ("gcc", "test", ["--config=gcc", *BESIDE_COMPILERS]),
+    "all": ("gcc", "test", ["--config=gcc", *TWO_A_PROCESSOR]),
     # Finds what a target includes without depending on it.
     "layers": ("layers", "build", ["--config=layers"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
