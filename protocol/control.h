@@ -90,6 +90,7 @@ enum class Feature : uint32_t {
   kStopping = 3,      // planner: handles Stopping
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
   kSubTeams = 40,     // daemon: forms sub-teams with its neighbors; planner: issues TeamIds, handles TeamFormed
+  kTeamsHeld = 42,    // planner: compares TeamsHeld with what it knows
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
@@ -234,6 +235,11 @@ struct TeamFormed {
   std::vector<std::string> plans;  // EncodePlan, unless `parent_epoch` is set; only the first node sends them
   friend bool operator==(const TeamFormed&, const TeamFormed&) = default;
 };
+// TeamsHeld lists the teams of this daemon, each minute, so that the planner finds those of which an end was lost.
+struct TeamsHeld {
+  std::vector<TeamId> teams;  // also those that are being formed, and broken ones that the planner has not ended
+  friend bool operator==(const TeamsHeld&, const TeamsHeld&) = default;
+};
 // EpochQuery asks for the decision on a prepared epoch, which has not come for a while.
 struct EpochQuery {
   TeamId team{0};
@@ -365,9 +371,9 @@ struct Pong {
   friend bool operator==(const Pong&, const Pong&) = default;
 };
 
-using FromDaemon =
-    std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken, EpochQuery,
-                 StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping, TeamIdsRequest, TeamFormed, Pong>;
+using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
+                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping,
+                                TeamIdsRequest, TeamFormed, TeamsHeld, Pong>;
 
 // --- Planner to daemon ---
 // Registered answers Register.

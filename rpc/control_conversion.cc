@@ -136,6 +136,10 @@ void Put(const schedule::TeamFormed& from, v1::TeamFormed* to) {
   for (const std::string& plan : from.plans) to->add_plans(plan);
 }
 
+void Put(const schedule::TeamsHeld& from, v1::TeamsHeld* to) {
+  for (const TeamId team : from.teams) to->add_teams(team.value());
+}
+
 void Put(const schedule::LeaveTeam& from, v1::LeaveTeam* to) { to->set_team(from.team.value()); }
 
 void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
@@ -456,6 +460,13 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamFormed& from) {
   return to;
 }
 
+absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamsHeld& from) {
+  schedule::TeamsHeld to;
+  RETURN_IF_ERROR(CheckCount("teams_held: teams", from.teams_size(), kRunningTeamsMax));
+  for (const uint64_t team : from.teams()) to.teams.push_back(TeamId{team});
+  return to;
+}
+
 absl::StatusOr<schedule::FromDaemon> Take(const v1::JoinTeam& from) {
   schedule::JoinTeam to;
   RETURN_IF_ERROR(Take("join_team", from.identity(), &to.identity));
@@ -686,6 +697,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Pong>) proto->mutable_pong();
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) proto->mutable_team_ids_request();
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) Put(m, proto->mutable_team_formed());
+        if constexpr (std::is_same_v<T, schedule::TeamsHeld>) Put(m, proto->mutable_teams_held());
       },
       message);
 }
@@ -758,6 +770,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return schedule::TeamIdsRequest{};
     case v1::FromDaemon::kTeamFormed:
       return Take(proto.team_formed());
+    case v1::FromDaemon::kTeamsHeld:
+      return Take(proto.teams_held());
     case v1::FromDaemon::kContent:  // the stream keeps it
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;

@@ -145,6 +145,7 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           schedule::TeamIdsRequest{},
           schedule::TeamFormed{Layout(), EpochId{0}, {"p"}},
           LikeItsParent(),
+          schedule::TeamsHeld{{TeamId{1}, TeamId{1ull << 52}}},
           schedule::Pong{}};
 }
 

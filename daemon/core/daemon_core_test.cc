@@ -49,6 +49,32 @@ class DaemonCoreTest : public TeamFixture {
   }
 };
 
+TEST_F(DaemonCoreTest, ThePlannerHearsEachMinuteWhichTeamsAreHere) {
+  const auto lists = [this] {
+    return std::erase_if(sent_, [](const schedule::FromDaemon& message) {
+      return std::holds_alternative<schedule::TeamsHeld>(message);
+    });
+  };
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(lists(), 0u);  // the planner would not know what to do with it
+  Registered({Feature::kTeamsHeld});
+  FormTeam();
+  sent_.clear();
+  RunFor(kHeartbeat);
+  EXPECT_EQ(Take<schedule::TeamsHeld>(), schedule::TeamsHeld{{kTeam}});
+  // The ranks leave a broken team: it is the planner's to end.
+  core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "enough"}});
+  for (const Process& process : processes_) core_.DestroyTeam(process.id, 1, process.handle);
+  sent_.clear();
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take<schedule::TeamsHeld>(), schedule::TeamsHeld{{kTeam}});
+  core_.OnPlannerMessage(schedule::EndTeam{.team = kTeam});
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take<schedule::TeamsHeld>(), schedule::TeamsHeld{});
+  RunFor(absl::Minutes(2));
+  EXPECT_EQ(lists(), 2u);
+}
+
 // --- Silence ---
 
 class SilenceTest : public DaemonCoreTest {

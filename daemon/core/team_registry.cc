@@ -27,6 +27,14 @@ namespace {
 // Limits the farewells; the newest are kept. Each has a team's whole layout, and every Register carries all of them.
 constexpr size_t kFarewellsMax = 64;
 
+// The planner hears this often which teams are here.
+constexpr absl::Duration kListInterval = absl::Minutes(1);
+
+// Returns a part of kListInterval, so that the nodes of a cluster that started at once do not list their teams at once.
+absl::Duration FirstWait(Incarnation self) {
+  return absl::Nanoseconds(self.value() % static_cast<uint64_t>(absl::ToInt64Nanoseconds(kListInterval)));
+}
+
 }  // namespace
 
 TeamRegistry::TeamRegistry(const RegistryParts& parts)
@@ -34,7 +42,8 @@ TeamRegistry::TeamRegistry(const RegistryParts& parts)
       formations_(&parts_, &teams_, &sub_teams_),
       derived_(&parts_, &teams_, &formations_),
       sub_teams_(&parts_, parts_.host, &teams_, &formations_, this),
-      order_(parts.host, &parts.options->node.name) {}
+      order_(parts.host, &parts.options->node.name),
+      next_list_(parts.clock->Now() + FirstWait(parts.options->node.incarnation)) {}
 
 std::vector<schedule::RunningTeam> TeamRegistry::RunningTeams() const {
   std::vector<schedule::RunningTeam> running;
@@ -96,6 +105,17 @@ void TeamRegistry::CompareCalls(const Team& team) const {
 void TeamRegistry::Tick() {
   formations_.FailWithoutPlanner();
   sub_teams_.Tick();
+  SayTeams();
+}
+
+void TeamRegistry::SayTeams() {
+  const absl::Time now = parts_.clock->Now();
+  if (now < next_list_ || !parts_.planner->Has(schedule::Feature::kTeamsHeld)) return;
+  next_list_ = now + kListInterval;
+  schedule::TeamsHeld held;
+  for (const auto& [id, team] : teams_) held.teams.push_back(id);
+  for (const schedule::RunningTeam& left : farewells_) held.teams.push_back(left.layout->id);
+  parts_.planner->Send(held);
 }
 
 void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {

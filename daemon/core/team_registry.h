@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "daemon/core/call_order.h"
@@ -99,6 +100,8 @@ class TeamRegistry : private SubTeamHost {
   void CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) override;
   void DropSubTeam(TeamId id) override;
 
+  // Lists the teams of this node to the planner, if it is time.
+  void SayTeams();
   // Adds the team of a first Prepare. Returns null, and sets `*why`, if it is refused.
   Team* Add(const CheckedPrepare& m, schedule::FailureReport* why);
   void Refuse(const CheckedPrepare& m, schedule::FailureReport why);
@@ -123,6 +126,7 @@ class TeamRegistry : private SubTeamHost {
   // It keeps broken teams that all ranks here have left, until the planner ends them. Register repeats them, since
   // messages on a stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
   std::vector<schedule::RunningTeam> farewells_;
+  absl::Time next_list_;  // of the teams, to the planner
 };
 
 }  // namespace copse::daemon

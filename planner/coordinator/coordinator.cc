@@ -39,6 +39,7 @@ Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker
       reunion_(&state_, &epochs_, &ends_, &derived_),
       sub_teams_(&state_, &ends_, &derived_, &reunion_),
       silence_(&state_, &ends_),
+      lost_ends_(&state_, &reunion_),
       sweeper_(&state_, &ends_, &reunion_),
       adoption_(&state_, &ends_),
       registration_(&state_, &ends_, &reunion_, &adoption_, &formation_,
@@ -176,6 +177,7 @@ void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) sub_teams_.SendTeamIds(session);
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) sub_teams_.OnTeamFormed(node, m);
+        if constexpr (std::is_same_v<T, schedule::TeamsHeld>) lost_ends_.OnTeamsHeld(node, m);
       },
       message);
 }

@@ -22,6 +22,7 @@
 #include "planner/coordinator/interfaces/session_sink.h"
 #include "planner/coordinator/interfaces/store.h"
 #include "planner/coordinator/nodes/cluster_adoption.h"
+#include "planner/coordinator/nodes/lost_ends.h"
 #include "planner/coordinator/nodes/registration.h"
 #include "planner/coordinator/nodes/reunion.h"
 #include "planner/coordinator/nodes/silence.h"
@@ -125,6 +126,7 @@ class Coordinator : private TeamListener {
   Reunion reunion_;
   SubTeams sub_teams_;
   Silence silence_;
+  LostEnds lost_ends_;
   Sweeper sweeper_;
   ClusterAdoption adoption_;
   Registration registration_;

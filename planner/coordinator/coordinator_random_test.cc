@@ -99,7 +99,9 @@ class FakeDaemon {
   void OnMessage(const schedule::ToDaemon& message);
   void Join(const schedule::JoinTeam& join);
   void CancelSomeJoin(Prng& prng);
+  // The message about it may be lost: TeamsHeld shows it.
   void LeaveSomeTeam(Prng& prng);
+  void ListTeams();
   void BreakSomeTeam(Prng& prng);
   void AskAboutPrepared();
   void StartCalls(Prng& prng);
@@ -442,8 +444,10 @@ struct World {
       daemon.BreakSomeTeam(prng);
     } else if (dice < 85.5) {
       daemon.AskAboutPrepared();
-    } else if (dice < 85.8) {
+    } else if (dice < 85.7) {
       daemon.CancelSomeJoin(prng);
+    } else if (dice < 85.8) {
+      daemon.ListTeams();
     } else if (dice < 86.5) {
       Cut(daemon);
     } else if (dice < 86.7) {  // the daemon dies and comes back as another incarnation
@@ -513,7 +517,10 @@ struct World {
     }
     // Waits for the records of teams that died as a whole while there was no planner.
     for (int minute = 0; minute < 130; ++minute) {
-      for (auto& [name, daemon] : daemons) Connect(*daemon);
+      for (auto& [name, daemon] : daemons) {
+        Connect(*daemon);
+        daemon->ListTeams();
+      }
       Pass(absl::Minutes(1));
       while (Deliver()) {
       }
@@ -687,7 +694,7 @@ void FakeDaemon::LeaveSomeTeam(Prng& prng) {
   if (it->second.epoch == EpochId{0} || it->second.prepared.has_value()) return;
   if (schedule::IsDerivedTeam(it->second.layout.identity)) return;  // it is left with its parent
   world_->left.insert({id, key_});
-  Send(schedule::LeaveTeam{id});
+  if (!world_->faults || !prng.Chance(0.05)) Send(schedule::LeaveTeam{id});
   teams.erase(it);
   for (auto other = teams.begin(); other != teams.end();) {
     const bool is_derived = KeyOf(other->second.layout).first == id && IsDerivedTeam(other->second.layout.identity);
@@ -698,6 +705,13 @@ void FakeDaemon::LeaveSomeTeam(Prng& prng) {
          derived.lower_bound({id, Family::kCommon})->first.first == id) {
     derived.erase(derived.lower_bound({id, Family::kCommon}));
   }
+}
+
+void FakeDaemon::ListTeams() {
+  if (!registered) return;
+  schedule::TeamsHeld held;
+  for (const auto& [id, team] : teams) held.teams.push_back(id);
+  Send(held);
 }
 
 void FakeDaemon::Break(TeamId id, const schedule::FailureReport& why) {

@@ -75,6 +75,40 @@ TEST_F(TeamTest, NotListedMeansLeft) {
   sink.Take<schedule::EndTeam>(1);
 }
 
+TEST_F(TeamTest, NotHeldForLongMeansLeft) {
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  const auto list = [this](std::vector<TeamId> held) { coordinator->OnMessage(2, schedule::TeamsHeld{held}); };
+  list({});
+  list({});  // too soon after the one before
+  Advance(absl::Minutes(1));
+  list({team.layout.id});
+  Advance(absl::Minutes(1));
+  list({});
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  Advance(absl::Minutes(1));
+  list({});
+  TakeBoth<schedule::EndTeam>();
+  EXPECT_TRUE(store.Load()->teams.empty());
+}
+
+TEST_F(TeamTest, EndedTeamThatIsHeldForLongEndsThere) {
+  for (const SessionId session : {1, 2}) coordinator->OnMessage(session, schedule::LeaveTeam{team.layout.id});
+  TakeBoth<schedule::EndTeam>();
+  const TeamId unknown{team.layout.id.value() + 1};
+  const auto list = [&] { coordinator->OnMessage(2, schedule::TeamsHeld{{team.layout.id, unknown}}); };
+  list();
+  EXPECT_TRUE(Silent());
+  Advance(absl::Minutes(1));
+  list();
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(2).team, team.layout.id);
+  EXPECT_EQ(sink.Take<schedule::EndTeam>(2).team, team.layout.id);
+  // Its ranks may keep the broken team for hours.
+  Advance(absl::Minutes(1));
+  list();
+  EXPECT_TRUE(Silent());
+}
+
 TEST_F(TwoNodesTest, AcceptedAndNotListedBreaks) {
   const auto p1 = StartTeam();
   AcceptBoth(p1);

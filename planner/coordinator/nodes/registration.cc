@@ -177,6 +177,7 @@ Node& Registration::Enter(SessionId session, const schedule::NodeAnnouncement& a
   node.has_registered = true;
   node.stopping = false;
   node.lost_at = absl::InfinitePast();
+  node.differs_since.clear();
   state_->timers.Cancel(entry.register_timer);
   entry.node = announcement.name;
   return node;
@@ -187,7 +188,7 @@ std::set<TeamId> Registration::Answer(Node& node, const schedule::Register& mess
   schedule::Registered registered;
   registered.accepted = true;
   registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping,
-                         schedule::Feature::kSubTeams};
+                         schedule::Feature::kSubTeams, schedule::Feature::kTeamsHeld};
   registered.draining = state_->drains.Has(name);
   registered.term = state_->ids->term();
   registered.cluster = state_->cluster->uuid();

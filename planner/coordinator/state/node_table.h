@@ -41,6 +41,8 @@ struct Node {
   absl::Time away_since;
   absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
   std::set<TeamId> teams;                     // teams that have this incarnation as a member
+  // Teams of its last TeamsHeld that are not as the coordinator has them. InfiniteFuture: that is settled.
+  std::map<TeamId, absl::Time> differs_since;
 
   bool is_connected() const { return session != 0; }
   // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.
