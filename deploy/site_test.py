@@ -8,8 +8,10 @@ needs a Debian mirror.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.parse
 
 from machines import PATIENCE_S, Machine, MachinesTest, main, must, run, until
@@ -220,7 +222,7 @@ class SiteTest(MachinesTest):
         address = self.head.must("copsectl", "page").strip()
         cookies = "/run/cookies"
         self.head.must("curl", "--silent", "--fail", "--show-error", "--location", "--cookie-jar", cookies, "--output", "/dev/null", address)
-        job = self.start_job("--copse=all", "-N4", "-n4", seconds=15)
+        job = self.start_job("--copse=all", "-N4", "-n4", seconds=20)
 
         def shown():
             cluster = json.loads(self.head.must("curl", "--silent", "--fail", "--show-error", "--cookie", cookies,
@@ -231,7 +233,18 @@ class SiteTest(MachinesTest):
         cluster = until("the page to show the job's team", shown)
         self.assertEqual(len(cluster["nodes"]), len(NODES))
         self.assertEqual(cluster["error"], "")
+        if shutil.which("chromium"):
+            self.expect_in_browser(address, f"{len(NODES)} ready", ">mpi-world<")
         self.end_of(job)
+
+    def expect_in_browser(self, address, *texts):
+        """The browser is this host's, in the head's network."""
+        with tempfile.TemporaryDirectory() as home:
+            page = run("ip", "netns", "exec", HEAD, "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                       "--disable-dev-shm-usage", "--virtual-time-budget=5000", "--dump-dom", address,
+                       env=dict(os.environ, HOME=home), timeout=PATIENCE_S).stdout
+        for text in texts:
+            self.assertIn(text, page)
 
     def test_3_prometheus_has_all_of_it(self):
         targets = until("all targets to be up", lambda: [up for up in [self.metrics("up")] if len(up) == len(NODES) + 1 and min(up.values()) == 1])
