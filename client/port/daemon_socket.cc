@@ -106,7 +106,9 @@ copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_s
                         : "a server of neither root nor user " + std::string(kDaemonUser) +
                               " nor this user, uid=" + std::to_string(server);
   }
-  return Fail(distrusted ? COPSE_ERR_PERMISSION : COPSE_ERR_NO_DAEMON, "no daemon answers (tried=%s)", tried.c_str());
+  if (distrusted) return Fail(COPSE_ERR_PERMISSION, "no daemon that may be believed answers (tried=%s)", tried.c_str());
+  return Fail(COPSE_ERR_NO_DAEMON,
+              "no daemon answers: start copsed, or run the program by copse-run --daemons (tried=%s)", tried.c_str());
 }
 
 }  // namespace copse::client
