@@ -92,6 +92,18 @@ TEST_F(TeamTest, NotHeldForLongMeansLeft) {
   EXPECT_TRUE(store.Load()->teams.empty());
 }
 
+TEST_F(TwoNodesTest, TeamIsNotHeldWhileItIsPrepared) {
+  options.prepare_timeout = absl::Hours(1);
+  coordinator->SetLive(options);
+  const auto prepare = StartTeam();
+  for (int minute = 0; minute < 3; ++minute) {
+    coordinator->OnMessage(2, schedule::TeamsHeld{});
+    Advance(absl::Minutes(1));
+  }
+  AcceptBoth(prepare);
+  TakeBoth<schedule::Commit>();
+}
+
 TEST_F(TeamTest, EndedTeamThatIsHeldForLongEndsThere) {
   for (const SessionId session : {1, 2}) coordinator->OnMessage(session, schedule::LeaveTeam{team.layout.id});
   TakeBoth<schedule::EndTeam>();

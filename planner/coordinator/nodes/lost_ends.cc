@@ -34,7 +34,8 @@ void LostEnds::OnTeamsHeld(Node& node, const schedule::TeamsHeld& message) {
   std::vector<TeamId> differing;
   for (const TeamId id : node.teams) {
     const Team* team = held.count(id) == 0 ? state_->teams.Find(id) : nullptr;
-    const std::optional<uint32_t> member = team == nullptr ? std::nullopt : team->MemberOf(node.announcement);
+    if (team == nullptr || team->record.epoch == EpochId{0}) continue;  // it has prepare_timeout to prepare the team
+    const std::optional<uint32_t> member = team->MemberOf(node.announcement);
     if (member.has_value() && team->members[*member].remains()) differing.push_back(id);
   }
   std::copy_if(held.begin(), held.end(), std::back_inserter(differing),
