@@ -246,7 +246,8 @@ class PageTest(Web):
                  self.url],
                 env={**os.environ, "HOME": self.folder}, capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(browser.returncode, 0, browser.stderr)
-        self.assertNotIn("CONSOLE", browser.stderr)
+        # The browser's own pages have things to say, too, as of a slow network.
+        self.assertEqual([line for line in browser.stderr.splitlines() if "CONSOLE" in line and "source: chrome://" not in line], [])
         for seen in ("1 ready", ">world<", "Planner ", "<polyline", "formed"):
             self.assertIn(seen, browser.stdout)
         self.assertNotIn("Choose a team", browser.stdout)
