@@ -120,10 +120,20 @@ bool AttachServer::ReadPosts() {
     next_check_ = now + kCheckEvery;
     CheckHoldings();
   }
-  for (size_t i = 0; i < sessions_.size(); ++i) {
-    ClientSession& session = *sessions_[i];
+  shares_.BeginTurn();
+  const size_t count = sessions_.size();
+  const size_t first = std::exchange(first_, count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t which = (first + i) % count;
+    ClientSession& session = *sessions_[which];
     if (due) session.Tick(now);
-    if (session.attached() && !session.doomed()) did |= session.Read();
+    if (session.attached() && !session.doomed()) {
+      const bool has_posts = session.HasPosts();
+      uint32_t none = 0;
+      uint32_t* const left = has_posts ? shares_.LeftOf(session.uid()) : &none;
+      if (has_posts && *left == 0 && first_ == count) first_ = which;
+      did |= session.Read(left);
+    }
     any_doomed |= session.doomed();
   }
   if (!any_doomed) return did;

@@ -19,6 +19,7 @@
 #include "daemon/shm/client_session.h"
 #include "daemon/shm/daemon_pages.h"
 #include "daemon/shm/early_totals.h"
+#include "daemon/shm/post_shares.h"
 
 namespace copse::daemon {
 
@@ -69,6 +70,8 @@ class AttachServer {
   // would wait, and the listener would stay readable.
   UniqueFd spare_;
   std::vector<std::unique_ptr<ClientSession>> sessions_;
+  PostShares shares_;
+  size_t first_ = 0;  // the next turn's first session, modulo their number: the first one whose posts had to wait
   absl::Time next_check_;
   uint32_t orphans_ = 0;
 };

@@ -339,6 +339,29 @@ TEST_F(AttachServerTest, ADrainIsToldAndAShutdownClosesPorts) {
   EXPECT_FALSE(late.Send(RawClient::Request()));
 }
 
+// --- Posts ---
+
+TEST_F(AttachServerTest, AUserWithManyClientsAddsLittleToATurn) {
+  constexpr uint32_t kClients = 3 * PostShares::kPerUser / kPostsPerTurn;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (uint32_t i = 0; i < kClients; ++i) clients.push_back(Attached());
+  for (const auto& client : clients) {
+    for (uint64_t i = 0; i < kPostsPerTurn; ++i) client->PostNop(i);
+  }
+  const auto taken = [&] {
+    uint64_t sum = 0;
+    for (const auto& client : clients) sum += client->header()->dq_head.load();
+    return sum;
+  };
+  // Each turn serves those who waited longest, and the last one is not the end of the work.
+  for (uint32_t turn = 1; turn <= 3; ++turn) {
+    EXPECT_TRUE(daemon_->server().ReadPosts());
+    EXPECT_EQ(taken(), turn * PostShares::kPerUser);
+  }
+  for (const auto& client : clients) EXPECT_EQ(client->header()->dq_head.load(), kPostsPerTurn);
+  EXPECT_FALSE(daemon_->server().ReadPosts());
+}
+
 TEST_F(AttachServerTest, WhatIsHeldForNobodyIsFoundWithinAMinute) {
   const auto client = Attached();
   const auto look = [&] {

@@ -33,7 +33,7 @@ absl::Status ClientCalls::LostMemory() const {
                                           "damaged (SIGBUS)"));
 }
 
-absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
+absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams, uint32_t most) {
   if (HasLostMemory()) return LostMemory();
   ASSIGN_OR_RETURN(const uint32_t posted, port_->Posted());
   if (posted == 0 && !held_may_go_) return 0u;
@@ -45,8 +45,9 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
         absl::StrCat("event queue: impossible head (room=", event_room, ", outstanding=", outstanding_ + held, ")"));
   }
   const uint32_t room = std::min(event_room - outstanding_, core_->PostRoom(client_));
-  const uint32_t count = std::min({posted, room - std::min(room, held), kPostsPerTurn});
-  const uint32_t let_go = held_may_go_ ? PostHeld(teams) : 0;
+  most = std::min(most, kPostsPerTurn);
+  const uint32_t count = std::min({posted, room - std::min(room, held), most});
+  const uint32_t let_go = held_may_go_ ? PostHeld(teams, most) : 0;
   for (uint32_t i = 0; i < count; ++i) {
     const ring::DqSlot slot = port_->Take();
     if (HasLostMemory()) return LostMemory();
@@ -69,18 +70,18 @@ bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
   return std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.slot.entry.team == entry.team; });
 }
 
-uint32_t ClientCalls::PostHeld(const MemberOfTeam& teams) {
+uint32_t ClientCalls::PostHeld(const MemberOfTeam& teams, uint32_t most) {
   held_may_go_ = false;
   uint32_t posted = 0;
   for (const Held& held : std::exchange(held_, {})) {
-    if (posted < kPostsPerTurn && !MustWait(held.slot.entry)) {
+    if (posted < most && !MustWait(held.slot.entry)) {
       PostSlot(held.slot, teams);
       ++posted;
     } else {
       held_.push_back(held);
     }
   }
-  held_may_go_ |= posted == kPostsPerTurn;
+  held_may_go_ |= posted == most;
   CountPosts();
   return posted;
 }

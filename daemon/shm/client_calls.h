@@ -51,10 +51,10 @@ class ClientCalls {
   // Returns whether a page of the client's queues or registered memory was lost, so that its calls and their data may
   // be wrong.
   bool HasLostMemory() const { return AnyMemoryLost() && (port_->lost() || regions_.lost()); }
-  // Takes at most kPostsPerTurn entries, and posts at most as many calls that were held back; returns the sum of both.
-  // `teams` are the client's teams. Errors: INVALID_ARGUMENT: the client wrote an impossible index. DATA_LOSS:
-  // HasLostMemory(). After an error the client must be dropped.
-  absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
+  // Takes at most kPostsPerTurn entries, and posts at most as many calls that were held back, and both at most `most`
+  // times; returns the sum of both. `teams` are the client's teams. Errors: INVALID_ARGUMENT: the client wrote an
+  // impossible index. DATA_LOSS: HasLostMemory(). After an error the client must be dropped.
+  absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams, uint32_t most = kPostsPerTurn);
 
   // Deregisters a region: posts from now on cannot name it. INVALID_ARGUMENT: as for Read, or there is no such region.
   absl::Status Deregister(uint32_t region);
@@ -83,7 +83,7 @@ class ClientCalls {
 
   absl::Status LostMemory() const;
   bool MustWait(const ring::DqEntry& entry) const;
-  uint32_t PostHeld(const MemberOfTeam& teams);
+  uint32_t PostHeld(const MemberOfTeam& teams, uint32_t most);
   void CountPosts();  // counts those up to the first one that is held back
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
   uint64_t NewCall(const ring::DqEntry& entry, const CheckedCall& checked);

@@ -374,7 +374,7 @@ void ClientSession::OnDeregisterMemory(const attach::DeregisterMemory& message) 
 
 // --- Rings ---
 
-bool ClientSession::Read() {
+bool ClientSession::Read(uint32_t* posts_left) {
   bool did = false;
   for (const uint32_t region : calls_->regions().Sweep()) {
     did = true;
@@ -390,13 +390,15 @@ bool ClientSession::Read() {
     context_->core->DestroyTeam(client_, next_request_++, handle);
   }
   if (!calls_->HasPosts() && !calls_->HasLostMemory()) return did;
-  const absl::StatusOr<uint32_t> read = calls_->Read(members_);
+  const absl::StatusOr<uint32_t> read = calls_->Read(members_, *posts_left);
   if (!read.ok()) {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
     return true;
   }
   if (*read > 0) vain_rings_ = 0;
-  return did || *read > 0;
+  const bool must_wait = *posts_left == 0;
+  *posts_left -= std::min(*posts_left, *read);
+  return did || *read > 0 || must_wait;
 }
 
 absl::Status ClientSession::WatchDoorbell() {

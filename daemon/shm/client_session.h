@@ -85,9 +85,10 @@ class ClientSession final : public ClientSink {
   uint32_t uid() const { return process_.uid; }
   ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
-  // Reads some posts, answers deregistrations that waited for calls, and destroys teams that were formed too late.
-  // Returns true if it did anything. Requires attached().
-  bool Read();
+  // Reads some posts, at most `*posts_left`, from which they are subtracted; answers deregistrations that waited for
+  // calls, and destroys teams that were formed too late. Returns true if it did anything, or left posts for want of
+  // `*posts_left`. Requires attached().
+  bool Read(uint32_t* posts_left);
   // Dooms the session if its process has died, in case that the poller has missed it.
   void CheckProcess();
   // Runs timers that are due. NextDeadline returns the time of the next one.
