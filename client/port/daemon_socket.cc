@@ -4,12 +4,15 @@
 
 #include <pwd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -62,6 +65,30 @@ uid_t ServerOf(int socket_fd) {
   return told ? server.uid : static_cast<uid_t>(-1);
 }
 
+// In a user namespace that does not have all users of the machine, this is the number of all others.
+constexpr uid_t kOverflowUid = 65534;
+
+// Returns whether the user may be one that has no number here, as the machine's root has none in a container with users
+// of its own.
+bool MayBeOutside(uid_t user) {
+  if (user != kOverflowUid) return false;
+  FILE* const map = fopen("/proc/self/uid_map", "re");
+  if (map == nullptr) return false;
+  unsigned long inside = 0, outside = 0, count = 0;
+  const bool has_all = fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && count >= UINT32_MAX;
+  fclose(map);
+  return !has_all;
+}
+
+// Returns whether whoever may put a socket there has no number here, either: the container's maker has mounted the
+// folder.
+bool IsInFolderOfOutside(const std::string& place) {
+  if (place[0] != '/') return false;
+  struct stat folder;
+  return stat(place.substr(0, place.rfind('/') + 1).c_str(), &folder) == 0 && folder.st_uid == kOverflowUid &&
+         (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 }  // namespace
 
 bool MayServe(uid_t server, uid_t own) {
@@ -94,7 +121,7 @@ copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_s
     FileDescriptor connected;
     const int error = TryConnect(address, length, &connected);
     const uid_t server = error == 0 ? ServerOf(connected.get()) : 0;
-    if (error == 0 && may_serve(server, geteuid())) {
+    if (error == 0 && (MayBeOutside(server) ? IsInFolderOfOutside(candidate) : may_serve(server, geteuid()))) {
       *socket = std::move(connected);
       *connected_place = candidate;
       return COPSE_OK;

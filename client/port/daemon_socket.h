@@ -24,7 +24,8 @@ bool MayServe(uid_t server, uid_t own);
 
 // ConnectDaemon connects to `place` (a path, or @name of an abstract socket), or if that is empty to kAbstractSocket or
 // kSocketPath. ConnectFirst tries `places` in order and takes the first one whose server `may_serve`: any user can
-// listen at an abstract name. Connecting takes at most 5 s for each place.
+// listen at an abstract name. A server whose user has no number in this process's user namespace is believed at a path
+// in a folder that only such users may write to. Connecting takes at most 5 s for each place.
 // Errors: NO_DAEMON, which lists the places and reasons; PERMISSION if a server was not trusted; INVALID_ARGUMENT if a
 // place is too long for a socket's name.
 copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place);

@@ -188,12 +188,12 @@ class TwoUsers(unittest.TestCase):
         _, self.planner = self.processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0")
         self.copsed = None
 
-    def start_daemon(self, *settings):
+    def start_daemon(self, *settings, program=None):
         self.config = f"{self.folder}/copsed.yaml"
         with open(self.config, "w", encoding="ascii") as file:
             file.write("\n".join((*settings, "")))
         self.copsed, _ = self.processes.start_serving(
-            PROGRAMS["copsed"], "--config", self.config, "--set", "node=n1", "--set", f"planner={self.planner}", "--set",
+            program or PROGRAMS["copsed"], "--config", self.config, "--set", "node=n1", "--set", f"planner={self.planner}", "--set",
             f"socket={self.socket}", "--set", "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}", "--set",
             f"clients_max={CLIENTS_MAX}")
 
@@ -220,8 +220,8 @@ class TwoUsers(unittest.TestCase):
                               check=True)
         return json.loads(done.stdout)[0]["counters"]
 
-    def run_as(self, uid, script, *arguments):
-        process = subprocess.Popen([sys.executable, f"{self.folder}/{script}", *arguments], user=uid, group=uid,
+    def run_as(self, uid, script, *arguments, before=()):
+        process = subprocess.Popen([*before, sys.executable, f"{self.folder}/{script}", *arguments], user=uid, group=uid,
                                    extra_groups=[], env={"COPSE_SOCKET": self.socket}, cwd="/", stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
@@ -262,6 +262,43 @@ class TwoUsers(unittest.TestCase):
 
     def check_that_the_other_user_forms_a_team(self):
         self.make_calls(self.form_a_team(), 10)
+
+    # --- Who they are ---
+
+    def test_users_who_have_no_number_in_the_daemons_namespace_are_refused(self):
+        """They would all be one user, and in each other's teams."""
+        copsed = f"{self.folder}/copsed"
+        with open(copsed, "w", encoding="ascii") as file:
+            file.write(f'#!/bin/sh\nexec unshare --user --map-root-user {os.path.abspath(PROGRAMS["copsed"])} "$@"\n')
+        os.chmod(copsed, 0o755)
+        self.start_daemon(program=copsed)
+        for uid in (GREEDY, MODEST):
+            said = self.greedy("take-clients", MIB, uid=uid).stdout.readline()
+            self.assertTrue(said.startswith("0 "), said)
+            self.assertIn("uid=65534", said)
+        root = self.run_as(0, "barrier_rank.py", self.library, self.socket, "own", "0", "1")
+        self.assertEqual(root.stdout.readline(), "ready\n")
+
+    def test_a_program_to_which_the_daemons_user_has_no_number_believes_the_folder(self):
+        """As in a container with users of its own."""
+        run = f"{self.folder}/run"
+        os.mkdir(run)
+        self.socket = f"{run}/copsed.sock"
+        self.start_daemon()
+        rank = ["barrier_rank.py", self.library, self.socket, "own", "0", "1"]
+        inside = {"before": ("unshare", "--user", f"--map-user={MODEST}")}
+        for mode, said in ((0o777, ""), (0o755, "ready\n")):
+            os.chmod(run, mode)
+            self.assertEqual(self.run_as(MODEST, *rank, **inside).stdout.readline(), said)
+        self.assertEqual([row["uid"] for row in self.quota()], [MODEST])
+        # Whoever gets a name without a folder may be anybody.
+        self.socket = f"@outside-{os.getpid()}"
+        self.copsed.terminate()
+        self.copsed.wait()
+        self.start_daemon()
+        rank[2] = self.socket
+        self.assertEqual(self.run_as(MODEST, *rank, **inside).stdout.readline(), "")
+        self.assertEqual(self.run_as(MODEST, *rank).stdout.readline(), "ready\n")
 
     # --- Shares ---
 

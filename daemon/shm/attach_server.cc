@@ -88,10 +88,7 @@ void AttachServer::OnConnection(int listener) {
 
 void AttachServer::Accept(UniqueFd socket) {
   absl::StatusOr<PeerProcess> process = PeerOf(socket.get());
-  if (!process.ok()) {
-    COPSE_LOG(kWarning, "attach: ", process.status().message());
-    return;
-  }
+  if (!process.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", process.status().message()));
   const std::shared_ptr<Account> account = context_.core->accounts().Open(process->uid, process->job, process->groups);
   absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
   if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));

@@ -44,12 +44,27 @@ constexpr uint64_t kPidfdInfoExit = 1u << 3;
 // exit_code has this position in /proc/PID/stat, counted after the command's closing parenthesis (field 52 of all).
 constexpr size_t kStatExitCode = 52 - 3;
 
-std::string ReadProc(int64_t pid, const char* file) {
-  const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/", file).c_str(), O_RDONLY | O_CLOEXEC));
+// Users that have no number in this process's user namespace all have this one here.
+constexpr uint32_t kOverflowUid = 65534;
+
+std::string ReadFile(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return "";
   char text[8192];  // with cgroup v1, a line of /proc/PID/cgroup for each controller
   const ssize_t bytes = read(fd.get(), text, sizeof(text));
   return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : "";
+}
+
+std::string ReadProc(int64_t pid, const char* file) { return ReadFile(absl::StrCat("/proc/", pid, "/", file)); }
+
+// Returns whether all users of the machine have their own numbers here, as they do outside of user namespaces.
+bool MapsAllUsers() {
+  static const bool all = [] {
+    const std::string map = ReadFile("/proc/self/uid_map");
+    const std::vector<std::string> words = absl::StrSplit(map, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+    return words == std::vector<std::string>{"0", "0", "4294967295"};
+  }();
+  return all;
 }
 
 std::string CommandOf(int64_t pid) {
@@ -117,6 +132,11 @@ absl::StatusOr<PeerProcess> PeerOf(int socket) {
   socklen_t bytes = sizeof(credentials);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) {
     return absl::ErrnoToStatus(errno, "SO_PEERCRED");
+  }
+  if (credentials.uid == kOverflowUid && !MapsAllUsers()) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the user has no number in the daemon's user namespace, and could not be told from others (uid=", kOverflowUid,
+        ")"));
   }
   PeerProcess process;
   process.uid = credentials.uid;

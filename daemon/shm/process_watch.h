@@ -22,7 +22,8 @@ struct PeerProcess {
   UniqueFd pidfd;             // readable when the process is dead; invalid if the kernel gives none
   std::set<uint32_t> groups;  // its group and supplementary groups
 };
-// Returns the process that connected `socket`. Errors: getsockopt's.
+// Returns the process that connected `socket`. PERMISSION_DENIED: its user is not mapped in this process's user
+// namespace. Other errors: getsockopt's.
 absl::StatusOr<PeerProcess> PeerOf(int socket);
 
 // Returns whether the process is dead, so that another one may have its pid, or cannot be watched.
