@@ -6,6 +6,7 @@ Argument: tools/package. Needs root; the first run needs a Debian mirror.
 """
 
 import subprocess
+import sys
 
 from machines import PATIENCE_S, Machine, MachinesTest, main, must, until
 
@@ -200,4 +201,4 @@ class BootTest(MachinesTest):
 
 
 if __name__ == "__main__":
-    main(__file__, BootTest)
+    main(__file__, BootTest, sys.argv[1])

@@ -112,6 +112,20 @@ def reap(name):
 # --- A machine ---
 
 
+def start_container(cgroup, name, *arguments, before=(), **options):
+    """Starts systemd-nspawn, in a cgroup of its own below `cgroup`. Returns the process."""
+    own = f"{cgroup}/{name}"
+    os.makedirs(own)
+
+    def enter():
+        with open(f"{own}/cgroup.procs", "w", encoding="ascii") as stream:
+            stream.write("0")
+
+    return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
+        [*before, "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--machine={name}", *arguments],
+        env=dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1"), stdin=subprocess.DEVNULL, preexec_fn=enter, **options)
+
+
 class Machine:
     """One container, with Copse's packages: its files before it boots, then what runs in it."""
 
@@ -145,20 +159,11 @@ class Machine:
         must("systemctl", f"--root={self.root}", "enable", *units)
 
     def boot(self, cgroup):
-        own = f"{cgroup}/{self.name}"
-        os.makedirs(own)
-
-        def enter():
-            with open(f"{own}/cgroup.procs", "w", encoding="ascii") as stream:
-                stream.write("0")
-
-        self.container = subprocess.Popen(  # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
+        self.container = start_container(
+            cgroup, self.name, "--boot", "--console=read-only", f"--network-namespace-path=/run/netns/{self.name}",
+            f"--directory={self.root}", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             # From within the network namespace, for its /sys, where UCX looks for devices; that hides the cgroups.
-            ["ip", "netns", "exec", self.name, "sh", "-c", f"mount -t cgroup2 cgroup2 {CGROUPS} && exec \"$@\"", "sh",
-             "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--console=read-only",
-             f"--network-namespace-path=/run/netns/{self.name}", f"--machine={self.name}", f"--directory={self.root}"],
-            env=dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1"), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enter)
+            before=("ip", "netns", "exec", self.name, "sh", "-c", f"mount -t cgroup2 cgroup2 {CGROUPS} && exec \"$@\"", "sh"))
         pid = self.container.pid
         children = f"/proc/{pid}/task/{pid}/children"
 
@@ -272,8 +277,9 @@ def _outside(script, package, more):
         print("SKIPPED: debootstrap cannot make a root here: no Debian mirror?")
         return 0
     packages = tempfile.mkdtemp()
-    made = must(package, "--built", os.getcwd(), "--out", packages).split()
-    must("lintian", "--fail-on", "error", *made)
+    if package is not None:
+        made = must(package, "--built", os.getcwd(), "--out", packages).split()
+        must("lintian", "--fail-on", "error", *made)
     name = f"copse-boot-{os.getpid()}"
     me = [sys.executable, os.path.realpath(script)]
     with subprocess.Popen(["unshare", "--mount", *me, "--reap", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -289,11 +295,11 @@ def _outside(script, package, more):
     return code
 
 
-def main(script, test, more=()):
-    """Runs the tests of class `test` on machines with `more` packages of Debian. The script's argument is tools/package."""
+def main(script, test, package=None, more=()):
+    """Runs the tests of class `test` on machines with `more` packages of Debian, and those that `package`, tools/package, makes."""
     if sys.argv[1] == "--reap":
         reap(sys.argv[2])
     elif sys.argv[1] == "--inside":
         sys.exit(_inside(test, *sys.argv[2:5]))
     else:
-        sys.exit(_outside(script, sys.argv[1], tuple(more)))
+        sys.exit(_outside(script, package, tuple(more)))

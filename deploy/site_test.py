@@ -299,4 +299,4 @@ class SiteTest(MachinesTest):
 if __name__ == "__main__":
     if not SiteTest.source:
         os.environ["PROGRAM"] = os.path.abspath(sys.argv[2])
-    main(__file__, SiteTest, PACKAGES)
+    main(__file__, SiteTest, sys.argv[1], PACKAGES)
