@@ -17,13 +17,15 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "testbed", "script"))
+from planner_cluster import PATIENCE_S, until  # pylint: disable=wrong-import-position
+
 RELEASE = "bookworm"
 # What Debian's minimal system lacks: init, and libraries that our programs link.
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libucx0", "libyaml-cpp0.7", "libsqlite3-0",
             "libhwloc15", "libcpp-httplib0.11", "libprometheus-cpp-core1.0", "openssl")
 CACHE = "/var/cache/copse"
 CGROUPS = "/sys/fs/cgroup"
-PATIENCE_S = 60
 NEEDED = ("systemd-nspawn", "debootstrap", "unshare", "nsenter", "ip", "cc", "dpkg-buildpackage", "dh", "help2man", "lintian")
 
 
@@ -46,18 +48,6 @@ def write(path, text, mode=0o644, owner=None):
     os.chmod(path, mode)
     if owner is not None:
         os.chown(path, owner, -1)
-
-
-def until(what, condition):
-    """Asks until the answer is true, and returns it."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S} s for {what}")
-        time.sleep(0.05)  # tidy: allow(sleep) because another machine's state gives no event here
 
 
 # --- The root that all machines share, read-only ---

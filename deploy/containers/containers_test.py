@@ -42,9 +42,14 @@ class ContainersTest(MachinesTest):
         cls.names = 0
 
     @classmethod
-    def start_daemon(cls, name, *before):
+    def start_daemon(cls, name, within=""):
+        """Starts it by another program, if `within` says so in words of a shell."""
         os.mkdir(f"{cls.folder}/run/{name}")
-        cls.processes.start_serving(*(before or (COPSED,)), "--set", f"node={name}", "--set", f"planner={cls.planner}", "--set",
+        copsed = f"{cls.folder}/{name}"
+        with open(copsed, "w", encoding="ascii") as file:
+            file.write(f'#!/bin/sh\nexec {within} {COPSED} "$@"\n')
+        os.chmod(copsed, 0o755)
+        cls.processes.start_serving(copsed, "--set", f"node={name}", "--set", f"planner={cls.planner}", "--set",
                                     f"socket={cls.folder}/run/{name}/copsed.sock", "--set", "admin_listen=127.0.0.1:0",
                                     "--set", f"run_dir={cls.folder}/run/{name}")
 
@@ -96,21 +101,13 @@ class ContainersTest(MachinesTest):
 
     def test_users_without_a_number_at_the_daemon_are_refused(self):
         """The daemon is in a user namespace that has root alone."""
-        copsed = f"{self.folder}/rootless"
-        with open(copsed, "w", encoding="ascii") as file:
-            file.write(f'#!/bin/sh\nexec unshare --user --map-root-user {COPSED} "$@"\n')
-        os.chmod(copsed, 0o755)
-        self.start_daemon("n2", copsed)
+        self.start_daemon("n2", within="unshare --user --map-root-user")
         said, _ = self.contain("/mnt/allreduce", "0", "1", options=["--user=bin"], daemon="n2", COPSE_JOB="x").communicate(timeout=PATIENCE_S)
         self.assertIn("uid=65534", said)
         self.expect_sums(self.ranks("root", count=1, daemon="n2"))
 
     def test_a_daemon_without_the_machines_processes_serves_them_all_the_same(self):
-        copsed = f"{self.folder}/contained"
-        with open(copsed, "w", encoding="ascii") as file:
-            file.write(f'#!/bin/sh\nexec unshare --pid --fork --kill-child --mount-proc {COPSED} "$@"\n')
-        os.chmod(copsed, 0o755)
-        self.start_daemon("n3", copsed)
+        self.start_daemon("n3", within="unshare --pid --fork --kill-child --mount-proc")
         self.expect_sums(self.ranks("contained", options=["--user=bin"], daemon="n3"))
 
 
