@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -299,23 +300,23 @@ TEST_F(AsynchronousCompletionTest, ACallThatFailsBeforeTheReturnSaysSo) {
   });
 }
 
-// It goes while its data is held back.
+// It goes while its data is held back. A rank that leaves ends the other's call, so that both look first.
 TEST_F(AsynchronousCompletionTest, WhatIsUnderWayAtTheEndIsAbandoned) {
-  OnRanks([this](client::FakeRank& self) {
+  daemon_.HoldCalls(true);
+  std::barrier both_looked(kRanks);
+  OnRanks([&both_looked](client::FakeRank& self) {
     Pages send, receive;
     {
       Rank rank(self);
-      EXPECT_EQ(copse_barrier(self.team), COPSE_OK);
-      daemon_.HoldCalls(true);
       EXPECT_EQ(rank.Call(ArgsOf(COPSE_COLL_ALLREDUCE, send.data(), receive.data())), COPSE_OK);
       EXPECT_TRUE(rank.returned_early());
       EXPECT_FALSE(rank.early().Drain(0));
       EXPECT_TRUE(TheGuard()->IsPending(receive.data(), kBytes));
       rank.Check();
+      both_looked.arrive_and_wait();
     }
     EXPECT_FALSE(TheGuard()->IsPending(receive.data(), kBytes));
     receive.Fill(1);
-    daemon_.HoldCalls(false);
   });
 }
 
