@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -31,24 +30,26 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr size_t kTokenBytesMax = 256;
 constexpr size_t kTokensMax = 2;
+constexpr uint32_t kPortMax = 65535;
 
-// Returns the host of HOST:PORT or [V6]:PORT, without brackets; std::nullopt if the address is neither.
-std::optional<std::string> HostOf(std::string_view address) {
+// Returns the host of HOST:PORT or [V6]:PORT, without brackets. INVALID_ARGUMENT: the address is neither.
+absl::StatusOr<std::string> HostOf(std::string_view address) {
+  const auto refuse = [&](std::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(why), " (address=", AbslView(address), ")"));
+  };
   const size_t colon = address.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  const std::string_view digits = colon == std::string_view::npos ? "" : address.substr(colon + 1);
+  if (colon == 0 || digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    return refuse("not HOST:PORT");
+  }
   uint32_t port = 0;
-  const std::string_view digits = address.substr(colon + 1);
-  if (digits.empty() || digits.size() > 5 || digits.find_first_not_of("0123456789") != std::string_view::npos ||
-      !absl::SimpleAtoi(AbslView(digits), &port) || port > 65535) {
-    return std::nullopt;
+  if (!absl::SimpleAtoi(AbslView(digits), &port) || port > kPortMax) {
+    return refuse(absl::StrCat("not HOST:PORT with a port of at most ", kPortMax));
   }
   const std::string_view host = address.substr(0, colon);
-  if (host.front() == '[') {
-    if (host.size() < 3 || host.back() != ']') return std::nullopt;
-    return std::string(host.substr(1, host.size() - 2));
-  }
-  if (host.find(':') != std::string_view::npos) return std::nullopt;  // an IPv6 address needs brackets
-  return std::string(host);
+  if (host.front() == '[' && host.size() > 2 && host.back() == ']') return std::string(host.substr(1, host.size() - 2));
+  if (host.find_first_of(":[]") == std::string_view::npos) return std::string(host);
+  return refuse("not HOST:PORT, where an IPv6 host is in brackets, as [::1]:7470");
 }
 
 absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
@@ -82,8 +83,7 @@ absl::Status CheckAddress(std::string_view address) {
   if (absl::StartsWith(AbslView(address), AbslView(kUnixPrefix)) && address.size() > kUnixPrefix.size()) {
     return absl::OkStatus();
   }
-  if (HostOf(address).has_value()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("not HOST:PORT (address=", AbslView(address), ")"));
+  return HostOf(address).status();
 }
 
 absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list) {
@@ -103,8 +103,8 @@ absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list) {
 
 bool IsLoopback(std::string_view address) {
   if (absl::StartsWith(AbslView(address), AbslView(kUnixPrefix))) return true;
-  const std::optional<std::string> host = HostOf(address);
-  if (!host.has_value()) return false;
+  const absl::StatusOr<std::string> host = HostOf(address);
+  if (!host.ok()) return false;
   in_addr v4{};
   if (inet_pton(AF_INET, host->c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6{};

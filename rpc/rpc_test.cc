@@ -57,6 +57,7 @@ TEST(CredentialsTest, AddressesAreChecked) {
        {"", "n1", ":1", "n1:", "n1:65536", "n1:x", "n1:-1", "n1:1x", "::1:5", "[]:1", "[::1:5", "unix:"}) {
     EXPECT_THAT(CheckAddress(address), FailsWith(kInvalid, absl::StrCat("(address=", address, ")")));
   }
+  EXPECT_THAT(CheckAddress("n1:65536"), FailsWith(kInvalid, "65535"));
 }
 
 TEST(CredentialsTest, BeyondLoopbackOnlyIfInsecureIsSaid) {
