@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """copsectl against a planner and two daemons, with a team in the middle of a call.
 
-Arguments: copsectl, copse-planner, copsed, libcopse.so.0, testbed/script/barrier_rank.py.
+Arguments: copsectl, copse-planner, copsed, libcopse.so.0, testbed/script/barrier_rank.py and planner_cluster.py.
 """
 
 import json
@@ -11,23 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-PATIENCE_S = 30
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[6])))
+from planner_cluster import PATIENCE_S, until
+
 PROGRAMS = {}
-
-
-def until(what, condition):
-    """Asks until the answer is true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S} s for {what}")
-        time.sleep(0.02)  # tidy: allow(sleep) because another process's state gives no event here
 
 
 class Cluster:
