@@ -511,7 +511,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
   if (const absl::Status opened = OpenLogFile(live.log_file); !opened.ok()) COPSE_LOG(kError, opened.message());
   core_->SetTimeouts(live.heartbeat, live.node_timeout);
   core_->SetJoinToken(live.join_token);
-  core_->accounts().SetRules(live.quotas);
+  core_->SetQuotas(live.quotas);
   loop_->set_spin(live.spin);
 }
 

@@ -24,6 +24,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr char kKey[] = "quotas";
+constexpr char kWeight[] = "weight";
 // One record, with the longest names and lists of members that directories have.
 constexpr size_t kRecordBytesMax = 1 << 20;
 
@@ -93,19 +94,33 @@ absl::StatusOr<size_t> FindResource(const std::string& key, const std::string& n
     if (kResourceNames[i].name == name) return i;
     known[i] = kResourceNames[i].name;
   }
-  return Error(
-      key, "unknown",
-      absl::StrCat("key=", name, ", known=", absl::StrJoin(known, " ", [](std::string* out, std::string_view each) {
-                     absl::StrAppend(out, AbslView(each));
-                   })));
+  return Error(key, "unknown",
+               absl::StrCat("key=", name, ", known=", kWeight, " ",
+                            absl::StrJoin(known, " ", [](std::string* out, std::string_view each) {
+                              absl::StrAppend(out, AbslView(each));
+                            })));
+}
+
+absl::StatusOr<uint32_t> ReadWeight(const std::string& key, const YAML::Node& node) {
+  uint32_t weight = 0;
+  if (node.IsScalar() && absl::SimpleAtoi(node.Scalar(), &weight) && weight >= 1 && weight <= kWeightMax) {
+    return weight;
+  }
+  return Error(key, "not a weight",
+               absl::StrCat("value=", node.IsScalar() ? node.Scalar() : "", ", limits=1 to ", kWeightMax));
 }
 
 absl::StatusOr<QuotaLimits> ReadLimits(const std::string& key, const YAML::Node& node) {
   RETURN_IF_ERROR(CheckMapping(key, node));
   QuotaLimits limits;
   for (const auto& entry : node) {
-    ASSIGN_OR_RETURN(const size_t resource, FindResource(key, entry.first.Scalar()));
     const std::string place = absl::StrCat(key, ".", entry.first.Scalar());
+    if (entry.first.Scalar() == kWeight) {
+      if (limits.weight) return Error(place, "given twice", absl::StrCat("key=", place));
+      ASSIGN_OR_RETURN(limits.weight, ReadWeight(place, entry.second));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const size_t resource, FindResource(key, entry.first.Scalar()));
     if (!entry.second.IsScalar()) return Error(place, "not an amount", absl::StrCat("key=", place));
     if (limits[resource]) return Error(place, "given twice", absl::StrCat("key=", place));
     ASSIGN_OR_RETURN(limits[resource], ReadAmount(place, entry.second.Scalar(), static_cast<Resource>(resource)));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 
 namespace copse::daemon {
@@ -45,6 +46,19 @@ TEST(ReadQuotasTest, UsersAndGroupsAreNamesOrIds) {
   EXPECT_EQ(At(rules->users.at(0), Resource::kTeams), QuotaAmount{1});
   EXPECT_EQ(At(rules->users.at(4711), Resource::kTeams), QuotaAmount{2});
   EXPECT_EQ(At(rules->groups.at(0), Resource::kTeams), QuotaAmount{3});
+}
+
+TEST(ReadQuotasTest, WeightsAreNumbers) {
+  const auto rules = ReadQuotas("{default: {weight: 2, teams: 1}, users: {root: {weight: 16}}}");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_EQ(rules->everybody.weight, 2u);
+  EXPECT_EQ(rules->users.at(0).weight, 16u);
+  for (const char* value : {"0", "17", "-1", "many", ""}) {
+    EXPECT_THAT(ReadQuotas(absl::StrCat("{default: {weight: '", value, "'}}")).status(),
+                FailsWith(kInvalid, "quotas.default.weight", absl::StrCat("value=", value), "limits=1 to 16"));
+  }
+  EXPECT_THAT(ReadQuotas("{default: {weight: [1]}}").status(), FailsWith(kInvalid, "quotas.default.weight"));
+  EXPECT_THAT(ReadQuotas("{default: {weight: 1, weight: 1}}").status(), FailsWith(kInvalid, "quotas.default.weight"));
 }
 
 TEST(ReadQuotasTest, ErrorsNameKeyValueAndLimit) {

@@ -92,6 +92,11 @@ absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* si
   return ports_.Open(options, sink, &buffers_, &ready_);
 }
 
+void Engine::SetWeight(uint32_t job, uint32_t weight) {
+  CHECK_GE(weight, 1u);
+  ready_.SetWeight(job, weight);
+}
+
 void Engine::ClosePort(PortId id) {
   Port* port = ports_.Find(id);
   if (port == nullptr) return;

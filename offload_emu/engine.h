@@ -62,6 +62,11 @@ class Engine {
   // Drops the port's sequences, counters, eager buffers and labels; its sink is not called afterwards. It has no effect
   // if the port is not open.
   void ClosePort(PortId port);
+  // Sets the weight of a job that has ports (PortOptions::job): it gets `weight` times as much as one of weight 1,
+  // which is that of a job before. Requires a weight from 1
+  // on; others may have to wait for as many quanta.
+  void SetWeight(uint32_t job, uint32_t weight);
+  uint32_t WeightOf(uint32_t job) const { return ready_.WeightOf(job); }
 
   // Sets the fields of the port's trace records: its team, and the team's call that is the port's call 0.
   void NameInTrace(PortId port, TeamId team, CallSeq first_call);

@@ -25,6 +25,16 @@ void ReadyQueue::RemovePort(ReadyJob* job) {
   jobs_.erase(job->job);
 }
 
+void ReadyQueue::SetWeight(uint32_t job, uint32_t weight) {
+  const auto it = jobs_.find(job);
+  if (it != jobs_.end()) it->second.weight = weight;
+}
+
+uint32_t ReadyQueue::WeightOf(uint32_t job) const {
+  const auto it = jobs_.find(job);
+  return it == jobs_.end() ? 1 : it->second.weight;
+}
+
 void ReadyQueue::Enqueue(ReadyJob* job) {
   if (job->queued) return;
   job->queued = true;
@@ -68,7 +78,7 @@ ReadyJob* ReadyQueue::Turn() {
 
 void ReadyQueue::Charge(ReadyJob* job, uint64_t bytes) {
   job->used_bytes += bytes;
-  if (job->used_bytes < quantum_bytes_) return;
+  if (job->used_bytes < TurnBytes(*job)) return;
   job->used_bytes = 0;
   if (job != head_) return;
   PopJob();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules sequences that are ready to run: round-robin by job, by priority within a job.
+// Schedules sequences that are ready to run: round-robin by job, each for a time in proportion to its weight; by
+// priority within a job.
 #ifndef COPSE_OFFLOAD_EMU_READY_QUEUE_H_
 #define COPSE_OFFLOAD_EMU_READY_QUEUE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -15,14 +17,15 @@ namespace copse::emu {
 struct ReadyJob {
   uint32_t job = 0;
   uint32_t ports = 0;
+  uint32_t weight = 1;
   uint64_t used_bytes = 0;
   SequenceList sequences;  // higher priority first, else in order of becoming ready
   ReadyJob* next = nullptr;
   bool queued = false;
 };
 
-// A ReadyQueue holds sequences in state kReady. A job's turn lasts until it has used its quantum or has nothing
-// ready. Thread-compatible.
+// A ReadyQueue holds sequences in state kReady. A job's turn lasts until it has used its quanta, as many as its weight,
+// or has nothing ready. Thread-compatible.
 class ReadyQueue {
  public:
   explicit ReadyQueue(uint64_t quantum_bytes) : quantum_bytes_(quantum_bytes) {}
@@ -31,6 +34,10 @@ class ReadyQueue {
   ReadyJob* AddPort(uint32_t job);
   // Removes a port. The job's last port must leave no ready sequences.
   void RemovePort(ReadyJob* job);
+  // Sets the weight of a job that has ports; it is 1 before.
+  void SetWeight(uint32_t job, uint32_t weight);
+  // Returns the weight of a job; 1 if it has no ports.
+  uint32_t WeightOf(uint32_t job) const;
 
   // Inserts the sequence behind those of equal priority, or, if it was interrupted, before them.
   void Push(ReadyJob* job, Sequence* sequence);
@@ -39,11 +46,12 @@ class ReadyQueue {
 
   // Returns the job that runs now, whose list is not empty, or null if the queue is empty.
   ReadyJob* Turn();
-  uint64_t LeftOfTurn(const ReadyJob& job) const { return quantum_bytes_ - job.used_bytes; }
-  // Charges the job; ends its turn when the quantum is used up.
+  uint64_t LeftOfTurn(const ReadyJob& job) const { return TurnBytes(job) - std::min(job.used_bytes, TurnBytes(job)); }
+  // Charges the job; ends its turn when its quanta are used up.
   void Charge(ReadyJob* job, uint64_t bytes);
 
  private:
+  uint64_t TurnBytes(const ReadyJob& job) const { return quantum_bytes_ * job.weight; }
   void Enqueue(ReadyJob* job);
   void PopJob();
 

@@ -72,6 +72,30 @@ TEST_F(ReadyQueueTest, JobsTakeTurnsOfOneQuantum) {
   queue_.RemovePort(one);
 }
 
+TEST_F(ReadyQueueTest, AJobGetsAsManyQuantaInATurnAsItsWeight) {
+  ReadyJob* const light = queue_.AddPort(1);
+  ReadyJob* const heavy = queue_.AddPort(2);
+  queue_.SetWeight(2, 3);
+  queue_.SetWeight(3, 5);  // a job without ports
+  queue_.Push(light, Make(0));
+  queue_.Push(heavy, Make(0));
+  uint64_t light_bytes = 0, heavy_bytes = 0;
+  for (int i = 0; i < 80; ++i) {
+    ReadyJob* const turn = queue_.Turn();
+    (turn == light ? light_bytes : heavy_bytes) += 50;
+    queue_.Charge(turn, 50);
+  }
+  EXPECT_EQ(light_bytes, 1000u);
+  EXPECT_EQ(heavy_bytes, 3000u);
+  queue_.SetWeight(2, 1);
+  while (queue_.Turn() != heavy) queue_.Charge(light, 50);
+  EXPECT_EQ(queue_.LeftOfTurn(*heavy), 100u);
+  Pop();
+  Pop();
+  queue_.RemovePort(light);
+  queue_.RemovePort(heavy);
+}
+
 TEST_F(ReadyQueueTest, AJobMayLeaveWhileItIsQueued) {
   ReadyJob* jobs[3] = {queue_.AddPort(1), queue_.AddPort(2), queue_.AddPort(3)};
   Sequence* sequences[3];

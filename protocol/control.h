@@ -305,6 +305,7 @@ struct AccountStatus {
   };
   uint32_t uid = 0;
   std::string job;                   // by the control group
+  uint32_t weight = 1;               // of the user's share of the daemon's time
   std::vector<std::string> claimed;  // jobs, as its clients say
   std::vector<Holding> holdings;
   friend bool operator==(const AccountStatus&, const AccountStatus&) = default;

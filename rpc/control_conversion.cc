@@ -198,6 +198,7 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
     v1::AccountStatus* a = out->add_accounts();
     a->set_uid(account.uid);
     a->set_job(ToUtf8(account.job));
+    a->set_weight(account.weight);
     for (const std::string& claimed : account.claimed) a->add_claimed(ToUtf8(claimed));
     for (const schedule::AccountStatus::Holding& holding : account.holdings) {
       v1::HoldingStatus* h = a->add_holdings();
@@ -539,6 +540,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
     RETURN_IF_ERROR(CheckCount("status_reply: holdings", account.holdings_size(), kHoldingsMax));
     schedule::AccountStatus a{.uid = account.uid(),
                               .job = account.job(),
+                              .weight = std::max<uint32_t>(account.weight(), 1),
                               .claimed = {account.claimed().begin(), account.claimed().end()},
                               .holdings = {}};
     for (const v1::HoldingStatus& holding : account.holdings()) {

@@ -90,6 +90,7 @@ schedule::StatusReply Status() {
                     {{PlanId{5'000'001}, 9}, {PlanId{5'000'002}, 1}},
                     {{.uid = 1000,
                       .job = "slurm-17",
+                      .weight = 4,
                       .claimed = {"17", "other"},
                       .holdings = {{"teams", 3, 896}, {"posts", 0, UINT64_MAX}}}}};
   return message;

@@ -220,6 +220,7 @@ class FakePlanner final : public v1::AdminService::Service {
   static void AddAccount(uint32_t uid, const char* job, uint64_t limit, v1::AccountRow* row) {
     row->set_uid(uid);
     row->set_job(job);
+    row->set_weight(static_cast<uint32_t>(limit / 2));
     row->add_claimed("77");
     for (const auto& [resource, used, most] :
          {std::tuple("teams", 3, limit), {"memory", 1 << 20, 64 << 20}, {"posts", 5, UINT64_MAX}}) {
@@ -459,8 +460,10 @@ TEST_F(CopsectlTest, QuotaSumsWhatAJobHoldsOverNodes) {
   EXPECT_EQ(row["limits"]["teams"], 8) << "the least of the nodes'";
   EXPECT_TRUE(row["limits"]["posts"].is_null()) << "there is none";
   EXPECT_EQ(row["per_node"][0]["limits"]["teams"], 10);
+  EXPECT_EQ(row["weight"], 4) << "the least of the nodes'";
+  EXPECT_EQ(row["per_node"][0]["weight"], 5);
   EXPECT_EQ(row["per_node"][1]["bytes_reserved"], 1 << 20);
-  EXPECT_THAT(Ctl({"quota"}).out, ::testing::HasSubstr("teams=8 memory=64MiB"));
+  EXPECT_THAT(Ctl({"quota"}).out, ::testing::HasSubstr("teams=8 memory=64MiB weight=4"));
   EXPECT_THAT(Ctl({"quota", "-w", "yaml"}).out, ::testing::HasSubstr("bytes_reserved: 2097152"));
   EXPECT_THAT(Ctl({"quota", "-w", "wide"}).out, ::testing::HasSubstr("slurm-7"));
 }

@@ -21,6 +21,7 @@ struct Account::User {
   Amounts maxima{};
   std::set<uint32_t> gids;  // of all processes that were seen
   uint32_t accounts = 0;
+  uint32_t weight = 1;
 };
 
 // --- Holding ---
@@ -42,6 +43,8 @@ Account::~Account() {
   for (const uint64_t amount : used_) CHECK_EQ(amount, 0u);
   accounts_->Remove(*this);
 }
+
+uint32_t Account::weight() const { return user_->weight; }
 
 absl::Status Account::Check(Resource resource, uint64_t amount) {
   const size_t i = Index(resource);
@@ -108,13 +111,14 @@ void Accounts::SetShare(Resource resource, FairShare share) {
 
 void Accounts::SetRules(QuotaRules rules) {
   rules_ = std::move(rules);
-  for (const auto& [uid, user] : users_) SetMaxima(uid, user.get());
+  for (const auto& [uid, user] : users_) ApplyRules(uid, user.get());
 }
 
-void Accounts::SetMaxima(uint32_t uid, Account::User* user) const {
+void Accounts::ApplyRules(uint32_t uid, Account::User* user) const {
   Amounts totals;
   std::transform(shares_.begin(), shares_.end(), totals.begin(), [](const FairShare& share) { return share.limit; });
   user->maxima = rules_.MaximaOf(uid, user->gids, totals);
+  user->weight = rules_.WeightOf(uid, user->gids);
 }
 
 std::shared_ptr<Account> Accounts::Open(uint32_t uid, std::string_view job, const std::set<uint32_t>& gids) {
@@ -124,7 +128,7 @@ std::shared_ptr<Account> Accounts::Open(uint32_t uid, std::string_view job, cons
   if (is_new) user = std::make_unique<Account::User>();
   const size_t groups = user->gids.size();
   user->gids.insert(gids.begin(), gids.end());
-  if (is_new || user->gids.size() != groups) SetMaxima(uid, user.get());
+  if (is_new || user->gids.size() != groups) ApplyRules(uid, user.get());
   if (const auto it = accounts_.find(key); it != accounts_.end()) return it->second->shared_from_this();
   ++user->accounts;
   const std::shared_ptr<Account> account(new Account(this, user.get(), uid, key.second));

@@ -56,6 +56,8 @@ class Account final : public emu::MemoryOwner, public std::enable_shared_from_th
   uint32_t uid() const { return uid_; }
   const std::string& job() const { return job_; }
   uint64_t used(Resource resource) const { return used_[static_cast<size_t>(resource)]; }
+  // Returns the user's weight by QuotaRules.
+  uint32_t weight() const;
 
   // Grants `amount`. RESOURCE_EXHAUSTED, and nothing changes, if the user may not have so much more; the text names
   // quota, user, what is used, the limit and `amount`. The refusal is counted.
@@ -101,7 +103,7 @@ class Accounts {
 
   // Sets what all users share. Without it there is no limit. What is held stays held.
   void SetShare(Resource resource, FairShare share);
-  // Sets the maxima of users. What is held stays held.
+  // Sets the maxima and weights of users. What is held stays held.
   void SetRules(QuotaRules rules);
 
   // Returns the account of a user's job, of which a process has these groups.
@@ -122,7 +124,7 @@ class Accounts {
  private:
   friend class Account;
   void Remove(const Account& account);
-  void SetMaxima(uint32_t uid, Account::User* user) const;
+  void ApplyRules(uint32_t uid, Account::User* user) const;
 
   std::array<FairShare, kResourceCount> shares_;
   QuotaRules rules_;

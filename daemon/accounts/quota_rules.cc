@@ -13,23 +13,35 @@ uint64_t Resolve(const QuotaAmount& amount, uint64_t total) {
   return std::max<uint64_t>(1, total / 100 * amount.value + total % 100 * amount.value / 100);
 }
 
+// Returns what the rules say of a user: `said` returns what limits say, if anything.
+template <typename Said>
+auto FindSaid(const QuotaRules& rules, uint32_t uid, const std::set<uint32_t>& gids, Said said) {
+  const auto own = rules.users.find(uid);
+  decltype(said(rules.everybody)) found;
+  if (own != rules.users.end()) found = said(own->second);
+  if (found) return found;
+  for (const auto& [gid, limits] : rules.groups) {
+    if (gids.contains(gid)) found = std::max(found, said(limits));  // nothing is less than anything
+  }
+  return found ? found : said(rules.everybody);
+}
+
 }  // namespace
 
 Amounts QuotaRules::MaximaOf(uint32_t uid, const std::set<uint32_t>& gids, const Amounts& totals) const {
   Amounts maxima;
-  const auto own = users.find(uid);
   for (size_t i = 0; i < kResourceCount; ++i) {
-    std::optional<uint64_t> maximum;
-    if (own != users.end() && own->second[i]) maximum = Resolve(*own->second[i], totals[i]);
-    if (!maximum) {
-      for (const auto& [gid, limits] : groups) {
-        if (limits[i] && gids.contains(gid)) maximum = std::max(maximum.value_or(0), Resolve(*limits[i], totals[i]));
-      }
-    }
-    if (!maximum && everybody[i]) maximum = Resolve(*everybody[i], totals[i]);
-    maxima[i] = maximum.value_or(kUnlimited);
+    const auto said = [&](const QuotaLimits& limits) -> std::optional<uint64_t> {
+      if (!limits[i]) return std::nullopt;
+      return Resolve(*limits[i], totals[i]);
+    };
+    maxima[i] = FindSaid(*this, uid, gids, said).value_or(kUnlimited);
   }
   return maxima;
+}
+
+uint32_t QuotaRules::WeightOf(uint32_t uid, const std::set<uint32_t>& gids) const {
+  return FindSaid(*this, uid, gids, [](const QuotaLimits& limits) { return limits.weight; }).value_or(1);
 }
 
 }  // namespace copse::daemon

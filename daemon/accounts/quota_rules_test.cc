@@ -24,6 +24,16 @@ TEST(QuotaRulesTest, TheUserComesBeforeTheGroupAndTheGroupBeforeEverybody) {
   EXPECT_EQ(rules.MaximaOf(1000, {7, 8}, {})[kClients], kUnlimited);
 }
 
+TEST(QuotaRulesTest, WeightsAreSaidLikeMaxima) {
+  QuotaRules rules;
+  EXPECT_EQ(rules.WeightOf(1000, {7}), 1u);
+  rules = {.everybody = {.weight = 2}, .groups = {{7, {.weight = 4}}, {8, {.weight = 3}}}, .users = {{1000, Teams(4)}}};
+  EXPECT_EQ(rules.WeightOf(1000, {}), 2u) << "what is said of the user has no weight";
+  EXPECT_EQ(rules.WeightOf(1000, {7, 8}), 4u);
+  rules.users[1000].weight = 1;
+  EXPECT_EQ(rules.WeightOf(1000, {7, 8}), 1u);
+}
+
 TEST(QuotaRulesTest, PartsAreOfWhatAllShare) {
   Amounts totals{};
   totals[kTeams] = 1024;

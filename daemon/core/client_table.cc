@@ -44,8 +44,13 @@ absl::StatusOr<ClientId> ClientTable::Add(const ClientHello& hello, ClientSink* 
   options.regions = 0;
   options.counters_per_slot = 1;
   ASSIGN_OR_RETURN(client->port, engine_->OpenPort(options, client.get()));
+  engine_->SetWeight(hello.uid, client->account->weight());
   clients_.emplace(next_, std::move(client));
   return next_++;
+}
+
+void ClientTable::ApplyWeights() {
+  for (const auto& [id, client] : clients_) engine_->SetWeight(client->hello.uid, client->account->weight());
 }
 
 void ClientTable::Remove(ClientId id) {

@@ -56,6 +56,8 @@ class ClientTable {
   absl::StatusOr<ClientId> Add(const ClientHello& hello, ClientSink* sink);
   // Closes the client's port; does nothing if the client is gone.
   void Remove(ClientId id);
+  // Tells the engine of all users' weights, which have changed.
+  void ApplyWeights();
   // Returns null if the client is gone.
   Client* Find(ClientId id);
   const Client* Find(ClientId id) const;

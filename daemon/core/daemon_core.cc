@@ -55,6 +55,11 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
   accounts_.SetRules(options_.quotas);
 }
 
+void DaemonCore::SetQuotas(QuotaRules rules) {
+  accounts_.SetRules(std::move(rules));
+  clients_.ApplyWeights();
+}
+
 // --- The loop ---
 
 bool DaemonCore::Progress() {
@@ -167,6 +172,7 @@ void DaemonCore::AppendAccounts(schedule::DaemonStatus* status) const {
     schedule::AccountStatus& row = status->accounts.emplace_back();
     row.uid = account->uid();
     row.job = account->job();
+    row.weight = engine_.WeightOf(account->uid());
     row.claimed.assign(claims[account].begin(), claims[account].end());
     const Amounts limits = accounts_.LimitsOf(*account);
     for (size_t i = 0; i < kResourceCount; ++i) {

@@ -86,6 +86,8 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
 
   // Returns the accounts of users' jobs, for what else is counted by them. They end before the core.
   Accounts& accounts() { return accounts_; }
+  // Sets the maxima and weights of users.
+  void SetQuotas(QuotaRules rules);
   const Accounts& accounts() const { return accounts_; }
 
   // --- The loop ---

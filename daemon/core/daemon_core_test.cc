@@ -242,6 +242,25 @@ class AccountsOfCoreTest : public DaemonCoreTest {
   uint64_t Used(Resource resource) const { return core_.accounts().used_by(1, resource); }
 };
 
+TEST_F(AccountsOfCoreTest, TheEngineHasTheUsersWeight) {
+  const auto weights = [this] {
+    std::map<uint32_t, uint32_t> all;
+    for (const schedule::AccountStatus& account : core_.Status().accounts) all[account.uid] = account.weight;
+    return all;
+  };
+  QuotaRules rules;
+  rules.users[1].weight = 4;
+  core_.SetQuotas(rules);
+  FormTeam();
+  Process other;
+  ASSERT_TRUE(core_.Attach({.uid = 2, .pid = 9}, &other).ok());
+  EXPECT_EQ(weights(), (std::map<uint32_t, uint32_t>{{1, 4}, {2, 1}}));
+  rules.users[1].weight = 2;
+  rules.everybody.weight = 3;
+  core_.SetQuotas(rules);
+  EXPECT_EQ(weights(), (std::map<uint32_t, uint32_t>{{1, 2}, {2, 3}}));
+}
+
 TEST_F(AccountsOfCoreTest, AJobsTeamsPostsAndMemoryAreCounted) {
   FormTeam();
   const uint64_t call = Post(0, Collective::kBarrier);

@@ -162,6 +162,7 @@ RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListColle
 void AdminLists::FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account,
                                 v1::AccountRow* row) const {
   row->set_uid(account.uid);
+  row->set_weight(account.weight);
   for (const schedule::AccountStatus::Holding& holding : account.holdings) {
     v1::HoldingRow* const held = row->add_holdings();
     held->set_resource(rpc::ToUtf8(holding.resource));

@@ -304,7 +304,8 @@ TEST_F(PlannerTlsTest, LocalUsersSeeTheJobsOfTheirOwnAccounts) {
   const auto jobs_at = [&](const std::string& socket) {
     schedule::DaemonStatus status{.node = "n1"};
     for (const uint32_t uid : {getuid(), getuid() + 1}) {
-      status.accounts.push_back({uid, absl::StrCat("slurm-", uid), {"mine"}, {{"teams", 1, 4}}});
+      status.accounts.push_back(
+          {.uid = uid, .job = absl::StrCat("slurm-", uid), .claimed = {"mine"}, .holdings = {{"teams", 1, 4}}});
     }
     v1::GetStatsRequest request;
     request.set_accounts(true);

@@ -41,6 +41,7 @@ Json NodeJson(const std::string& node, const v1::AccountRow& row) {
   Json json = {{"node", node}};
   AddAmounts(used, &json);
   json["limits"] = LimitsJson(limits);
+  json["weight"] = row.weight();
   return json;
 }
 
@@ -52,18 +53,21 @@ Json AccountJson(const AccountSum& account) {
                {"nodes", account.NodeNames()}};
   AddAmounts(account.used, &json);
   json["limits"] = LimitsJson(account.limits);
+  json["weight"] = account.weight;
   json["per_node"] = Json::array();
   for (const auto& [node, row] : account.nodes) json["per_node"].push_back(NodeJson(node, *row));
   return json;
 }
 
-std::string LimitsText(const std::map<std::string, uint64_t>& limits) {
+std::string LimitsText(const AccountSum& account) {
   std::vector<std::string> texts;
+  const std::map<std::string, uint64_t>& limits = account.limits;
   for (const char* resource : kShownLimits) {
     const auto it = limits.find(resource);
     if (it == limits.end() || it->second == kUnlimited) continue;
     texts.push_back(absl::StrCat(resource, "=", AmountText(resource, it->second)));
   }
+  if (account.weight > 1) texts.push_back(absl::StrCat("weight=", account.weight));
   return texts.empty() ? "-" : absl::StrJoin(texts, " ");
 }
 
@@ -96,6 +100,7 @@ std::vector<AccountSum> SumAccounts(const v1::GetStatsReply& reply,
       AccountSum& sum = sums[{row.uid(), row.job()}];
       sum.uid = row.uid();
       sum.job = row.job();
+      sum.weight = sum.nodes.empty() ? row.weight() : std::min(sum.weight, row.weight());
       sum.claimed.insert(row.claimed().begin(), row.claimed().end());
       for (const v1::HoldingRow& holding : row.holdings()) {
         sum.used[holding.resource()] += holding.used();
@@ -129,7 +134,7 @@ std::string RenderAccounts(const std::vector<AccountSum>& accounts, const Style&
                     account.claimed.empty() ? "-" : account.Claimed(), CompressHostlist(account.NodeNames()),
                     absl::StrCat(account.UsedOf("clients")), absl::StrCat(account.UsedOf("teams")),
                     absl::StrCat(account.UsedOf("posts")), AmountText("memory", account.UsedOf("memory")),
-                    LimitsText(account.limits)});
+                    LimitsText(account)});
   }
   return cli::RenderTable(std::move(rows), style.width);
 }

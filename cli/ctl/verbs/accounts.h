@@ -17,13 +17,15 @@
 
 namespace copse::ctl {
 
-// An AccountSum is what one job of a user holds at all nodes of a reply, and the least of the nodes' limits.
+// An AccountSum is what one job of a user holds at all nodes of a reply, and the least of the nodes' limits and
+// weights.
 struct AccountSum {
   uint32_t uid = 0;
   std::string job;                // by the control group
   std::set<std::string> claimed;  // jobs, as its processes say
   std::map<std::string, uint64_t> used;
   std::map<std::string, uint64_t> limits;  // of the user, with all jobs, at one node; 2^64 - 1: none
+  uint32_t weight = 0;
   std::vector<std::pair<std::string, const v1::AccountRow*>> nodes;  // by name
 
   uint64_t UsedOf(const std::string& resource) const;
