@@ -213,7 +213,7 @@ void FillChanges(const std::vector<topology::TopologyChange>& changes,
   }
 }
 
-void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row) {
+void FillVersion(const coordinator::TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row) {
   row->set_version(version.version);
   row->set_applied(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", version.applied, absl::UTCTimeZone()));
   row->set_source(rpc::ToUtf8(version.source));

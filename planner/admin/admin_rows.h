@@ -11,7 +11,6 @@
 #include "planner/admin/topology_history.h"
 #include "planner/admin/topology_probe.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/store/topology_store.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_changes.h"
 #include "proto/copse/v1/admin.pb.h"
@@ -35,7 +34,7 @@ void FillTopology(const topology::Topology& topology, const std::vector<coordina
                   v1::ShowTopologyReply* reply);
 void FillChanges(const std::vector<topology::TopologyChange>& changes,
                  google::protobuf::RepeatedPtrField<v1::TopologyChange>* rows);
-void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row);
+void FillVersion(const coordinator::TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row);
 // Fills all fields except changes and notes.
 void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply);
 // Adds notes on nodes that have registered but are not in the topology, and on nodes of the topology that have not.

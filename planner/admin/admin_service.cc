@@ -343,7 +343,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ListTopologies(Context* context, const v1::ListTopologiesRequest*, v1::ListTopologiesReply* reply) override {
     return calls_.Answer(context, "ListTopologies", [this, reply] {
-      for (const TopologyVersion& version : topologies_->versions()) {
+      for (const coordinator::TopologyVersion& version : topologies_->versions()) {
         FillVersion(version, version.version == topologies_->newest_version(), reply->add_versions());
       }
       return absl::OkStatus();

@@ -12,8 +12,8 @@ namespace {
 
 absl::StatusOr<SavedFile> Make(StateReader* reader) {
   ASSIGN_OR_RETURN(const StateReading reading, reader->ReadState());
-  const coordinator::Snapshot& snapshot = reading.state.snapshot;
-  SavedFile file{.bytes = EncodeState(reading.state, absl::Now()),
+  const coordinator::Snapshot& snapshot = reading.snapshot;
+  SavedFile file{.bytes = EncodeState(snapshot, absl::Now()),
                  .cluster = snapshot.cluster,
                  .term = snapshot.term,
                  .teams = snapshot.teams.size()};

@@ -11,6 +11,9 @@
 #include "planner/topology/topology_yaml.h"
 
 namespace copse::planner {
+
+using coordinator::TopologyVersion;
+
 namespace {
 
 absl::StatusOr<std::optional<topology::Topology>> Parse(const TopologyVersion& version) {
@@ -33,19 +36,25 @@ std::string FileSource(const std::string& path) { return path.empty() ? "no file
 
 }  // namespace
 
-absl::Status TopologyHistory::Start(const std::string& path, const std::optional<topology::Topology>& topology) {
-  ASSIGN_OR_RETURN(versions_, store_->LoadTopologies());
+void TopologyHistory::Start(const std::string& path, const std::optional<topology::Topology>& topology) {
+  for (auto& [number, version] : coordinator_->TakeTopologies()) versions_.push_back(std::move(version));
+  std::optional<topology::Topology> newest;
   while (!versions_.empty()) {
-    const absl::Status readable = Parse(versions_.back()).status();
-    if (readable.ok()) break;
-    COPSE_LOG(kError, readable.message(), "; the one before it takes its place");
+    absl::StatusOr<std::optional<topology::Topology>> parsed = Parse(versions_.back());
+    if (parsed.ok()) {
+      newest = *std::move(parsed);
+      break;
+    }
+    COPSE_LOG(kError, parsed.status().message(), "; the one before it takes its place");
     versions_.pop_back();
   }
-  if (!IsKnownFile(topology)) RETURN_IF_ERROR(Store(topology, FileSource(path), true));
-  if (versions_.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::optional<topology::Topology> newest, Parse(versions_.back()));
-  plan_maker_->SetTopology(std::move(newest));
-  return absl::OkStatus();
+  if (!IsKnownFile(topology)) {
+    TopologyVersion version = NextVersion({.topology = topology, .source = FileSource(path), .from_file = true});
+    coordinator_->Record(coordinator::PutTopology{std::make_shared<const TopologyVersion>(version)}, nullptr);
+    Append(std::move(version));
+    newest = topology;
+  }
+  if (!versions_.empty()) plan_maker_->SetTopology(std::move(newest));
 }
 
 bool TopologyHistory::IsKnownFile(const std::optional<topology::Topology>& topology) const {
@@ -54,45 +63,63 @@ bool TopologyHistory::IsKnownFile(const std::optional<topology::Topology>& topol
   return before == versions_.rend() ? !topology.has_value() : before->text == TextOf(topology);
 }
 
-absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& topology, const std::string& source,
-                                    bool from_file) {
-  TopologyVersion version{.version = newest_version() + 1,
-                          .applied = absl::Now(),
-                          .source = source,
-                          .from_file = from_file,
-                          .text = TextOf(topology)};
-  RETURN_IF_ERROR(store_->SaveTopology(version));
+TopologyVersion TopologyHistory::NextVersion(const New& next) const {
+  return {.version = newest_version() + 1,
+          .applied = absl::Now(),
+          .source = next.source,
+          .from_file = next.from_file,
+          .text = TextOf(next.topology)};
+}
+
+void TopologyHistory::Append(TopologyVersion version) {
+  COPSE_LOG(kInfo, "topology: version ", version.version, " is in force (source=", version.source, ")");
   versions_.push_back(std::move(version));
-  COPSE_LOG(kInfo, "topology: version ", versions_.back().version, " is in force (source=", source,
-            ", nodes=", topology.has_value() ? topology->nodes().size() : 0, ")");
   while (versions_.size() > kTopologyVersionsMax) {
     const auto newest_file =
         std::find_if(versions_.rbegin(), versions_.rend(), [](const TopologyVersion& v) { return v.from_file; });
     const auto oldest = versions_.begin() + (newest_file == versions_.rend() - 1 ? 1 : 0);
-    // A version that cannot be removed stays until the next version is stored.
-    if (const absl::Status removed = store_->RemoveTopology(oldest->version); !removed.ok()) {
-      COPSE_LOG(kWarning, "topology: ", removed.message());
-      break;
-    }
+    coordinator_->Record(coordinator::DropTopology{oldest->version});
     versions_.erase(oldest);
   }
-  return absl::OkStatus();
 }
 
-absl::Status TopologyHistory::ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology) {
-  if (IsKnownFile(topology)) return absl::OkStatus();
-  RETURN_IF_ERROR(Store(topology, FileSource(path), true));
-  PutInForce(topology, 1, [](const absl::StatusOr<TopologyOutcome>&) {});
-  return absl::OkStatus();
+void TopologyHistory::ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology) {
+  if (IsKnownFile(topology)) return;
+  const auto done = [](const absl::StatusOr<TopologyOutcome>& outcome) {
+    if (!outcome.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", outcome.status().message());
+  };
+  new_.push_back({.topology = topology, .source = FileSource(path), .from_file = true, .done = done});
+  if (new_.size() == 1) StoreNext();
 }
 
 void TopologyHistory::Apply(topology::Topology topology, const std::string& source, Done done, double gain_min) {
-  if (in_force().has_value() && *in_force() == topology) {
-    return done(TopologyOutcome{.version = newest_version()});
+  new_.push_back({.topology = std::move(topology), .source = source, .gain_min = gain_min, .done = std::move(done)});
+  if (new_.size() == 1) StoreNext();
+}
+
+void TopologyHistory::StoreNext() {
+  // One that is in force already makes no version; a file does, since the next one is compared with it.
+  while (!new_.empty() && !new_.front().from_file && in_force() == new_.front().topology) {
+    new_.front().done(TopologyOutcome{.version = newest_version()});
+    new_.pop_front();
   }
-  std::optional<topology::Topology> next(std::move(topology));
-  if (const absl::Status stored = Store(next, source, false); !stored.ok()) return done(stored);
-  PutInForce(std::move(next), gain_min, std::move(done));
+  if (new_.empty()) return;
+  TopologyVersion version = NextVersion(new_.front());
+  const auto record = std::make_shared<const TopologyVersion>(version);
+  coordinator_->Record(coordinator::PutTopology{record},
+                       [this, version = std::move(version)](const absl::Status& status) { OnStored(status, version); });
+}
+
+void TopologyHistory::OnStored(const absl::Status& status, TopologyVersion version) {
+  New& stored = new_.front();
+  if (status.ok()) {
+    Append(std::move(version));
+    PutInForce(std::move(stored.topology), stored.gain_min, std::move(stored.done));
+  } else {
+    stored.done(status);
+  }
+  new_.pop_front();
+  StoreNext();
 }
 
 absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint64_t version) const {

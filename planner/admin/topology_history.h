@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_ADMIN_TOPOLOGY_HISTORY_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,7 +18,6 @@
 #include "base/ids.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/rules.h"
-#include "planner/store/topology_store.h"
 #include "planner/threads/cluster_plan_maker.h"
 #include "planner/threads/task_queue.h"
 #include "planner/topology/topology.h"
@@ -47,7 +47,8 @@ struct TopologyOutcome {
 
 // A TopologyHistory follows one rule: the newest version is in force. Each import makes a version, and so does the
 // configuration's file whenever its content differs from the last version that it made. So an import stays in force
-// over reloads and restarts until the file changes, or another import is made.
+// over reloads and restarts until the file changes, or another import is made. A version is in force when the
+// coordinator has stored it; versions that are made meanwhile wait for their turn.
 //
 // Start is called first. Thread-compatible: only the planner's thread calls it. The objects behind the pointers must
 // outlive this one, and its tasks in the queue.
@@ -55,24 +56,23 @@ class TopologyHistory {
  public:
   using Done = std::function<void(const absl::StatusOr<TopologyOutcome>&)>;
 
-  TopologyHistory(TopologyStore* store, ClusterPlanMaker* plan_maker, coordinator::Coordinator* coordinator,
-                  TaskQueue* queue)
-      : store_(store), plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
+  TopologyHistory(ClusterPlanMaker* plan_maker, coordinator::Coordinator* coordinator, TaskQueue* queue)
+      : plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
 
-  // Loads the versions, stores the configuration's file as a version if it has changed (nullopt: there is no file), and
-  // puts the newest readable version into force. No team is replanned, since no node is connected yet. Errors: those of
-  // the store.
-  absl::Status Start(const std::string& path, const std::optional<topology::Topology>& topology);
+  // Takes the coordinator's versions, makes one of the configuration's file if it has changed (nullopt: there is no
+  // file), and puts the newest readable version into force. The file is not waited for: it would make the same version
+  // at the next start. No team is replanned, since no node is connected yet.
+  void Start(const std::string& path, const std::optional<topology::Topology>& topology);
 
   // Handles the configuration's file at a reload (nullopt: there is none): if it has changed, it is stored and put into
-  // force, and affected teams are switched later. Errors: those of the store; then nothing has changed.
-  absl::Status ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology);
+  // force, and affected teams are switched later. If the store has no room, that is logged, and nothing has changed.
+  void ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology);
 
   // Puts `topology` into force, unless an equal one is: it is stored with the date and `source` ("import yaml
   // cluster.yaml"), plans are made from it, and affected teams are switched to new plans. `done` is called once, maybe
-  // before this returns: with an error, and nothing has changed, if the topology cannot be stored; otherwise when each
-  // of those teams runs its new epoch, or keeps the old one. Only teams whose predicted gain is at least `gain_min` are
-  // switched; 1: all.
+  // before this returns: with RESOURCE_EXHAUSTED, and nothing has changed, if the store has no room for the topology;
+  // otherwise when each of those teams runs its new epoch, or keeps the old one. Only teams whose predicted gain is at
+  // least `gain_min` are switched; 1: all.
   void Apply(topology::Topology topology, const std::string& source, Done done, double gain_min = 1);
 
   // Puts rules into force. Teams for which rules have changed are switched if their plans would differ.
@@ -82,7 +82,7 @@ class TopologyHistory {
   void ReplanTeamsOf(const std::string& node);
 
   // Returns the versions in ascending order; the last one is in force.
-  const std::vector<TopologyVersion>& versions() const { return versions_; }
+  const std::vector<coordinator::TopologyVersion>& versions() const { return versions_; }
   uint64_t newest_version() const { return versions_.empty() ? 0 : versions_.back().version; }  // 0: none ever was
   const std::optional<topology::Topology>& in_force() const { return plan_maker_->topology(); }
   // Returns the topology of a version; nullopt: all nodes were on one switch. Errors: NOT_FOUND if there is no such
@@ -91,10 +91,23 @@ class TopologyHistory {
 
  private:
   struct Replanning;
+  // A New is a topology that is to be the next version.
+  struct New {
+    std::optional<topology::Topology> topology;
+    std::string source;
+    bool from_file = false;
+    double gain_min = 1;
+    Done done;
+  };
 
   // Returns whether the configuration's file equals the last version that came from it.
   bool IsKnownFile(const std::optional<topology::Topology>& topology) const;
-  absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
+  coordinator::TopologyVersion NextVersion(const New& next) const;
+  // Stores the first of `new_`.
+  void StoreNext();
+  void OnStored(const absl::Status& status, coordinator::TopologyVersion version);
+  // Makes it the newest version, and drops old ones.
+  void Append(coordinator::TopologyVersion version);
   // Returns the ready teams for which `concerned` returns true, without sub-teams, which cannot be switched. A team
   // that is forming is not switched either.
   std::vector<TeamId> ReadyTeams(const std::function<bool(const coordinator::TeamInfo&)>& concerned) const;
@@ -105,11 +118,11 @@ class TopologyHistory {
   void FindWorth(TeamId team, double gain_min, std::function<void(bool)> then) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min, Done done);
 
-  TopologyStore* const store_;
   ClusterPlanMaker* const plan_maker_;
   coordinator::Coordinator* const coordinator_;
   TaskQueue* const queue_;
-  std::vector<TopologyVersion> versions_;
+  std::vector<coordinator::TopologyVersion> versions_;
+  std::deque<New> new_;  // the first is being stored
 };
 
 }  // namespace copse::planner

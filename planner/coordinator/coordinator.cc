@@ -58,6 +58,7 @@ void Coordinator::Load(Snapshot snapshot) {
   state_.started = state_.Now();
   state_.drains.Load(std::move(snapshot.draining));
   quarantined_ = snapshot.quarantined;
+  topologies_ = std::move(snapshot.topologies);
   state_.ids.emplace(&state_.outbox, snapshot.term, snapshot.since);
   state_.cluster.emplace(&state_.outbox, std::move(snapshot.cluster), snapshot.cluster_is_new,
                          state_.options.fresh_cluster);

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -83,6 +85,13 @@ class Coordinator : private TeamListener {
   DaemonQueries& queries() { return queries_; }
   ClusterAdoption& adoption() { return adoption_; }
 
+  // --- What it keeps for others ---
+  // Returns the topologies that the store had. Called once.
+  std::map<uint64_t, TopologyVersion> TakeTopologies() { return std::exchange(topologies_, {}); }
+  // Stores or drops a topology; `done` is Outbox::Record's.
+  void Record(PutTopology change, Outbox::Done done) { state_.outbox.Record(std::move(change), std::move(done)); }
+  void Record(DropTopology change) { state_.outbox.Record(change); }
+
   // --- Administration. Errors: NOT_FOUND, FAILED_PRECONDITION, INVALID_ARGUMENT; one line each ---
   // `why`: why the node is to take no new teams; nullopt: it takes them again.
   void SetDraining(const std::string& node, const std::optional<std::string>& why,
@@ -132,6 +141,7 @@ class Coordinator : private TeamListener {
   Registration registration_;
   ClusterView view_;
   uint64_t quarantined_ = 0;
+  std::map<uint64_t, TopologyVersion> topologies_;
   absl::Time forgiven_until_ = absl::InfinitePast();
 };
 

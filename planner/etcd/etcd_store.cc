@@ -22,11 +22,13 @@ namespace copse::planner {
 namespace {
 
 using coordinator::DropTeam;
+using coordinator::DropTopology;
 using coordinator::PutAborted;
 using coordinator::PutCluster;
 using coordinator::PutDraining;
 using coordinator::PutTeam;
 using coordinator::PutTerm;
+using coordinator::PutTopology;
 using coordinator::Snapshot;
 using coordinator::StoreChange;
 using coordinator::TeamRecord;
@@ -44,6 +46,8 @@ std::string ThingOf(const StoreChange& change) {
   if (const auto* drop = std::get_if<DropTeam>(&change)) return absl::StrCat("team/", drop->team.value());
   if (const auto* draining = std::get_if<PutDraining>(&change)) return "draining/" + draining->node;
   if (const auto* aborted = std::get_if<PutAborted>(&change)) return absl::StrCat("aborted/", aborted->team.value());
+  if (const auto* put = std::get_if<PutTopology>(&change)) return absl::StrCat("topology/", put->version->version);
+  if (const auto* drop = std::get_if<DropTopology>(&change)) return absl::StrCat("topology/", drop->version);
   return std::holds_alternative<PutCluster>(change) ? "cluster" : "term";
 }
 
@@ -119,6 +123,17 @@ void EtcdStore::Append(const StoreChange& change, Operations* operations) {
     // More than kAbortedMax are dropped by the next Load.
     const std::string key = AbortedKey(aborted->team);
     operations->push_back(PutOp(key, Summed(key.substr(prefix_.size()), "")));
+  } else if (const auto* topology = std::get_if<PutTopology>(&change)) {
+    const coordinator::TopologyVersion& version = *topology->version;
+    v1::StoredTopology stored;
+    stored.set_version(version.version);
+    stored.set_applied_ns(absl::ToUnixNanos(version.applied));
+    stored.set_source(version.source);
+    stored.set_from_file(version.from_file);
+    stored.set_text(version.text);
+    AppendPut(TopologyKey(version.version), stored.SerializeAsString(), operations);
+  } else if (const auto* dropped = std::get_if<DropTopology>(&change)) {
+    AppendDrop(TopologyKey(dropped->version), operations);
   }
 }
 
@@ -145,33 +160,15 @@ absl::Status EtcdStore::Write(Operations operations) {
       .status();
 }
 
-absl::Status EtcdStore::SaveTopology(const TopologyVersion& version) {
-  v1::StoredTopology stored;
-  stored.set_version(version.version);
-  stored.set_applied_ns(absl::ToUnixNanos(version.applied));
-  stored.set_source(version.source);
-  stored.set_from_file(version.from_file);
-  stored.set_text(version.text);
-  Operations operations;
-  AppendPut(TopologyKey(version.version), stored.SerializeAsString(), &operations);
-  return Write(std::move(operations));
-}
-
-absl::Status EtcdStore::RemoveTopology(uint64_t version) {
-  Operations operations;
-  AppendDrop(TopologyKey(version), &operations);
-  return Write(std::move(operations));
-}
-
 // --- Loading ---
 
-absl::StatusOr<EtcdStore::Keys> EtcdStore::Read(const std::string& folder) const {
+absl::StatusOr<EtcdStore::Keys> EtcdStore::Read() const {
   absl::StatusOr<Keys> keys;
   for (int i = 0; i < kReadings; ++i) {
     keys = [&]() -> absl::StatusOr<Keys> {
       etcdserverpb::RangeRequest request;
-      request.set_key(prefix_ + folder);
-      request.set_range_end(EndOf(prefix_ + folder));
+      request.set_key(prefix_);
+      request.set_range_end(EndOf(prefix_));
       request.set_limit(kPageKeys);
       Keys pages;
       for (bool more = true; more;) {
@@ -192,7 +189,7 @@ absl::StatusOr<EtcdStore::Keys> EtcdStore::Read(const std::string& folder) const
 
 // A Reading has what was decoded of keys, and the operations that make the keys like it.
 struct EtcdStore::Reading {
-  SavedState state;
+  Snapshot snapshot;
   std::vector<std::string> damaged;  // a line each
   Operations repairs;                // move what is damaged, and delete what is of no use
   std::set<std::string> in_parts;    // keys whose values have parts
@@ -200,7 +197,7 @@ struct EtcdStore::Reading {
 
 EtcdStore::Reading EtcdStore::Decode(const Keys& keys) const {
   Reading reading;
-  Snapshot& snapshot = reading.state.snapshot;
+  Snapshot& snapshot = reading.snapshot;
   const auto put_aside = [&](const std::vector<std::string>& damaged, const absl::Status& why) {
     const std::string name = damaged[0].substr(prefix_.size());
     reading.damaged.push_back(absl::StrCat(name, ": ", why.message()));
@@ -239,11 +236,11 @@ EtcdStore::Reading EtcdStore::Decode(const Keys& keys) const {
     if (!stored.ParseFromString(bytes) || stored.version() != number) {
       return absl::InvalidArgumentError("no topology of this number");
     }
-    reading.state.topologies.push_back({.version = stored.version(),
-                                        .applied = absl::FromUnixNanos(stored.applied_ns()),
-                                        .source = stored.source(),
-                                        .from_file = stored.from_file(),
-                                        .text = stored.text()});
+    snapshot.topologies[number] = {.version = number,
+                                   .applied = absl::FromUnixNanos(stored.applied_ns()),
+                                   .source = stored.source(),
+                                   .from_file = stored.from_file(),
+                                   .text = stored.text()};
     return absl::OkStatus();
   });
   bool terms_are_damaged = false;
@@ -297,7 +294,7 @@ EtcdStore::Reading EtcdStore::Decode(const Keys& keys) const {
 
 absl::StatusOr<Snapshot> EtcdStore::Load() {
   RETURN_IF_ERROR(Write({}));  // ABORTED if another planner leads; else nobody has changed what is read below
-  ASSIGN_OR_RETURN(const Keys keys, Read(""));
+  ASSIGN_OR_RETURN(const Keys keys, Read());
   Reading reading = Decode(keys);
   for (const std::string& line : reading.damaged) {
     if (absl::EndsWith(line, kInQuarantine)) continue;
@@ -305,21 +302,13 @@ absl::StatusOr<Snapshot> EtcdStore::Load() {
   }
   in_parts_ = std::move(reading.in_parts);
   if (!reading.repairs.empty()) RETURN_IF_ERROR(Write(std::move(reading.repairs)));
-  return std::move(reading.state.snapshot);
-}
-
-absl::StatusOr<std::vector<TopologyVersion>> EtcdStore::LoadTopologies() {
-  ASSIGN_OR_RETURN(const Keys keys, Read("topology/"));
-  Reading reading = Decode(keys);
-  in_parts_.merge(reading.in_parts);
-  if (!reading.repairs.empty()) RETURN_IF_ERROR(Write(std::move(reading.repairs)));
-  return std::move(reading.state.topologies);
+  return std::move(reading.snapshot);
 }
 
 absl::StatusOr<StateReading> EtcdStore::ReadState() {
-  ASSIGN_OR_RETURN(const Keys keys, Read(""));
+  ASSIGN_OR_RETURN(const Keys keys, Read());
   Reading reading = Decode(keys);
-  return StateReading{std::move(reading.state), std::move(reading.damaged)};
+  return StateReading{std::move(reading.snapshot), std::move(reading.damaged)};
 }
 
 }  // namespace copse::planner

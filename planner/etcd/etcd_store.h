@@ -19,7 +19,6 @@
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/store/saved_state.h"
-#include "planner/store/topology_store.h"
 
 namespace copse::planner {
 
@@ -31,9 +30,8 @@ namespace copse::planner {
 // A Commit of more than kOperationsMax operations or kValueBytesMax is made in several transactions: when it fails,
 // those at its begin may have been made, also with ABORTED. Each team is changed as a whole in any case.
 //
-// Only the planner's thread calls it, but for ReadState, which needs no leadership (`fence` may be 0). Load and the
-// functions of TopologyStore block; TopologyStore's may have made their change although they return UNAVAILABLE.
-class EtcdStore : public coordinator::Store, public TopologyStore, public StateReader {
+// Only the planner's thread calls it, but for ReadState, which needs no leadership (`fence` may be 0).
+class EtcdStore : public coordinator::Store, public StateReader {
  public:
   // `fence` is that of the Leadership; `post` runs a task on the planner's thread. `*client` must outlive the store.
   EtcdStore(EtcdClient* client, const std::string& prefix, int64_t fence,
@@ -41,10 +39,6 @@ class EtcdStore : public coordinator::Store, public TopologyStore, public StateR
 
   absl::StatusOr<coordinator::Snapshot> Load() override;
   void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override;
-
-  absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
-  absl::Status SaveTopology(const TopologyVersion& version) override;
-  absl::Status RemoveTopology(uint64_t version) override;
 
   // Reads all keys at one revision.
   absl::StatusOr<StateReading> ReadState() override;
@@ -61,8 +55,8 @@ class EtcdStore : public coordinator::Store, public TopologyStore, public StateR
   void Append(const coordinator::StoreChange& change, Operations* operations);
 
   absl::Status Write(Operations operations);  // blocks
-  // Reads all keys below PREFIX/FOLDER at one revision; an empty folder is all.
-  absl::StatusOr<Keys> Read(const std::string& folder) const;
+  // Reads all keys below PREFIX/ at one revision.
+  absl::StatusOr<Keys> Read() const;
   // Decodes keys, and changes nothing.
   struct Reading;
   Reading Decode(const Keys& keys) const;

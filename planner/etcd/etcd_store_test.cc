@@ -37,6 +37,7 @@ using coordinator::PutTerm;
 using coordinator::Snapshot;
 using coordinator::StoreChange;
 using coordinator::TeamRecord;
+using coordinator::TopologyVersion;
 using copse::testing::FailsWith;
 using copse::testing::IsOk;
 using testing::Candidate;
@@ -70,6 +71,9 @@ TeamRecord LongRecord(uint64_t id, size_t bytes, uint64_t seed) {
 }
 
 PutTeam Put(TeamRecord record) { return {std::make_shared<const TeamRecord>(std::move(record))}; }
+coordinator::PutTopology Put(const TopologyVersion& version) {
+  return {std::make_shared<const TopologyVersion>(version)};
+}
 
 // The tasks of the planner's thread, which is the test's.
 class Tasks {
@@ -184,7 +188,7 @@ TEST_F(EtcdStoreTest, KeepsEverything) {
   EXPECT_FALSE(LoadAsSuccessor().cluster_is_new);
   const auto reading = planner_->store()->ReadState();
   ASSERT_THAT(reading, IsOk());
-  EXPECT_EQ(reading->state.snapshot.teams, snapshot.teams);
+  EXPECT_EQ(reading->snapshot.teams, snapshot.teams);
   EXPECT_TRUE(reading->damaged.empty());
 }
 
@@ -230,8 +234,9 @@ TEST_F(EtcdStoreTest, DamagedValuesArePutAside) {
   ASSERT_THAT(Await<etcdserverpb::TxnResponse>(
                   [&](auto done) { planner_->candidate()->client()->Txn(request, damaged, kTimeout, done); }),
               IsOk());
-  EXPECT_EQ(LoadAsSuccessor().teams, (std::map<TeamId, TeamRecord>{{TeamId(2), Record(2)}}));
-  EXPECT_TRUE(planner_->store()->LoadTopologies()->empty());
+  const Snapshot snapshot = LoadAsSuccessor();
+  EXPECT_EQ(snapshot.teams, (std::map<TeamId, TeamRecord>{{TeamId(2), Record(2)}}));
+  EXPECT_TRUE(snapshot.topologies.empty());
   EXPECT_EQ(KeysBelow("/quarantine/").value(),
             (std::vector<std::string>{absl::StrCat("/quarantine/team/", Padded(3)), "/quarantine/team/x",
                                       absl::StrCat("/quarantine/topology/", Padded(1))}));
@@ -295,18 +300,10 @@ TEST_F(EtcdStoreTest, KeepsTopologies) {
                               .source = "file /etc/copse/topology.yaml",
                               .from_file = true,
                               .text = "switches: []"};
-  ASSERT_THAT(planner_->store()->SaveTopology(first), IsOk());
-  ASSERT_THAT(planner_->store()->SaveTopology({.version = 2}), IsOk());
-  ASSERT_THAT(planner_->store()->SaveTopology({.version = 10}), IsOk());
-  ASSERT_THAT(planner_->store()->RemoveTopology(2), IsOk());
-  Succeed();
-  const auto versions = planner_->store()->LoadTopologies().value();
-  ASSERT_EQ(versions.size(), 2u);
-  EXPECT_EQ(versions[0].applied, first.applied);
-  EXPECT_EQ(versions[0].source, first.source);
-  EXPECT_EQ(versions[0].from_file, true);
-  EXPECT_EQ(versions[0].text, first.text);
-  EXPECT_EQ(versions[1].version, 10u);
+  const TopologyVersion tenth{.version = 10, .applied = first.applied};
+  ASSERT_THAT(planner_->Commit({Put(first), Put({.version = 2}), Put(tenth)}), IsOk());
+  ASSERT_THAT(planner_->Commit({coordinator::DropTopology{2}}), IsOk());
+  EXPECT_EQ(LoadAsSuccessor().topologies, (std::map<uint64_t, TopologyVersion>{{1, first}, {10, tenth}}));
 }
 
 TEST_F(EtcdStoreTest, AFormerLeaderChangesNothing) {
@@ -315,7 +312,6 @@ TEST_F(EtcdStoreTest, AFormerLeaderChangesNothing) {
   next.AwaitLeadership();
   EXPECT_THAT(planner_->Commit({Put(Record(1))}), FailsWith(StatusCode::kAborted, "leader=b:1"));
   EXPECT_THAT(planner_->store()->Load(), FailsWith(StatusCode::kAborted, "leader=b:1"));
-  EXPECT_THAT(planner_->store()->SaveTopology({.version = 1}), FailsWith(StatusCode::kAborted, "leader=b:1"));
   EXPECT_TRUE(KeysBelow("/team/")->empty());
 }
 

@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<EtcdClient>> OpenEtcd(const Settings& settings) {
 absl::StatusOr<OpenedStore> OpenStore(const Settings& settings, EtcdClient* etcd, int64_t fence,
                                       std::function<void(std::function<void()>)> post) {
   const auto opened = [](auto store) {
-    OpenedStore result{.topologies = store.get(), .reader = store.get()};
+    OpenedStore result{.reader = store.get()};
     result.store = std::move(store);
     return result;
   };
@@ -41,10 +41,7 @@ absl::StatusOr<OpenedStore> OpenStore(const Settings& settings, EtcdClient* etcd
     ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(address.file, std::move(post)));
     return opened(std::move(store));
   }
-  OpenedStore memory{.store = std::make_unique<coordinator::MemoryStore>(),
-                     .memory_topologies = std::make_unique<MemoryTopologyStore>()};
-  memory.topologies = memory.memory_topologies.get();
-  return memory;
+  return OpenedStore{.store = std::make_unique<coordinator::MemoryStore>()};
 }
 
 }  // namespace copse::planner

@@ -13,16 +13,13 @@
 #include "planner/etcd/etcd_client.h"
 #include "planner/server/settings.h"
 #include "planner/store/saved_state.h"
-#include "planner/store/topology_store.h"
 
 namespace copse::planner {
 
-// An OpenedStore has a store, with its other interfaces.
+// An OpenedStore has a store, with its other interface.
 struct OpenedStore {
   std::unique_ptr<coordinator::Store> store;
-  std::unique_ptr<TopologyStore> memory_topologies;  // null unless the store is the planner's memory
-  TopologyStore* topologies = nullptr;               // memory_topologies, or an interface of `store`
-  StateReader* reader = nullptr;                     // an interface of `store`; null: the planner's memory
+  StateReader* reader = nullptr;  // an interface of `store`; null: the planner's memory
 };
 
 // Returns a client of the etcd that the settings name, which they do.

@@ -239,8 +239,8 @@ absl::Status PlannerProcess::Lead() {
   coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.store.get(), plan_maker,
                                                             daemon_service_.get(), std::move(options));
   RETURN_IF_ERROR(coordinator_->Start());
-  topologies_ = std::make_unique<TopologyHistory>(store_.topologies, &plan_maker_, coordinator_.get(), &queue_);
-  RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
+  topologies_ = std::make_unique<TopologyHistory>(&plan_maker_, coordinator_.get(), &queue_);
+  topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology);
   const std::string& store = start_.settings.store_text;
   instruments_ = std::make_unique<PlannerInstruments>(PlannerParts{.clock = &clock_,
                                                                    .queue = &queue_,
@@ -384,8 +384,7 @@ void PlannerProcess::Reload() {
     } else {
       coordinator_->SetLive(settings->live.coordinator);
       topologies_->ApplyRules(std::move(settings->live.model.rules));
-      const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
-      if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
+      topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
     }
     if (identity_ != nullptr) {
       identity_->Reread();

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -451,6 +452,20 @@ class OnEtcd(OnBothStores, StateTest):
         self.calls(team)
         self.finish(other)
         self.finish(team)
+
+    def test_an_import_that_waits_for_etcd_delays_nobody(self):
+        store = self.store("a")
+        self.planner(store)
+        topology = f"{self.folder}/topology.yaml"
+        with open(topology, "w", encoding="utf-8") as stream:
+            stream.write("version: 1\nswitches: [{name: core}]\nnodes: [{name: n0, switch: core}]\n")
+        store.process.send_signal(signal.SIGSTOP)
+        imported = self.start(PROGRAMS["copsectl"], "-e", f"127.0.0.1:{self.port}", "topo", "import", topology)
+        until("a change that waits", lambda: self.answer("stats", "--planner")[0]["counters"]["store.waiting_changes"] == 1)
+        self.assertEqual(self.answer("topo", "list"), [], "it is not stored")
+        store.process.send_signal(signal.SIGCONT)
+        self.assertEqual(imported.wait(PATIENCE_S), 0, self.log(imported))
+        self.assertEqual([row["version"] for row in self.answer("topo", "list")], [1])
 
     def test_etcd_has_no_space(self):
         store = Etcd(self, "a", quota=4 << 20)

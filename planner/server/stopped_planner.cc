@@ -75,7 +75,7 @@ void RunAtOnce(const std::function<void()>& task) { task(); }
 
 absl::StatusOr<std::string> RestoreStore(const Settings& settings, const std::string& path, bool replace) {
   ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  absl::StatusOr<SavedState> state = DecodeState(file);
+  absl::StatusOr<coordinator::Snapshot> state = DecodeState(file);
   if (!state.ok()) {
     return absl::Status(state.status().code(),
                         absl::StrCat("restore: ", state.status().message(), " (restore=", path, ")"));
@@ -95,9 +95,9 @@ absl::StatusOr<std::string> RestoreStore(const Settings& settings, const std::st
   if (opened.reader == nullptr) {
     return absl::FailedPreconditionError("restore: the planner has no store (store=memory)");
   }
-  const std::string cluster = state->snapshot.cluster;
-  const size_t teams = state->snapshot.teams.size();
-  const absl::Status restored = RestoreState(*std::move(state), replace, opened.store.get(), opened.topologies);
+  const std::string cluster = state->cluster;
+  const size_t teams = state->teams.size();
+  const absl::Status restored = RestoreState(*std::move(state), replace, opened.store.get());
   if (leadership != nullptr) leadership->Resign();
   if (!restored.ok()) {
     return absl::Status(restored.code(),

@@ -40,9 +40,8 @@ std::string Sha256(absl::string_view bytes) {
   return absl::BytesToHexString(hash);
 }
 
-absl::StatusOr<SavedState> Take(const v1::SavedState& proto) {
-  SavedState state;
-  Snapshot& snapshot = state.snapshot;
+absl::StatusOr<Snapshot> Take(const v1::SavedState& proto) {
+  Snapshot snapshot;
   snapshot.cluster = proto.cluster();
   snapshot.cluster_is_new = proto.cluster_is_new();
   snapshot.term = proto.term();
@@ -58,13 +57,13 @@ absl::StatusOr<SavedState> Take(const v1::SavedState& proto) {
     snapshot.teams.emplace(id, std::move(record));
   }
   for (const v1::StoredTopology& topology : proto.topology()) {
-    state.topologies.push_back({.version = topology.version(),
-                                .applied = absl::FromUnixNanos(topology.applied_ns()),
-                                .source = topology.source(),
-                                .from_file = topology.from_file(),
-                                .text = topology.text()});
+    snapshot.topologies[topology.version()] = {.version = topology.version(),
+                                               .applied = absl::FromUnixNanos(topology.applied_ns()),
+                                               .source = topology.source(),
+                                               .from_file = topology.from_file(),
+                                               .text = topology.text()};
   }
-  return state;
+  return snapshot;
 }
 
 absl::Status CommitAll(std::vector<StoreChange> changes, coordinator::Store* store) {
@@ -83,8 +82,7 @@ uint64_t RowSum(std::string_view table, std::string_view key, std::string_view v
   return sum;
 }
 
-std::string EncodeState(const SavedState& state, absl::Time now) {
-  const Snapshot& snapshot = state.snapshot;
+std::string EncodeState(const Snapshot& snapshot, absl::Time now) {
   v1::SavedState proto;
   proto.set_cluster(snapshot.cluster);
   proto.set_cluster_is_new(snapshot.cluster_is_new);
@@ -96,7 +94,7 @@ std::string EncodeState(const SavedState& state, absl::Time now) {
   }
   for (const TeamId team : snapshot.aborted) proto.add_aborted(team.value());
   for (const auto& [id, record] : snapshot.teams) CHECK(proto.add_team()->ParseFromString(SerializeTeam(record)));
-  for (const TopologyVersion& version : state.topologies) {
+  for (const auto& [number, version] : snapshot.topologies) {
     v1::StoredTopology* const topology = proto.add_topology();
     topology->set_version(version.version);
     topology->set_applied_ns(absl::ToUnixNanos(version.applied));
@@ -114,7 +112,7 @@ std::string EncodeState(const SavedState& state, absl::Time now) {
   return absl::StrCat(kMagic, kSavedStateFormat, " ", Sha256(zstd), "\n", zstd);
 }
 
-absl::StatusOr<SavedState> DecodeState(const std::string& file) {
+absl::StatusOr<Snapshot> DecodeState(const std::string& file) {
   const size_t end = file.substr(0, kFirstLineMax).find('\n');
   if (!absl::StartsWith(file, kMagic) || end == std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat("no saved state of a planner (bytes=", file.size(), ")"));
@@ -148,9 +146,8 @@ absl::StatusOr<SavedState> DecodeState(const std::string& file) {
   return Take(proto);
 }
 
-absl::Status RestoreState(SavedState state, bool replace, coordinator::Store* store, TopologyStore* topologies) {
+absl::Status RestoreState(Snapshot next, bool replace, coordinator::Store* store) {
   ASSIGN_OR_RETURN(const Snapshot present, store->Load());
-  ASSIGN_OR_RETURN(const std::vector<TopologyVersion> versions, topologies->LoadTopologies());
   const bool is_empty = present.teams.empty() && present.draining.empty() && present.aborted.empty() &&
                         (present.cluster.empty() || present.cluster_is_new);
   if (!is_empty && !replace) {
@@ -158,9 +155,6 @@ absl::Status RestoreState(SavedState state, bool replace, coordinator::Store* st
         "the store is not empty, and --replace-state is not given (cluster=", present.cluster, ", term=", present.term,
         ", teams=", present.teams.size(), ", draining=", present.draining.size(), ")"));
   }
-  for (const TopologyVersion& version : versions) RETURN_IF_ERROR(topologies->RemoveTopology(version.version));
-  for (const TopologyVersion& version : state.topologies) RETURN_IF_ERROR(topologies->SaveTopology(version));
-  Snapshot& next = state.snapshot;
   next.term = std::max(next.term, present.term);
   Outdate(next);
   std::vector<StoreChange> changes;
@@ -169,6 +163,13 @@ absl::Status RestoreState(SavedState state, bool replace, coordinator::Store* st
   }
   for (const auto& [node, why] : present.draining) {
     if (next.draining.count(node) == 0) changes.push_back(coordinator::PutDraining{node, false});
+  }
+  for (const auto& [number, version] : present.topologies) {
+    if (next.topologies.count(number) == 0) changes.push_back(coordinator::DropTopology{number});
+  }
+  for (auto& [number, version] : next.topologies) {
+    changes.push_back(
+        coordinator::PutTopology{std::make_shared<const coordinator::TopologyVersion>(std::move(version))});
   }
   for (auto& [id, record] : next.teams) {
     changes.push_back(coordinator::PutTeam{std::make_shared<const coordinator::TeamRecord>(std::move(record))});

@@ -29,37 +29,34 @@ coordinator::TeamRecord Record(uint64_t id) {
   return record;
 }
 
-SavedState State() {
-  SavedState state;
-  state.snapshot.teams = {{TeamId(5'000'001), Record(5'000'001)}, {TeamId(7), Record(7)}};
-  state.snapshot.draining = {{"n1", "disk"}};
-  state.snapshot.aborted = {TeamId(3)};
-  state.snapshot.term = 5;
-  state.snapshot.since = 2;
-  state.snapshot.cluster = "c1";
-  state.topologies = {{.version = 2,
-                       .applied = absl::FromUnixNanos(1'234'567'891),
-                       .source = "probe",
-                       .from_file = true,
-                       .text = "version: 1\n"}};
+coordinator::Snapshot State() {
+  coordinator::Snapshot state;
+  state.teams = {{TeamId(5'000'001), Record(5'000'001)}, {TeamId(7), Record(7)}};
+  state.draining = {{"n1", "disk"}};
+  state.aborted = {TeamId(3)};
+  state.term = 5;
+  state.since = 2;
+  state.cluster = "c1";
+  state.topologies[2] = {.version = 2,
+                         .applied = absl::FromUnixNanos(1'234'567'891),
+                         .source = "probe",
+                         .from_file = true,
+                         .text = "version: 1\n"};
   return state;
 }
 
 TEST(SavedStateTest, AFileHasAllOfTheState) {
-  const SavedState state = State();
+  const coordinator::Snapshot state = State();
   const auto decoded = DecodeState(EncodeState(state, absl::FromUnixSeconds(1)));
   ASSERT_THAT(decoded, IsOk());
-  EXPECT_EQ(decoded->snapshot.teams, state.snapshot.teams);
-  EXPECT_EQ(decoded->snapshot.draining, state.snapshot.draining);
-  EXPECT_EQ(decoded->snapshot.aborted, state.snapshot.aborted);
-  EXPECT_EQ(decoded->snapshot.term, 5u);
-  EXPECT_EQ(decoded->snapshot.since, 2u);
-  EXPECT_EQ(decoded->snapshot.cluster, "c1");
-  EXPECT_FALSE(decoded->snapshot.cluster_is_new);
-  ASSERT_EQ(decoded->topologies.size(), 1u);
-  EXPECT_EQ(decoded->topologies[0].applied, state.topologies[0].applied);
-  EXPECT_EQ(decoded->topologies[0].text, state.topologies[0].text);
-  EXPECT_TRUE(decoded->topologies[0].from_file);
+  EXPECT_EQ(decoded->teams, state.teams);
+  EXPECT_EQ(decoded->draining, state.draining);
+  EXPECT_EQ(decoded->aborted, state.aborted);
+  EXPECT_EQ(decoded->term, 5u);
+  EXPECT_EQ(decoded->since, 2u);
+  EXPECT_EQ(decoded->cluster, "c1");
+  EXPECT_FALSE(decoded->cluster_is_new);
+  EXPECT_EQ(decoded->topologies, state.topologies);
 }
 
 TEST(SavedStateTest, EachChangedByteIsFound) {
@@ -78,28 +75,26 @@ TEST(SavedStateTest, EachChangedByteIsFound) {
 
 TEST(SavedStateTest, RestoringReplacesAllAndRaisesTheTerm) {
   coordinator::MemoryStore store;
-  MemoryTopologyStore topologies;
-  ASSERT_THAT(RestoreState(State(), false, &store, &topologies), IsOk());
+  ASSERT_THAT(RestoreState(State(), false, &store), IsOk());
   auto snapshot = store.Load().value();
-  EXPECT_EQ(snapshot.teams, State().snapshot.teams);
-  EXPECT_EQ(snapshot.draining, State().snapshot.draining);
+  EXPECT_EQ(snapshot.teams, State().teams);
+  EXPECT_EQ(snapshot.draining, State().draining);
   EXPECT_EQ(snapshot.cluster, "c1");
   EXPECT_GT(snapshot.term, 1000u);
   EXPECT_GT(snapshot.since, snapshot.term) << "daemons may know more than it has";
-  EXPECT_EQ(topologies.LoadTopologies()->size(), 1u);
+  EXPECT_EQ(snapshot.topologies, State().topologies);
   const uint64_t term = snapshot.term;
 
-  SavedState other;
-  other.snapshot.cluster = "c2";
-  EXPECT_THAT(RestoreState(other, false, &store, &topologies),
-              FailsWith(StatusCode::kFailedPrecondition, "cluster=c1", "teams=2"));
-  ASSERT_THAT(RestoreState(other, true, &store, &topologies), IsOk());
+  coordinator::Snapshot other;
+  other.cluster = "c2";
+  EXPECT_THAT(RestoreState(other, false, &store), FailsWith(StatusCode::kFailedPrecondition, "cluster=c1", "teams=2"));
+  ASSERT_THAT(RestoreState(other, true, &store), IsOk());
   snapshot = store.Load().value();
   EXPECT_TRUE(snapshot.teams.empty());
   EXPECT_TRUE(snapshot.draining.empty());
   EXPECT_EQ(snapshot.cluster, "c2");
   EXPECT_GT(snapshot.term, term);
-  EXPECT_TRUE(topologies.LoadTopologies()->empty());
+  EXPECT_TRUE(snapshot.topologies.empty());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace {
 
 using coordinator::Snapshot;
 using coordinator::TeamRecord;
+using coordinator::TopologyVersion;
 
 // The tables whose rows have checksums.
 constexpr const char* kTables[] = {"team", "aborted", "draining", "meta", "topology"};
@@ -42,6 +43,11 @@ Statement PutMeta(const std::string& key, Value value) {
   const std::string text = number != nullptr ? absl::StrCat(*number) : std::get<std::string>(value);
   const int64_t sum = Sum("meta", key, text);
   return {"INSERT OR REPLACE INTO meta (key, value, sum) VALUES (CAST(? AS TEXT), ?, ?)", {key, std::move(value), sum}};
+}
+
+std::string TopologySumText(const TopologyVersion& version) {
+  return absl::StrCat(absl::ToUnixNanos(version.applied), " ", version.from_file ? 1 : 0, " ", version.source, "\n",
+                      version.text);
 }
 
 void AddStatements(const coordinator::StoreChange& change, std::vector<Statement>& to) {
@@ -82,13 +88,20 @@ void AddStatements(const coordinator::StoreChange& change, std::vector<Statement
                "(SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
                {static_cast<int64_t>(coordinator::kAbortedMax)}});
         }
+        if constexpr (std::is_same_v<T, coordinator::PutTopology>) {
+          const TopologyVersion& version = *c.version;
+          to.push_back(
+              {"INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text, sum) "
+               "VALUES (?, ?, ?, ?, ?, ?)",
+               {static_cast<int64_t>(version.version), absl::ToUnixNanos(version.applied), int64_t{version.from_file},
+                version.source, version.text,
+                Sum("topology", absl::StrCat(version.version), TopologySumText(version))}});
+        }
+        if constexpr (std::is_same_v<T, coordinator::DropTopology>) {
+          to.push_back({"DELETE FROM topology WHERE version = ?", {static_cast<int64_t>(c.version)}});
+        }
       },
       change);
-}
-
-std::string TopologySumText(const TopologyVersion& version) {
-  return absl::StrCat(absl::ToUnixNanos(version.applied), " ", version.from_file ? 1 : 0, " ", version.source, "\n",
-                      version.text);
 }
 
 }  // namespace
@@ -320,9 +333,9 @@ class SqliteStore::Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadTopologies(std::vector<TopologyVersion>* versions) {
-    return database_.Query("SELECT version, applied_ns, from_file, source, text, sum FROM topology ORDER BY version",
-                           {}, [&](sqlite3_stmt* row) {
+  absl::Status ReadTopologies(Snapshot* snapshot) {
+    return database_.Query("SELECT version, applied_ns, from_file, source, text, sum FROM topology", {},
+                           [&](sqlite3_stmt* row) {
                              TopologyVersion version{.version = static_cast<uint64_t>(sqlite3_column_int64(row, 0)),
                                                      .applied = absl::FromUnixNanos(sqlite3_column_int64(row, 1)),
                                                      .source = Database::Bytes(row, 3),
@@ -331,7 +344,7 @@ class SqliteStore::Reader {
                              const std::string key = absl::StrCat(version.version), text = TopologySumText(version);
                              const absl::Status status = Check(row, 5, "topology", key, text);
                              if (!status.ok()) return Note({"topology", "version", key, text, status});
-                             versions->push_back(std::move(version));
+                             snapshot->topologies.emplace(version.version, std::move(version));
                            });
   }
 
@@ -396,44 +409,21 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   Reader reader(database_.get());
   RETURN_IF_ERROR(reader.ReadTeams(&snapshot));
   RETURN_IF_ERROR(reader.ReadOthers(&snapshot));
-  std::vector<TopologyVersion> topologies;  // those that are damaged are counted now
-  RETURN_IF_ERROR(reader.ReadTopologies(&topologies));
+  RETURN_IF_ERROR(reader.ReadTopologies(&snapshot));
   RETURN_IF_ERROR(reader.PutAside());
   snapshot.quarantined += reader.damages();
   return snapshot;
-}
-
-absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
-  const MutexLock lock(&database_mutex_);
-  std::vector<TopologyVersion> versions;
-  Reader reader(database_.get());
-  RETURN_IF_ERROR(reader.ReadTopologies(&versions));
-  RETURN_IF_ERROR(reader.PutAside());
-  return versions;
 }
 
 absl::StatusOr<StateReading> SqliteStore::ReadState() {
   const MutexLock lock(&database_mutex_);
   StateReading reading;
   Reader reader(database_.get());
-  RETURN_IF_ERROR(reader.ReadTeams(&reading.state.snapshot));
-  RETURN_IF_ERROR(reader.ReadOthers(&reading.state.snapshot));
-  RETURN_IF_ERROR(reader.ReadTopologies(&reading.state.topologies));
+  RETURN_IF_ERROR(reader.ReadTeams(&reading.snapshot));
+  RETURN_IF_ERROR(reader.ReadOthers(&reading.snapshot));
+  RETURN_IF_ERROR(reader.ReadTopologies(&reading.snapshot));
   ASSIGN_OR_RETURN(reading.damaged, reader.Lines());
   return reading;
-}
-
-absl::Status SqliteStore::SaveTopology(const TopologyVersion& version) {
-  const MutexLock lock(&database_mutex_);
-  return database_->Run(
-      "INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text, sum) VALUES (?, ?, ?, ?, ?, ?)",
-      {static_cast<int64_t>(version.version), absl::ToUnixNanos(version.applied), int64_t{version.from_file},
-       version.source, version.text, Sum("topology", absl::StrCat(version.version), TopologySumText(version))});
-}
-
-absl::Status SqliteStore::RemoveTopology(uint64_t version) {
-  const MutexLock lock(&database_mutex_);
-  return database_->Run("DELETE FROM topology WHERE version = ?", {static_cast<int64_t>(version)});
 }
 
 }  // namespace copse::planner

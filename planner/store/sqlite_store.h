@@ -17,17 +17,16 @@
 #include "base/mutex.h"
 #include "planner/coordinator/interfaces/store.h"
 #include "planner/store/saved_state.h"
-#include "planner/store/topology_store.h"
 
 namespace copse::planner {
 
 // A SqliteStore holds an exclusive lock on its file until it is destroyed, so a second planner on the same file is
-// refused. Commits, each a transaction, are made on a thread of its own; what was committed or saved is on the disk
+// refused. Commits, each a transaction, are made on a thread of its own; what was committed is on the disk
 // (journal in WAL mode, synchronous FULL). Each row has a checksum (RowSum) in its column `sum`, or NULL if an earlier
 // version has written it. A row that cannot be read, or does not match its checksum, does not prevent the others from
-// being loaded: Load and LoadTopologies move it to the table `quarantine`, and log it. Only the planner's thread calls
-// it, but for ReadState.
-class SqliteStore : public coordinator::Store, public TopologyStore, public StateReader {
+// being loaded: Load moves it to the table `quarantine`, and logs it. Only the planner's thread calls it, but for
+// ReadState.
+class SqliteStore : public coordinator::Store, public StateReader {
  public:
   // Runs a task on the planner's thread, later.
   using Post = std::function<void(std::function<void()>)>;
@@ -40,10 +39,6 @@ class SqliteStore : public coordinator::Store, public TopologyStore, public Stat
 
   absl::StatusOr<coordinator::Snapshot> Load() override;
   void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override;
-
-  absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
-  absl::Status SaveTopology(const TopologyVersion& version) override;
-  absl::Status RemoveTopology(uint64_t version) override;
 
   // Commits wait meanwhile.
   absl::StatusOr<StateReading> ReadState() override;

@@ -69,6 +69,9 @@ TeamRecord Record(uint64_t id) {
 }
 
 coordinator::PutTeam Put(const TeamRecord& record) { return {std::make_shared<const TeamRecord>(record)}; }
+coordinator::PutTopology Put(const coordinator::TopologyVersion& version) {
+  return {std::make_shared<const coordinator::TopologyVersion>(version)};
+}
 
 TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   TeamRecord broken = Record(9);
@@ -94,7 +97,7 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   EXPECT_EQ(snapshot.cluster, "c1");
   EXPECT_TRUE(snapshot.cluster_is_new);
   const auto reading = Open()->ReadState().value();
-  EXPECT_EQ(reading.state.snapshot.teams, snapshot.teams);
+  EXPECT_EQ(reading.snapshot.teams, snapshot.teams);
   EXPECT_TRUE(reading.damaged.empty());
 }
 
@@ -182,10 +185,9 @@ TEST_F(SqliteStoreTest, AChangedByteOfEachKindOfRowIsFound) {
     ASSERT_TRUE(
         Commit(*store, {Put(Record(3'000'007)), coordinator::PutTerm{5, 1}, coordinator::PutCluster{"c1", false},
                         coordinator::PutDraining{"n1", true}, coordinator::PutDraining{"n2", true},
-                        coordinator::PutAborted{TeamId(7)}, coordinator::PutAborted{TeamId(8)}})
+                        coordinator::PutAborted{TeamId(7)}, coordinator::PutAborted{TeamId(8)},
+                        Put({.version = 1, .text = "version: 1\n"}), Put({.version = 2, .text = "version: 1\n"})})
             .ok());
-    ASSERT_TRUE(store->SaveTopology({.version = 1, .text = "version: 1\n"}).ok());
-    ASSERT_TRUE(store->SaveTopology({.version = 2, .text = "version: 1\n"}).ok());
   }
   RawDatabase(path_).Run(
       "UPDATE team SET record = CAST(replace(record, CAST('world' AS BLOB), CAST('worle' AS BLOB)) AS BLOB);"
@@ -207,7 +209,7 @@ TEST_F(SqliteStoreTest, AChangedByteOfEachKindOfRowIsFound) {
     EXPECT_THAT(snapshot.draining, ::testing::ElementsAre(::testing::Pair("n2", ""))) << when;
     EXPECT_EQ(snapshot.aborted, std::set<TeamId>{TeamId(8)}) << when;
     EXPECT_GT(snapshot.since, snapshot.term) << when << ": nothing is sure to be recorded";
-    EXPECT_EQ(store->LoadTopologies()->size(), 1u) << when;
+    EXPECT_EQ(snapshot.topologies.size(), 1u) << when;
   }
   EXPECT_EQ(Open()->ReadState()->damaged.size(), 6u) << "what is kept aside";
 }
@@ -279,29 +281,21 @@ TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {
 }
 
 TEST_F(SqliteStoreTest, KeepsTopologies) {
-  {
-    const auto store = Open();
-    EXPECT_TRUE(store->LoadTopologies()->empty());
-    for (uint64_t version = 1; version <= 3; ++version) {
-      ASSERT_TRUE(store
-                      ->SaveTopology({.version = version,
+  coordinator::TopologyVersion second{.version = 2,
                                       .applied = absl::FromUnixSeconds(1'700'000'000),
                                       .source = "probe",
-                                      .from_file = version == 2,
-                                      .text = version == 3 ? "" : "version: 1\n"})
-                      .ok());
-    }
-    ASSERT_TRUE(store->RemoveTopology(1).ok());
+                                      .from_file = true,
+                                      .text = "version: 1\n"};
+  coordinator::TopologyVersion first = second, third = second;
+  first.version = 1;
+  third = {.version = 3, .applied = second.applied, .source = "import"};
+  {
+    const auto store = Open();
+    EXPECT_TRUE(store->Load()->topologies.empty());
+    ASSERT_TRUE(Commit(*store, {Put(first), Put(second), Put(third)}).ok());
+    ASSERT_TRUE(Commit(*store, {coordinator::DropTopology{1}}).ok());
   }
-  const auto versions = Open()->LoadTopologies().value();
-  ASSERT_EQ(versions.size(), 2u);
-  EXPECT_EQ(versions[0].version, 2u);
-  EXPECT_TRUE(versions[0].from_file);
-  EXPECT_EQ(versions[0].text, "version: 1\n");
-  EXPECT_EQ(versions[0].applied, absl::FromUnixSeconds(1'700'000'000));
-  EXPECT_EQ(versions[1].source, "probe");
-  EXPECT_FALSE(versions[1].from_file);
-  EXPECT_EQ(versions[1].text, "");
+  EXPECT_EQ(Open()->Load()->topologies, (std::map<uint64_t, coordinator::TopologyVersion>{{2, second}, {3, third}}));
 }
 
 }  // namespace

@@ -32,6 +32,10 @@ void Apply(const StoreChange& change, Snapshot& snapshot) {
           snapshot.cluster_is_new = c.is_new;
         }
         if constexpr (std::is_same_v<T, PutAborted>) snapshot.aborted.insert(c.team);
+        if constexpr (std::is_same_v<T, PutTopology>) {
+          snapshot.topologies.insert_or_assign(c.version->version, *c.version);
+        }
+        if constexpr (std::is_same_v<T, DropTopology>) snapshot.topologies.erase(c.version);
         if constexpr (std::is_same_v<T, PutDraining>) {
           if (c.draining) {
             snapshot.draining[c.node] = c.why;

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/ids.h"
 #include "protocol/control.h"
 
@@ -42,6 +43,16 @@ struct TeamRecord {
   friend bool operator==(const TeamRecord&, const TeamRecord&) = default;
 };
 
+// A TopologyVersion is a topology that was put into force. The coordinator only keeps it.
+struct TopologyVersion {
+  uint64_t version = 0;  // from 1
+  absl::Time applied;
+  std::string source;      // origin: "file /etc/copse/topology.yaml", "import slurm topology.conf"
+  bool from_file = false;  // true: from the file that the configuration names
+  std::string text;        // content of a topology file; empty: no topology, all nodes on one switch
+  friend bool operator==(const TopologyVersion&, const TopologyVersion&) = default;
+};
+
 inline constexpr size_t kAbortedMax = 4096;
 
 struct Snapshot {
@@ -50,8 +61,9 @@ struct Snapshot {
   // These teams were forming when a planner ended, and a daemon was then ordered to abort them: other daemons may have
   // committed them, and must not keep them. The newest kAbortedMax are kept.
   std::set<TeamId> aborted;
-  uint64_t term = 0;            // term of the last planner that used this store; 0: none
-  uint64_t since = 0;           // the store has all decisions of the terms from this one to `term`
+  std::map<uint64_t, TopologyVersion> topologies;  // by their numbers
+  uint64_t term = 0;                               // term of the last planner that used this store; 0: none
+  uint64_t since = 0;                              // the store has all decisions of the terms from this one to `term`
   std::string cluster;          // UUID; empty: the store was never used, or an earlier version has made it
   bool cluster_is_new = false;  // no team was recorded under that UUID
   uint64_t quarantined = 0;     // things that the store could not read, and keeps aside
@@ -80,7 +92,14 @@ struct PutCluster {
 struct PutAborted {
   TeamId team{0};
 };
-using StoreChange = std::variant<PutTeam, DropTeam, PutDraining, PutTerm, PutCluster, PutAborted>;
+struct PutTopology {
+  std::shared_ptr<const TopologyVersion> version;
+};
+struct DropTopology {
+  uint64_t version = 0;
+};
+using StoreChange =
+    std::variant<PutTeam, DropTeam, PutDraining, PutTerm, PutCluster, PutAborted, PutTopology, DropTopology>;
 
 // Makes the snapshot one that is older than what daemons know, as a copy is, or one whose terms cannot be read: its
 // term is raised far above all that it has, and none of its terms counts as recorded.
