@@ -15,7 +15,8 @@ namespace copse::exporter {
 namespace {
 
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
-constexpr size_t kThreads = 4;
+// Each connection has a thread while it is open, and browsers open some before they have anything to ask.
+constexpr size_t kThreads = 16;
 constexpr time_t kPatienceSeconds = 5;
 constexpr time_t kIdleSeconds = 1;
 // A request has no body.

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/web/cluster_json.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "cli/client/latencies.h"
 #include "cli/client/message_json.h"
+#include "cli/web/stats_json.h"
 
 namespace copse::web {
 namespace {
@@ -13,6 +21,7 @@ using ctl::PlannerAdmin;
 
 constexpr uint32_t kEventsMax = 200;
 constexpr uint32_t kAuditMax = 100;
+constexpr size_t kQuietMax = 5;
 constexpr char kWholeCall[] = "call";
 
 Json LatencyRows(const v1::GetStatsReply& stats) {
@@ -24,24 +33,61 @@ Json LatencyRows(const v1::GetStatsReply& stats) {
   return rows;
 }
 
-absl::StatusOr<Json> AskLatency(ctl::AdminClient* client) {
-  v1::GetStatsRequest request;
-  request.set_latencies(true);
-  request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
-  ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
-                   client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
-  return LatencyRows(stats);
+// Returns the connected nodes that were not heard for the longest time.
+Json QuietNodes(const v1::ListNodesReply& nodes) {
+  std::vector<const v1::NodeRow*> rows;
+  for (const v1::NodeRow& node : nodes.nodes()) {
+    if (node.connected()) rows.push_back(&node);
+  }
+  const auto end = rows.begin() + static_cast<ptrdiff_t>(std::min(rows.size(), kQuietMax));
+  std::partial_sort(rows.begin(), end, rows.end(), [](const v1::NodeRow* a, const v1::NodeRow* b) {
+    return std::tuple(-a->last_seen_s(), a->name()) < std::tuple(-b->last_seen_s(), b->name());
+  });
+  Json quiet = Json::array();
+  for (auto row = rows.begin(); row != end; ++row) {
+    quiet.push_back({{"name", (*row)->name()}, {"last_seen_s", (*row)->last_seen_s()}});
+  }
+  return quiet;
 }
 
-absl::StatusOr<Json> AskCalls(ctl::AdminClient* client) {
-  v1::ListCollectivesRequest request;
-  request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
-  ASSIGN_OR_RETURN(const v1::ListCollectivesReply calls,
-                   client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, request));
-  return ctl::ToJson(calls.collectives());
+}  // namespace
+
+absl::StatusOr<NodeLists> AskNodes(ctl::AdminClient* client) {
+  client->Renew();
+  ASSIGN_OR_RETURN(v1::ListNodesReply nodes,
+                   client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, {}));
+  Json quiet = QuietNodes(nodes);
+  for (v1::NodeRow& node : *nodes.mutable_nodes()) {
+    node.clear_last_seen_s();
+    node.clear_certificate_ends_s();
+  }
+  return NodeLists{.nodes = ctl::ToJson(nodes.nodes()), .quiet = std::move(quiet)};
+}
+
+absl::StatusOr<Json> AskTeams(ctl::AdminClient* client) {
+  client->Renew();
+  ASSIGN_OR_RETURN(v1::ListTeamsReply teams,
+                   client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, {}));
+  for (v1::TeamRow& team : *teams.mutable_teams()) team.clear_members();
+  return ctl::ToJson(teams.teams());
+}
+
+absl::StatusOr<Json> AskEvents(ctl::AdminClient* client) {
+  client->Renew();
+  v1::ListEventsRequest request;
+  request.set_last(kEventsMax);
+  ASSIGN_OR_RETURN(const v1::ListEventsReply events, client->Call(&PlannerAdmin::ListEvents, request));
+  return ctl::ToJson(events.rows());
+}
+
+absl::StatusOr<Json> AskTopology(ctl::AdminClient* client) {
+  client->Renew();
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client->Call(&PlannerAdmin::ShowTopology, {}));
+  return ctl::ToJson(topology);
 }
 
 absl::StatusOr<Json> AskAudit(ctl::AdminClient* client) {
+  client->Renew();
   v1::ListAuditRequest request;
   request.set_last(kAuditMax);
   const absl::StatusOr<v1::ListAuditReply> audit = client->Call(&PlannerAdmin::ListAudit, request);
@@ -50,31 +96,24 @@ absl::StatusOr<Json> AskAudit(ctl::AdminClient* client) {
   return ctl::ToJson(audit->rows());
 }
 
-}  // namespace
-
-absl::StatusOr<Json> AskLists(ctl::AdminClient* client) {
+absl::StatusOr<Json> AskCalls(ctl::AdminClient* client) {
   client->Renew();
-  ASSIGN_OR_RETURN(const v1::ListNodesReply nodes,
-                   client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, {}));
-  ASSIGN_OR_RETURN(v1::ListTeamsReply teams,
-                   client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, {}));
-  for (v1::TeamRow& team : *teams.mutable_teams()) team.clear_members();
-  v1::ListEventsRequest request;
-  request.set_last(kEventsMax);
-  ASSIGN_OR_RETURN(const v1::ListEventsReply events, client->Call(&PlannerAdmin::ListEvents, request));
-  return Json{{"nodes", ctl::ToJson(nodes.nodes())},
-              {"teams", ctl::ToJson(teams.teams())},
-              {"events", ctl::ToJson(events.rows())}};
+  v1::ListCollectivesRequest request;
+  request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
+  ASSIGN_OR_RETURN(const v1::ListCollectivesReply calls,
+                   client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, request));
+  return ctl::ToJson(calls.collectives());
 }
 
-absl::StatusOr<Json> AskDetails(ctl::AdminClient* client) {
+absl::StatusOr<DaemonStats> AskStats(ctl::AdminClient* client) {
   client->Renew();
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client->Call(&PlannerAdmin::ShowTopology, {}));
-  ASSIGN_OR_RETURN(Json audit, AskAudit(client));
-  ASSIGN_OR_RETURN(Json calls, AskCalls(client));
-  client->Renew();
-  ASSIGN_OR_RETURN(Json latency, AskLatency(client));
-  return Json{{"topology", ctl::ToJson(topology)}, {"audit", audit}, {"calls", calls}, {"latency", latency}};
+  v1::GetStatsRequest request;
+  request.set_latencies(true);
+  request.set_accounts(true);
+  request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
+  ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
+                   client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
+  return DaemonStats{.latency = LatencyRows(stats), .stats = StatsJson(stats, absl::Now())};
 }
 
 absl::StatusOr<Json> AskTeam(ctl::AdminClient* client, uint64_t id) {
@@ -82,11 +121,16 @@ absl::StatusOr<Json> AskTeam(ctl::AdminClient* client, uint64_t id) {
   v1::ShowTeamRequest request;
   request.set_id(id);
   ASSIGN_OR_RETURN(const v1::ShowTeamReply team, client->Call(&PlannerAdmin::ShowTeam, request));
-  v1::ListPlansRequest of_team;
-  of_team.set_team(id);
+  return ctl::ToJson(team.team());
+}
+
+absl::StatusOr<Json> AskPlans(ctl::AdminClient* client, uint64_t team) {
+  client->Renew();
+  v1::ListPlansRequest request;
+  request.set_team(team);
   ASSIGN_OR_RETURN(const v1::ListPlansReply plans,
-                   client->CallForRows(&PlannerAdmin::StreamPlans, &PlannerAdmin::ListPlans, of_team));
-  return Json{{"team", ctl::ToJson(team.team())}, {"plans", ctl::ToJson(plans.plans())}};
+                   client->CallForRows(&PlannerAdmin::StreamPlans, &PlannerAdmin::ListPlans, request));
+  return ctl::ToJson(plans.plans());
 }
 
 }  // namespace copse::web

@@ -12,15 +12,33 @@
 
 namespace copse::web {
 
-// Each returns an object whose keys are lists of rows as `copsectl -w json` has them. Errors: those of AdminClient.
+// Each returns rows as `copsectl -w json` has them. Errors: those of AdminClient.
 
-// What changes often: nodes; teams without their members; events, the last ones.
-absl::StatusOr<ctl::Json> AskLists(ctl::AdminClient* client);
-// What takes the planner questions to all daemons, or changes seldom: calls in flight, what calls took in the whole
-// cluster (latency), topology, audit. `audit` is null where a viewer may not see it.
-absl::StatusOr<ctl::Json> AskDetails(ctl::AdminClient* client);
-// One team with its members, and its plans.
+// All nodes, without what changes by itself, such as the time since they were last seen.
+struct NodeLists {
+  ctl::Json nodes = ctl::Json::array();
+  // The connected nodes that were not heard for the longest time: {name, last_seen_s}.
+  ctl::Json quiet = ctl::Json::array();
+};
+absl::StatusOr<NodeLists> AskNodes(ctl::AdminClient* client);
+// Teams without their members. The planner asks all daemons for the number of calls.
+absl::StatusOr<ctl::Json> AskTeams(ctl::AdminClient* client);
+// The last events.
+absl::StatusOr<ctl::Json> AskEvents(ctl::AdminClient* client);
+absl::StatusOr<ctl::Json> AskTopology(ctl::AdminClient* client);
+// Null where a viewer may not see it.
+absl::StatusOr<ctl::Json> AskAudit(ctl::AdminClient* client);
+// Calls in flight. The planner asks all daemons.
+absl::StatusOr<ctl::Json> AskCalls(ctl::AdminClient* client);
+// What calls took in the whole cluster, and StatsJson. The planner asks all daemons.
+struct DaemonStats {
+  ctl::Json latency = ctl::Json::array();
+  ctl::Json stats;
+};
+absl::StatusOr<DaemonStats> AskStats(ctl::AdminClient* client);
+// One team with its members. The planner asks its daemons.
 absl::StatusOr<ctl::Json> AskTeam(ctl::AdminClient* client, uint64_t id);
+absl::StatusOr<ctl::Json> AskPlans(ctl::AdminClient* client, uint64_t team);
 
 }  // namespace copse::web
 

@@ -25,8 +25,8 @@ struct Figures {
 };
 
 // A PlannerView asks the planner again and again on a thread of its own, so that its load depends on no number of
-// viewers. It asks for lists only while somebody looks at them, and for teams that somebody looks at. Thread-safe; no
-// call waits for the planner, but figures() for the first answer.
+// viewers. It asks for lists only while somebody looks at them, the less often the larger the cluster, and for teams
+// that somebody looks at. Thread-safe; no call waits for the planner, but figures() for the first answer.
 class PlannerView {
  public:
   // What nobody has asked for during this time is no longer asked of the planner.
@@ -41,10 +41,10 @@ class PlannerView {
   // Returns the newest answer; before the first one waits for it.
   virtual std::shared_ptr<const Figures> figures() const = 0;
 
-  // Returns the cluster as JSON: planner, counters, error (empty: the planner answers), and the lists of
-  // cluster_json.h, which are absent until they have been asked for.
-  virtual std::string Cluster() = 0;
-  // Returns a team as JSON: the object of AskTeam, or {"error": why}, or {} until it has been asked for. Errors:
+  // Returns the cluster as JSON (PageParts::After): planner, counters, error (empty: the planner answers), and what
+  // cluster_json.h asks for, which is absent until it has been answered.
+  virtual std::string Cluster(uint64_t after) = 0;
+  // Returns a team as JSON: {"team", "plans"}, or {"error": why}, or {} until it has been asked for. Errors:
   // RESOURCE_EXHAUSTED beyond kTeamsMax.
   virtual absl::StatusOr<std::string> Team(uint64_t id) = 0;
   // Returns the last hour as JSON (history.h).

@@ -4,53 +4,104 @@
 import {chart, element, planPicture, table} from "/draw.js";
 
 const NODES_DRAWN_MAX = 64;  // of a switch; beyond it counts alone
+const TEAMS_MAX = 500;
+const CALLS_MAX = 200;
+const OLD_CALL_S = 10;
 const microseconds = (value) => value === undefined ? "" : `${value.toFixed(1)} µs`;
 const state = (text) => element("span", {class: text}, text);
 
-function counts(nodes) {
-  const by = new Map();
-  for (const node of nodes) by.set(node.state, (by.get(node.state) ?? 0) + 1);
-  return [...by].sort().map(([name, count]) => element("span", {class: `${name} node`}, `${count} ${name}`));
+/** What nodes below a switch add up to. */
+class Tally {
+  constructor() {
+    this.states = new Map();
+    this.ranks = 0;
+  }
+  add(node) {
+    this.states.set(node.state, (this.states.get(node.state) ?? 0) + 1);
+    this.ranks += node.ranks ?? 0;
+  }
+  addAll(other) {
+    for (const [name, count] of other.states) this.states.set(name, (this.states.get(name) ?? 0) + count);
+    this.ranks += other.ranks;
+  }
+  elements() {
+    const states = [...this.states].sort().map(([name, count]) => element("span", {class: `${name} node`}, `${count} ${name}`));
+    return this.ranks ? [...states, element("span", {class: "node"}, `${this.ranks} ranks`)] : states;
+  }
 }
 
-/** The topology's tree; nodes that it lacks hang on its end. */
-export function clusterPanel(data, opened) {
-  const nodes = new Map((data.nodes ?? []).map((node) => [node.name, node]));
-  const topology = data.topology ?? {switches: [], nodes: []};
-  const own = new Map();
-  const placed = new Set();
-  for (const row of topology.nodes) {
+function rate(bps) {
+  return bps >= 1e9 ? `${(bps / 1e9).toFixed(1)} Gbit/s` : `${(bps / 1e6).toFixed(1)} Mbit/s`;
+}
+
+/** Switches by name, with own nodes, lower switches and tallies; and the nodes that the topology lacks. */
+function tree(data) {
+  const nodes = new Map(data.nodes.map((node) => [node.name, node]));
+  const switches = new Map();
+  for (const row of data.topology?.switches ?? []) switches.set(row.name, {row, nodes: [], lower: [], tally: new Tally()});
+  for (const row of data.topology?.nodes ?? []) {
+    const above = switches.get(row.switch);
     const node = nodes.get(row.name) ?? {name: row.name, state: "absent"};
-    if (!own.has(row.switch)) own.set(row.switch, []);
-    own.get(row.switch).push(node);
-    placed.add(row.name);
+    if (!above) continue;
+    above.nodes.push(node);
+    above.tally.add(node);
+    nodes.delete(row.name);
   }
-  const below = new Map();
-  for (const row of topology.switches) {
-    if (!below.has(row.parent)) below.set(row.parent, []);
-    below.get(row.parent).push(row.name);
-  }
-  const all = (name) => [...(own.get(name) ?? []), ...(below.get(name) ?? []).flatMap(all)];
-  const rows = (list) => list.length > NODES_DRAWN_MAX ? [] : list.map((node) => element("span", {class: `${node.state} node`, title: node.why ?? ""}, `${node.name} ${node.state}`));
-  const draw = (name) => {
-    const details = element("details", opened.has(name) ? {open: ""} : {}, element("summary", {}, `${name} `, ...counts(all(name))), ...(below.get(name) ?? []).map(draw), ...rows(own.get(name) ?? []));
-    details.addEventListener("toggle", () => details.open ? opened.add(name) : opened.delete(name));
+  const roots = [];
+  for (const one of switches.values()) (switches.get(one.row.parent)?.lower ?? roots).push(one);
+  const addUp = (one) => {
+    for (const lower of one.lower) {
+      addUp(lower);
+      one.tally.addAll(lower.tally);
+    }
+  };
+  roots.forEach(addUp);
+  return {roots, rest: [...nodes.values()]};
+}
+
+/** The topology's tree, whose switches are drawn when they are opened; nodes that it lacks hang on its end. */
+export function clusterPanel(data, opened) {
+  const {roots, rest} = tree(data);
+  const rows = (list) => list.length > NODES_DRAWN_MAX ? [] : list.map((node) => element("span", {class: `${node.state} node`, title: node.why ?? ""}, `${node.name} ${node.state}${node.ranks ? ` ${node.ranks} ranks` : ""}`));
+  const draw = (one) => {
+    const {name, parent, latency_ns, bandwidth_bps} = one.row;
+    const link = parent ? element("span", {class: "node"}, `${rate(bandwidth_bps)}, ${microseconds(latency_ns / 1e3)} up`) : "";
+    const details = element("details", {}, element("summary", {}, `${name} `, ...one.tally.elements(), link));
+    const fill = () => {
+      if (details.open && details.children.length === 1) details.append(...one.lower.map(draw), ...rows(one.nodes));
+    };
+    details.open = opened.get(name) ?? !parent;
+    fill();
+    details.addEventListener("toggle", () => {
+      opened.set(name, details.open);
+      fill();
+    });
     return details;
   };
-  const rest = [...nodes.values()].filter((node) => !placed.has(node.name));
-  return element("div", {}, ...(below.get("") ?? []).map(draw), ...counts(rest.length > NODES_DRAWN_MAX ? rest : []), ...rows(rest));
+  const tally = new Tally();
+  rest.forEach((node) => tally.add(node));
+  return element("div", {}, ...roots.map(draw), ...(rest.length > NODES_DRAWN_MAX ? tally.elements() : rows(rest)));
 }
 
 export function statesPanel(data) {
-  return element("span", {}, ...counts(data.nodes ?? []));
+  const tally = new Tally();
+  const versions = new Map();
+  for (const node of data.nodes) {
+    tally.add(node);
+    if (node.version && node.version !== data.planner.version) versions.set(node.version, (versions.get(node.version) ?? 0) + 1);
+  }
+  const skewed = [...versions].map(([version, count]) => `${count} with ${version}`);
+  return element("span", {}, ...tally.elements(), element("span", {class: `${skewed.length ? "away " : ""}node`}, skewed.length ? `other versions: ${skewed.join(", ")}` : "all of the planner's version"));
 }
 
 export function teamsPanel(data, chosen, choose) {
-  return table(["team", "name", "ranks", "state", "why"], (data.teams ?? []).slice(0, 500).map((team) => {
+  const rows = data.teams.slice(0, TEAMS_MAX).map((team) => {
     const button = element("button", {type: "button", "aria-pressed": String(team.id === chosen)}, team.id);
     button.addEventListener("click", () => choose(team.id));
     return [button, team.name, team.size, state(team.state), team.why];
-  }));
+  });
+  const cut = data.teams.length > TEAMS_MAX ? `The first ${TEAMS_MAX} of ${data.teams.length}.` : "";
+  return element("div", {}, table(["team", "name", "ranks", "state", "why"], rows), cut);
 }
 
 export function teamPanel(answer) {
@@ -61,7 +112,10 @@ export function teamPanel(answer) {
 }
 
 export function callsPanel(data) {
-  return table(["team", "call", "age", "joined", "missing", "on nodes"], (data.calls ?? []).slice(0, 200).map((call) => [call.team, `${call.collective} ${call.sequence}`, `${call.age_s.toFixed(1)} s`, call.joined.length, call.missing.slice(0, 20).join(" "), call.missing_nodes.slice(0, 20).join(" ")]));
+  const calls = [...data.calls].sort((a, b) => b.age_s - a.age_s);
+  const old = calls.filter((call) => call.age_s > OLD_CALL_S).length;
+  const rows = calls.slice(0, CALLS_MAX).map((call) => [call.team, `${call.collective} ${call.sequence}`, element("span", call.age_s > OLD_CALL_S ? {class: "lost"} : {}, `${call.age_s.toFixed(1)} s`), call.joined.length, call.missing.slice(0, 20).join(" "), call.missing_nodes.slice(0, 20).join(" ")]);
+  return element("div", {}, element("p", {class: old ? "lost" : "ready"}, `${old} of ${calls.length} are older than ${OLD_CALL_S} s.`), table(["team", "call", "age", "joined", "missing", "on nodes"], rows));
 }
 
 /** A row's prediction: that of the plan of the chosen team that is for its sizes. */
@@ -70,7 +124,11 @@ export function predictedFor(row, plans) {
 }
 
 export function latencyPanel(data, answer) {
-  return table(["collective", "bytes", "calls", "p50", "p99", "predicted"], (data.latency ?? []).map((row) => [row.collective, `${row.bytes_min} to ${row.bytes_max}`, row.count, microseconds(row.p50_ns / 1e3), microseconds(row.p99_ns / 1e3), microseconds(predictedFor(row, answer.plans ?? [])?.predicted_us)]));
+  return table(["collective", "bytes", "calls", "p50", "p99", "predicted", "p50 / predicted"], data.latency.map((row) => {
+    const predicted = predictedFor(row, answer.plans ?? [])?.predicted_us;
+    const ratio = predicted ? (row.p50_ns / 1e3 / predicted).toFixed(2) : "";
+    return [row.collective, `${row.bytes_min} to ${row.bytes_max}`, row.count, microseconds(row.p50_ns / 1e3), microseconds(row.p99_ns / 1e3), microseconds(predicted), ratio];
+  }), "No call has ended well.");
 }
 
 export function eventsPanel(data) {
