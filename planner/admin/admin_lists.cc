@@ -94,7 +94,7 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
   const bool by_job = !request.selector().job().empty();
   return [this, all = request.all(), selector, who, by_job](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    CountCalls([this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
+    CountCalls({}, [this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
       begin([this, all, selector, who, by_job, calls = std::move(calls),
              last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
         const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr);
@@ -140,21 +140,23 @@ RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListColle
   return [this, wanted = TeamId(request.team()), timeout = StatusTimeout(request.timeout_s()),
           selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    MergeCalls(timeout, [this, wanted, selector, begin](std::shared_ptr<coordinator::CallMerge> merge,
-                                                        const std::vector<std::string>& silent) {
-      begin([this, wanted, selector, merge,
-             silent = std::deque(silent.begin(), silent.end())](v1::ListCollectivesReply* reply) mutable -> size_t {
-        const std::optional<coordinator::CollectiveInfo> call = coordinator_->view().NextCall(merge.get());
-        if (!call.has_value()) return AddSilent(&silent, reply);
-        const auto team = coordinator_->view().FindTeam(call->team);
-        const bool is_of_team =
-            wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
-        if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout())) return 1;
-        v1::CollectiveRow* const row = reply->add_collectives();
-        FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
-        return row->ByteSizeLong();
-      });
-    });
+    MergeCalls({}, timeout,
+               [this, wanted, selector, begin](std::shared_ptr<coordinator::CallMerge> merge,
+                                               const std::vector<std::string>& silent) {
+                 begin([this, wanted, selector, merge, silent = std::deque(silent.begin(), silent.end())](
+                           v1::ListCollectivesReply* reply) mutable -> size_t {
+                   const std::optional<coordinator::CollectiveInfo> call = coordinator_->view().NextCall(merge.get());
+                   if (!call.has_value()) return AddSilent(&silent, reply);
+                   const auto team = coordinator_->view().FindTeam(call->team);
+                   const bool is_of_team =
+                       wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
+                   if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout()))
+                     return 1;
+                   v1::CollectiveRow* const row = reply->add_collectives();
+                   FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
+                   return row->ByteSizeLong();
+                 });
+               });
     return absl::OkStatus();
   };
 }
@@ -214,24 +216,26 @@ RowWork<v1::GetStatsReply> AdminLists::StatsRows(const v1::GetStatsRequest& requ
 }
 
 void AdminLists::MergeCalls(
-    absl::Duration timeout,
+    const std::vector<std::string>& nodes, absl::Duration timeout,
     std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done) {
   const auto merge = std::make_shared<coordinator::CallMerge>();
   coordinator_->queries().QueryStatusOfEach(
-      {}, timeout, [merge](const schedule::DaemonStatus& status) { merge->Add(status.node, status); },
+      nodes, timeout, [merge](const schedule::DaemonStatus& status) { merge->Add(status.node, status); },
       [merge, done = std::move(done)](std::vector<std::string> silent) { done(merge, std::move(silent)); });
 }
 
-void AdminLists::CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done) {
-  MergeCalls(kStatusTimeout, [this, done = std::move(done)](std::shared_ptr<coordinator::CallMerge> merge,
-                                                            const std::vector<std::string>& /*silent*/) {
-    std::map<TeamId, uint32_t> calls = merge->Counts();
-    for (const auto& [id, count] : merge->Counts()) {
-      const auto team = coordinator_->view().FindTeam(id);
-      if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
-    }
-    done(std::move(calls));
-  });
+void AdminLists::CountCalls(const std::vector<std::string>& nodes,
+                            std::function<void(std::map<TeamId, uint32_t>)> done) {
+  MergeCalls(nodes, kStatusTimeout,
+             [this, done = std::move(done)](std::shared_ptr<coordinator::CallMerge> merge,
+                                            const std::vector<std::string>& /*silent*/) {
+               std::map<TeamId, uint32_t> calls = merge->Counts();
+               for (const auto& [id, count] : merge->Counts()) {
+                 const auto team = coordinator_->view().FindTeam(id);
+                 if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
+               }
+               done(std::move(calls));
+             });
 }
 
 }  // namespace copse::planner

@@ -51,14 +51,15 @@ class AdminLists {
                    v1::TeamRow* row) const;
   void FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const;
 
-  // Asks all daemons for the number of calls in flight by team; calls of derived teams count for their parents, too.
-  void CountCalls(std::function<void(std::map<TeamId, uint32_t>)> done);
+  // Asks the nodes' daemons, all for none, for the number of calls in flight by team; calls of derived teams count for
+  // their parents, too.
+  void CountCalls(const std::vector<std::string>& nodes, std::function<void(std::map<TeamId, uint32_t>)> done);
 
  private:
   void FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account, v1::AccountRow* row) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
-  // Asks all daemons for their calls in flight, and passes them on with the nodes that are silent.
-  void MergeCalls(absl::Duration timeout,
+  // Asks them for their calls in flight, and passes these on with the nodes that are silent.
+  void MergeCalls(const std::vector<std::string>& nodes, absl::Duration timeout,
                   std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done);
 
   coordinator::Coordinator* const coordinator_;

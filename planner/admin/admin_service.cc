@@ -191,8 +191,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return calls_.ServeAs(context, "ShowTeam",
                           [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
                             const TeamId id(request->id());
-                            RETURN_IF_ERROR(coordinator_->view().FindTeam(id).status());
-                            lists_.CountCalls([this, id, who, reply, done](std::map<TeamId, uint32_t> calls) {
+                            ASSIGN_OR_RETURN(const auto team, coordinator_->view().FindTeam(id));
+                            std::vector<std::string> nodes;
+                            for (const auto& node : team.layout.nodes) nodes.push_back(node.name);
+                            lists_.CountCalls(nodes, [this, id, who, reply, done](std::map<TeamId, uint32_t> calls) {
                               if (!done.is_open()) return;
                               const auto info = coordinator_->view().FindTeam(id);
                               if (info.ok()) lists_.FillTeamFor(who, *info, calls[id], reply->mutable_team());

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -133,6 +134,32 @@ TEST_F(AdminListsTest, StatsAreOfTheNodesOfAHostList) {
   request.mutable_selector()->set_job("b");
   EXPECT_THAT(Collect(life_, &Stub::StreamStats, request),
               FailsWith(absl::StatusCode::kInvalidArgument, "job=b", "allowed=node"));
+}
+
+TEST_F(AdminListsTest, ATeamsCallsAreAskedOfItsOwnNodes) {
+  const v1::ListTeamsReply teams = List(life_, &Stub::ListTeams);
+  v1::ShowTeamRequest show;
+  for (const v1::TeamRow& team : teams.teams()) {
+    if (team.name() == "team1") show.set_id(team.id());
+  }
+  v1::ShowTeamReply shown;
+  std::thread asks([this, &show, &shown] { EXPECT_TRUE(Ask(life_, &Stub::ShowTeam, show, &shown).ok()); });
+  // Of the list of all teams, and of this one.
+  daemons_[1]->Await<schedule::StatusQuery>();
+  const auto query = daemons_[1]->Await<schedule::StatusQuery>();
+  daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = {.node = "n1"}});
+  asks.join();
+  EXPECT_EQ(shown.team().name(), "team1");
+  v1::GetStatsRequest of_other;
+  of_other.set_node("n0");
+  v1::GetStatsReply stats;
+  std::thread asks_other(
+      [this, &of_other, &stats] { EXPECT_TRUE(Ask(life_, &Stub::GetStats, of_other, &stats).ok()); });
+  daemons_[0]->Await<schedule::StatusQuery>();
+  const auto next = daemons_[0]->Await<schedule::StatusQuery>();
+  daemons_[0]->Send(schedule::StatusReply{.query = next.query, .status = {.node = "n0"}});
+  asks_other.join();
+  EXPECT_EQ(stats.stats_size(), 1);
 }
 
 }  // namespace
