@@ -25,6 +25,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"memory", RunMemory},
                                                                {"mgo-table", RunMgoTable},
                                                                {"model", RunModel},
+                                                               {"page", RunPage},
                                                                {"plan-quality", RunPlanQuality},
                                                                {"plan-time", RunPlanTime},
                                                                {"probe", RunProbe},

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "testbed/netns/test_network.h"
 
 namespace copse::bench {
@@ -250,6 +251,19 @@ TEST(HeteroTest, ThePredictionIsThatOfThePlanThatRan) {
                        Each({"copse-best"}, {{"prediction error", 2}}) +
                        Each({"copse-best ratio /"},
                             {{"copse-mgo", 2}, {"copse-bt", 2}, {"openmpi", 2}, {"mpich", 2}, {"better MPI", 2}}));
+}
+
+TEST(PageTest, ABrowserSeesAllNodes) {
+  Kinds kinds;
+  for (const Row& row : RunQuick("page", {})) {
+    if (absl::StartsWith(row.note, "skipped: ")) GTEST_SKIP() << row.note;
+    CountKind(row, &kinds);
+    if (row.metric == "first paint" || row.metric == "memory") {
+      EXPECT_GT(row.median, 0) << row.metric;
+    }
+  }
+  EXPECT_EQ(kinds, Each({"copse"},
+                        {{"first paint", 1}, {"memory", 1}, {"longest task", 1}, {"planner", 2}, {"copse-web", 1}}));
 }
 
 TEST(OptionsTest, CellsAreWantedByPartsOfTheirNames) {

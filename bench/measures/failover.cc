@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs bench/control/failover.py, case by case. Its rounds go to a ledger, so that a later run can add to them.
-#include <stdlib.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,8 +11,7 @@
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
 #include "bench/measures/line_field.h"
-#include "testbed/processes/child_process.h"
-#include "testbed/processes/programs.h"
+#include "bench/measures/script_rounds.h"
 
 namespace copse::bench {
 namespace {
@@ -68,47 +63,15 @@ class Ledger {
   std::vector<std::string> lines_;
 };
 
-// A Folder is removed with all that is in it.
-class Folder {
- public:
-  explicit Folder(const std::string& parent)
-      : path_(absl::StrCat(parent.empty() ? "/tmp" : parent, "/failover.XXXXXX")) {
-    made_ = mkdtemp(path_.data()) != nullptr;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (made_) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool made_ = false;
-};
-
 // Makes rounds and adds them to the ledger. The error is UNAVAILABLE with the reason if the machine cannot make any.
 absl::Status MakeRounds(const Options& options, const FailoverCase& of, uint32_t rounds, Ledger* ledger) {
-  std::vector<std::string> arguments;
-  for (const char* label : {"planner/server/copse-planner", "daemon/copsed", "cli/ctl/copsectl"}) {
-    ASSIGN_OR_RETURN(arguments.emplace_back(), procs::FindProgram(label));
-  }
-  for (const char* label : {"client/libcopse.so.0", "testbed/script/barrier_rank.py",
-                            "testbed/script/planner_cluster.py", "bench/control/failover_rank.py"}) {
-    ASSIGN_OR_RETURN(arguments.emplace_back(), procs::FindFile(label));
-  }
-  ASSIGN_OR_RETURN(const std::string program, procs::FindFile("bench/control/failover.py"));
-  const Folder folder(options.folder);
-  arguments.insert(arguments.begin(), {"/usr/bin/python3", program});
-  arguments.insert(arguments.end(), {of.name, absl::StrCat(rounds), folder.path()});
-  ASSIGN_OR_RETURN(const auto child, procs::ChildProcess::Start({.arguments = arguments, .stdout_pipe = true}));
-  while (true) {
-    ASSIGN_OR_RETURN(const std::string line, child->ReadLine(kRoundPatience));
-    if (line == "end") return absl::OkStatus();
-    if (!absl::StartsWith(line, "round ")) return absl::UnavailableError(line);
-    ledger->Add(absl::StrCat(of.name, " ", line));
-  }
+  const Script script = {.file = "bench/control/failover.py",
+                         .programs = {"planner/server/copse-planner", "daemon/copsed", "cli/ctl/copsectl"},
+                         .files = {"client/libcopse.so.0", "testbed/script/barrier_rank.py",
+                                   "testbed/script/planner_cluster.py", "bench/control/failover_rank.py"},
+                         .arguments = {of.name, absl::StrCat(rounds)}};
+  return RunScript(script, options.folder, kRoundPatience,
+                   [&](const std::string& line) { ledger->Add(absl::StrCat(of.name, " ", line)); });
 }
 
 absl::Status Report(const Row& row, const FailoverCase& of, const std::vector<std::string>& rounds,
