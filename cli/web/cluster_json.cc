@@ -66,8 +66,10 @@ absl::StatusOr<NodeLists> AskNodes(ctl::AdminClient* client) {
 
 absl::StatusOr<Json> AskTeams(ctl::AdminClient* client) {
   client->Renew();
+  v1::ListTeamsRequest request;
+  request.set_without_calls(true);
   ASSIGN_OR_RETURN(v1::ListTeamsReply teams,
-                   client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, {}));
+                   client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
   for (v1::TeamRow& team : *teams.mutable_teams()) team.clear_members();
   return ctl::ToJson(teams.teams());
 }

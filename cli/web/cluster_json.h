@@ -21,7 +21,7 @@ struct NodeLists {
   ctl::Json quiet = ctl::Json::array();
 };
 absl::StatusOr<NodeLists> AskNodes(ctl::AdminClient* client);
-// Teams without their members. The planner asks all daemons for the number of calls.
+// Teams without their members and calls.
 absl::StatusOr<ctl::Json> AskTeams(ctl::AdminClient* client);
 // The last events.
 absl::StatusOr<ctl::Json> AskEvents(ctl::AdminClient* client);

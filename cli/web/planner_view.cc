@@ -32,8 +32,7 @@ constexpr absl::Duration kPerMember = absl::Milliseconds(10);
 constexpr absl::Duration kPerTeamLookedAt = absl::Milliseconds(250);
 constexpr absl::Duration kDetailsPause = absl::Seconds(5);
 // Lists are asked for when an event or a counter says that something has changed, and anyway when they are so old.
-constexpr absl::Duration kNodesAge = absl::Seconds(30);
-constexpr absl::Duration kTeamsAge = absl::Minutes(10);
+constexpr absl::Duration kListsAge = absl::Seconds(30);
 // Counters that change when nodes or teams do.
 constexpr const char* kCountersOfLists[] = {"nodes.", "teams.", "formations.f"};
 
@@ -62,14 +61,14 @@ class Due {
 
 // What the lists of a cluster are asked for by.
 struct Dues {
-  Due nodes{kNodesAge}, teams{kTeamsAge}, topology{kDetailsPause}, details{kDetailsPause};
+  Due nodes{kListsAge}, teams{kListsAge}, topology{kDetailsPause}, details{kDetailsPause};
 };
 
 struct WantedTeam {
   absl::Time wanted;
   std::string text = "{}";
   // The thread alone uses these.
-  Due team{absl::ZeroDuration()}, plans{kNodesAge};
+  Due team{absl::ZeroDuration()}, plans{kListsAge};
   size_t members = 0;
   Json plans_json = Json::array();
 };
@@ -170,7 +169,7 @@ class PollingView final : public PlannerView {
       SetPart("topology", topology);
       dues_.topology.NoteAnswer("");
     }
-    if (dues_.teams.Is(nodes_ * kPerDaemon, basis_)) {
+    if (dues_.teams.Is(nodes_ * kPerNode, basis_)) {
       ASSIGN_OR_RETURN(const Json teams, AskTeams(client_.get()));
       SetPart("teams", teams);
       dues_.teams.NoteAnswer(basis_);

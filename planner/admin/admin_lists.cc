@@ -92,9 +92,10 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
       Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"forming", "ready", "broken"}}));
   // Whether a hidden team has this job must not be told, either.
   const bool by_job = !request.selector().job().empty();
-  return [this, all = request.all(), selector, who, by_job](const auto& begin) -> absl::Status {
+  return [this, all = request.all(), without_calls = request.without_calls(), selector, who,
+          by_job](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    CountCalls({}, [this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
+    const auto list = [this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
       begin([this, all, selector, who, by_job, calls = std::move(calls),
              last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
         const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr);
@@ -108,7 +109,12 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
         FillTeamFor(who, *info, calls[layout.id], row);
         return row->ByteSizeLong();
       });
-    });
+    };
+    if (without_calls) {
+      list({});
+    } else {
+      CountCalls({}, list);
+    }
     return absl::OkStatus();
   };
 }

@@ -136,16 +136,17 @@ TEST_F(AdminListsTest, StatsAreOfTheNodesOfAHostList) {
               FailsWith(absl::StatusCode::kInvalidArgument, "job=b", "allowed=node"));
 }
 
-TEST_F(AdminListsTest, ATeamsCallsAreAskedOfItsOwnNodes) {
-  const v1::ListTeamsReply teams = List(life_, &Stub::ListTeams);
+TEST_F(AdminListsTest, NodesAreAskedForCallsThatAreWantedAndOfTheirTeams) {
+  v1::ListTeamsRequest list;
+  list.set_without_calls(true);
+  const auto teams = Collect(life_, &Stub::StreamTeams, list);
+  ASSERT_TRUE(teams.ok()) << teams.status();
   v1::ShowTeamRequest show;
-  for (const v1::TeamRow& team : teams.teams()) {
+  for (const v1::TeamRow& team : teams->teams()) {
     if (team.name() == "team1") show.set_id(team.id());
   }
   v1::ShowTeamReply shown;
   std::thread asks([this, &show, &shown] { EXPECT_TRUE(Ask(life_, &Stub::ShowTeam, show, &shown).ok()); });
-  // Of the list of all teams, and of this one.
-  daemons_[1]->Await<schedule::StatusQuery>();
   const auto query = daemons_[1]->Await<schedule::StatusQuery>();
   daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = {.node = "n1"}});
   asks.join();
@@ -155,7 +156,6 @@ TEST_F(AdminListsTest, ATeamsCallsAreAskedOfItsOwnNodes) {
   v1::GetStatsReply stats;
   std::thread asks_other(
       [this, &of_other, &stats] { EXPECT_TRUE(Ask(life_, &Stub::GetStats, of_other, &stats).ok()); });
-  daemons_[0]->Await<schedule::StatusQuery>();
   const auto next = daemons_[0]->Await<schedule::StatusQuery>();
   daemons_[0]->Send(schedule::StatusReply{.query = next.query, .status = {.node = "n0"}});
   asks_other.join();

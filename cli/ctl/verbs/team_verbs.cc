@@ -84,8 +84,10 @@ absl::Status Break(const Arguments& arguments, VerbContext& context) {
 
 // Returns the state of the team with this id or name; "gone" if there is none.
 absl::StatusOr<std::string> StateOf(const std::string& wanted, AdminClient& client) {
+  v1::ListTeamsRequest request;
+  request.set_without_calls(true);
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   client.CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, v1::ListTeamsRequest()));
+                   client.CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
   for (const v1::TeamRow& team : reply.teams()) {
     if (IsNumber(wanted) ? absl::StrCat(team.id()) == wanted : team.name() == wanted) return team.state();
   }
