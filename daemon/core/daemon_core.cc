@@ -24,8 +24,9 @@ namespace {
 // between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
-// A user can have so many teams although others have all the rest.
-constexpr uint64_t kTeamsFloor = 2;
+// A user can have so many teams although others have all the rest: at least this, and the kept part of the limit, since
+// each rank of a node counts while it waits for its team.
+constexpr uint64_t kTeamsFloorMin = 2;
 
 }  // namespace
 
@@ -49,7 +50,8 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
       checker_(options_.node.incarnation),
       silence_(&neighbors_, &planner_, &registry_.teams()),
       last_progress_(clock->Now()) {
-  accounts_.SetShare(Resource::kTeams, {.limit = options_.teams_max, .floor = kTeamsFloor});
+  accounts_.SetShare(Resource::kTeams, {.limit = options_.teams_max,
+                                        .floor = std::max(options_.teams_max / FairShare::kKeptPart, kTeamsFloorMin)});
   const uint64_t memory = options_.memory_limit_bytes;
   accounts_.SetShare(Resource::kMemory, {.limit = memory, .floor = memory / FairShare::kKeptPart});
   accounts_.SetRules(options_.quotas);

@@ -362,6 +362,25 @@ TEST_F(AttachServerTest, AUserWithManyClientsAddsLittleToATurn) {
   EXPECT_FALSE(daemon_->server().ReadPosts());
 }
 
+TEST_F(AttachServerTest, ManyRanksFormTeamsBesideAUserWhoTookAllTeams) {
+  const std::shared_ptr<Account> greedy = daemon_->core().accounts().Open(4711, "slurm-17");
+  std::vector<Account::Holding> taken;
+  for (auto one = greedy->Take(Resource::kTeams); one.ok(); one = greedy->Take(Resource::kTeams)) {
+    taken.push_back(*std::move(one));
+  }
+  EXPECT_GT(taken.size(), 0u);
+  constexpr uint32_t kRanks = 8;
+  std::vector<std::unique_ptr<RawClient>> ranks;
+  while (ranks.size() < kRanks) ranks.push_back(Attached());
+  for (const char* const team : {"first", "second"}) {
+    for (uint32_t rank = 0; rank < kRanks; ++rank) ranks[rank]->AskTeam(1, team, rank, kRanks);
+    for (const auto& rank : ranks) {
+      const attach::TeamReady ready = rank->AwaitTeam();
+      EXPECT_EQ(ready.status, 0) << ready.text;
+    }
+  }
+}
+
 TEST_F(AttachServerTest, WhatIsHeldForNobodyIsFoundWithinAMinute) {
   const auto client = Attached();
   const auto look = [&] {
