@@ -7,6 +7,7 @@ and planner_cluster.py.
 """
 
 import ctypes
+import glob
 import json
 import os
 import re
@@ -33,6 +34,7 @@ SOME_CALLS = 200
 SYS_FUTEX, FUTEX_REQUEUE, FUTEX_WAKE = 202, 3, 1
 MADV_REMOVE = 9
 UINT8 = 4  # COPSE_DT_UINT8
+MEMBER_LOST = -6  # COPSE_ERR_MEMBER_LOST
 PROGRAMS = {}
 
 
@@ -122,8 +124,11 @@ def mapping_of(name):
     raise AssertionError(f"no mapping of {name}")
 
 
-def remove_pages(library, byte_count):
-    """Allocates memory, removes its pages, and has the daemon write there; prints the blocks of the file then."""
+def remove_pages(library, byte_count, root):
+    """Allocates memory, removes its pages, and has the daemon write there, or read if `root` is 0.
+
+    Says what came of the call, and how many pages there are then. Goes on after each line of input.
+    """
     byte_count = int(byte_count)
     copse = load(library)
     first, second = attach(copse), attach(copse)
@@ -132,9 +137,11 @@ def remove_pages(library, byte_count):
     teams = form_pair(copse, first, second)
     begin, end = mapping_of("copse")
     libc = ctypes.CDLL(None, use_errno=True)
+    other = ctypes.create_string_buffer(byte_count)
+    print("ready", flush=True)
+    sys.stdin.readline()
     assert libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), MADV_REMOVE) == 0
-    source = ctypes.create_string_buffer(byte_count)
-    receive_from(copse, teams, memory, source, byte_count)
+    print(broadcast(copse, teams, (memory, other), byte_count, int(root)), flush=True)
     resident = (ctypes.c_ubyte * ((end - begin) // 4096))()
     assert libc.mincore(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), resident) == 0
     print(sum(page & 1 for page in resident), flush=True)
@@ -156,17 +163,66 @@ def form_pair(copse, first, second):
     return teams
 
 
-def receive_from(copse, teams, memory, source, byte_count):
-    """Rank 1 broadcasts, and rank 0 receives in `memory`. What comes of it is the caller's to see."""
+def broadcast(copse, teams, buffers, byte_count, root):
+    """Returns what rank 0's call returns."""
     count = ctypes.c_uint64(byte_count)
-    threads = [
-        threading.Thread(target=copse.copse_bcast, args=(team, buffer, count, UINT8, 1))
-        for team, buffer in zip(teams, (memory, source))
-    ]
+    results = [None, None]
+
+    def call(rank):
+        results[rank] = copse.copse_bcast(teams[rank], buffers[rank], count, UINT8, root)
+
+    threads = [threading.Thread(target=call, args=(rank,)) for rank in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return results[0]
+
+
+# --- Memory of a control group ---
+
+
+class MemoryGroup:
+    """A control group whose memory is counted. Those of tests that were killed are removed, too."""
+
+    PREFIX = "copse-two-users-"
+
+    def __init__(self):
+        parent, self.count = self.place()
+        for old in glob.glob(f"{parent}/{self.PREFIX}*"):
+            if not os.path.exists(f"/proc/{old.rsplit('-', 1)[1]}"):
+                os.rmdir(old)
+        self.folder = f"{parent}/{self.PREFIX}{os.getpid()}"
+        os.mkdir(self.folder)
+
+    @staticmethod
+    def place():
+        """Returns the folder of this host's memory groups, and the file that has the bytes of one."""
+        with open("/proc/self/mounts", encoding="ascii") as mounts:
+            for _, folder, kind, options, *_ in map(str.split, mounts):
+                if kind == "cgroup" and "memory" in options.split(","):
+                    return folder, "memory.usage_in_bytes"
+                control = f"{folder}/cgroup.subtree_control"
+                if kind == "cgroup2" and os.path.exists(control):
+                    with open(control, encoding="ascii") as file:
+                        if "memory" in file.read().split():
+                            return folder, "memory.current"
+        raise OSError("no control groups with memory are mounted")
+
+    def wrap(self, folder, program):
+        """Returns a program that is `program` in this group."""
+        path = f"{folder}/grouped"
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f'#!/bin/sh\necho $$ >{self.folder}/cgroup.procs && exec {os.path.abspath(program)} "$@"\n')
+        os.chmod(path, 0o755)
+        return path
+
+    def byte_count(self):
+        with open(f"{self.folder}/{self.count}", encoding="ascii") as file:
+            return int(file.read())
+
+    def remove(self):
+        os.rmdir(self.folder)
 
 
 # --- What the others see ---
@@ -402,13 +458,28 @@ class TwoUsers(unittest.TestCase):
                 self.assertGreater(caught, 0, "who shares the page does: else this test would find nothing")
 
     def test_memory_whose_pages_are_removed_is_not_made_again_and_costs_its_user_alone(self):
-        self.start_daemon()
+        try:
+            group = MemoryGroup()
+        except OSError as error:
+            self.skipTest(f"no control group for the daemon: {error}")
+        self.addCleanup(group.remove)
+        self.addCleanup(self.processes.end)  # before the group goes
+        self.start_daemon(program=group.wrap(self.folder, PROGRAMS["copsed"]))
         ranks = self.form_a_team()
-        remover = self.greedy("remove-pages", 64 * MIB)
-        pages = int(remover.stdout.readline())
-        self.assertLess(pages, 16, "the daemon has made pages of a client's memory")
-        self.assertIsNone(self.copsed.poll())
-        self.make_calls(ranks, 10)
+        byte_count = 64 * MIB
+        for root in (0, 1):
+            with self.subTest(daemon="reads" if root == 0 else "writes"):
+                remover = self.greedy("remove-pages", byte_count, root)
+                self.assertEqual(remover.stdout.readline(), "ready\n")
+                before = group.byte_count()
+                remover.stdin.write("\n")
+                remover.stdin.flush()
+                self.assertEqual(int(remover.stdout.readline()), MEMBER_LOST, "what the call returns")
+                pages = int(remover.stdout.readline())
+                self.assertLess(pages, 16, "the daemon has made pages of a client's memory")
+                self.assertLess(group.byte_count() - before, byte_count // 16, "they were charged to the daemon")
+                self.assertIsNone(self.copsed.poll())
+                self.make_calls(ranks, 10)
 
 
 ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "meddle": meddle, "remove-pages": remove_pages}
