@@ -20,6 +20,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"fabric", RunFabric},
                                                                {"failover", RunFailover},
                                                                {"hop-instructions", RunHopInstructions},
+                                                               {"hostile", RunHostile},
                                                                {"idle", RunIdle},
                                                                {"launch", RunLaunch},
                                                                {"memory", RunMemory},

@@ -21,8 +21,8 @@ absl::Status RunBenchmark(const std::string& name, const Options& options, const
 // Code reports the rows of a contest of that name, or of the contest's key `code`.
 using Code = absl::Status(const Options& options, const Contest& contest, const Reporter& report);
 Code RunAlu, RunApps, RunAppsTnbc, RunControlCore, RunControlSwarm, RunDerive, RunFabric, RunFailover,
-    RunHopInstructions, RunIdle, RunLaunch, RunMemory, RunMgoTable, RunModel, RunPage, RunPlanQuality, RunPlanTime,
-    RunProbe, RunReplan, RunScale, RunShares, RunTnbcSteps;
+    RunHopInstructions, RunHostile, RunIdle, RunLaunch, RunMemory, RunMgoTable, RunModel, RunPage, RunPlanQuality,
+    RunPlanTime, RunProbe, RunReplan, RunScale, RunShares, RunTnbcSteps;
 
 // Returns the slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);
