@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <bit>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,11 @@ namespace {
 // At most this many connections are accepted at once, so that other descriptors are served in between.
 constexpr int kAcceptsPerTurn = 16;
 constexpr absl::Duration kCheckEvery = absl::Minutes(1);
+
+// A client is quiet after so many looks without a post. Of quiet clients so many are looked at in a turn, at least: a
+// user with very many of them must not make each turn longer.
+constexpr uint32_t kQuietAfter = 64;
+constexpr size_t kQuietPerTurn = 64;
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -93,8 +99,8 @@ void AttachServer::Accept(UniqueFd socket) {
   absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
   if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));
   // Without this limit one user's connections could keep all others out.
-  const auto mute = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& session) {
-    return !session->attached() && session->uid() == process->uid;
+  const auto mute = std::count_if(seats_.begin(), seats_.end(), [&](const Seat& seat) {
+    return !seat.session->attached() && seat.session->uid() == process->uid;
   });
   if (mute >= options_.mute_max) {
     return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=",
@@ -105,46 +111,66 @@ void AttachServer::Accept(UniqueFd socket) {
     COPSE_LOG(kWarning, "attach: ", started.message());
     return;
   }
-  sessions_.push_back(std::move(session));
+  seats_.push_back({std::move(session)});
 }
 
 bool AttachServer::ReadPosts() {
   bool did = false;
-  bool any_doomed = false;
   const absl::Time now = context_.clock->Now();
-  const bool due = now >= NextDeadline();
   if (now >= next_check_) {
     next_check_ = now + kCheckEvery;
     CheckHoldings();
   }
-  shares_.BeginTurn();
-  const size_t count = sessions_.size();
-  const size_t first = std::exchange(first_, count);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t which = (first + i) % count;
-    ClientSession& session = *sessions_[which];
-    if (due) session.Tick(now);
-    if (session.attached() && !session.doomed()) {
-      const bool has_posts = session.HasPosts();
-      uint32_t none = 0;
-      uint32_t* const left = has_posts ? shares_.LeftOf(session.uid()) : &none;
-      if (has_posts && *left == 0 && first_ == count) first_ = which;
-      did |= session.Read(left);
+  if (now >= context_.deadline) {
+    context_.deadline = absl::InfiniteFuture();
+    for (const Seat& seat : seats_) {
+      seat.session->Tick(now);
+      context_.deadline = std::min(context_.deadline, seat.session->NextDeadline());
     }
-    any_doomed |= session.doomed();
   }
-  if (!any_doomed) return did;
-  std::vector<std::unique_ptr<ClientSession>> ending;
-  const auto doomed =
-      std::stable_partition(sessions_.begin(), sessions_.end(), [](const auto& session) { return !session->doomed(); });
-  std::move(doomed, sessions_.end(), std::back_inserter(ending));
-  sessions_.erase(doomed, sessions_.end());
-  for (const std::unique_ptr<ClientSession>& session : ending) session->End("");
+  shares_.BeginTurn();
+  ++turn_;
+  const size_t count = seats_.size();
+  const uint32_t mask =
+      context_.pages->sleeping() ? 0 : std::bit_ceil(static_cast<uint32_t>(count / kQuietPerTurn) + 1) - 1;
+  const size_t first = std::exchange(first_, count) % std::max<size_t>(count, 1);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = first + i < count ? first + i : first + i - count;
+    Seat& seat = seats_[place];
+    const bool is_skipped = seat.quiet >= kQuietAfter && ((static_cast<uint32_t>(place) + turn_) & mask) != 0;
+    if (!is_skipped) did |= Look(&seat, place);
+  }
+  if (!context_.any_doomed) return did;
+  EndDoomed();
   return true;
 }
 
+bool AttachServer::Look(Seat* seat, size_t place) {
+  ClientSession& session = *seat->session;
+  if (!session.attached() || session.doomed()) return false;
+  const bool has_posts = session.HasPosts();
+  uint32_t none = 0;
+  uint32_t* const left = has_posts ? shares_.LeftOf(session.uid()) : &none;
+  if (has_posts && *left == 0 && first_ == seats_.size()) first_ = place;
+  const bool did = session.Read(left);
+  seat->quiet = did ? 0 : std::min(seat->quiet + 1, kQuietAfter);
+  return did;
+}
+
+void AttachServer::EndDoomed() {
+  context_.any_doomed = false;
+  std::vector<Seat> ending;
+  const auto doomed =
+      std::stable_partition(seats_.begin(), seats_.end(), [](const Seat& seat) { return !seat.session->doomed(); });
+  std::move(doomed, seats_.end(), std::back_inserter(ending));
+  seats_.erase(doomed, seats_.end());
+  for (const Seat& seat : ending) seat.session->End("");
+  // Their end may have brought them events.
+  std::erase_if(context_.with_events, [](const ClientSession* session) { return session->doomed(); });
+}
+
 void AttachServer::CheckHoldings() {
-  for (const std::unique_ptr<ClientSession>& session : sessions_) session->CheckProcess();
+  for (const Seat& seat : seats_) seat.session->CheckProcess();
   orphans_ = 0;
   for (const Account* account : context_.core->accounts().All()) {
     if (account->used(Resource::kClients) > 0) continue;
@@ -156,32 +182,29 @@ void AttachServer::CheckHoldings() {
 }
 
 void AttachServer::WakeClients() {
-  for (const std::unique_ptr<ClientSession>& session : sessions_) {
-    if (!session->TakeEventsPut() || !session->WakeIfWaiting()) continue;
-    if (options_.instruments != nullptr) options_.instruments->ClientWoken(session->client());
+  for (ClientSession* const session : context_.with_events) {
+    if (session->WakeForEvents() && options_.instruments != nullptr) {
+      options_.instruments->ClientWoken(session->client());
+    }
   }
+  context_.with_events.clear();
   context_.pages->Wake();
 }
 
 EarlyTotals AttachServer::early_totals() const {
   EarlyTotals totals = context_.early;
-  for (const std::unique_ptr<ClientSession>& session : sessions_) session->AddEarly(&totals);
+  for (const Seat& seat : seats_) seat.session->AddEarly(&totals);
   return totals;
 }
 
-absl::Time AttachServer::NextDeadline() const {
-  absl::Time deadline = next_check_;
-  for (const std::unique_ptr<ClientSession>& session : sessions_)
-    deadline = std::min(deadline, session->NextDeadline());
-  return deadline;
-}
+absl::Time AttachServer::NextDeadline() const { return std::min(next_check_, context_.deadline); }
 
 void AttachServer::Shutdown(const std::string& why) {
   for (const UniqueFd& listener : listeners_) context_.poller->Unwatch(listener.get());
   listeners_.clear();
-  std::vector<std::unique_ptr<ClientSession>> ending = std::move(sessions_);
-  sessions_.clear();
-  for (const std::unique_ptr<ClientSession>& session : ending) session->End(session->doomed() ? "" : why);
+  const std::vector<Seat> ending = std::exchange(seats_, {});
+  for (const Seat& seat : ending) seat.session->End(seat.session->doomed() ? "" : why);
+  context_.with_events.clear();
 }
 
 }  // namespace copse::daemon

@@ -362,6 +362,33 @@ TEST_F(AttachServerTest, AUserWithManyClientsAddsLittleToATurn) {
   EXPECT_FALSE(daemon_->server().ReadPosts());
 }
 
+TEST_F(AttachServerTest, QuietClientsAreLookedAtInTurns) {
+  constexpr size_t kClients = 256, kPosters = 96;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  while (clients.size() < kClients) clients.push_back(Attached());
+  const auto taken = [&] {
+    uint64_t sum = 0;
+    for (const auto& client : clients) sum += client->header()->dq_head.load();
+    return sum;
+  };
+  const auto grow_quiet = [&] {
+    for (int turn = 0; turn < 1000; ++turn) daemon_->server().ReadPosts();
+  };
+  grow_quiet();
+  for (size_t i = 0; i < kPosters; ++i) clients[i]->PostNop(1);
+  EXPECT_TRUE(daemon_->server().ReadPosts());
+  EXPECT_GT(taken(), 0u);
+  EXPECT_LT(taken(), kPosters / 2);
+  for (int turn = 0; turn < 8; ++turn) daemon_->server().ReadPosts();
+  EXPECT_EQ(taken(), kPosters);
+  // Before it sleeps the daemon looks at all.
+  grow_quiet();
+  for (size_t i = 0; i < kPosters; ++i) clients[i]->PostNop(2);
+  daemon_->pages().SetSleeping(true);
+  EXPECT_TRUE(daemon_->server().ReadPosts());
+  EXPECT_EQ(taken(), 2 * kPosters);
+}
+
 TEST_F(AttachServerTest, ManyRanksFormTeamsBesideAUserWhoTookAllTeams) {
   const std::shared_ptr<Account> greedy = daemon_->core().accounts().Open(4711, "slurm-17");
   std::vector<Account::Holding> taken;

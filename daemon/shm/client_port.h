@@ -59,6 +59,7 @@ class ClientPort {
   // EventRoom() > 0.
   void PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why);
   // Returns whether events were put since the last call.
+  bool has_events_put() const { return events_put_; }
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
   // Wakes the client if it sleeps on its completion queue; if it sleeps on its seat, GroupWake::Wake will wake it.
   // Returns true if it sleeps on either.

@@ -116,7 +116,7 @@ void ClientSession::OnHangUp() {
 
 void ClientSession::Doom(std::string why) {
   if (doomed_) return;
-  doomed_ = true;
+  doomed_ = context_->any_doomed = true;
   why_ = std::move(why);
   context_->poller->Unwatch(socket_.get());
 }
@@ -391,6 +391,7 @@ bool ClientSession::Read(uint32_t* posts_left) {
   }
   if (!calls_->HasPosts() && !calls_->HasLostMemory()) return did;
   const absl::StatusOr<uint32_t> read = calls_->Read(members_, *posts_left);
+  NoteEvents();  // of posts that were refused
   if (!read.ok()) {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
     return true;
@@ -413,13 +414,23 @@ void ClientSession::OnDoorbell() {
   UpdateDeadline();
 }
 
-void ClientSession::OnEvent(const ClientEvent& event) { calls_->OnEvent(event); }
+void ClientSession::OnEvent(const ClientEvent& event) {
+  calls_->OnEvent(event);
+  NoteEvents();
+}
+
+void ClientSession::NoteEvents() {
+  if (has_events_ || !calls_->port().has_events_put()) return;
+  has_events_ = true;
+  context_->with_events.push_back(this);
+}
 
 // --- Time and end ---
 
 void ClientSession::UpdateDeadline() {
   next_deadline_ = std::min({greeting_deadline_, hang_up_deadline_, deaf_until_});
   for (const auto& [request, create] : creates_) next_deadline_ = std::min(next_deadline_, create.deadline);
+  context_->deadline = std::min(context_->deadline, next_deadline_);
 }
 
 void ClientSession::Tick(absl::Time now) {

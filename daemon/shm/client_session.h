@@ -54,6 +54,8 @@ struct AttachOptions {
   Instruments* instruments = nullptr;  // may be null
 };
 
+class ClientSession;
+
 // SessionContext holds the state that sessions share.
 struct SessionContext {
   SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
@@ -66,6 +68,10 @@ struct SessionContext {
   DaemonPages* pages;
   uint64_t doorbells = 0;  // how often clients have rung their doorbells
   EarlyTotals early;       // sums over clients that are gone
+  // No session's deadline is before it.
+  absl::Time deadline = absl::InfiniteFuture();
+  bool any_doomed = false;
+  std::vector<ClientSession*> with_events;  // have got events that they have not been woken for
 };
 
 // A ClientSession serves one client, on the loop's thread. Order of calls: Start; then callbacks of poller and core,
@@ -94,10 +100,11 @@ class ClientSession final : public ClientSink {
   // Runs timers that are due. NextDeadline returns the time of the next one.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_deadline_; }
-  // Returns whether events were put since the last call.
-  bool TakeEventsPut() { return attached() && calls_->port().TakeEventsPut(); }
-  // Returns true if the client slept; the page's GroupWake may have to wake it. Requires attached().
-  bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
+  // Returns true if the client slept, and had events; the page's GroupWake may have to wake it. Requires attached().
+  bool WakeForEvents() {
+    has_events_ = false;
+    return calls_->port().TakeEventsPut() && calls_->port().WakeIfWaiting();
+  }
 
   // Adds the client's counters to `*totals`, if it is attached.
   void AddEarly(EarlyTotals* totals) const {
@@ -152,6 +159,8 @@ class ClientSession final : public ClientSink {
   void AnswerTeamFailed(uint64_t client_request, const schedule::FailureReport& why);
   void AnswerDone(uint64_t client_request, const schedule::FailureReport& why);
   void UpdateDeadline();
+  // Has AttachServer wake the client for events that were put.
+  void NoteEvents();
   bool HasLiveTeams() const { return !members_.empty() || !creates_.empty(); }
 
   SessionContext* const context_;
@@ -176,6 +185,7 @@ class ClientSession final : public ClientSink {
   absl::Time deaf_until_ = absl::InfiniteFuture();  // end of the time in which the doorbell is ignored
   uint32_t vain_rings_ = 0;                         // rings since the last post
   absl::Time next_deadline_ = absl::InfiniteFuture();
+  bool has_events_ = false;  // is in SessionContext::with_events
   bool doomed_ = false;
   std::string why_;
 };

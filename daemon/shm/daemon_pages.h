@@ -27,6 +27,7 @@ class DaemonPages {
 
   // As DaemonPage's functions, for all pages, those that come later included.
   void SetSleeping(bool sleeping);
+  bool sleeping() const { return sleeping_; }
   void CountTurn();
   // Wakes the clients of all pages that were added to be woken.
   void Wake();
