@@ -6,13 +6,18 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -31,6 +36,8 @@ namespace {
 
 // When the server stops, a call may still take this long.
 constexpr std::chrono::milliseconds kStopPatience(500);
+// The loop is asked at most so often.
+constexpr absl::Duration kStatusEvery = absl::Milliseconds(10);
 
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
   row->set_team(call.team.value());
@@ -45,7 +52,7 @@ void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
   for (const Rank rank : call.missing) row->add_missing(rank.value());
 }
 
-void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
+void FillStatus(const NodeStatus& status, bool latencies, v1::StatusAnswer* answer) {
   answer->set_node(status.daemon.node);
   answer->set_incarnation(status.daemon.incarnation.value());
   answer->set_state(status.daemon.state);
@@ -54,8 +61,10 @@ void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
   answer->set_teams(status.daemon.teams);
   for (const schedule::CallStatus& call : status.daemon.calls) FillCollective(call, answer->add_collectives());
   for (const auto& [name, count] : status.daemon.counters) (*answer->mutable_counters())[name] = count;
-  for (const schedule::LatencyStatus& latency : status.daemon.latencies) {
-    rpc::FillLatency(latency, answer->add_latencies());
+  if (latencies) {
+    for (const schedule::LatencyStatus& latency : status.daemon.latencies) {
+      rpc::FillLatency(latency, answer->add_latencies());
+    }
   }
   answer->set_planner(status.planner);
   answer->set_planner_connected(status.planner_connected);
@@ -68,7 +77,11 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
  public:
   Impl(Mailbox* mailbox, std::function<NodeStatus(bool latencies)> status,
        std::shared_ptr<const rpc::Identity> identity)
-      : mailbox_(mailbox), status_(std::move(status)), authorizer_(std::move(identity)) {}
+      : mailbox_(mailbox),
+        status_(std::move(status)),
+        authorizer_(std::move(identity)),
+        thread_([this] { Answer(); }) {}
+  ~Impl() override { Stop(); }
 
   absl::Status Listen(const AdminServerOptions& options) {
     RETURN_IF_ERROR(rpc::CheckAddress(options.listen));
@@ -94,12 +107,15 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   const std::string& address() const { return address_; }
 
   void Stop() {
-    if (server_ == nullptr) return;
+    if (!thread_.joinable()) return;
     {
       MutexLock lock(&mutex_);
       stopped_ = true;
+      changed_.NotifyAll();
     }
-    while (HasAskers()) mailbox_->Drain();  // each Drain answers one
+    while (Answers()) mailbox_->Drain();  // the thread may wait for a letter
+    thread_.join();
+    if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
     server_->Wait();
     server_.reset();
@@ -152,35 +168,57 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   absl::Status Ask(const Asker& asker) {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("the daemon stops");
-    if (askers_.size() >= kStatusesMax) {
+    if (waiting_ >= kStatusesMax) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("status: too many ask at once (waiting=", askers_.size(), ", limit=", kStatusesMax, ")"));
+          absl::StrCat("status: too many ask at once (waiting=", waiting_, ", limit=", kStatusesMax, ")"));
     }
+    ++waiting_;
     askers_.push_back(asker);
-    if (askers_.size() == 1) mailbox_->Post([this] { AnswerOne(); });
+    changed_.NotifyAll();
     return absl::OkStatus();
   }
 
-  bool HasAskers() {
+  // Returns whether the thread goes on.
+  bool Answers() {
     MutexLock lock(&mutex_);
-    return !askers_.empty();
+    return answers_;
   }
 
-  // Answers the first caller, on the loop's thread. Posts a letter for the next caller, so that it runs in the loop's
-  // next iteration.
-  void AnswerOne() {
-    Asker asker;
-    {
+  // Answers callers, all that wait at once, until the server stops and nobody waits.
+  void Answer() {
+    while (true) {
+      std::vector<Asker> askers;
+      {
+        MutexLock lock(&mutex_);
+        while (askers_.empty() && !stopped_) changed_.Wait(&mutex_);
+        while (!stopped_ && absl::Now() < next_) changed_.WaitFor(&mutex_, next_ - absl::Now());
+        askers = std::exchange(askers_, {});
+        answers_ = !askers.empty();
+        if (!answers_) return;
+      }
+      const NodeStatus status =
+          AskLoop(std::any_of(askers.begin(), askers.end(), [](const Asker& asker) { return asker.latencies; }));
+      for (const Asker& asker : askers) {
+        FillStatus(status, asker.latencies, asker.answer);
+        asker.reactor->Finish(grpc::Status::OK);
+      }
       MutexLock lock(&mutex_);
-      asker = askers_.front();
+      waiting_ -= askers.size();
+      next_ = absl::Now() + kStatusEvery;
     }
-    FillStatus(status_(asker.latencies), asker.answer);
-    {
+  }
+
+  NodeStatus AskLoop(bool latencies) {
+    std::optional<NodeStatus> status;
+    mailbox_->Post([this, latencies, &status] {
+      NodeStatus found = status_(latencies);
       MutexLock lock(&mutex_);
-      askers_.pop_front();
-      if (!askers_.empty()) mailbox_->Post([this] { AnswerOne(); });
-    }
-    asker.reactor->Finish(grpc::Status::OK);
+      status = std::move(found);
+      changed_.NotifyAll();
+    });
+    MutexLock lock(&mutex_);
+    while (!status.has_value()) changed_.Wait(&mutex_);
+    return *std::move(status);
   }
 
   Mailbox* const mailbox_;
@@ -190,7 +228,12 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   std::string address_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter was posted for the first one
+  CondVar changed_;
+  std::vector<Asker> askers_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // askers_, and those that are being answered
+  bool answers_ ABSL_GUARDED_BY(mutex_) = true;
+  absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::thread thread_;
 };
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -34,9 +34,9 @@ struct AdminServerOptions {
 };
 
 // An AdminServer serves from Start until Stop. It is created and stopped on the loop's thread, where `status` also
-// runs, through the mailbox, so callers get no answer if the loop hangs. `status` runs at most once per iteration of
-// the loop, since any user may ask, and must not delay the clients' calls. Callers beyond kStatusesMax waiting ones are
-// refused (RESOURCE_EXHAUSTED).
+// runs, through the mailbox, so callers get no answer if the loop hangs. Any user may ask, and must not delay the
+// clients' calls: `status` runs at most once in 10 ms, for all who wait, and their answers are made on a thread of the
+// server. Callers beyond kStatusesMax waiting ones are refused (RESOURCE_EXHAUSTED).
 class AdminServer {
  public:
   static constexpr size_t kStatusesMax = 64;  // callers that wait for their answer

@@ -126,7 +126,7 @@ struct Question {
   v1::StatusAnswer answer;
 };
 
-TEST_F(AdminServerTest, ManyWhoAskGetOneAnswerATurn) {
+TEST_F(AdminServerTest, ManyWhoAskAreAnsweredAtOnce) {
   Mutex mutex;
   CondVar changed;
   std::map<grpc::StatusCode, int> ends;
@@ -146,12 +146,17 @@ TEST_F(AdminServerTest, ManyWhoAskGetOneAnswerATurn) {
     EXPECT_EQ(ends[code], count);
   };
   await(grpc::StatusCode::RESOURCE_EXHAUSTED, 3);
-  for (int turn = 1; turn <= static_cast<int>(AdminServer::kStatusesMax); ++turn) {
-    EXPECT_TRUE(mailbox_->Drain());
-    EXPECT_EQ(statuses_, turn);
+  std::atomic<bool> answered = false;
+  std::thread awaits([&] {
+    await(grpc::StatusCode::OK, static_cast<int>(AdminServer::kStatusesMax));
+    answered = true;
+    mailbox_->Post([] {});
+  });
+  while (!answered) {
+    if (!mailbox_->Drain()) poller_->Wait(absl::Milliseconds(100));
   }
-  EXPECT_FALSE(mailbox_->Drain());
-  await(grpc::StatusCode::OK, static_cast<int>(AdminServer::kStatusesMax));
+  awaits.join();
+  EXPECT_LE(statuses_, 2) << "one for who came first, and one for all others";
 }
 
 TEST_F(AdminServerTest, StopsWhileAskedAndAnswersNobodyAfterwards) {
