@@ -200,7 +200,7 @@ class PollingView final : public PlannerView {
     parts_.Set(name, std::move(text));
   }
 
-  // Who looks after a while sees nothing old.
+  // A viewer who comes after a while sees nothing old.
   void ForgetCluster() {
     dues_ = {};
     may_see_audit_ = true;

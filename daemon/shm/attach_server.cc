@@ -99,8 +99,8 @@ void AttachServer::Accept(UniqueFd socket) {
   absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
   if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));
   // Without this limit one user's connections could keep all others out.
-  const auto mute = std::count_if(seats_.begin(), seats_.end(), [&](const Seat& seat) {
-    return !seat.session->attached() && seat.session->uid() == process->uid;
+  const auto mute = std::count_if(served_.begin(), served_.end(), [&](const Served& served) {
+    return !served.session->attached() && served.session->uid() == process->uid;
   });
   if (mute >= options_.mute_max) {
     return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=",
@@ -111,7 +111,7 @@ void AttachServer::Accept(UniqueFd socket) {
     COPSE_LOG(kWarning, "attach: ", started.message());
     return;
   }
-  seats_.push_back({std::move(session)});
+  served_.push_back({std::move(session)});
 }
 
 bool AttachServer::ReadPosts() {
@@ -123,54 +123,54 @@ bool AttachServer::ReadPosts() {
   }
   if (now >= context_.deadline) {
     context_.deadline = absl::InfiniteFuture();
-    for (const Seat& seat : seats_) {
-      seat.session->Tick(now);
-      context_.deadline = std::min(context_.deadline, seat.session->NextDeadline());
+    for (const Served& served : served_) {
+      served.session->Tick(now);
+      context_.deadline = std::min(context_.deadline, served.session->NextDeadline());
     }
   }
   shares_.BeginTurn();
   ++turn_;
-  const size_t count = seats_.size();
+  const size_t count = served_.size();
   const uint32_t mask =
       context_.pages->sleeping() ? 0 : std::bit_ceil(static_cast<uint32_t>(count / kQuietPerTurn) + 1) - 1;
   const size_t first = std::exchange(first_, count) % std::max<size_t>(count, 1);
   for (size_t i = 0; i < count; ++i) {
     const size_t place = first + i < count ? first + i : first + i - count;
-    Seat& seat = seats_[place];
-    const bool is_skipped = seat.quiet >= kQuietAfter && ((static_cast<uint32_t>(place) + turn_) & mask) != 0;
-    if (!is_skipped) did |= Look(&seat, place);
+    Served& served = served_[place];
+    const bool is_skipped = served.quiet >= kQuietAfter && ((static_cast<uint32_t>(place) + turn_) & mask) != 0;
+    if (!is_skipped) did |= Look(&served, place);
   }
   if (!context_.any_doomed) return did;
   EndDoomed();
   return true;
 }
 
-bool AttachServer::Look(Seat* seat, size_t place) {
-  ClientSession& session = *seat->session;
+bool AttachServer::Look(Served* served, size_t place) {
+  ClientSession& session = *served->session;
   if (!session.attached() || session.doomed()) return false;
   const bool has_posts = session.HasPosts();
   uint32_t none = 0;
   uint32_t* const left = has_posts ? shares_.LeftOf(session.uid()) : &none;
-  if (has_posts && *left == 0 && first_ == seats_.size()) first_ = place;
+  if (has_posts && *left == 0 && first_ == served_.size()) first_ = place;
   const bool did = session.Read(left);
-  seat->quiet = did ? 0 : std::min(seat->quiet + 1, kQuietAfter);
+  served->quiet = did ? 0 : std::min(served->quiet + 1, kQuietAfter);
   return did;
 }
 
 void AttachServer::EndDoomed() {
   context_.any_doomed = false;
-  std::vector<Seat> ending;
-  const auto doomed =
-      std::stable_partition(seats_.begin(), seats_.end(), [](const Seat& seat) { return !seat.session->doomed(); });
-  std::move(doomed, seats_.end(), std::back_inserter(ending));
-  seats_.erase(doomed, seats_.end());
-  for (const Seat& seat : ending) seat.session->End("");
+  std::vector<Served> ending;
+  const auto doomed = std::stable_partition(served_.begin(), served_.end(),
+                                            [](const Served& served) { return !served.session->doomed(); });
+  std::move(doomed, served_.end(), std::back_inserter(ending));
+  served_.erase(doomed, served_.end());
+  for (const Served& served : ending) served.session->End("");
   // Their end may have brought them events.
   std::erase_if(context_.with_events, [](const ClientSession* session) { return session->doomed(); });
 }
 
 void AttachServer::CheckHoldings() {
-  for (const Seat& seat : seats_) seat.session->CheckProcess();
+  for (const Served& served : served_) served.session->CheckProcess();
   orphans_ = 0;
   for (const Account* account : context_.core->accounts().All()) {
     if (account->used(Resource::kClients) > 0) continue;
@@ -193,7 +193,7 @@ void AttachServer::WakeClients() {
 
 EarlyTotals AttachServer::early_totals() const {
   EarlyTotals totals = context_.early;
-  for (const Seat& seat : seats_) seat.session->AddEarly(&totals);
+  for (const Served& served : served_) served.session->AddEarly(&totals);
   return totals;
 }
 
@@ -202,8 +202,8 @@ absl::Time AttachServer::NextDeadline() const { return std::min(next_check_, con
 void AttachServer::Shutdown(const std::string& why) {
   for (const UniqueFd& listener : listeners_) context_.poller->Unwatch(listener.get());
   listeners_.clear();
-  const std::vector<Seat> ending = std::exchange(seats_, {});
-  for (const Seat& seat : ending) seat.session->End(seat.session->doomed() ? "" : why);
+  const std::vector<Served> ending = std::exchange(served_, {});
+  for (const Served& served : ending) served.session->End(served.session->doomed() ? "" : why);
   context_.with_events.clear();
 }
 

@@ -52,14 +52,14 @@ class AttachServer {
   // failure when the core makes progress.
   void Shutdown(const std::string& why);
 
-  size_t client_count() const { return seats_.size(); }
+  size_t client_count() const { return served_.size(); }
   // Returns how many accounts hold something without a process of theirs being here, at the last look, a minute ago at
   // most: teams that were being formed when their processes ended stay until the planner says what becomes of them.
   uint32_t orphans() const { return orphans_; }
 
  private:
-  // A Seat is a session, and how many looks in a row have found no post of its client.
-  struct Seat {
+  // A Served is a session, and how many looks in a row have found no post of its client.
+  struct Served {
     std::unique_ptr<ClientSession> session;
     uint32_t quiet = 0;
   };
@@ -67,7 +67,7 @@ class AttachServer {
   void OnConnection(int listener);
   void Accept(UniqueFd socket);
   // Looks for posts of the client. Returns whether there was anything to do.
-  bool Look(Seat* seat, size_t place);
+  bool Look(Served* served, size_t place);
   // Ends the sessions that are doomed.
   void EndDoomed();
   // Ends sessions whose process is dead, and looks for accounts without one.
@@ -79,7 +79,7 @@ class AttachServer {
   // It is closed for a moment to accept and refuse a connection when descriptors have run out; else the connection
   // would wait, and the listener would stay readable.
   UniqueFd spare_;
-  std::vector<Seat> seats_;
+  std::vector<Served> served_;
   PostShares shares_;
   uint32_t turn_ = 0;
   size_t first_ = 0;  // the next turn's first session, modulo their number: the first one whose posts had to wait
