@@ -453,15 +453,21 @@ class OnEtcd(OnBothStores, StateTest):
         self.finish(other)
         self.finish(team)
 
+    def waiting_changes(self):
+        """Returns how many records the planner has that are not stored; None if it does not answer."""
+        rows = self.answer("stats", "--planner")
+        return rows[0]["counters"]["store.waiting_changes"] if rows else None
+
     def test_an_import_that_waits_for_etcd_delays_nobody(self):
         store = self.store("a")
-        self.planner(store)
+        self.planner(store, None, "lease=60s")
         topology = f"{self.folder}/topology.yaml"
         with open(topology, "w", encoding="utf-8") as stream:
             stream.write("version: 1\nswitches: [{name: core}]\nnodes: [{name: n0, switch: core}]\n")
+        until("what it has recorded at its start", lambda: self.waiting_changes() == 0)
         store.process.send_signal(signal.SIGSTOP)
         imported = self.start(PROGRAMS["copsectl"], "-e", f"127.0.0.1:{self.port}", "topo", "import", topology)
-        until("a change that waits", lambda: self.answer("stats", "--planner")[0]["counters"]["store.waiting_changes"] == 1)
+        until("a change that waits", lambda: self.waiting_changes() == 1)
         self.assertEqual(self.answer("topo", "list"), [], "it is not stored")
         store.process.send_signal(signal.SIGCONT)
         self.assertEqual(imported.wait(PATIENCE_S), 0, self.log(imported))
