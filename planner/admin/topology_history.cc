@@ -84,7 +84,6 @@ void TopologyHistory::Append(TopologyVersion version) {
 }
 
 void TopologyHistory::ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology) {
-  if (IsKnownFile(topology)) return;
   const auto done = [](const absl::StatusOr<TopologyOutcome>& outcome) {
     if (!outcome.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", outcome.status().message());
   };
@@ -98,8 +97,12 @@ void TopologyHistory::Apply(topology::Topology topology, const std::string& sour
 }
 
 void TopologyHistory::StoreNext() {
-  // One that is in force already makes no version; a file does, since the next one is compared with it.
-  while (!new_.empty() && !new_.front().from_file && in_force() == new_.front().topology) {
+  // One that is in force already makes no version, nor does a file that is the same as the last one: those before it
+  // may have been stored meanwhile.
+  const auto is_old = [this](const New& next) {
+    return next.from_file ? IsKnownFile(next.topology) : in_force() == next.topology;
+  };
+  while (!new_.empty() && is_old(new_.front())) {
     new_.front().done(TopologyOutcome{.version = newest_version()});
     new_.pop_front();
   }
