@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
@@ -64,6 +65,15 @@ std::string RankProcesses::DescribeFailed() const {
 RankProcesses::~RankProcesses() {
   for (const auto& process : processes) process->Signal(SIGTERM);
   if (!processes.empty()) front()->AwaitEnd(kFarewell).IgnoreError();
+}
+
+absl::Status MeasureOn(ProcessCluster* cluster, absl::FunctionRef<absl::Status()> measure) {
+  const absl::Status status = measure();
+  if (!status.ok()) {
+    cluster->DumpLogs(stderr);
+    return status;
+  }
+  return cluster->Stop(absl::Seconds(30));
 }
 
 absl::StatusOr<RankProcesses> StartCopseRanks(ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -40,6 +41,9 @@ struct RankProcesses {
 // `bench` of its own; empty: the cluster's usual job.
 absl::StatusOr<RankProcesses> StartCopseRanks(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
                                               const std::vector<std::string>& arguments, const std::string& job = "");
+
+// Runs a measurement on the cluster, and stops that. If the measurement fails, the cluster's logs go to standard error.
+absl::Status MeasureOn(procs::ProcessCluster* cluster, absl::FunctionRef<absl::Status()> measure);
 
 struct TestbedOptions {
   uint32_t nodes = 0;

@@ -215,12 +215,7 @@ absl::Status RunAttack(const Options& options, const Attack& attack, const Repor
     report(Figure(row, "ratio", "1", samples.ratios));
     return neighbors.Stop();
   };
-  const absl::Status status = run();
-  if (!status.ok()) {
-    cluster.DumpLogs(stderr);
-    return status;
-  }
-  return cluster.Stop(absl::Seconds(30));
+  return MeasureOn(&cluster, run);
 }
 
 }  // namespace

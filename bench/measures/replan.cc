@@ -132,12 +132,7 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
     report(row);
     return team->Stop(kCallsPatience);
   };
-  const absl::Status status = run();
-  if (!status.ok()) {
-    cluster.DumpLogs(stderr);
-    return status;
-  }
-  return cluster.Stop(absl::Seconds(30));
+  return MeasureOn(&cluster, run);
 }
 
 }  // namespace

@@ -164,12 +164,7 @@ absl::Status RunCase(const Options& options, const Edge& edge, const Reporter& r
     report(Figure(bulk, "bulk's slowdown", "1", samples.slowdown));
     return jobs.Stop();
   };
-  const absl::Status status = run();
-  if (!status.ok()) {
-    cluster.DumpLogs(stderr);
-    return status;
-  }
-  return cluster.Stop(absl::Seconds(30));
+  return MeasureOn(&cluster, run);
 }
 
 }  // namespace
