@@ -459,6 +459,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
   status->counters["quota.orphans"] = attach_server_->orphans();
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
+  status->counters["clients.waited"] = attach_server_->errands_kept();
   attach_server_->early_totals().AppendCounters(&status->counters);
   status->counters["data.mtu_bytes"] = mtu_bytes_;
   if (tcp_ != nullptr) {

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,15 @@ def meddle(library, seconds):
                                      ctypes.byref(own), 0))
             caught += max(0, syscall(SYS_FUTEX, ctypes.c_void_p(word), FUTEX_WAKE, 2**31 - 1, None, None, 0))
     print(caught, flush=True)
+
+
+def connect(address):
+    """Connects and hangs up as often as each line of input says, and says so."""
+    for line in sys.stdin:
+        for _ in range(int(line)):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect("\0" + address[1:])
+        print("done", flush=True)
 
 
 def mapping_of(name):
@@ -457,6 +467,30 @@ class TwoUsers(unittest.TestCase):
             else:
                 self.assertGreater(caught, 0, "who shares the page does: else this test would find nothing")
 
+    def test_connections_wait_beside_another_users_calls_alone(self):
+        self.start_daemon()
+        ranks = self.form_a_team()
+        connector = self.run_as(GREEDY, os.path.basename(__file__), "--connect", self.socket)
+        before = self.counters()["clients.waited"]
+        self.connect(connector, SOME_CALLS)
+        self.assertEqual(connector.stdout.readline(), "done\n")
+        self.assertEqual(self.counters()["clients.waited"], before, "nobody else makes calls")
+        beside = threading.Thread(target=lambda: self.make_calls(ranks, 20 * SOME_CALLS))
+        beside.start()
+        while beside.is_alive():
+            self.connect(connector, SOME_CALLS)
+            self.assertEqual(connector.stdout.readline(), "done\n")
+        beside.join()
+        self.assertGreater(self.counters()["clients.waited"], before)
+        # What had to wait is done, and forgotten.
+        until("the end of all connections", lambda: [row["uid"] for row in self.quota()] == [MODEST])
+        greedy, _, _ = self.take("take-teams")
+        self.assertIsNone(greedy.poll())
+
+    def connect(self, connector, count):
+        connector.stdin.write(f"{count}\n")
+        connector.stdin.flush()
+
     def test_memory_whose_pages_are_removed_is_not_made_again_and_costs_its_user_alone(self):
         try:
             group = MemoryGroup()
@@ -482,7 +516,7 @@ class TwoUsers(unittest.TestCase):
                 self.make_calls(ranks, 10)
 
 
-ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "meddle": meddle, "remove-pages": remove_pages}
+ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "meddle": meddle, "connect": connect, "remove-pages": remove_pages}
 
 if __name__ == "__main__":
     if sys.argv[1].startswith("--"):

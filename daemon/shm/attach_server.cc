@@ -79,7 +79,7 @@ void AttachServer::OnConnection(int listener) {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.valid()) {
-      Accept(std::move(socket));
+      AcceptInTurn(std::move(socket));
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
@@ -92,21 +92,36 @@ void AttachServer::OnConnection(int listener) {
   }
 }
 
-void AttachServer::Accept(UniqueFd socket) {
+void AttachServer::AcceptInTurn(UniqueFd socket) {
   absl::StatusOr<PeerProcess> process = PeerOf(socket.get());
   if (!process.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", process.status().message()));
-  const std::shared_ptr<Account> account = context_.core->accounts().Open(process->uid, process->job, process->groups);
+  const uint32_t uid = process->uid;
+  if (context_.pace.MayBegin(uid)) return Accept(std::move(socket), *std::move(process));
+  if (const size_t waiting = context_.pace.waiting(uid); waiting >= options_.clients_max) {
+    return Refuse(socket.get(), absl::StrCat("attach: too many connections that wait for their turn (uid=", uid,
+                                             ", waiting=", waiting, ", limit=", options_.clients_max, ")"));
+  }
+  context_.pace.Keep(uid, this, [this, socket = std::move(socket), process = *std::move(process)]() mutable {
+    Accept(std::move(socket), std::move(process));
+  });
+}
+
+void AttachServer::Accept(UniqueFd socket, PeerProcess process) {
+  const uint32_t uid = process.uid;
+  const UserPace::Errand errand(&context_.pace, uid);
+  LookUp(socket.get(), &process);
+  const std::shared_ptr<Account> account = context_.core->accounts().Open(uid, process.job, process.groups);
   absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
   if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));
   // Without this limit one user's connections could keep all others out.
   const auto mute = std::count_if(served_.begin(), served_.end(), [&](const Served& served) {
-    return !served.session->attached() && served.session->uid() == process->uid;
+    return !served.session->attached() && served.session->uid() == uid;
   });
   if (mute >= options_.mute_max) {
-    return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=",
-                                             process->uid, ", connections=", mute, ", limit=", options_.mute_max, ")"));
+    return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=", uid,
+                                             ", connections=", mute, ", limit=", options_.mute_max, ")"));
   }
-  auto session = std::make_unique<ClientSession>(&context_, std::move(socket), *std::move(process), *std::move(held));
+  auto session = std::make_unique<ClientSession>(&context_, std::move(socket), std::move(process), *std::move(held));
   if (const absl::Status started = session->Start(); !started.ok()) {
     COPSE_LOG(kWarning, "attach: ", started.message());
     return;
@@ -128,6 +143,7 @@ bool AttachServer::ReadPosts() {
       context_.deadline = std::min(context_.deadline, served.session->NextDeadline());
     }
   }
+  did |= context_.pace.RunDue();
   shares_.BeginTurn();
   ++turn_;
   const size_t count = served_.size();
@@ -138,14 +154,14 @@ bool AttachServer::ReadPosts() {
     const size_t place = first + i < count ? first + i : first + i - count;
     Served& served = served_[place];
     const bool is_skipped = served.quiet >= kQuietAfter && ((static_cast<uint32_t>(place) + turn_) & mask) != 0;
-    if (!is_skipped) did |= Look(&served, place);
+    if (!is_skipped) did |= Look(&served, place, now);
   }
   if (!context_.any_doomed) return did;
   EndDoomed();
   return true;
 }
 
-bool AttachServer::Look(Served* served, size_t place) {
+bool AttachServer::Look(Served* served, size_t place, absl::Time now) {
   ClientSession& session = *served->session;
   if (!session.attached() || session.doomed()) return false;
   const bool has_posts = session.HasPosts();
@@ -153,6 +169,7 @@ bool AttachServer::Look(Served* served, size_t place) {
   uint32_t* const left = has_posts ? shares_.LeftOf(session.uid()) : &none;
   if (has_posts && *left == 0 && first_ == served_.size()) first_ = place;
   const bool did = session.Read(left);
+  if (has_posts) context_.pace.NotePosts(session.uid(), now);
   served->quiet = did ? 0 : std::min(served->quiet + 1, kQuietAfter);
   return did;
 }
@@ -164,9 +181,23 @@ void AttachServer::EndDoomed() {
                                             [](const Served& served) { return !served.session->doomed(); });
   std::move(doomed, served_.end(), std::back_inserter(ending));
   served_.erase(doomed, served_.end());
-  for (const Served& served : ending) served.session->End("");
-  // Their end may have brought them events.
-  std::erase_if(context_.with_events, [](const ClientSession* session) { return session->doomed(); });
+  for (Served& served : ending) {
+    const ClientSession* const session = served.session.get();
+    if (context_.pace.MayBegin(session->uid())) {
+      End(std::move(served.session));
+      continue;
+    }
+    doomed_.emplace(session, std::move(served.session));
+    context_.pace.Keep(session->uid(), this, [this, session] { End(std::move(doomed_.extract(session).mapped())); });
+  }
+}
+
+void AttachServer::End(std::unique_ptr<ClientSession> session) {
+  const UserPace::Errand errand(&context_.pace, session->uid());
+  session->End("");
+  // Its end may have brought it events.
+  std::erase(context_.with_events, session.get());
+  session.reset();
 }
 
 void AttachServer::CheckHoldings() {
@@ -194,16 +225,22 @@ void AttachServer::WakeClients() {
 EarlyTotals AttachServer::early_totals() const {
   EarlyTotals totals = context_.early;
   for (const Served& served : served_) served.session->AddEarly(&totals);
+  for (const auto& [key, session] : doomed_) session->AddEarly(&totals);
   return totals;
 }
 
-absl::Time AttachServer::NextDeadline() const { return std::min(next_check_, context_.deadline); }
+absl::Time AttachServer::NextDeadline() const {
+  return std::min({next_check_, context_.deadline, context_.pace.NextDue()});
+}
 
 void AttachServer::Shutdown(const std::string& why) {
   for (const UniqueFd& listener : listeners_) context_.poller->Unwatch(listener.get());
   listeners_.clear();
   const std::vector<Served> ending = std::exchange(served_, {});
   for (const Served& served : ending) served.session->End(served.session->doomed() ? "" : why);
+  for (const auto& [key, session] : doomed_) session->End("");
+  context_.pace.Clear();
+  doomed_.clear();
   context_.with_events.clear();
 }
 

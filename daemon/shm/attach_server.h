@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -20,6 +21,7 @@
 #include "daemon/shm/daemon_pages.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/post_shares.h"
+#include "daemon/shm/process_watch.h"
 
 namespace copse::daemon {
 
@@ -36,13 +38,16 @@ class AttachServer {
   // Accepts clients also from `socket`, which must be listening (listen_socket.h). Errors: the poller's.
   absl::Status AddListener(UniqueFd socket);
 
-  // Handles posts of clients, ends doomed sessions, runs timers. Returns true if there were any posts or doomed
-  // sessions. Of clients that were quiet for a while it looks at a part, unless the daemon is about to sleep.
+  // Handles posts of clients, ends doomed sessions, runs timers, and what waited for its turn (UserPace). Returns true
+  // if there was anything but timers. Of clients that were quiet for a while it looks at a part, unless the daemon is
+  // about to sleep.
   bool ReadPosts();
   // Wakes the clients that sleep and have got events since the last call.
   void WakeClients();
   // Returns how often clients have rung their doorbells since the start.
   uint64_t doorbells() const { return context_.doorbells; }
+  // Returns how many connections, messages and ends had to wait beside another user's calls.
+  uint64_t errands_kept() const { return context_.pace.kept(); }
   // Returns the sums of the clients' counters of asynchronous completion, those of clients that are gone included.
   EarlyTotals early_totals() const;
   // Returns the time at which ReadPosts must be called even without posts.
@@ -52,7 +57,7 @@ class AttachServer {
   // failure when the core makes progress.
   void Shutdown(const std::string& why);
 
-  size_t client_count() const { return served_.size(); }
+  size_t client_count() const { return served_.size() + doomed_.size(); }
   // Returns how many accounts hold something without a process of theirs being here, at the last look, a minute ago at
   // most: teams that were being formed when their processes ended stay until the planner says what becomes of them.
   uint32_t orphans() const { return orphans_; }
@@ -65,11 +70,14 @@ class AttachServer {
   };
 
   void OnConnection(int listener);
-  void Accept(UniqueFd socket);
+  // Accepts now, or when the connection's user may go on.
+  void AcceptInTurn(UniqueFd socket);
+  void Accept(UniqueFd socket, PeerProcess process);
   // Looks for posts of the client. Returns whether there was anything to do.
-  bool Look(Served* served, size_t place);
-  // Ends the sessions that are doomed.
+  bool Look(Served* served, size_t place, absl::Time now);
+  // Ends the sessions that are doomed, now, or when their users may go on.
   void EndDoomed();
+  void End(std::unique_ptr<ClientSession> session);
   // Ends sessions whose process is dead, and looks for accounts without one.
   void CheckHoldings();
 
@@ -80,6 +88,7 @@ class AttachServer {
   // would wait, and the listener would stay readable.
   UniqueFd spare_;
   std::vector<Served> served_;
+  absl::flat_hash_map<const ClientSession*, std::unique_ptr<ClientSession>> doomed_;  // wait for their ends
   PostShares shares_;
   uint32_t turn_ = 0;
   size_t first_ = 0;  // the next turn's first session, modulo their number: the first one whose posts had to wait

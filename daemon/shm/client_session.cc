@@ -53,12 +53,13 @@ absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t 
 
 SessionContext::SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
                                DaemonPages* pages)
-    : options(options), clock(clock), poller(poller), core(core), pages(pages) {}
+    : options(options), clock(clock), poller(poller), core(core), pages(pages), pace(clock) {}
 
 ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held)
     : context_(context), socket_(std::move(socket)), process_(std::move(process)), held_(std::move(held)) {}
 
 ClientSession::~ClientSession() {
+  context_->pace.Forget(uid(), this);
   context_->poller->Unwatch(socket_.get());
   if (process_.pidfd.valid()) context_->poller->Unwatch(process_.pidfd.get());
   if (doorbell_.valid()) context_->poller->Unwatch(doorbell_.get());
@@ -69,27 +70,63 @@ ClientSession::~ClientSession() {
 absl::Status ClientSession::Start() {
   greeting_deadline_ = context_->clock->Now() + context_->options->greeting_timeout;
   UpdateDeadline();
-  RETURN_IF_ERROR(
-      context_->poller->Watch(socket_.get(), EPOLLIN | EPOLLRDHUP, [this](uint32_t events) { OnSocket(events); }));
-  if (!process_.pidfd.valid()) return absl::OkStatus();  // only the socket shows when the process ends
-  return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnDeath(); });
+  RETURN_IF_ERROR(WatchSocket());
+  // Without a pidfd only the socket shows when the process ends.
+  if (process_.pidfd.valid()) RETURN_IF_ERROR(WatchProcess());
+  ReadMessage();
+  return absl::OkStatus();
 }
 
 // --- The socket ---
 
-void ClientSession::OnSocket(uint32_t) {
+absl::Status ClientSession::WatchSocket() {
+  return context_->poller->Watch(socket_.get(), EPOLLIN | EPOLLRDHUP, [this](uint32_t) { OnSocket(); });
+}
+
+void ClientSession::OnSocket() {
   for (int i = 0; i < kPacketsPerTurn && !doomed_; ++i) {
-    Packet packet;
-    const absl::StatusOr<Receipt> receipt = ReceivePacket(socket_.get(), &packet);
-    if (!receipt.ok())
-      return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", receipt.status().message()));
-    if (*receipt == Receipt::kNothing) return;
-    if (*receipt == Receipt::kClosed) return OnHangUp();
-    OnPacket(packet);
+    if (!context_->pace.MayBegin(uid())) {
+      context_->poller->Unwatch(socket_.get());
+      return context_->pace.Keep(uid(), this, [this] {
+        if (doomed_) return;
+        const UserPace::Errand errand(&context_->pace, uid());
+        if (const absl::Status watched = WatchSocket(); !watched.ok()) return Doom(std::string(watched.message()));
+        ReadMessage();
+      });
+    }
+    const UserPace::Errand errand(&context_->pace, uid());
+    if (!ReadMessage()) return;
   }
 }
 
+bool ClientSession::ReadMessage() {
+  Packet packet;
+  const absl::StatusOr<Receipt> receipt = ReceivePacket(socket_.get(), &packet);
+  if (!receipt.ok()) {
+    Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", receipt.status().message()));
+  } else if (*receipt == Receipt::kClosed) {
+    OnHangUp();
+  } else if (*receipt == Receipt::kPacket) {
+    OnPacket(packet);
+    return true;
+  }
+  return false;
+}
+
+absl::Status ClientSession::WatchProcess() {
+  return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnProcess(); });
+}
+
+void ClientSession::OnProcess() {
+  if (context_->pace.MayBegin(uid())) return OnDeath();
+  context_->poller->Unwatch(process_.pidfd.get());
+  context_->pace.Keep(uid(), this, [this] {
+    if (!doomed_) OnDeath();
+  });
+}
+
 void ClientSession::OnDeath() {
+  const UserPace::Errand errand(&context_->pace, uid());
   context_->poller->Unwatch(process_.pidfd.get());
   // Its last messages count: a process may destroy its teams and exit at once.
   for (int i = 0; i < kPacketsLeftMax / kPacketsPerTurn && !doomed_; ++i) {

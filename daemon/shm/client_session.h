@@ -28,6 +28,7 @@
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/process_watch.h"
 #include "daemon/shm/region_table.h"
+#include "daemon/shm/user_pace.h"
 #include "protocol/attach_protocol.h"
 
 namespace copse::daemon {
@@ -68,6 +69,7 @@ struct SessionContext {
   DaemonPages* pages;
   uint64_t doorbells = 0;  // how often clients have rung their doorbells
   EarlyTotals early;       // sums over clients that are gone
+  UserPace pace;
   // No session's deadline is before it.
   absl::Time deadline = absl::InfiniteFuture();
   bool any_doomed = false;
@@ -83,7 +85,8 @@ class ClientSession final : public ClientSink {
   ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held);
   ~ClientSession() override;
 
-  // Watches the socket and the process, and starts the time-out for the AttachRequest. Errors: the poller's.
+  // Watches the socket and the process, and starts the time-out for the AttachRequest, which is read at once if it is
+  // there. Errors: the poller's.
   absl::Status Start();
 
   bool attached() const { return calls_ != nullptr; }
@@ -138,7 +141,12 @@ class ClientSession final : public ClientSink {
     TeamMember member;
   };
 
-  void OnSocket(uint32_t events);
+  absl::Status WatchSocket();
+  void OnSocket();
+  // Reads one message. Returns whether there may be more.
+  bool ReadMessage();
+  absl::Status WatchProcess();
+  void OnProcess();
   void OnDeath();
   void OnHangUp();
   absl::Status WatchDoorbell();

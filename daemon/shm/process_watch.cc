@@ -141,13 +141,17 @@ absl::StatusOr<PeerProcess> PeerOf(int socket) {
   PeerProcess process;
   process.uid = credentials.uid;
   process.pid = credentials.pid;
-  process.groups = GroupsOf(socket, credentials.gid);
-  process.job = JobOfCgroup("", process.uid);
-  if (process.pid == 0) return process;
-  process.pidfd = PidfdOf(socket, process.pid);
-  process.name = CommandOf(process.pid);
-  process.job = JobOf(process);
+  process.gid = credentials.gid;
+  if (process.pid != 0) process.pidfd = PidfdOf(socket, process.pid);
   return process;
+}
+
+void LookUp(int socket, PeerProcess* process) {
+  process->groups = GroupsOf(socket, process->gid);
+  process->job = JobOfCgroup("", process->uid);
+  if (process->pid == 0) return;
+  process->name = CommandOf(process->pid);
+  process->job = JobOf(*process);
 }
 
 bool HasDied(const PeerProcess& process) {

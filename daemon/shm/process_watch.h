@@ -15,16 +15,18 @@ namespace copse::daemon {
 
 // A PeerProcess is the process that connected, as the kernel describes it.
 struct PeerProcess {
-  uint32_t uid = 0;
+  uint32_t uid = 0, gid = 0;
   int64_t pid = 0;            // 0: in a PID namespace that is not visible here
   std::string name;           // command name; empty if unknown
   std::string job;            // by its control group (JobOfCgroup)
   UniqueFd pidfd;             // readable when the process is dead; invalid if the kernel gives none
-  std::set<uint32_t> groups;  // its group and supplementary groups
+  std::set<uint32_t> groups;  // gid and supplementary groups
 };
-// Returns the process that connected `socket`. PERMISSION_DENIED: its user is not mapped in this process's user
-// namespace. Other errors: getsockopt's.
+// Returns uid, pid and pidfd of the process that connected `socket`. PERMISSION_DENIED: its user is not mapped in this
+// process's user namespace. Other errors: getsockopt's.
 absl::StatusOr<PeerProcess> PeerOf(int socket);
+// Fills in the rest, which takes much longer.
+void LookUp(int socket, PeerProcess* process);
 
 // Returns whether the process is dead, so that another one may have its pid, or cannot be watched.
 bool HasDied(const PeerProcess& process);

@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
 #include "daemon/accounts/job_of_cgroup.h"
@@ -63,7 +65,7 @@ class Child {
 };
 
 PeerProcess Watch(pid_t pid) {
-  return {0, pid, "victim", "", UniqueFd(static_cast<int>(syscall(434 /* pidfd_open */, pid, 0)))};
+  return {.pid = pid, .name = "victim", .pidfd = UniqueFd(static_cast<int>(syscall(434 /* pidfd_open */, pid, 0)))};
 }
 
 void AwaitDeath(const PeerProcess& process) {
@@ -71,16 +73,22 @@ void AwaitDeath(const PeerProcess& process) {
   ASSERT_EQ(poll(&fd, 1, 10000), 1);
 }
 
+PeerProcess LookedUp(int socket) {
+  absl::StatusOr<PeerProcess> process = PeerOf(socket);
+  CHECK(process.ok());
+  LookUp(socket, &*process);
+  return *std::move(process);
+}
+
 TEST(ProcessWatchTest, KnowsThePeerOfASocket) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
   const UniqueFd a(pair[0]), b(pair[1]);
-  const absl::StatusOr<PeerProcess> peer = PeerOf(a.get());
-  ASSERT_TRUE(peer.ok()) << peer.status();
-  EXPECT_EQ(peer->pid, getpid());
-  EXPECT_EQ(peer->uid, getuid());
-  EXPECT_TRUE(peer->pidfd.valid());
-  EXPECT_FALSE(peer->name.empty());
+  const PeerProcess peer = LookedUp(a.get());
+  EXPECT_EQ(peer.pid, getpid());
+  EXPECT_EQ(peer.uid, getuid());
+  EXPECT_TRUE(peer.pidfd.valid());
+  EXPECT_FALSE(peer.name.empty());
   EXPECT_FALSE(PeerOf(-1).ok());
 }
 
@@ -102,7 +110,7 @@ TEST(ProcessWatchTest, DescribesWhatItCannotSee) {
   EXPECT_THAT(DescribeDeath(process), Names("uid 7"));
 }
 
-TEST(PeerOfTest, TheGroupsAreTheKernels) {
+TEST(LookUpTest, TheGroupsAreTheKernels) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
   const UniqueFd mine(pair[0]), other(pair[1]);
@@ -110,16 +118,16 @@ TEST(PeerOfTest, TheGroupsAreTheKernels) {
   ASSERT_GE(getgroups(static_cast<int>(groups.size()), groups.data()), 0);
   std::set<uint32_t> all(groups.begin(), groups.end());
   all.insert(getegid());
-  EXPECT_EQ(PeerOf(mine.get())->groups, all);
+  EXPECT_EQ(LookedUp(mine.get()).groups, all);
 }
 
-TEST(PeerOfTest, TheJobIsTheControlGroups) {
+TEST(LookUpTest, TheJobIsTheControlGroups) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
   const UniqueFd mine(pair[0]), other(pair[1]);
   std::ifstream file("/proc/self/cgroup");
   const std::string cgroup{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(PeerOf(mine.get())->job, JobOfCgroup(cgroup, geteuid()));
+  EXPECT_EQ(LookedUp(mine.get()).job, JobOfCgroup(cgroup, geteuid()));
 }
 
 }  // namespace
