@@ -147,20 +147,28 @@ absl::StatusOr<std::map<uint32_t, QuotaLimits>> ReadByName(const std::string& ke
   return all;
 }
 
+absl::StatusOr<bool> ReadFlag(const std::string& key, const YAML::Node& node) {
+  bool value = false;
+  if (YAML::convert<bool>::decode(node, value)) return value;
+  return Error(key, "neither true nor false", absl::StrCat("value=", node.IsScalar() ? node.Scalar() : ""));
+}
+
 absl::StatusOr<QuotaRules> ReadRoot(const YAML::Node& root) {
   RETURN_IF_ERROR(CheckMapping(kKey, root));
   QuotaRules rules;
   for (const auto& entry : root) {
     const std::string& name = entry.first.Scalar();
     const std::string place = absl::StrCat(kKey, ".", name);
-    if (name == "default") {
+    if (name == "exclusive") {
+      ASSIGN_OR_RETURN(rules.exclusive, ReadFlag(place, entry.second));
+    } else if (name == "default") {
       ASSIGN_OR_RETURN(rules.everybody, ReadLimits(place, entry.second));
     } else if (name == "users") {
       ASSIGN_OR_RETURN(rules.users, ReadByName(place, entry.second, UidOf));
     } else if (name == "groups") {
       ASSIGN_OR_RETURN(rules.groups, ReadByName(place, entry.second, GidOf));
     } else {
-      return Error(kKey, "unknown", absl::StrCat("key=", name, ", known=default users groups"));
+      return Error(kKey, "unknown", absl::StrCat("key=", name, ", known=default users groups exclusive"));
     }
   }
   return rules;

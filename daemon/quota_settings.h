@@ -12,7 +12,8 @@
 namespace copse::daemon {
 
 // Reads a mapping such as
-//   {default: {teams: 64, memory: 25%}, groups: {hpc: {teams: 256}}, users: {alice: {teams: unlimited}, "1001": {...}}}
+//   {exclusive: false, default: {teams: 64, memory: 25%}, groups: {hpc: {teams: 256}}, users: {alice: {teams:
+//   unlimited}, "1001": {...}}}
 // The amounts are those of Resource: a number, of bytes with a unit; a percentage of what all users share; unlimited.
 // Users and groups are names or ids of this machine. INVALID_ARGUMENT: it makes no sense; NOT_FOUND: a user or group is
 // not known here. The text names the key, down to its last part, the value and the limit.

@@ -48,6 +48,16 @@ TEST(ReadQuotasTest, UsersAndGroupsAreNamesOrIds) {
   EXPECT_EQ(At(rules->groups.at(0), Resource::kTeams), QuotaAmount{3});
 }
 
+TEST(ReadQuotasTest, ANodeMayBeOneUsers) {
+  EXPECT_FALSE(ReadQuotas("{}")->exclusive);
+  EXPECT_TRUE(ReadQuotas("{exclusive: true}")->exclusive);
+  EXPECT_FALSE(ReadQuotas("{exclusive: false}")->exclusive);
+  for (const char* value : {"2", "sometimes", "[true]", ""}) {
+    EXPECT_THAT(ReadQuotas(absl::StrCat("{exclusive: ", value, "}")).status(),
+                FailsWith(kInvalid, "quotas.exclusive", "true", "false"));
+  }
+}
+
 TEST(ReadQuotasTest, WeightsAreNumbers) {
   const auto rules = ReadQuotas("{default: {weight: 2, teams: 1}, users: {root: {weight: 16}}}");
   ASSERT_TRUE(rules.ok()) << rules.status();

@@ -111,6 +111,7 @@ void Accounts::SetShare(Resource resource, FairShare share) {
 
 void Accounts::SetRules(QuotaRules rules) {
   rules_ = std::move(rules);
+  for (FairShare& share : shares_) share.keeps = !rules_.exclusive;
   for (const auto& [uid, user] : users_) ApplyRules(uid, user.get());
 }
 

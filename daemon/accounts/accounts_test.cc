@@ -44,6 +44,20 @@ TEST(AccountsTest, AGreedyUserLeavesTheKeptPartForOthers) {
   accounts.CheckInvariants();
 }
 
+TEST(AccountsTest, OnANodeOfOneUserNothingIsKeptForOthers) {
+  Accounts accounts;
+  accounts.SetRules({.exclusive = true});
+  accounts.SetShare(Resource::kRegionBytes, {.limit = 800, .floor = 100});
+  const auto account = accounts.Open(kGreedy, "a");
+  {
+    const auto all = account->Take(Resource::kRegionBytes, 800);
+    EXPECT_TRUE(all.ok()) << all.status();
+    EXPECT_EQ(accounts.LimitsOf(*account)[static_cast<size_t>(Resource::kRegionBytes)], 800u);
+  }
+  accounts.SetRules({});
+  EXPECT_THAT(account->Take(Resource::kRegionBytes, 701).status(), FailsWith(kExhausted, "limit=800", "wanted=701"));
+}
+
 TEST(AccountsTest, WhatIsDestroyedIsReturned) {
   Accounts accounts;
   accounts.SetShare(Resource::kRegions, {.limit = 8, .floor = 1});

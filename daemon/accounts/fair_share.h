@@ -21,9 +21,10 @@ struct FairShare {
 
   uint64_t limit = 0;
   uint64_t floor = 1;
+  bool keeps = true;  // false: nothing is kept, as where one user has the node
   uint64_t unit = 1;  // the kept part is a multiple of it, so that a limit of a few units is not divided
 
-  uint64_t kept() const { return limit / unit / kKeptPart * unit; }
+  uint64_t kept() const { return keeps ? limit / unit / kKeptPart * unit : 0; }
   // Returns the most that a user may have while others have nothing.
   uint64_t most() const { return std::max(limit - kept(), std::min(floor, limit)); }
   // Returns whether a user who has `used` may have `more`, while all users together have `used_by_all` >= `used`.

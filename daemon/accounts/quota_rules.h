@@ -37,6 +37,7 @@ struct QuotaLimits {
 // QuotaRules has the maxima and weights of users. Of each the user's own counts, else the largest of the user's groups,
 // else that of everybody; where none is said there is no maximum, and the weight is 1.
 struct QuotaRules {
+  bool exclusive = false;  // one user at a time has the node: nothing is kept for others
   QuotaLimits everybody;
   std::map<uint32_t, QuotaLimits> groups;  // by gid
   std::map<uint32_t, QuotaLimits> users;   // by uid
