@@ -45,7 +45,11 @@ inline TeamShape RandomShape(uint32_t nodes, uint32_t ranks, Prng* prng) {
 class PlainCluster {
  public:
   PlainCluster(const Plan& plan, const TeamShape& shape)
-      : plan_(plan), shape_(shape), index_(plan), order_(shape_, plan, index_) {}
+      : plan_(plan),
+        shape_(shape),
+        index_(plan),
+        order_(shape_, plan, index_),
+        scratch_(plan.node_count, Bytes(kMessageBytesMax)) {}
 
   const PackedOrder& order() const { return order_; }
   const ShapeIndex& shape() const { return shape_; }
@@ -101,7 +105,6 @@ class PlainCluster {
       size_t next = 0;
       std::vector<Awaited> awaited;
       std::map<uint32_t, std::pair<uint16_t, Bytes>> arrived;
-      Bytes scratch = Bytes(kMessageBytesMax);
       std::set<size_t> landed;  // primitives completed by direct placement
     };
     std::vector<State> states(sequences.size());
@@ -110,7 +113,7 @@ class PlainCluster {
       const auto local = shape_.RanksOf(NodeIndex(v));
       switch (b.place) {
         case Place::kScratch:
-          memory = &states[v].scratch;
+          memory = &scratch_[v];
           break;
         case Place::kCell:
           memory = &states[v].arrived.at(b.index).second;
@@ -129,7 +132,7 @@ class PlainCluster {
       }
       EXPECT_NE(memory, nullptr);
       EXPECT_LE(b.offset + bytes, memory->size()) << "node " << v << " place " << static_cast<int>(b.place);
-      return b.offset + bytes <= memory->size() ? memory->data() + b.offset : states[v].scratch.data();
+      return b.offset + bytes <= memory->size() ? memory->data() + b.offset : scratch_[v].data();
     };
     // A receive buffer's content is unspecified whatever was written there: blocks that a rank receives may overlap.
     const auto read = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> const uint8_t* {
@@ -228,6 +231,8 @@ class PlainCluster {
   const TreeIndex index_;
   const PackedOrder order_;
   std::map<uint32_t, std::vector<RankBuffers>> buffers_;
+  // Of nodes. Kept for all segments: to the system this memory costs more than all that is done with it.
+  std::vector<Bytes> scratch_;
 };
 
 }  // namespace copse::schedule
