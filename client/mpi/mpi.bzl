@@ -2,6 +2,7 @@
 """Libraries and tests that are compiled once with each MPI's header, as MPIs' handles differ."""
 
 load("//third_party:mpi.bzl", "MPI_LIBRARIES")
+load("//tools/rules:library.bzl", "precompiled")
 
 def _headers(library):
     return ["@%s//:headers" % library] + (["@pmix//:headers"] if library == "openmpi" else [])
@@ -24,13 +25,14 @@ def mpi_library(name, srcs = None, hdrs = None, deps = [], mpi_deps = [], **kwar
     """
     is_mpi_api = "//%s:%s" % (native.package_name(), name) == _MPI_API
     all_mpi_deps = mpi_deps if is_mpi_api else mpi_deps + [_MPI_API]
+    include, header = precompiled("plain_hidden_precompiled")
     for library in MPI_LIBRARIES:
         native.cc_library(
             name = "%s_%s" % (name, library),
             srcs = [src.replace("{mpi}", library) for src in srcs or native.glob([name + ".cc"])],
             hdrs = hdrs or [name + ".h"],
-            copts = ["-fvisibility=hidden"],
-            deps = deps + _of(library, all_mpi_deps) + _headers(library),
+            copts = ["-fvisibility=hidden"] + include,
+            deps = deps + _of(library, all_mpi_deps) + _headers(library) + header,
             **kwargs
         )
 
@@ -43,17 +45,19 @@ def mpi_test(name, deps = [], mpi_deps = [], **kwargs):
       mpi_deps: targets of mpi_library.
       **kwargs: as cc_test's.
     """
+    include, header = precompiled("test_precompiled")
     for library in MPI_LIBRARIES:
         native.cc_test(
             name = "%s_%s_test" % (name, library),
             size = "small",
             srcs = [name + "_test.cc"],
+            copts = include,
             # The MPIs' plugins leave memory behind at their end.
             env = {"LSAN_OPTIONS": "detect_leaks=0"},
             deps = deps + _of(library, mpi_deps) + [
                 "//third_party:gtest_main",
                 "@%s//:%s" % (library, library),
-            ] + _headers(library),
+            ] + _headers(library) + header,
             **kwargs
         )
 
@@ -65,11 +69,13 @@ def mpi_job_test(name, env = {}, **kwargs):
       env: what the ranks have in their environment.
       **kwargs: as cc_test's.
     """
+    include, header = precompiled("test_precompiled")
     for library in MPI_LIBRARIES:
         native.cc_test(
             name = "%s_%s_test" % (name, library),
             size = "small",
             srcs = [name + "_test.cc"],
+            copts = include,
             args = [library],
             data = ["//client/mpi:libcopse-mpi.so", "//client/mpi:libcopse-mpi-%s.so" % library],
             env = env,
@@ -78,6 +84,6 @@ def mpi_job_test(name, env = {}, **kwargs):
             deps = _of(library, ["//client/mpi/testing:mpi_job", _MPI_API]) + [
                 "//third_party:gtest",
                 "@%s//:%s" % (library, library),
-            ] + _headers(library),
+            ] + _headers(library) + header,
             **kwargs
         )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets: what parses bytes that we do not control."""
 
+load("//tools/rules:library.bzl", "precompiled_for_code")
+
 def copse_fuzz(name, deps, mutations = 5000, **kwargs):
     """Declares a fuzz target, and a test of it.
 
@@ -13,11 +15,13 @@ def copse_fuzz(name, deps, mutations = 5000, **kwargs):
       mutations: the number of mutations that the test takes.
       **kwargs: of both, such as size.
     """
+    include, header = precompiled_for_code()
     native.cc_library(
         name = name + "_target",
         testonly = True,
         srcs = [name + ".cc"],
-        deps = deps + ["//tools/fuzzing:target"],
+        copts = include,
+        deps = deps + ["//tools/fuzzing:target"] + header,
         # The programs below call it, and come before it on the linker's command line.
         alwayslink = True,
     )
