@@ -7,7 +7,7 @@ def _protos_label(label):
         return label + "_protos"
     return "%s:%s_protos" % (label, label.split("/")[-1])
 
-def copse_proto_library(name, deps = [], grpc = False, visibility = None):
+def copse_proto_library(name, deps = [], grpc = False, methods = [], visibility = None):
     """Declares a cc_library of code that is generated from NAME.proto.
 
     The import root is the workspace root, in .proto files (`import "proto/types.proto";`) and in C++
@@ -18,6 +18,8 @@ def copse_proto_library(name, deps = [], grpc = False, visibility = None):
       deps: other copse_proto_library targets that NAME.proto imports.
       grpc: True to generate the services too. Keep messages and services in separate targets: gRPC's headers are
         expensive to compile, and most code needs only messages.
+      methods: with targets of messages and of Method, NAME_methods is a cc_library with `NAME.methods.h`, the services'
+        methods for callers without stubs.
       visibility: as usual.
     """
     protos = [name + ".proto"] + [_protos_label(dep) for dep in deps]
@@ -47,6 +49,22 @@ def copse_proto_library(name, deps = [], grpc = False, visibility = None):
         message = "Generating protocol code",
         visibility = ["//visibility:private"],
     )
+
+    if methods:
+        includes = ["%s/%s" % (native.package_name(), label[1:] + (".pb.h" if label in deps else ".h")) for label in methods]
+        native.genrule(
+            name = name + "_methods_header",
+            srcs = [name + ".proto"],
+            outs = [name + ".methods.h"],
+            cmd = "awk -v includes='%s' -f $(location //third_party:methods.awk) $< >$@" % " ".join(includes),
+            tools = ["//third_party:methods.awk"],
+        )
+        native.cc_library(
+            name = name + "_methods",
+            hdrs = [name + ".methods.h"],
+            deps = methods,
+            visibility = visibility,
+        )
 
     native.cc_library(
         name = name,

@@ -7,9 +7,16 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
+#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/credentials.h"
+#include "rpc/identity.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {
@@ -33,16 +40,6 @@ absl::StatusOr<std::shared_ptr<const rpc::Identity>> OpenIdentity(const config::
           {{"tls_cert", "--cert"}, {"tls_key", "--key"}, {"tls_ca", "--cacert"}, {"tls_crl_dir", "--crl-dir"}}));
 }
 
-// Returns whether the server has the service of this stub.
-template <typename Stub>
-bool Offers(Stub* stub, grpc::ClientContext* context) {
-  v1::PingReply reply;
-  const grpc::StatusCode code = stub->Ping(context, {}, &reply).error_code();
-  // A server that refuses the caller has the service, too.
-  return code == grpc::StatusCode::OK || code == grpc::StatusCode::PERMISSION_DENIED ||
-         code == grpc::StatusCode::UNAUTHENTICATED;
-}
-
 // Returns why a server lacks a method: it is of the other kind, or older.
 absl::Status Missing(const AdminClientOptions& options, bool is_planner, bool is_daemon) {
   const bool wants_daemon = options.server == "node";
@@ -62,6 +59,64 @@ absl::Status Missing(const AdminClientOptions& options, bool is_planner, bool is
 
 }  // namespace
 
+// A Connection calls methods of any service: stubs of services would do the same, and make all who include them compile
+// for seconds longer.
+class AdminClient::Connection {
+ public:
+  explicit Connection(const std::shared_ptr<grpc::Channel>& channel) : stub_(channel) {}
+
+  // Calls a method with one request, waits, and merges what the server answers.
+  grpc::Status Call(grpc::ClientContext* context, const char* path, const google::protobuf::Message& request,
+                    google::protobuf::Message* reply) {
+    using Traits = grpc::SerializationTraits<google::protobuf::Message>;
+    grpc::ByteBuffer bytes;
+    bool owned = false;
+    if (const grpc::Status written = Traits::Serialize(request, &bytes, &owned); !written.ok()) return written;
+    grpc::CompletionQueue queue;
+    const auto call = stub_.PrepareCall(context, path, &queue);
+    const auto done = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    call->StartCall(nullptr);
+    bool goes_on = done();
+    if (goes_on) {
+      call->WriteLast(bytes, {}, nullptr);
+      goes_on = done();
+    }
+    grpc::Status parsed;
+    const std::unique_ptr<google::protobuf::Message> piece(reply->New());
+    bool is_first = true;
+    while (goes_on) {
+      grpc::ByteBuffer answer;
+      call->Read(&answer, nullptr);
+      goes_on = done();
+      if (!goes_on) break;
+      parsed = Traits::Deserialize(&answer, is_first ? reply : piece.get());
+      goes_on = parsed.ok();
+      if (!std::exchange(is_first, false)) reply->MergeFrom(*piece);
+    }
+    if (!parsed.ok()) context->TryCancel();
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    done();
+    return parsed.ok() ? status : parsed;
+  }
+
+  // Returns whether the server has the service of this Ping.
+  bool Offers(grpc::ClientContext* context, const v1::Method<v1::PingRequest, v1::PingReply>& ping) {
+    v1::PingReply reply;
+    const grpc::StatusCode code = Call(context, ping.path, v1::PingRequest(), &reply).error_code();
+    // A server that refuses the caller has the service, too.
+    return code == grpc::StatusCode::OK || code == grpc::StatusCode::PERMISSION_DENIED ||
+           code == grpc::StatusCode::UNAUTHENTICATED;
+  }
+
+ private:
+  grpc::GenericStub stub_;
+};
+
 AdminClient::AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints,
                          std::shared_ptr<const rpc::Identity> identity)
     : options_(options),
@@ -70,6 +125,8 @@ AdminClient::AdminClient(const AdminClientOptions& options, std::string token, s
       deadline_(absl::Now() + options.timeout),
       others_(endpoints.begin() + 1, endpoints.end()),
       untried_(others_) {}
+
+AdminClient::~AdminClient() = default;
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> endpoints, rpc::ParseAddresses(options.endpoint));
@@ -96,9 +153,27 @@ absl::Status AdminClient::Connect(const std::string& endpoint) {
   arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
   // The host of one of several planners may have vanished: time remains for the others.
   if (!others_.empty()) arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMsMax);
-  const auto channel = grpc::CreateCustomChannel(endpoint, credentials, arguments);
-  stubs_ = {v1::AdminService::NewStub(channel), v1::NodeAdminService::NewStub(channel)};
+  connection_ = std::make_unique<Connection>(grpc::CreateCustomChannel(endpoint, credentials, arguments));
   return absl::OkStatus();
+}
+
+absl::Status AdminClient::CallPath(const char* path, const char* otherwise, const google::protobuf::Message& request,
+                                   google::protobuf::Message* reply) {
+  while (true) {
+    grpc::ClientContext context;
+    SetUp(&context);
+    const grpc::Status status = connection_->Call(&context, path, request, reply);
+    if (status.ok()) {
+      untried_ = others_;
+      return absl::OkStatus();
+    }
+    reply->Clear();
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && otherwise != nullptr) {
+      path = std::exchange(otherwise, nullptr);
+      continue;
+    }
+    if (!FindAnother(context, status)) return Explain(status);
+  }
 }
 
 bool AdminClient::FindAnother(const grpc::ClientContext& context, const grpc::Status& status) {
@@ -135,8 +210,8 @@ absl::Status AdminClient::Explain(const grpc::Status& from) const {
   grpc::ClientContext of_planner, of_daemon;
   SetUp(&of_planner);
   SetUp(&of_daemon);
-  const bool is_planner = Offers(std::get<std::unique_ptr<PlannerAdmin>>(stubs_).get(), &of_planner);
-  const bool is_daemon = Offers(std::get<std::unique_ptr<DaemonAdmin>>(stubs_).get(), &of_daemon);
+  const bool is_planner = connection_->Offers(&of_planner, PlannerAdmin::Ping);
+  const bool is_daemon = connection_->Offers(&of_daemon, DaemonAdmin::Ping);
   return Missing(options_, is_planner, is_daemon);
 }
 

@@ -7,23 +7,33 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/config/tls_files.h"
-#include "grpcpp/security/credentials.h"
-#include "proto/copse/v1/admin_service.grpc.pb.h"
-#include "proto/copse/v1/node_admin_service.grpc.pb.h"
-#include "rpc/identity.h"
+#include "base/status_macros.h"
+#include "proto/copse/v1/admin_service.methods.h"
+#include "proto/copse/v1/node_admin_service.methods.h"
+
+namespace google::protobuf {
+class Message;
+}
+namespace grpc {
+class ClientContext;
+class Status;
+}  // namespace grpc
+namespace copse::rpc {
+class Identity;
+}
 
 namespace copse::ctl {
 
-using PlannerAdmin = v1::AdminService::Stub;
-using DaemonAdmin = v1::NodeAdminService::Stub;
+using PlannerAdmin = v1::AdminServiceMethods;
+using DaemonAdmin = v1::NodeAdminServiceMethods;
 
 struct AdminClientOptions {
   // HOST:PORT or unix:PATH: the planner's, or of all planners, with commas; for DaemonAdmin a daemon's.
@@ -46,46 +56,24 @@ class AdminClient {
   // `insecure`; those of rpc::ReadTokenFile and rpc::Identity::Open.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
 
-  // Calls a method, such as &PlannerAdmin::ListNodes.
-  template <typename Stub, typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                             const std::type_identity_t<Request>& request) {
-    while (true) {
-      grpc::ClientContext context;
-      SetUp(&context);
-      Reply reply;
-      const grpc::Status status = ((*std::get<std::unique_ptr<Stub>>(stubs_)).*method)(&context, request, &reply);
-      if (status.ok()) {
-        untried_ = others_;
-        return reply;
-      }
-      if (!FindAnother(context, status)) return Explain(status);
-    }
+  ~AdminClient();
+
+  // Calls a method, such as PlannerAdmin::ListNodes. An answer in pieces is merged.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(const v1::Method<Request, Reply>& method, const std::type_identity_t<Request>& request) {
+    Reply reply;
+    RETURN_IF_ERROR(CallPath(method.path, nullptr, request, &reply));
+    return reply;
   }
 
-  // Calls a method that answers in pieces, such as &PlannerAdmin::StreamNodes, and merges them. A planner of 0.2.0 or
-  // before has only `whole`, and selects no rows: UNIMPLEMENTED for a request that has a selector.
+  // Calls a method that answers in pieces, such as PlannerAdmin::StreamNodes. A planner of 0.2.0 or before has only
+  // `whole`, and selects no rows: UNIMPLEMENTED for a request that has a selector.
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> CallForRows(
-      std::unique_ptr<grpc::ClientReader<Reply>> (PlannerAdmin::*method)(grpc::ClientContext*, const Request&),
-      grpc::Status (PlannerAdmin::*whole)(grpc::ClientContext*, const Request&, Reply*),
-      const std::type_identity_t<Request>& request) {
-    while (true) {
-      grpc::ClientContext context;
-      SetUp(&context);
-      const auto reader = ((*std::get<std::unique_ptr<PlannerAdmin>>(stubs_)).*method)(&context, request);
-      Reply reply, piece;
-      while (reader->Read(&piece)) reply.MergeFrom(piece);
-      const grpc::Status status = reader->Finish();
-      if (status.ok()) {
-        untried_ = others_;
-        return reply;
-      }
-      if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && !request.has_selector()) {
-        return Call(whole, request);
-      }
-      if (!FindAnother(context, status)) return Explain(status);
-    }
+  absl::StatusOr<Reply> CallForRows(const v1::Method<Request, Reply>& method, const v1::Method<Request, Reply>& whole,
+                                    const std::type_identity_t<Request>& request) {
+    Reply reply;
+    RETURN_IF_ERROR(CallPath(method.path, request.has_selector() ? nullptr : whole.path, request, &reply));
+    return reply;
   }
 
   // Extends the deadline, for time in which a verb waits on purpose.
@@ -97,9 +85,14 @@ class AdminClient {
   absl::Duration TimeForOthers() const { return std::min(absl::Seconds(2), options_.timeout * 0.7); }
 
  private:
+  class Connection;
+
   AdminClient(const AdminClientOptions& options, std::string token, std::vector<std::string> endpoints,
               std::shared_ptr<const rpc::Identity> identity);
   absl::Status Connect(const std::string& endpoint);
+  // Sets `*reply`, which must be empty. Calls `otherwise`, if not null, at a server without the method `path`.
+  absl::Status CallPath(const char* path, const char* otherwise, const google::protobuf::Message& request,
+                        google::protobuf::Message* reply);
   // Connects to the leader that a planner has named, or to the next endpoint. Returns false if the status is another
   // than that of a planner which does not lead, or that cannot be reached, or if all were tried.
   bool FindAnother(const grpc::ClientContext& context, const grpc::Status& status);
@@ -113,7 +106,7 @@ class AdminClient {
   const std::vector<std::string> others_;  // the endpoints after the first
   std::vector<std::string> untried_;       // those of them that were not tried by this call
   bool follows_ = false;                   // the server was named by another one
-  std::tuple<std::unique_ptr<PlannerAdmin>, std::unique_ptr<DaemonAdmin>> stubs_;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace copse::ctl

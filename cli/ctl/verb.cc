@@ -35,7 +35,7 @@ absl::StatusOr<uint64_t> FindTeam(AdminClient& client, const std::string& text) 
   v1::ListTeamsRequest request;
   request.set_without_calls(true);
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   client.CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   client.CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   std::vector<uint64_t> ids;
   for (const v1::TeamRow& team : reply.teams()) {
     if (team.name() == text && team.id() != 0) ids.push_back(team.id());

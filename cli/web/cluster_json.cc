@@ -55,7 +55,7 @@ Json QuietNodes(const v1::ListNodesReply& nodes) {
 absl::StatusOr<NodeLists> AskNodes(ctl::AdminClient* client) {
   client->Renew();
   ASSIGN_OR_RETURN(v1::ListNodesReply nodes,
-                   client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, {}));
+                   client->CallForRows(PlannerAdmin::StreamNodes, PlannerAdmin::ListNodes, {}));
   Json quiet = QuietNodes(nodes);
   for (v1::NodeRow& node : *nodes.mutable_nodes()) {
     node.clear_last_seen_s();
@@ -69,7 +69,7 @@ absl::StatusOr<Json> AskTeams(ctl::AdminClient* client) {
   v1::ListTeamsRequest request;
   request.set_without_calls(true);
   ASSIGN_OR_RETURN(v1::ListTeamsReply teams,
-                   client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   for (v1::TeamRow& team : *teams.mutable_teams()) team.clear_members();
   return ctl::ToJson(teams.teams());
 }
@@ -78,13 +78,13 @@ absl::StatusOr<Json> AskEvents(ctl::AdminClient* client) {
   client->Renew();
   v1::ListEventsRequest request;
   request.set_last(kEventsMax);
-  ASSIGN_OR_RETURN(const v1::ListEventsReply events, client->Call(&PlannerAdmin::ListEvents, request));
+  ASSIGN_OR_RETURN(const v1::ListEventsReply events, client->Call(PlannerAdmin::ListEvents, request));
   return ctl::ToJson(events.rows());
 }
 
 absl::StatusOr<Json> AskTopology(ctl::AdminClient* client) {
   client->Renew();
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client->Call(&PlannerAdmin::ShowTopology, {}));
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client->Call(PlannerAdmin::ShowTopology, {}));
   return ctl::ToJson(topology);
 }
 
@@ -92,7 +92,7 @@ absl::StatusOr<Json> AskAudit(ctl::AdminClient* client) {
   client->Renew();
   v1::ListAuditRequest request;
   request.set_last(kAuditMax);
-  const absl::StatusOr<v1::ListAuditReply> audit = client->Call(&PlannerAdmin::ListAudit, request);
+  const absl::StatusOr<v1::ListAuditReply> audit = client->Call(PlannerAdmin::ListAudit, request);
   if (absl::IsPermissionDenied(audit.status())) return Json(nullptr);
   RETURN_IF_ERROR(audit.status());
   return ctl::ToJson(audit->rows());
@@ -103,7 +103,7 @@ absl::StatusOr<Json> AskCalls(ctl::AdminClient* client) {
   v1::ListCollectivesRequest request;
   request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
   ASSIGN_OR_RETURN(const v1::ListCollectivesReply calls,
-                   client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, request));
+                   client->CallForRows(PlannerAdmin::StreamCollectives, PlannerAdmin::ListCollectives, request));
   return ctl::ToJson(calls.collectives());
 }
 
@@ -114,7 +114,7 @@ absl::StatusOr<DaemonStats> AskStats(ctl::AdminClient* client) {
   request.set_accounts(true);
   request.set_timeout_s(absl::ToDoubleSeconds(client->TimeForOthers()));
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
-                   client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
+                   client->CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, request));
   return DaemonStats{.latency = LatencyRows(stats), .stats = StatsJson(stats, absl::Now())};
 }
 
@@ -122,7 +122,7 @@ absl::StatusOr<Json> AskTeam(ctl::AdminClient* client, uint64_t id) {
   client->Renew();
   v1::ShowTeamRequest request;
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowTeamReply team, client->Call(&PlannerAdmin::ShowTeam, request));
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply team, client->Call(PlannerAdmin::ShowTeam, request));
   return ctl::ToJson(team.team());
 }
 
@@ -131,7 +131,7 @@ absl::StatusOr<Json> AskPlans(ctl::AdminClient* client, uint64_t team) {
   v1::ListPlansRequest request;
   request.set_team(team);
   ASSIGN_OR_RETURN(const v1::ListPlansReply plans,
-                   client->CallForRows(&PlannerAdmin::StreamPlans, &PlannerAdmin::ListPlans, request));
+                   client->CallForRows(PlannerAdmin::StreamPlans, PlannerAdmin::ListPlans, request));
   return ctl::ToJson(plans.plans());
 }
 

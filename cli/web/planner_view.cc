@@ -137,8 +137,8 @@ class PollingView final : public PlannerView {
 
   absl::Status AskFigures(Figures* figures) {
     client_->Renew();
-    ASSIGN_OR_RETURN(figures->planner, client_->Call(&ctl::PlannerAdmin::GetPlannerStatus, {}));
-    ASSIGN_OR_RETURN(figures->stats, client_->Call(&ctl::PlannerAdmin::GetPlannerStats, {}));
+    ASSIGN_OR_RETURN(figures->planner, client_->Call(ctl::PlannerAdmin::GetPlannerStatus, {}));
+    ASSIGN_OR_RETURN(figures->stats, client_->Call(ctl::PlannerAdmin::GetPlannerStats, {}));
     return absl::OkStatus();
   }
 

@@ -26,7 +26,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(
       const v1::ListCollectivesReply reply,
-      context.client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, request));
+      context.client->CallForRows(PlannerAdmin::StreamCollectives, PlannerAdmin::ListCollectives, request));
   context.out = RenderCollectives(reply.collectives(), context.style);
   if (reply.silent_size() > 0) {
     context.notes.push_back(absl::StrCat("no answer from some daemons: their part is not shown (nodes=",

@@ -150,7 +150,7 @@ void CheckTopology(const std::vector<v1::NodeRow>& nodes, const v1::ShowTopology
 
 absl::Status CheckCluster(const Arguments& arguments, VerbContext& context, std::vector<Check>* checks) {
   AdminClient& client = *context.client;
-  const absl::StatusOr<v1::GetPlannerStatusReply> planner = client.Call(&PlannerAdmin::GetPlannerStatus, {});
+  const absl::StatusOr<v1::GetPlannerStatusReply> planner = client.Call(PlannerAdmin::GetPlannerStatus, {});
   if (!planner.ok()) {
     checks->push_back(Of("planner", std::string(planner.status().message()), "a leader that answers", false,
                          "start it (systemctl start copse-planner), or give --endpoint"));
@@ -160,7 +160,7 @@ absl::Status CheckCluster(const Arguments& arguments, VerbContext& context, std:
   v1::ListNodesRequest request;
   if (arguments.Has("node")) request.mutable_selector()->set_nodes(arguments.Text("node"));
   ASSIGN_OR_RETURN(const v1::ListNodesReply list,
-                   client.CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, request));
+                   client.CallForRows(PlannerAdmin::StreamNodes, PlannerAdmin::ListNodes, request));
   const std::vector<v1::NodeRow> nodes(list.nodes().begin(), list.nodes().end());
   checks->push_back(Of("nodes", absl::StrCat(nodes.size()), "at least 1", !nodes.empty(),
                        "no daemon has registered: give copsed the planner's address (planner: HOST:PORT)"));
@@ -170,11 +170,11 @@ absl::Status CheckCluster(const Arguments& arguments, VerbContext& context, std:
   if (arguments.Has("node")) asked.mutable_selector()->set_nodes(arguments.Text("node"));
   const absl::Time before = absl::Now();
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
-                   client.CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, asked));
+                   client.CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, asked));
   CheckAnswers(nodes, stats, checks);
   checks->push_back(CheckClocks(stats, before, absl::Now()));
   checks->push_back(CheckMtus(stats));
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client.Call(&PlannerAdmin::ShowTopology, {}));
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client.Call(PlannerAdmin::ShowTopology, {}));
   CheckTopology(nodes, topology, checks);
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ absl::StatusOr<v1::GetStatsReply> AskAccounts(const std::string& nodes, VerbCont
   request.set_accounts(true);
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
   ASSIGN_OR_RETURN(v1::GetStatsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
+                   context.client->CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, request));
   if (reply.silent_size() > 0) {
     const std::string silent = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
     context.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", silent, ")"));
@@ -90,7 +90,7 @@ absl::Status ListJobs(const Arguments& arguments, VerbContext& context) {
   v1::ListTeamsRequest request;
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats, AskAccounts("", context));
   Json json = Json::array();
   cli::TableRows rows = {{"USER", "JOB", "CLAIMED", "TEAMS>", "CALLS>", "NODES"}};
@@ -125,7 +125,7 @@ absl::Status ShowJob(const Arguments& arguments, VerbContext& context) {
     RETURN_IF_ERROR(ReadSelector({{{"user", arguments.values.at("user")}}}, request.mutable_selector()));
   }
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats, AskAccounts("", context));
   ASSIGN_OR_RETURN(const Job job, FindJob(arguments.Text("job"), JobsOf(reply, stats)));
   v1::ListTeamsReply teams;

@@ -41,7 +41,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListNodesRequest request;
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListNodesReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, request));
+                   context.client->CallForRows(PlannerAdmin::StreamNodes, PlannerAdmin::ListNodes, request));
   for (const v1::NodeRow& node : reply.nodes()) {
     if (!node.has_certificate_ends_s() || node.certificate_ends_s() > absl::ToDoubleSeconds(rpc::kEndsSoon)) continue;
     context.notes.push_back(node.certificate_ends_s() < 0
@@ -55,7 +55,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
 absl::Status Show(const Arguments& arguments, VerbContext& context) {
   v1::ShowNodeRequest request;
   request.set_name(arguments.Text("node"));
-  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, context.client->Call(&PlannerAdmin::ShowNode, request));
+  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, context.client->Call(PlannerAdmin::ShowNode, request));
   return context.Answer(RenderNode(reply, context.style));
 }
 
@@ -65,7 +65,7 @@ absl::Status WaitUntilDrained(const std::string& node, VerbContext& context) {
   request.set_name(node);
   std::string shown;
   while (true) {
-    const absl::StatusOr<v1::ShowNodeReply> reply = context.client->Call(&PlannerAdmin::ShowNode, request);
+    const absl::StatusOr<v1::ShowNodeReply> reply = context.client->Call(PlannerAdmin::ShowNode, request);
     if (absl::IsNotFound(reply.status())) return absl::OkStatus();
     if (absl::IsDeadlineExceeded(reply.status())) {
       return absl::DeadlineExceededError(absl::StrCat("it drains still (", shown, "): ", reply.status().message()));
@@ -87,7 +87,7 @@ absl::Status Drain(const Arguments& arguments, VerbContext& context) {
   v1::DrainNodeRequest request;
   request.set_node(arguments.Text("node"));
   request.set_why(arguments.Text("why"));
-  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
+  RETURN_IF_ERROR(context.client->Call(PlannerAdmin::DrainNode, request).status());
   const std::string name = cli::Printable(request.node());
   if (!arguments.Has("wait")) {
     return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", true}},
@@ -102,7 +102,7 @@ absl::Status Undrain(const Arguments& arguments, VerbContext& context) {
   v1::DrainNodeRequest request;
   request.set_node(arguments.Text("node"));
   request.set_off(true);
-  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::DrainNode, request).status());
+  RETURN_IF_ERROR(context.client->Call(PlannerAdmin::DrainNode, request).status());
   return context.Answer({{"ok", true}, {"name", request.node()}, {"draining", false}},
                         absl::StrCat("node ", cli::Printable(request.node()), " takes new teams again\n"));
 }
@@ -110,14 +110,14 @@ absl::Status Undrain(const Arguments& arguments, VerbContext& context) {
 absl::Status Remove(const Arguments& arguments, VerbContext& context) {
   v1::RemoveNodeRequest request;
   request.set_node(arguments.Text("node"));
-  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::RemoveNode, request).status());
+  RETURN_IF_ERROR(context.client->Call(PlannerAdmin::RemoveNode, request).status());
   return context.Answer(
       {{"ok", true}, {"name", request.node()}},
       absl::StrCat("node ", cli::Printable(request.node()), " is removed, and teams that it was in are broken\n"));
 }
 
 absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Call(&DaemonAdmin::Status, {}));
+  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Call(DaemonAdmin::Status, {}));
   return context.Answer(RenderDaemonStatus(answer, context.style));
 }
 

@@ -47,7 +47,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   }
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListPlansReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamPlans, &PlannerAdmin::ListPlans, request));
+                   context.client->CallForRows(PlannerAdmin::StreamPlans, PlannerAdmin::ListPlans, request));
   return context.Answer(RenderPlans(reply, context.style));
 }
 
@@ -56,14 +56,14 @@ absl::StatusOr<v1::PlanRow> ShownPlan(const std::string& text, AdminClient& clie
   v1::ShowPlanRequest request;
   ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", text));
   request.set_id(id);
-  ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.Call(&PlannerAdmin::ShowPlan, request));
+  ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.Call(PlannerAdmin::ShowPlan, request));
   return std::move(*reply.mutable_plan());
 }
 
 absl::StatusOr<v1::ExplainPlanReply> Explained(uint64_t id, AdminClient& client) {
   v1::ExplainPlanRequest request;
   request.set_id(id);
-  return client.Call(&PlannerAdmin::ExplainPlan, request);
+  return client.Call(PlannerAdmin::ExplainPlan, request);
 }
 
 absl::Status Show(const Arguments& arguments, VerbContext& context) {
@@ -96,7 +96,7 @@ absl::Status Picture(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, Explained(id, *context.client));
   v1::ShowTeamRequest team_request;
   team_request.set_id(reply.plan().team());
-  ASSIGN_OR_RETURN(const v1::ShowTeamReply team, context.client->Call(&PlannerAdmin::ShowTeam, team_request));
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply team, context.client->Call(PlannerAdmin::ShowTeam, team_request));
   const std::string svg = DrawPlan(reply, team.team());
   const std::string file = arguments.Text("output");
   if (file.empty()) return context.Answer({{"id", id}, {"svg", svg}}, svg);

@@ -26,7 +26,7 @@ constexpr size_t kPageBytesMax = 4096;
 std::string FormatMilliseconds(double ms) { return cli::FormatNanoseconds(1e6 * ms); }
 
 absl::Status Status(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::GetPlannerStatusReply reply, context.client->Call(&PlannerAdmin::GetPlannerStatus, {}));
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatusReply reply, context.client->Call(PlannerAdmin::GetPlannerStatus, {}));
   return context.Answer(RenderPlannerStatus(reply, context.style));
 }
 
@@ -37,7 +37,7 @@ absl::Status Audit(const Arguments& arguments, VerbContext& context) {
     return absl::InvalidArgumentError(absl::StrCat("not a number above 0 (last=", arguments.Text("last"), ")"));
   }
   request.set_last(last);
-  ASSIGN_OR_RETURN(const v1::ListAuditReply reply, context.client->Call(&PlannerAdmin::ListAudit, request));
+  ASSIGN_OR_RETURN(const v1::ListAuditReply reply, context.client->Call(PlannerAdmin::ListAudit, request));
   return context.Answer(RenderAudit(reply, context.style));
 }
 
@@ -68,7 +68,7 @@ std::string EventLine(const v1::EventRow& row) {
 absl::Status FollowEvents(v1::ListEventsRequest request, VerbContext& context) {
   uint64_t planner = 0;
   while (true) {
-    const absl::StatusOr<v1::ListEventsReply> reply = context.client->Call(&PlannerAdmin::ListEvents, request);
+    const absl::StatusOr<v1::ListEventsReply> reply = context.client->Call(PlannerAdmin::ListEvents, request);
     if (!reply.ok() && (planner == 0 || !absl::IsUnavailable(reply.status()))) return reply.status();
     std::string lines;
     if (reply.ok()) {
@@ -97,7 +97,7 @@ absl::Status Events(const Arguments& arguments, VerbContext& context) {
     request.set_last(static_cast<uint32_t>(std::min<uint64_t>(last, UINT32_MAX)));
   }
   if (arguments.Has("watch")) return FollowEvents(request, context);
-  ASSIGN_OR_RETURN(const v1::ListEventsReply reply, context.client->Call(&PlannerAdmin::ListEvents, request));
+  ASSIGN_OR_RETURN(const v1::ListEventsReply reply, context.client->Call(PlannerAdmin::ListEvents, request));
   return context.Answer(ToJson(reply.rows()), RenderEvents(reply, context.style));
 }
 

@@ -47,7 +47,7 @@ absl::Status Stop(const Arguments& arguments, VerbContext& context) {
       return absl::InvalidArgumentError(absl::StrCat("--stop ends the probe that runs (with=--", option, ")"));
     }
   }
-  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::StopProbe, {}).status());
+  RETURN_IF_ERROR(context.client->Call(PlannerAdmin::StopProbe, {}).status());
   return context.Answer({{"stopped", true}}, "stopped\n");
 }
 
@@ -69,7 +69,7 @@ absl::Status Probe(const Arguments& arguments, VerbContext& context) {
   }
   request.set_apply(arguments.Has("apply"));
   context.client->Extend(absl::Seconds(seconds) + kGrace);
-  ASSIGN_OR_RETURN(const v1::ProbeTopologyReply reply, context.client->Call(&PlannerAdmin::ProbeTopology, request));
+  ASSIGN_OR_RETURN(const v1::ProbeTopologyReply reply, context.client->Call(PlannerAdmin::ProbeTopology, request));
   for (const std::string& note : reply.notes()) context.notes.push_back(note);
   for (const std::string& note : reply.not_replanned()) context.notes.push_back(note);
   return context.Answer(RenderProbe(reply, context.style));

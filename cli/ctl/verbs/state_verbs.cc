@@ -13,7 +13,7 @@ namespace {
 
 absl::Status Save(const Arguments& arguments, VerbContext& context) {
   const std::string path = arguments.Text("file");
-  ASSIGN_OR_RETURN(const v1::SaveStateReply reply, context.client->Call(&PlannerAdmin::SaveState, {}));
+  ASSIGN_OR_RETURN(const v1::SaveStateReply reply, context.client->Call(PlannerAdmin::SaveState, {}));
   if (!cli::WriteFile(path, reply.file())) {
     return absl::FailedPreconditionError(absl::StrCat("cannot write the file (file=", path, ")"));
   }
@@ -31,7 +31,7 @@ absl::Status Adopt(const Arguments& arguments, VerbContext& context) {
   v1::AdoptStateRequest request;
   request.set_cluster(arguments.Text("cluster"));
   request.set_force(arguments.Has("force"));
-  ASSIGN_OR_RETURN(const v1::AdoptStateReply reply, context.client->Call(&PlannerAdmin::AdoptState, request));
+  ASSIGN_OR_RETURN(const v1::AdoptStateReply reply, context.client->Call(PlannerAdmin::AdoptState, request));
   return context.Answer(ToJson(reply),
                         absl::StrCat("the planner is of cluster ", reply.cluster(), " now (was ", reply.former(),
                                      "); teams of ", absl::StrJoin(reply.nodes(), ","), " are taken over\n"));

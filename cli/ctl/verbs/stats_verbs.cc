@@ -54,13 +54,13 @@ v1::GetStatsReply AsNode(const v1::GetPlannerStatsReply& reply) {
 }
 
 absl::StatusOr<v1::GetStatsReply> AskPlannerStats(VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(&PlannerAdmin::GetPlannerStats, {}));
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(PlannerAdmin::GetPlannerStats, {}));
   return AsNode(reply);
 }
 
 absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, VerbContext& context) {
   ASSIGN_OR_RETURN(v1::GetStatsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, request));
+                   context.client->CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, request));
   if (request.node().empty() || reply.silent_size() == 0) return reply;
   return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
 }
@@ -97,7 +97,7 @@ absl::Status PlannerStats(const Arguments& arguments, VerbContext& context) {
     return Watch(
         arguments, [&context] { return AskPlannerStats(context); }, context);
   }
-  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(&PlannerAdmin::GetPlannerStats, {}));
+  ASSIGN_OR_RETURN(const v1::GetPlannerStatsReply reply, context.client->Call(PlannerAdmin::GetPlannerStats, {}));
   return context.Answer(arguments.Has(kHistograms) ? RenderPlannerHistograms(reply, context.style)
                                                    : RenderStats(AsNode(reply), context.style));
 }
@@ -130,7 +130,7 @@ absl::Status Ping(const Arguments& arguments, VerbContext& context) {
   request.set_proto_version(kProtoVersion);
   request.set_node(arguments.Text(kNode));
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const v1::PingReply reply, context.client->Call(&PlannerAdmin::Ping, request));
+  ASSIGN_OR_RETURN(const v1::PingReply reply, context.client->Call(PlannerAdmin::Ping, request));
   const auto round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
   context.out = RenderPing(reply, request.node(), round_trip, context.style);
   return reply.ok() ? absl::OkStatus() : absl::UnknownError("the server says that it is not well");
@@ -139,7 +139,7 @@ absl::Status Ping(const Arguments& arguments, VerbContext& context) {
 absl::Status Version(const Arguments& arguments, VerbContext& context) {
   v1::VersionRequest request;
   request.set_node(arguments.Text(kNode));
-  ASSIGN_OR_RETURN(const v1::VersionReply reply, context.client->Call(&PlannerAdmin::Version, request));
+  ASSIGN_OR_RETURN(const v1::VersionReply reply, context.client->Call(PlannerAdmin::Version, request));
   return context.Answer(RenderVersion(reply, context.style));
 }
 

@@ -50,7 +50,7 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   request.set_all(arguments.Has("all"));
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   context.client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   return context.Answer(RenderTeams(reply, context.style));
 }
 
@@ -58,7 +58,7 @@ absl::Status Show(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text("team")));
   v1::ShowTeamRequest request;
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->Call(&PlannerAdmin::ShowTeam, request));
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->Call(PlannerAdmin::ShowTeam, request));
   return context.Answer(RenderTeam(reply.team(), context.style));
 }
 
@@ -68,7 +68,7 @@ absl::Status Replan(const Arguments& arguments, VerbContext& context) {
   request.set_team(id);
   request.set_algorithm(arguments.Text("algorithm"));
   request.set_collective(arguments.Text("collective"));
-  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->Call(&PlannerAdmin::ReplanTeam, request));
+  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->Call(PlannerAdmin::ReplanTeam, request));
   return context.Answer({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}},
                         absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n"));
 }
@@ -78,7 +78,7 @@ absl::Status Break(const Arguments& arguments, VerbContext& context) {
   v1::BreakTeamRequest request;
   request.set_team(id);
   request.set_why(arguments.Text("why"));
-  RETURN_IF_ERROR(context.client->Call(&PlannerAdmin::BreakTeam, request).status());
+  RETURN_IF_ERROR(context.client->Call(PlannerAdmin::BreakTeam, request).status());
   return context.Answer({{"ok", true}, {"id", id}}, absl::StrCat("team ", id, " is broken\n"));
 }
 
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> StateOf(const std::string& wanted, AdminClient& clie
   v1::ListTeamsRequest request;
   request.set_without_calls(true);
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
-                   client.CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, request));
+                   client.CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   for (const v1::TeamRow& team : reply.teams()) {
     if (IsNumber(wanted) ? absl::StrCat(team.id()) == wanted : team.name() == wanted) return team.state();
   }

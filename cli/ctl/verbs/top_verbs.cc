@@ -19,17 +19,17 @@ constexpr double kSecondsDefault = 2, kSecondsMax = 3600;
 
 absl::StatusOr<ClusterSample> AskSample(AdminClient* client) {
   ClusterSample sample;
-  ASSIGN_OR_RETURN(sample.planner, client->Call(&PlannerAdmin::GetPlannerStatus, {}));
-  ASSIGN_OR_RETURN(sample.nodes, client->CallForRows(&PlannerAdmin::StreamNodes, &PlannerAdmin::ListNodes, {}));
-  ASSIGN_OR_RETURN(sample.teams, client->CallForRows(&PlannerAdmin::StreamTeams, &PlannerAdmin::ListTeams, {}));
+  ASSIGN_OR_RETURN(sample.planner, client->Call(PlannerAdmin::GetPlannerStatus, {}));
+  ASSIGN_OR_RETURN(sample.nodes, client->CallForRows(PlannerAdmin::StreamNodes, PlannerAdmin::ListNodes, {}));
+  ASSIGN_OR_RETURN(sample.teams, client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, {}));
   const double patience_s = absl::ToDoubleSeconds(client->TimeForOthers()) / 2;
   v1::ListCollectivesRequest calls;
   calls.set_timeout_s(patience_s);
   ASSIGN_OR_RETURN(sample.calls,
-                   client->CallForRows(&PlannerAdmin::StreamCollectives, &PlannerAdmin::ListCollectives, calls));
+                   client->CallForRows(PlannerAdmin::StreamCollectives, PlannerAdmin::ListCollectives, calls));
   v1::GetStatsRequest stats;
   stats.set_timeout_s(patience_s);
-  ASSIGN_OR_RETURN(sample.stats, client->CallForRows(&PlannerAdmin::StreamStats, &PlannerAdmin::GetStats, stats));
+  ASSIGN_OR_RETURN(sample.stats, client->CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, stats));
   return sample;
 }
 

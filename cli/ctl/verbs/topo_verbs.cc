@@ -87,7 +87,7 @@ absl::Status Import(const Arguments& arguments, VerbContext& context) {
   const bool given = !request.source().file().empty() || request.source().version() != 0;
   if (!given) return absl::InvalidArgumentError("nothing to import: FILE, --hwloc or --version is needed");
   request.set_dry_run(arguments.Has("dry-run"));
-  ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->Call(&PlannerAdmin::ImportTopology, request));
+  ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->Call(PlannerAdmin::ImportTopology, request));
   context.out = RenderImport(reply, request.dry_run(), context.style);
   if (context.style.format == Format::kTable) context.notes.assign(reply.notes().begin(), reply.notes().end());
   return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
   const bool given = !request.after().file().empty() || request.after().version() != 0;
   if (!given && !arguments.Has("from")) {
     // Without FILE and versions, compares the two newest versions.
-    ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->Call(&PlannerAdmin::ListTopologies, {}));
+    ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->Call(PlannerAdmin::ListTopologies, {}));
     if (list.versions_size() < 2) {
       return absl::FailedPreconditionError(
           absl::StrCat("there is nothing to compare with: give a FILE (versions=", list.versions_size(), ")"));
@@ -109,7 +109,7 @@ absl::Status Diff(const Arguments& arguments, VerbContext& context) {
     request.mutable_before()->set_version(list.versions(list.versions_size() - 2).version());
     request.mutable_after()->set_version(list.versions(list.versions_size() - 1).version());
   }
-  ASSIGN_OR_RETURN(const v1::DiffTopologyReply reply, context.client->Call(&PlannerAdmin::DiffTopology, request));
+  ASSIGN_OR_RETURN(const v1::DiffTopologyReply reply, context.client->Call(PlannerAdmin::DiffTopology, request));
   return context.Answer(RenderChanges(reply, context.style));
 }
 
@@ -118,12 +118,12 @@ absl::Status Export(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(SetVersion(arguments, "version", request.mutable_source()));
   request.set_format(arguments.Text("format"));
   request.set_link_speed(arguments.Text("link-speed"));
-  ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->Call(&PlannerAdmin::ExportTopology, request));
+  ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->Call(PlannerAdmin::ExportTopology, request));
   return context.Answer({{"format", reply.format()}, {"text", reply.text()}}, cli::Printable(reply.text(), true));
 }
 
 absl::Status List(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ListTopologiesReply reply, context.client->Call(&PlannerAdmin::ListTopologies, {}));
+  ASSIGN_OR_RETURN(const v1::ListTopologiesReply reply, context.client->Call(PlannerAdmin::ListTopologies, {}));
   return context.Answer(RenderVersions(reply, context.style));
 }
 
@@ -144,7 +144,7 @@ std::string ChangesToText(const google::protobuf::RepeatedPtrField<v1::TopologyC
 }
 
 absl::Status Show(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->Call(&PlannerAdmin::ShowTopology, {}));
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->Call(PlannerAdmin::ShowTopology, {}));
   return context.Answer(RenderTopology(reply, context.style));
 }
 

@@ -86,7 +86,7 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
     request.set_from(source->next);
     request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
     if (first && last_s.has_value()) request.set_last_s(*last_s);
-    ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(&PlannerAdmin::GetTrace, request));
+    ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(PlannerAdmin::GetTrace, request));
     if (source->trace.incarnation != 0 && reply.incarnation() != source->trace.incarnation) {
       BeginAnew(source);
       end = kUnknown;
@@ -109,7 +109,7 @@ absl::Status SkipRecorded(VerbContext& context, Source* source) {
   request.set_node(source->trace.name);
   request.set_from(std::numeric_limits<uint64_t>::max());
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
-  ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(&PlannerAdmin::GetTrace, request));
+  ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(PlannerAdmin::GetTrace, request));
   return Take(reply, /*may_miss=*/true, source).status();
 }
 
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<Source>> Sources(const Arguments& arguments, VerbCont
   if (arguments.Has(kNode)) {
     ASSIGN_OR_RETURN(names, ExpandHostlist(arguments.Text(kNode)));
   } else {
-    ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->Call(&PlannerAdmin::ListNodes, {}));
+    ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->Call(PlannerAdmin::ListNodes, {}));
     for (const v1::NodeRow& node : reply.nodes()) {
       if (node.connected()) names.push_back(node.name());
     }
