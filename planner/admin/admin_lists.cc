@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,11 @@ size_t AddSilent(std::deque<std::string>* silent, Reply* reply) {
   return reply->silent(reply->silent_size() - 1).size();
 }
 
+// Returns what tells the team's place in the order of all teams.
+schedule::TeamLayout Place(const schedule::TeamLayout& layout) {
+  return {.id = layout.id, .identity = layout.identity, .parent = layout.parent};
+}
+
 // A selector is shared, since it may be long.
 using SharedSelector = std::shared_ptr<const absl::StatusOr<RowSelector>>;
 
@@ -53,8 +59,8 @@ bool AdminLists::Hides(const rpc::Principal& who, const schedule::TeamLayout& la
   return has_private_data_ && !who.MayChange(layout.identity.uid);
 }
 
-void AdminLists::FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info, uint32_t calls,
-                             v1::TeamRow* row) const {
+void AdminLists::FillTeamFor(const rpc::Principal& who, const coordinator::TeamInfo& info,
+                             std::optional<uint32_t> calls, v1::TeamRow* row) const {
   FillTeam(info, calls, row);
   if (!Hides(who, info.layout)) return;
   row->clear_name();
@@ -95,28 +101,42 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
   return [this, all = request.all(), without_calls = request.without_calls(), selector, who,
           by_job](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    const auto list = [this, all, selector, who, by_job, begin](std::map<TeamId, uint32_t> calls) {
-      begin([this, all, selector, who, by_job, calls = std::move(calls),
+    const Selects selects = [this, all, selector, who, by_job](const coordinator::TeamInfo& info) {
+      return (all || !schedule::IsDerivedTeam(info.layout.identity)) && (*selector)->HasState(info.state) &&
+             (*selector)->HasTeam(info.layout) && !(by_job && Hides(who, info.layout));
+    };
+    const auto list = [this, selects, who, begin](std::optional<CallCounts> calls) {
+      begin([this, selects, who, calls = std::move(calls),
              last = std::optional<schedule::TeamLayout>()](v1::ListTeamsReply* reply) mutable -> size_t {
         const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr);
         if (!info.has_value()) return 0;
-        const schedule::TeamLayout& layout = info->layout;
-        last = schedule::TeamLayout{.id = layout.id, .identity = layout.identity, .parent = layout.parent};
-        if (!all && schedule::IsDerivedTeam(layout.identity)) return 1;
-        if (!(*selector)->HasState(info->state) || !(*selector)->HasTeam(layout)) return 1;
-        if (by_job && Hides(who, layout)) return 1;
+        last = Place(info->layout);
+        if (!selects(*info)) return 1;
         v1::TeamRow* const row = reply->add_teams();
-        FillTeamFor(who, *info, calls[layout.id], row);
+        FillTeamFor(who, *info, CallsOf(calls, info->layout.id), row);
         return row->ByteSizeLong();
       });
     };
-    if (without_calls) {
-      list({});
+    const std::vector<std::string> nodes = without_calls ? std::vector<std::string>() : NodesOf(selects);
+    if (nodes.empty()) {
+      list(std::nullopt);
     } else {
-      CountCalls({}, list);
+      CountCalls(nodes, list);
     }
     return absl::OkStatus();
   };
+}
+
+std::vector<std::string> AdminLists::NodesOf(const Selects& selects) const {
+  std::set<std::string> nodes;
+  std::optional<schedule::TeamLayout> last;
+  while (const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr)) {
+    last = Place(info->layout);
+    if (!selects(*info)) continue;
+    for (const schedule::TeamNode& node : info->layout.nodes) nodes.insert(node.name);
+    if (nodes.size() > kAskedNodesMax) break;
+  }
+  return {nodes.begin(), nodes.end()};
 }
 
 RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& request) {
@@ -231,17 +251,24 @@ void AdminLists::MergeCalls(
 }
 
 void AdminLists::CountCalls(const std::vector<std::string>& nodes,
-                            std::function<void(std::map<TeamId, uint32_t>)> done) {
+                            std::function<void(std::optional<CallCounts>)> done) {
+  if (nodes.size() > kAskedNodesMax) return done(std::nullopt);
   MergeCalls(nodes, kStatusTimeout,
              [this, done = std::move(done)](std::shared_ptr<coordinator::CallMerge> merge,
                                             const std::vector<std::string>& /*silent*/) {
-               std::map<TeamId, uint32_t> calls = merge->Counts();
+               CallCounts calls = merge->Counts();
                for (const auto& [id, count] : merge->Counts()) {
                  const auto team = coordinator_->view().FindTeam(id);
                  if (team.ok() && schedule::IsDerivedTeam(team->layout.identity)) calls[team->layout.parent] += count;
                }
                done(std::move(calls));
              });
+}
+
+std::optional<uint32_t> AdminLists::CallsOf(const std::optional<CallCounts>& counts, TeamId team) {
+  if (!counts.has_value()) return std::nullopt;
+  const auto count = counts->find(team);
+  return count == counts->end() ? 0 : count->second;
 }
 
 }  // namespace copse::planner

@@ -55,7 +55,7 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
   reply->set_records(from.records);
 }
 
-void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row) {
+void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_in_flight, v1::TeamRow* row) {
   const schedule::TeamLayout& layout = info.layout;
   row->set_id(layout.id.value());
   row->set_name(rpc::ToUtf8(layout.identity.name));
@@ -67,7 +67,7 @@ void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::T
     member->set_rank(rank);
     member->set_node(rpc::ToUtf8(layout.nodes[layout.shape.node_of_rank[rank].value()].name));
   }
-  row->set_calls(calls_in_flight);
+  if (calls_in_flight.has_value()) row->set_calls(*calls_in_flight);
   row->set_uid(layout.identity.uid);
   row->set_job(rpc::ToUtf8(layout.identity.job));
   row->set_parent(layout.parent.value());

@@ -20,7 +20,7 @@ namespace copse::planner {
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
 // Fills all fields except the node's name and incarnation.
 void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
-void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
+void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_in_flight, v1::TeamRow* row);
 // Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);

@@ -188,20 +188,20 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ShowTeam(Context* context, const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) override {
-    return calls_.ServeAs(context, "ShowTeam",
-                          [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
-                            const TeamId id(request->id());
-                            ASSIGN_OR_RETURN(const auto team, coordinator_->view().FindTeam(id));
-                            std::vector<std::string> nodes;
-                            for (const auto& node : team.layout.nodes) nodes.push_back(node.name);
-                            lists_.CountCalls(nodes, [this, id, who, reply, done](std::map<TeamId, uint32_t> calls) {
-                              if (!done.is_open()) return;
-                              const auto info = coordinator_->view().FindTeam(id);
-                              if (info.ok()) lists_.FillTeamFor(who, *info, calls[id], reply->mutable_team());
-                              done(info.status());
-                            });
-                            return absl::OkStatus();
-                          });
+    return calls_.ServeAs(
+        context, "ShowTeam", [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
+          const TeamId id(request->id());
+          ASSIGN_OR_RETURN(const auto team, coordinator_->view().FindTeam(id));
+          std::vector<std::string> nodes;
+          for (const auto& node : team.layout.nodes) nodes.push_back(node.name);
+          lists_.CountCalls(nodes, [this, id, who, reply, done](const std::optional<AdminLists::CallCounts>& calls) {
+            if (!done.is_open()) return;
+            const auto info = coordinator_->view().FindTeam(id);
+            if (info.ok()) lists_.FillTeamFor(who, *info, AdminLists::CallsOf(calls, id), reply->mutable_team());
+            done(info.status());
+          });
+          return absl::OkStatus();
+        });
   }
 
   Reactor* ReplanTeam(Context* context, const v1::ReplanTeamRequest* request, v1::ReplanTeamReply* reply) override {

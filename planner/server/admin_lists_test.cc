@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"
+#include "planner/admin/admin_lists.h"
 #include "planner/server/testing/planner_life.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "rpc/status.h"
@@ -42,15 +43,17 @@ absl::StatusOr<Reply> Collect(const Life& life,
 class AdminListsTest : public ::testing::Test {
  protected:
   AdminListsTest() {
-    for (uint64_t i = 0; i < 3; ++i) {
-      daemons_.push_back(std::make_unique<PlayedDaemon>(life_));
-      daemons_[i]->Register(absl::StrCat("n", i));
-      schedule::JoinTeam join = Alone(i + 1, absl::StrCat("team", i));
-      join.identity.uid = i < 2 ? 1 : 2;
-      join.identity.job = i < 1 ? "a" : "b";
-      daemons_[i]->Send(join);
-      daemons_[i]->RunEpoch();
-    }
+    for (uint32_t i = 0; i < 3; ++i) AddNode(i < 2 ? 1 : 2, i < 1 ? "a" : "b");
+  }
+  void AddNode(uint32_t uid, const std::string& job) {
+    const size_t i = daemons_.size();
+    daemons_.push_back(std::make_unique<PlayedDaemon>(life_));
+    daemons_[i]->Register(absl::StrCat("n", i));
+    schedule::JoinTeam join = Alone(i + 1, absl::StrCat("team", i));
+    join.identity.uid = uid;
+    join.identity.job = job;
+    daemons_[i]->Send(join);
+    daemons_[i]->RunEpoch();
   }
   std::string Nodes(const v1::ListNodesRequest& request) {
     const auto reply = Collect(life_, &Stub::StreamNodes, request);
@@ -160,6 +163,26 @@ TEST_F(AdminListsTest, NodesAreAskedForCallsThatAreWantedAndOfTheirTeams) {
   daemons_[0]->Send(schedule::StatusReply{.query = next.query, .status = {.node = "n0"}});
   asks_other.join();
   EXPECT_EQ(stats.stats_size(), 1);
+}
+
+TEST_F(AdminListsTest, TooManyNodesAreNotAskedForCalls) {
+  while (daemons_.size() <= AdminLists::kAskedNodesMax) AddNode(2, "c");
+  v1::ListTeamsRequest request;
+  const auto all = Collect(life_, &Stub::StreamTeams, request);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->teams_size(), static_cast<int>(daemons_.size()));
+  for (const v1::TeamRow& team : all->teams()) EXPECT_FALSE(team.has_calls()) << team.name();
+  // Of teams that are selected only the nodes count, and are asked.
+  request.mutable_selector()->set_job("a");
+  std::thread answers([this] {
+    const auto query = daemons_[0]->Await<schedule::StatusQuery>();
+    daemons_[0]->Send(schedule::StatusReply{.query = query.query, .status = {.node = "n0"}});
+  });
+  const auto one = Collect(life_, &Stub::StreamTeams, request);
+  answers.join();
+  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_EQ(one->teams_size(), 1);
+  EXPECT_TRUE(one->teams(0).has_calls());
 }
 
 }  // namespace

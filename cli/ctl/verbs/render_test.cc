@@ -109,12 +109,13 @@ TEST(RenderTeamsTest, Table) {
 
 TEST(RenderTeamsTest, FormingTeamsHaveNoIdAndBrokenOnesAReason) {
   const auto reply = Parse<v1::ListTeamsReply>(R"(
-    teams { name: "a" size: 4 state: "forming" }
+    teams { name: "a" size: 4 state: "forming" calls: 0 }
     teams { id: 2 name: "b" size: 2 epoch: 1 state: "broken" why: "node n2 is lost" })");
   EXPECT_EQ(RenderTeams(reply, kTable),
             "ID  NAME  SIZE  STATE    EPOCH  CALLS  UID  JOB  NODES  WHY\n"
             " -  a        4  forming      -      0    0  -    -\n"
-            " 2  b        2  broken       1      0    0  -    -      node n2 is lost\n");
+            " 2  b        2  broken       1      -    0  -    -      node n2 is lost\n")
+      << "whose calls nobody was asked for";
 }
 
 TEST(RenderTeamTest, MembersByNode) {

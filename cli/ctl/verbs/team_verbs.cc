@@ -43,6 +43,9 @@ std::string NodeList(const v1::TeamRow& team) {
 // class.
 bool IsDerivedTeam(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
 
+// They are not known if too many daemons would have had to be asked.
+std::string Calls(const v1::TeamRow& team) { return team.has_calls() ? absl::StrCat(team.calls()) : "-"; }
+
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 
 absl::Status List(const Arguments& arguments, VerbContext& context) {
@@ -51,6 +54,12 @@ absl::Status List(const Arguments& arguments, VerbContext& context) {
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
                    context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
+  const auto& teams = reply.teams();
+  if (!context.wants_json() &&
+      std::any_of(teams.begin(), teams.end(), [](const auto& team) { return !team.has_calls(); })) {
+    context.notes.push_back(
+        "calls in flight are not counted for teams on so many nodes: select some, or ask coll list");
+  }
   return context.Answer(RenderTeams(reply, context.style));
 }
 
@@ -126,15 +135,10 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
   if (any_derived) rows[0].push_back("FAMILY");
   if (any_why) rows[0].push_back("WHY");
   for (const v1::TeamRow& team : reply.teams()) {
-    std::vector<std::string> cells = {IdOrDash(team.id()),
-                                      team.name(),
-                                      absl::StrCat(team.size()),
-                                      team.state(),
-                                      IdOrDash(team.epoch()),
-                                      absl::StrCat(team.calls()),
-                                      absl::StrCat(team.uid()),
-                                      team.job().empty() ? "-" : team.job(),
-                                      NodeList(team)};
+    std::vector<std::string> cells = {
+        IdOrDash(team.id()),    team.name(), absl::StrCat(team.size()), team.state(),
+        IdOrDash(team.epoch()), Calls(team), absl::StrCat(team.uid()),  team.job().empty() ? "-" : team.job(),
+        NodeList(team)};
     if (any_derived) cells.push_back(IsDerivedTeam(team) ? team.family() : "-");
     if (any_why) cells.push_back(team.why());
     rows.push_back(std::move(cells));
@@ -146,7 +150,7 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
   if (style.format == Format::kJson) return DumpJson(ToJson(team));
   cli::Details details = {{"id", IdOrDash(team.id())},         {"name", team.name()},
                           {"size", absl::StrCat(team.size())}, {"state", team.state()},
-                          {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
+                          {"epoch", IdOrDash(team.epoch())},   {"calls in flight", Calls(team)},
                           {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
                           {"parent", IdOrDash(team.parent())}};
   if (IsDerivedTeam(team)) details.emplace_back("family", team.family());
