@@ -476,7 +476,10 @@ void ClientSession::Tick(absl::Time now) {
     return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: it did not attach in time (limit=",
                              absl::FormatDuration(context_->options->greeting_timeout), ")"));
   }
-  if (now >= hang_up_deadline_) return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
+  if (now >= hang_up_deadline_) {
+    if (!HasDied(process_)) return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
+    return OnDeath();  // which may have had to wait
+  }
   if (now >= deaf_until_) {
     deaf_until_ = absl::InfiniteFuture();
     if (const absl::Status watched = WatchDoorbell(); !watched.ok()) return Doom(std::string(watched.message()));
