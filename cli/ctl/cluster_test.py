@@ -155,6 +155,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.json("team", "wait", "4711", "--state", "gone")["state"], "gone")
         self.fails(4, "team", "wait", "world", "--state", "gone", "--timeout", "0.5", says="state=ready, wanted=gone")
         self.fails(2, "team", "wait", "world", "--state", "happy", says="state=happy")
+        self.fails(3, "team", "wait", "world", "--timeout", "0.5", "-e", "127.0.0.1:1", says="127.0.0.1:1")
         (job,) = self.json("job", "list")
         self.assertEqual((job["uid"], job["nodes"], job["teams"]), (os.getuid(), ["n1", "n2"], [self.team()["id"]]))
         self.fails(1, "job", "show", "none", says="job=none")

@@ -104,6 +104,8 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_flag("--insecure", line->insecure, "allow plain text beyond this host (COPSECTL_INSECURE)")
       ->option_text(" ")
       ->envname("COPSECTL_INSECURE");
+  // An alias may have one already.
+  for (CLI::Option* const option : app->get_options()) option->take_last();
 }
 
 // Sets what was not given to what the context says: the named one, or, without an endpoint, the one in use.

@@ -126,6 +126,13 @@ TEST(CommandLineTest, OptionsBeforeAndAfterTheVerb) {
   }
 }
 
+TEST(CommandLineTest, OfAnOptionThatIsGivenTwiceTheLastCounts) {
+  const auto line = Parse({"-e", "a:1", "--timeout", "3", "node", "list", "--timeout=4", "-e", "b:2"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->endpoint, "b:2");
+  EXPECT_EQ(line->timeout, absl::Seconds(4));
+}
+
 TEST(CommandLineTest, VerbsHaveOptionsAndTimeoutsOfTheirOwn) {
   auto line = Parse({"team", "replan", "3", "--algorithm", "flat"});
   ASSERT_TRUE(line.ok()) << line.status();

@@ -110,13 +110,16 @@ absl::Status Wait(const Arguments& arguments, VerbContext& context) {
   }
   const std::string team = arguments.Text("team");
   std::string state = "unknown";
+  absl::Status unreachable;
   while (state != wanted) {
     const absl::StatusOr<std::string> now = StateOf(team, *context.client);
     if (absl::IsDeadlineExceeded(now.status())) {
+      if (!unreachable.ok()) return unreachable;
       return absl::DeadlineExceededError(
           absl::StrCat("team ", team, ": not yet (state=", state, ", wanted=", wanted, ")"));
     }
     if (!now.ok() && !absl::IsUnavailable(now.status())) return now.status();
+    unreachable = now.ok() ? absl::OkStatus() : now.status();
     if (now.ok()) state = *now;
     if (state != wanted) absl::SleepFor(kWaitPause);
   }
