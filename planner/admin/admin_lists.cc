@@ -21,8 +21,10 @@
 namespace copse::planner {
 namespace {
 
-// `plan list` has critical paths for plans of up to this many nodes; `plan show` always has them.
+// `plan list` has critical paths for plans of up to this many nodes, and no more than so many paths; `plan show` always
+// has them.
 constexpr uint32_t kListedPathNodesMax = 16;
+constexpr int kListedPathsMax = 64;
 
 // Returns whether the layout is that of the team, or of a derived team of it.
 bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
@@ -144,7 +146,7 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
   return [this, team = TeamId(request.team()), selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
     if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->view().FindTeam(team).status());
-    begin([this, team, selector, last = PlanId(0)](v1::ListPlansReply* reply) mutable -> size_t {
+    begin([this, team, selector, last = PlanId(0), paths = 0](v1::ListPlansReply* reply) mutable -> size_t {
       const auto info = coordinator_->view().PlanAfter(last, [&](const schedule::TeamLayout& layout) {
         return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
       });
@@ -152,7 +154,9 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
       last = info->plan.id;
       // A critical path costs a prediction: a list includes it only where that is fast.
       absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
-      if (info->plan.node_count <= kListedPathNodesMax) path = plan_maker_->CriticalPath(info->layout, info->plan);
+      if (info->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
+        path = plan_maker_->CriticalPath(info->layout, info->plan);
+      }
       v1::PlanRow* const row = reply->add_plans();
       FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
       return row->ByteSizeLong();

@@ -3,6 +3,7 @@
 // Lists for administrators, whole and in pieces, and what selects their rows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -165,7 +166,7 @@ TEST_F(AdminListsTest, NodesAreAskedForCallsThatAreWantedAndOfTheirTeams) {
   EXPECT_EQ(stats.stats_size(), 1);
 }
 
-TEST_F(AdminListsTest, TooManyNodesAreNotAskedForCalls) {
+TEST_F(AdminListsTest, WhatAListCostsIsBounded) {
   while (daemons_.size() <= AdminLists::kAskedNodesMax) AddNode(2, "c");
   v1::ListTeamsRequest request;
   const auto all = Collect(life_, &Stub::StreamTeams, request);
@@ -183,6 +184,12 @@ TEST_F(AdminListsTest, TooManyNodesAreNotAskedForCalls) {
   ASSERT_TRUE(one.ok()) << one.status();
   ASSERT_EQ(one->teams_size(), 1);
   EXPECT_TRUE(one->teams(0).has_calls());
+  // So it is with critical paths.
+  const auto plans = Collect(life_, &Stub::StreamPlans, v1::ListPlansRequest());
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const auto has_path = [](const v1::PlanRow& plan) { return plan.critical_path_size() > 0; };
+  EXPECT_GT(plans->plans_size(), 256);
+  EXPECT_EQ(std::count_if(plans->plans().begin(), plans->plans().end(), has_path), 64);
 }
 
 }  // namespace
