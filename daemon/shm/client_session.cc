@@ -72,7 +72,9 @@ absl::Status ClientSession::Start() {
   UpdateDeadline();
   RETURN_IF_ERROR(WatchSocket());
   // Without a pidfd only the socket shows when the process ends.
-  if (process_.pidfd.valid()) RETURN_IF_ERROR(WatchProcess());
+  if (process_.pidfd.valid()) {
+    RETURN_IF_ERROR(context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnProcess(); }));
+  }
   ReadMessage();
   return absl::OkStatus();
 }
@@ -102,27 +104,17 @@ void ClientSession::OnSocket() {
 bool ClientSession::ReadMessage() {
   Packet packet;
   const absl::StatusOr<Receipt> receipt = ReceivePacket(socket_.get(), &packet);
-  if (!receipt.ok()) {
-    Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", receipt.status().message()));
-  } else if (*receipt == Receipt::kClosed) {
-    OnHangUp();
-  } else if (*receipt == Receipt::kPacket) {
-    OnPacket(packet);
-    return true;
-  }
-  return false;
-}
-
-absl::Status ClientSession::WatchProcess() {
-  return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnProcess(); });
+  const bool is_packet = receipt.ok() && *receipt == Receipt::kPacket;
+  if (is_packet) OnPacket(packet);
+  if (!receipt.ok()) Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", receipt.status().message()));
+  if (receipt.ok() && *receipt == Receipt::kClosed) OnHangUp();
+  return is_packet;
 }
 
 void ClientSession::OnProcess() {
   if (context_->pace.MayBegin(uid())) return OnDeath();
   context_->poller->Unwatch(process_.pidfd.get());
-  context_->pace.Keep(uid(), this, [this] {
-    if (!doomed_) OnDeath();
-  });
+  context_->pace.Keep(uid(), this, [this] { OnDeath(); });
 }
 
 void ClientSession::OnDeath() {

@@ -145,7 +145,6 @@ class ClientSession final : public ClientSink {
   void OnSocket();
   // Reads one message. Returns whether there may be more.
   bool ReadMessage();
-  absl::Status WatchProcess();
   void OnProcess();
   void OnDeath();
   void OnHangUp();

@@ -27,7 +27,7 @@ void UserPace::NotePosts(uint32_t uid, absl::Time now) {
   last_post_ = now;
 }
 
-bool UserPace::MustPause(uint32_t uid, const User& user, absl::Time now) const {
+bool UserPace::MustPause(uint32_t uid, const Errands& user, absl::Time now) const {
   const absl::Time beside = uid == last_uid_ ? last_of_others_ : last_post_;
   return now < user.pause_end && now - beside < kRecent;
 }

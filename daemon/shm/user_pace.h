@@ -64,16 +64,16 @@ class UserPace {
     const void* owner;
     absl::AnyInvocable<void()> errand;
   };
-  struct User {
+  struct Errands {
     absl::Time pause_end = absl::InfinitePast();
     std::deque<Waiting> waiting;
   };
 
-  bool MustPause(uint32_t uid, const User& user, absl::Time now) const;
+  bool MustPause(uint32_t uid, const Errands& user, absl::Time now) const;
   void Charge(uint32_t uid, absl::Time begin, absl::Time end);
 
   const Clock* const clock_;
-  std::map<uint32_t, User> users_;  // those who had errands lately, or have some that wait
+  std::map<uint32_t, Errands> users_;  // those who had errands lately, or have some that wait
   size_t waiting_ = 0;
   uint64_t kept_ = 0;
   // The user who posted last, and the last post of any other.
