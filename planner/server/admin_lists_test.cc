@@ -173,7 +173,7 @@ TEST_F(AdminListsTest, WhatAListCostsIsBounded) {
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_EQ(all->teams_size(), static_cast<int>(daemons_.size()));
   for (const v1::TeamRow& team : all->teams()) EXPECT_FALSE(team.has_calls()) << team.name();
-  // Of teams that are selected only the nodes count, and are asked.
+  // Only the nodes of the selected teams count, and are asked.
   request.mutable_selector()->set_job("a");
   std::thread answers([this] {
     const auto query = daemons_[0]->Await<schedule::StatusQuery>();

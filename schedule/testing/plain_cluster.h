@@ -231,7 +231,7 @@ class PlainCluster {
   const TreeIndex index_;
   const PackedOrder order_;
   std::map<uint32_t, std::vector<RankBuffers>> buffers_;
-  // Of nodes. Kept for all segments: to the system this memory costs more than all that is done with it.
+  // Holds each node's scratch for all segments: faulting its pages in costs more than all that is done with it.
   std::vector<Bytes> scratch_;
 };
 
