@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uin
 
 // A small campaign; campaign_test.cc has the full one.
 TEST(SimCollectivesTest, RandomTeams) {
-  for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
+  for (uint64_t seed = 1; seed <= 10 && !HasFailure(); ++seed) {
     RandomTeam(MakeSimCluster().get(), 15, uint64_t{8} << 20, seed);
   }
 }

@@ -17,7 +17,13 @@ def _precompiled_header_impl(ctx):
     # clang takes the compiled header that lies beside the one that it is told to include.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     compiled = ctx.actions.declare_file(ctx.label.name + ".h.pch")
-    ctx.actions.symlink(output = header, target_file = ctx.file.src)
+    ctx.actions.run_shell(
+        command = 'cat "$@" >' + header.path,
+        arguments = [source.path for source in ctx.files.srcs],
+        inputs = ctx.files.srcs,
+        outputs = [header],
+        mnemonic = "Concatenate",
+    )
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
@@ -30,6 +36,8 @@ def _precompiled_header_impl(ctx):
             # Contents count, and Bazel sees to them; when a file was written does not.
             "-Xclang",
             "-fno-pch-timestamp",
+            # What the headers instantiate is done once, too.
+            "-fpch-instantiate-templates",
         ] + (["-fmodules-strict-decluse"] if "layering_check" in ctx.features else []),
     )
     command = cc_common.get_memory_inefficient_command_line(
@@ -61,7 +69,7 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "copts": attr.string_list(doc = "Flags after those of the build, like --per_file_copt's."),
-        "src": attr.label(allow_single_file = [".h"], mandatory = True),
+        "srcs": attr.label_list(allow_files = [".h"], mandatory = True, doc = "Headers that include the system's."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],
