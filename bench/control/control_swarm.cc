@@ -27,7 +27,6 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <iostream>
@@ -48,6 +47,7 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/version.h"
+#include "daemon/rpc/reconnect_pause.h"
 #include "offload_emu/ucx/ucx_transport.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
@@ -93,8 +93,9 @@ class Swarm;
 // A Stream is one daemon's stream. It deletes itself at its end.
 class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Stream(Swarm* swarm, uint32_t node, grpc::GenericStub* stub, bool brief) : swarm_(swarm), node_(node) {
-    stub->PrepareBidiStreamingCall(
+  Stream(Swarm* swarm, uint32_t node, std::shared_ptr<grpc::Channel> connection, bool brief)
+      : swarm_(swarm), node_(node), stub_(std::move(connection)) {
+    stub_.PrepareBidiStreamingCall(
         &context_, brief ? "/copse.v1.DaemonService/AttachBriefly" : "/copse.v1.DaemonService/Attach", {}, this);
     AddHold();  // until reading ends: messages are written by other threads, too
     StartRead(&incoming_);
@@ -120,6 +121,7 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
  private:
   Swarm* const swarm_;
   const uint32_t node_;
+  grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer incoming_;
   Mutex mutex_;
@@ -144,16 +146,7 @@ class Swarm {
         address_(AddressThatIsSilent()),
         daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-      arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-      arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-      daemons_[node].stub = std::make_unique<grpc::GenericStub>(
-          grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments));
+      daemons_[node].pauses = std::make_unique<daemon::ReconnectPause>(daemon::ReconnectPauseOptions(), node);
     }
   }
 
@@ -254,6 +247,7 @@ class Swarm {
       case v1::ToDaemon::kRegistered:
         ++(proto.registered().accepted() ? registered_ : refused_);
         daemons_[node].registered = proto.registered().accepted();
+        daemons_[node].accepted = absl::Now();
         break;
       case v1::ToDaemon::kContentQuery: {
         CHECK(proto.content_query().sha256() == world_content_.sha256());
@@ -286,7 +280,8 @@ class Swarm {
     changed_.NotifyAll();
   }
 
-  // The stream is at its end: the daemon connects again, after a pause like that of real daemons.
+  // The stream is at its end: the daemon connects again, after a pause like that of real daemons. With shorter ones
+  // they would keep each other, and this process, from connecting for ever, once all have lost a planner.
   void OnEnd(uint32_t node) {
     const MutexLock lock(&mutex_);
     Daemon& daemon = daemons_[node];
@@ -296,24 +291,37 @@ class Swarm {
       ++ended_;
     }
     changed_.NotifyAll();
-    daemon.pause.Set(std::chrono::system_clock::now() + std::chrono::milliseconds(100 + node % 400),
-                     [this, node](bool) { Open(node); });
+    const absl::Duration stood =
+        absl::Now() - std::min(std::exchange(daemon.accepted, absl::InfiniteFuture()), absl::Now());
+    daemon.pause.Set(absl::ToChronoTime(absl::Now() + daemon.pauses->Next(stood)), [this, node](bool) { Open(node); });
   }
 
  private:
   struct Daemon {
-    std::unique_ptr<grpc::GenericStub> stub;
     Stream* stream = nullptr;
+    std::unique_ptr<daemon::ReconnectPause> pauses;
     grpc::Alarm pause;  // before it connects again
     bool registered = false;
+    absl::Time accepted = absl::InfiniteFuture();  // when its stream was
     uint64_t requests = 0;
   };
 
   void Open(uint32_t node) {
     const MutexLock lock(&mutex_);
     if (daemons_[node].stream != nullptr) return;
-    daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get(), /*brief=*/!earlier_);
+    daemons_[node].stream = new Stream(this, node, Connection(), /*brief=*/!earlier_);
     daemons_[node].stream->Write(Registration(node));
+  }
+
+  // Like a real daemon's, a new one for each stream.
+  std::shared_ptr<grpc::Channel> Connection() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+    return grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments);
   }
 
   // All daemons send the same bytes for the team of all nodes, which are kept once.
