@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -32,6 +31,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/process/lost_memory.h"
+#include "base/process/open_files.h"
 #include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -111,11 +111,7 @@ std::string ClockName() {
 
 // Returns the number of clients that the limit of open files allows, after raising it as far as possible.
 uint32_t ClientsMax(uint32_t wanted) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  const uint64_t descriptors = limit.rlim_cur;
+  const uint64_t descriptors = RaiseOpenFiles();
   const uint64_t possible = descriptors <= kOwnDescriptors
                                 ? 1
                                 : std::max<uint64_t>(1, (descriptors - kOwnDescriptors) / kDescriptorsPerClient);

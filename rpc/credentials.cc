@@ -32,7 +32,21 @@ constexpr size_t kTokenBytesMax = 256;
 constexpr size_t kTokensMax = 2;
 constexpr uint32_t kPortMax = 65535;
 
-// Returns the host of HOST:PORT or [V6]:PORT, without brackets. INVALID_ARGUMENT: the address is neither.
+absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
+  RETURN_IF_ERROR(CheckAddress(address));
+  if (options.insecure || options.identity != nullptr || IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " beyond loopback needs ", options.identity_by,
+                                                 " (copse-ca makes them), or ", options.insecure_by,
+                                                 " (address=", address, ")"));
+}
+
+// The kernel says who connects to a unix: address.
+bool UsesTls(const std::string& address, const CredentialsOptions& options) {
+  return options.identity != nullptr && !absl::StartsWith(address, AbslView(kUnixPrefix));
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> HostOf(std::string_view address) {
   const auto refuse = [&](std::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat(AbslView(why), " (address=", AbslView(address), ")"));
@@ -51,33 +65,6 @@ absl::StatusOr<std::string> HostOf(std::string_view address) {
   if (host.find_first_of(":[]") == std::string_view::npos) return std::string(host);
   return refuse("not HOST:PORT, where an IPv6 host is in brackets, as [::1]:7470");
 }
-
-absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
-  RETURN_IF_ERROR(CheckAddress(address));
-  if (options.insecure || options.identity != nullptr || IsLoopback(address)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " beyond loopback needs ", options.identity_by,
-                                                 " (copse-ca makes them), or ", options.insecure_by,
-                                                 " (address=", address, ")"));
-}
-
-// The kernel says who connects to a unix: address.
-bool UsesTls(const std::string& address, const CredentialsOptions& options) {
-  return options.identity != nullptr && !absl::StartsWith(address, AbslView(kUnixPrefix));
-}
-
-// Returns 0, or the errno that a server would get.
-int TryToListen(const addrinfo& where) {
-  const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return errno;
-  const int on = 1;  // as gRPC does, so that an earlier server's connections in TIME_WAIT do not matter
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const bool listens = bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, 1) == 0;
-  const int error = listens ? 0 : errno;
-  close(fd);
-  return error;
-}
-
-}  // namespace
 
 absl::Status CheckAddress(std::string_view address) {
   if (absl::StartsWith(AbslView(address), AbslView(kUnixPrefix)) && address.size() > kUnixPrefix.size()) {
@@ -110,27 +97,6 @@ bool IsLoopback(std::string_view address) {
   in6_addr v6{};
   if (inet_pton(AF_INET6, host->c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
   return *host == "localhost";
-}
-
-absl::Status CheckListen(std::string_view key, const std::string& address) {
-  RETURN_IF_ERROR(CheckAddress(address));
-  if (absl::StartsWith(address, AbslView(kUnixPrefix))) return absl::OkStatus();
-  const std::string port = address.substr(address.rfind(':') + 1);
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  const int looked_up = getaddrinfo(HostOf(address)->c_str(), port.c_str(), &hints, &found);
-  std::string why = looked_up == 0 ? "" : gai_strerror(looked_up);
-  // One usable address of several is enough, as for gRPC.
-  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) {
-    const int error = TryToListen(*where);
-    why = error == 0 ? "" : std::strerror(error);
-    if (error == 0) break;
-  }
-  if (found != nullptr) freeaddrinfo(found);
-  if (why.empty()) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(AbslView(key), ": cannot listen there: ", why, " (", AbslView(key), "=", address, ")"));
 }
 
 absl::Status CredentialsFactory::CheckServer(const std::string& address) const {

@@ -53,6 +53,9 @@ class CredentialsFactory {
 // Other host names are not looked up and give false.
 bool IsLoopback(std::string_view address);
 
+// Returns the host of HOST:PORT or [V6]:PORT, without brackets. INVALID_ARGUMENT: the address is neither.
+absl::StatusOr<std::string> HostOf(std::string_view address);
+
 // Returns INVALID_ARGUMENT unless `address` is HOST:PORT or [V6]:PORT with a port in 0..65535, or unix:PATH.
 absl::Status CheckAddress(std::string_view address);
 
@@ -60,12 +63,6 @@ absl::Status CheckAddress(std::string_view address);
 // CheckAddress, or more than kAddressesMax.
 inline constexpr size_t kAddressesMax = 16;
 absl::StatusOr<std::vector<std::string>> ParseAddresses(std::string_view list);
-
-// Returns UNAVAILABLE unless a server can listen on `address`: "listen: cannot listen there: Address already in use
-// (listen=127.0.0.1:7470)" for `key` "listen". INVALID_ARGUMENT: as CheckAddress. Call it before gRPC listens, since
-// gRPC only logs the error, over several lines. Binds the address for a moment, and looks up host names, so it may
-// block; unix: sockets are not checked.
-absl::Status CheckListen(std::string_view key, const std::string& address);
 
 inline constexpr char kTokenMetadataKey[] = "copse-token";
 

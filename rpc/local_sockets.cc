@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <grpcpp/server_posix.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,9 +23,6 @@ namespace {
 
 constexpr mode_t kAdminMode = 0660;
 constexpr mode_t kViewMode = 0666;
-// Local users leave so many descriptors to daemons, the store and the log.
-constexpr rlim_t kReservedDescriptors = 256;
-constexpr rlim_t kDescriptorsMax = 65536;
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -78,13 +72,7 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& path, mode_t mode) {
 // came again at once could be another user's by the time that an RPC of its former owner is judged.
 class LocalListener::Numbers {
  public:
-  Numbers() {
-    rlimit limit = {};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    const rlim_t most = std::min(limit.rlim_cur, kDescriptorsMax);
-    end_ = most > kReservedDescriptors ? static_cast<int>(most - kReservedDescriptors) : 0;
-    next_ = begin_ = end_ / 2;
-  }
+  Numbers() : end_(ConnectionDescriptors().local) { next_ = begin_ = end_ / 2; }
   // Returns a descriptor of the same connection, whose number comes again after all others; invalid if there is none.
   UniqueFd Renumber(const UniqueFd& connection) {
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -99,7 +87,8 @@ class LocalListener::Numbers {
   }
 
  private:
-  int begin_ = 0, next_ = 0, end_ = 0;
+  const int end_;
+  int begin_ = 0, next_ = 0;
 };
 
 LocalSockets LocalSocketsIn(const std::string& folder) {
@@ -109,7 +98,6 @@ LocalSockets LocalSocketsIn(const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Open(const LocalSockets& sockets) {
   std::unique_ptr<LocalListener> opened(new LocalListener);
-  opened->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
   for (const auto& [path, mode] : {std::pair{sockets.admin, kAdminMode}, {sockets.view, kViewMode}}) {
     ASSIGN_OR_RETURN(UniqueFd listener, ListenOn(path, mode));
     opened->listeners_.emplace_back(std::move(listener), path);
@@ -118,35 +106,18 @@ absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Open(const LocalSo
 }
 
 LocalListener::~LocalListener() {
-  if (thread_.joinable()) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
-    thread_.join();
-  }
   for (const auto& [listener, path] : listeners_) unlink(path.c_str());
 }
 
 void LocalListener::Serve(grpc::Server* server) {
-  thread_ = std::thread([this, server] { Run(server); });
-}
-
-void LocalListener::Run(grpc::Server* server) {
-  std::vector<pollfd> polled = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-  for (const auto& [listener, path] : listeners_) polled.push_back({listener.get(), POLLIN, 0});
-  Numbers numbers;
-  while (polled.front().revents == 0) {
-    if (poll(polled.data(), polled.size(), -1) < 0) continue;
-    for (size_t i = 1; i < polled.size(); ++i) {
-      if (polled[i].revents == 0) continue;
-      UniqueFd connection(accept4(polled[i].fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!connection.valid()) {
-        if (errno == EMFILE || errno == ENFILE) poll(nullptr, 0, 100);  // it stays readable
-        continue;
-      }
-      UniqueFd numbered = numbers.Renumber(connection);
-      if (numbered.valid()) grpc::AddInsecureChannelFromFd(server, numbered.release());
-    }
-  }
+  std::vector<int> listeners;
+  for (const auto& [listener, path] : listeners_) listeners.push_back(listener.get());
+  loop_ = std::make_unique<AcceptLoop>(std::move(listeners),
+                                       [server, numbers = Numbers()](int, const UniqueFd& connection) mutable {
+                                         UniqueFd numbered = numbers.Renumber(connection);
+                                         if (numbered.valid())
+                                           grpc::AddInsecureChannelFromFd(server, numbered.release());
+                                       });
 }
 
 }  // namespace copse::rpc

@@ -8,13 +8,13 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "rpc/accept_loop.h"
 #include "rpc/authorizer.h"
 
 namespace copse::rpc {
@@ -41,11 +41,9 @@ class LocalListener {
  private:
   class Numbers;
   LocalListener() = default;
-  void Run(grpc::Server* server);
 
-  UniqueFd stop_;                                            // an eventfd
   std::vector<std::pair<UniqueFd, std::string>> listeners_;  // with their paths
-  std::thread thread_;
+  std::unique_ptr<AcceptLoop> loop_;                         // the first to end
 };
 
 }  // namespace copse::rpc

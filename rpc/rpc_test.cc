@@ -74,28 +74,6 @@ TEST(CredentialsTest, BeyondLoopbackOnlyIfInsecureIsSaid) {
   EXPECT_FALSE(open.Channel("n1").ok());
 }
 
-TEST(CheckListenTest, SaysWhyAServerCannotListen) {
-  EXPECT_TRUE(CheckListen("listen", "127.0.0.1:0").ok());
-  EXPECT_TRUE(CheckListen("listen", "localhost:0").ok());
-  EXPECT_TRUE(CheckListen("listen", "unix:/nonexistent/folder/s").ok());
-  EXPECT_THAT(CheckListen("listen", "n1"), FailsWith(kInvalid, "address=n1"));
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(where);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&where), length), 0);
-  ASSERT_EQ(listen(fd, 1), 0);
-  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&where), &length), 0);
-  const std::string taken = absl::StrCat("127.0.0.1:", ntohs(where.sin_port));
-  EXPECT_THAT(CheckListen("listen", taken), FailsWith(absl::StatusCode::kUnavailable, "listen=" + taken));
-  close(fd);
-  EXPECT_TRUE(CheckListen("listen", taken).ok());
-  // An address that no interface has (TEST-NET-1).
-  EXPECT_THAT(CheckListen("admin_listen", "192.0.2.1:0"),
-              FailsWith(absl::StatusCode::kUnavailable, "admin_listen=192.0.2.1:0"));
-}
-
 TEST(TokenFileTest, IsReadIfItIsPrivateAndNotEmpty) {
   const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/token");
   const auto write = [&](const std::string& text, mode_t mode) {

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "prometheus/text_serializer.h"
-#include "rpc/credentials.h"
+#include "rpc/network_listener.h"
 
 namespace copse::exporter {
 namespace {
@@ -39,7 +39,7 @@ class ListeningServer final : public HttpServer {
   }
 
   absl::Status Listen(const std::string& address) {
-    RETURN_IF_ERROR(rpc::CheckListen("listen", address));
+    RETURN_IF_ERROR(rpc::ListenOn("listen", address).status());
     const size_t colon = address.rfind(':');
     std::string host = address.substr(0, colon);
     int port = 0;

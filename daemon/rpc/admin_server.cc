@@ -27,8 +27,8 @@
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
-#include "rpc/handshake_timeout.h"
 #include "rpc/latency_row.h"
+#include "rpc/network_listener.h"
 #include "rpc/status.h"
 
 namespace copse::daemon {
@@ -84,27 +84,15 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   ~Impl() override { Stop(); }
 
   absl::Status Listen(const AdminServerOptions& options) {
-    RETURN_IF_ERROR(rpc::CheckAddress(options.listen));
-    ASSIGN_OR_RETURN(
-        const auto credentials,
-        rpc::CredentialsFactory({.insecure = options.insecure, .identity = options.identity}).Server(options.listen));
-    RETURN_IF_ERROR(rpc::CheckListen("admin_listen", options.listen));
+    const rpc::CredentialsFactory credentials({.insecure = options.insecure, .identity = options.identity});
     grpc::ServerBuilder builder;
-    rpc::BoundHandshakes(&builder);
-    int port = 0;
-    builder.AddListeningPort(options.listen, credentials, &port);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // so that a second daemon cannot share the port
+    ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("admin_listen", options.listen, credentials, {}, &builder));
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("admin_listen: cannot listen there (admin_listen=", options.listen, ")"));
-    }
-    address_ = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
-    return absl::OkStatus();
+    return listener_->Serve(server_.get());
   }
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return listener_->address(); }
 
   void Stop() {
     if (!thread_.joinable()) return;
@@ -115,6 +103,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     }
     while (Answers()) mailbox_->Drain();  // the thread may wait for a letter
     thread_.join();
+    listener_.reset();
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
     server_->Wait();
@@ -225,7 +214,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   const std::function<NodeStatus(bool latencies)> status_;
   const rpc::Authorizer authorizer_;
   std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  std::unique_ptr<rpc::NetworkListener> listener_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   CondVar changed_;

@@ -14,6 +14,7 @@
 #include "base/config/start.h"
 #include "base/log.h"
 #include "base/process/core_dump.h"
+#include "base/process/open_files.h"
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
 #include "planner/server/stopped_planner.h"
@@ -48,6 +49,7 @@ std::optional<int> HandleStore(config::Started& started, const Settings& setting
 
 int Main(int argc, char** argv) {
   BlockSignals();
+  RaiseOpenFiles();
   rpc::DoNotCheckGrpcLocks();
   rpc::PrepareGrpc();
   config::Config config = NewConfig();

@@ -27,7 +27,6 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "rpc/control_conversion.h"
-#include "rpc/handshake_timeout.h"
 
 namespace copse::planner {
 namespace {
@@ -255,29 +254,27 @@ absl::Status PlannerProcess::Lead() {
       MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(), saver_.get(),
                        authorizer_.get(), {start_.settings.live.log_file, start_.settings.private_data});
   RETURN_IF_ERROR(Listen());
-  instruments_->SetAddress(address_);
-  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
-  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
+  instruments_->SetAddress(listener_->address());
+  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, listener_->address()));
+  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", listener_->address(),
             ", teams=", coordinator_->view().Teams().size(), ", store=", store,
             ", cluster=", coordinator_->cluster().uuid(), ")");
-  service_manager_.Ready(absl::StrCat("listening on ", address_));
+  service_manager_.Ready(absl::StrCat("listening on ", listener_->address()));
   return absl::OkStatus();
 }
 
 absl::Status PlannerProcess::Listen() {
   const std::string& listen = start_.settings.listen;
-  ASSIGN_OR_RETURN(const auto credentials, Credentials().Server(listen));
-  RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
+  const absl::Duration node_timeout = start_.settings.node_timeout;
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(listen, credentials, &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner on the port is a mistake
+  rpc::NetworkListenerOptions listening = {.silence = node_timeout / 2};
+  listening.handshake = std::min(listening.handshake, node_timeout);
+  ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("listen", listen, Credentials(), listening, &builder));
   // A daemon that is stopped, or whose host vanished, keeps its connection: keepalive pings it, and its stream ends if
   // it does not answer.
-  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.node_timeout / 2));
+  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
-  rpc::BoundHandshakes(&builder, start_.settings.node_timeout);
   // Connections without a call are not pinged: an administrator's program may ignore its connection between two calls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   // Daemons ping the planner while a stream is silent.
@@ -287,10 +284,7 @@ absl::Status PlannerProcess::Listen() {
   builder.RegisterService(daemon_service_.get());
   builder.RegisterService(admin_service_->service());
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));
-  }
-  address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  RETURN_IF_ERROR(listener_->Serve(server_.get()));
   ListenLocally();
   return absl::OkStatus();
 }
@@ -315,6 +309,7 @@ PlannerProcess::~PlannerProcess() {
   // Another planner may lead at once; what this one has not recorded by now, it never will.
   if (leadership_ != nullptr) leadership_->Resign();
   sockets_.reset();
+  listener_.reset();
   if (server_ == nullptr) return;
   // Every pending call gets a reply, as do calls that arrive while the server shuts down.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
@@ -393,7 +388,7 @@ void PlannerProcess::Reload() {
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");
   }
-  service_manager_.Ready(absl::StrCat("listening on ", address_));
+  service_manager_.Ready(absl::StrCat("listening on ", listener_->address()));
 }
 
 absl::Status PlannerProcess::Run() {

@@ -33,6 +33,7 @@
 #include "rpc/credentials.h"
 #include "rpc/identity.h"
 #include "rpc/local_sockets.h"
+#include "rpc/network_listener.h"
 
 namespace copse::planner {
 
@@ -126,7 +127,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<rpc::LocalListener> sockets_;
-  std::string address_;
+  std::unique_ptr<rpc::NetworkListener> listener_;
   std::thread signals_;
   absl::Time next_complaint_ = absl::InfinitePast();
   bool stopped_ = false;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/daemon_service.pb.h"
-#include "rpc/handshake_timeout.h"
 #include "rpc/message_bytes.h"
 #include "rpc/status.h"
 
@@ -91,27 +90,20 @@ absl::StatusOr<std::unique_ptr<Standby>> Standby::Start(const std::string& liste
                                                         const rpc::CredentialsFactory& credentials,
                                                         const rpc::Authorizer* authorizer,
                                                         v1::GetPlannerStatusReply status) {
-  ASSIGN_OR_RETURN(const auto server_credentials, credentials.Server(listen));
-  RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
   std::unique_ptr<Standby> standby(new Standby(authorizer, std::move(status)));
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(listen, server_credentials, &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  ASSIGN_OR_RETURN(standby->listener_, rpc::NetworkListener::Open("listen", listen, credentials, {}, &builder));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
-  rpc::BoundHandshakes(&builder);
   builder.RegisterCallbackGenericService(standby.get());
   standby->server_ = builder.BuildAndStart();
-  if (standby->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));
-  }
-  standby->address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  RETURN_IF_ERROR(standby->listener_->Serve(standby->server_.get()));
   MutexLock lock(&standby->mutex_);
-  standby->status_.set_address(standby->address_);
+  standby->status_.set_address(standby->address());
   return standby;
 }
 
 Standby::~Standby() {
+  listener_.reset();
   if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();

@@ -20,6 +20,7 @@
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
+#include "rpc/network_listener.h"
 
 namespace copse::planner {
 
@@ -36,7 +37,7 @@ class Standby final : public grpc::CallbackGenericService {
   // Ends all calls and stops to listen.
   ~Standby() override;
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return listener_->address(); }
   // Tells those who watch. `number` grows from leader to leader.
   void SetLeader(const std::string& address, uint64_t number);
   // Ends the calls of callers whose certificates are not believed any more.
@@ -53,13 +54,13 @@ class Standby final : public grpc::CallbackGenericService {
   void Tell(Watcher* watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const rpc::Authorizer* const authorizer_;
-  std::string address_;
   Mutex mutex_;
   v1::GetPlannerStatusReply status_ ABSL_GUARDED_BY(mutex_);
   uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
   EndlessCalls calls_;  // the watchers
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<rpc::NetworkListener> listener_;
 };
 
 }  // namespace copse::planner

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/network_listener.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/check.h"
+#include "base/testing/status_matchers.h"
+#include "base/unique_fd.h"
+#include "gtest/gtest.h"
+#include "rpc/credentials.h"
+
+namespace copse::rpc {
+namespace {
+
+using testing::FailsWith;
+
+constexpr absl::StatusCode kUnavailable = absl::StatusCode::kUnavailable;
+
+TEST(ListenOnTest, SaysWhyAServerCannotListen) {
+  EXPECT_TRUE(ListenOn("listen", "127.0.0.1:0").ok());
+  EXPECT_TRUE(ListenOn("listen", "localhost:0").ok());
+  EXPECT_TRUE(ListenOn("listen", "0.0.0.0:0").ok());
+  EXPECT_TRUE(ListenOn("listen", "[::]:0").ok());
+  for (const char* wrong : {"n1", "unix:/nonexistent/folder/s", "[::1:7"}) {
+    EXPECT_THAT(ListenOn("listen", wrong),
+                FailsWith(absl::StatusCode::kInvalidArgument, std::string("address=") + wrong));
+  }
+  // An address that no interface has (TEST-NET-1).
+  EXPECT_THAT(ListenOn("admin_listen", "192.0.2.1:0"), FailsWith(kUnavailable, "admin_listen=192.0.2.1:0"));
+}
+
+// No descriptor of a number of at least `limit` can be made.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t limit) {
+    CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit changed = {limit, before_.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &changed) == 0);
+  }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+rlim_t LowestFree() { return static_cast<rlim_t>(UniqueFd(dup(STDERR_FILENO)).get()); }
+
+class NetworkListenerTest : public ::testing::Test {
+ protected:
+  // A server without services on loopback.
+  void Start() {
+    grpc::ServerBuilder builder;
+    auto opened = NetworkListener::Open("listen", "127.0.0.1:0", CredentialsFactory({}), {}, &builder);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    listener_ = *std::move(opened);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_TRUE(listener_->Serve(server_.get()).ok());
+  }
+
+  // Returns a socket, which Connect connects without another descriptor.
+  static UniqueFd Socket() {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return fd;
+  }
+  void Connect(const UniqueFd& fd) const {
+    int port = 0;
+    const std::string& address = listener_->address();
+    ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+    sockaddr_in where = {};
+    where.sin_family = AF_INET;
+    where.sin_port = htons(static_cast<uint16_t>(port));
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
+  }
+  // HTTP/2 begins with a frame of the server's.
+  static bool IsServed(const UniqueFd& fd) {
+    char first = 0;
+    return recv(fd.get(), &first, 1, 0) == 1;
+  }
+
+  grpc::CallbackGenericService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<NetworkListener> listener_;
+};
+
+TEST_F(NetworkListenerTest, AnAddressIsListenedOnOnce) {
+  Start();
+  grpc::ServerBuilder builder;
+  EXPECT_THAT(NetworkListener::Open("listen", listener_->address(), CredentialsFactory({}), {}, &builder),
+              FailsWith(kUnavailable, "listen=" + listener_->address()));
+  EXPECT_THAT(NetworkListener::Open("listen", "0.0.0.0:0", CredentialsFactory({}), {}, &builder),
+              FailsWith(absl::StatusCode::kInvalidArgument, "address=0.0.0.0:0"));
+}
+
+TEST_F(NetworkListenerTest, WithoutDescriptorsConnectionsWait) {
+  Start();
+  const UniqueFd early = Socket(), late = Socket(), later = Socket();
+  Connect(early);
+  EXPECT_TRUE(IsServed(early));
+  {
+    const DescriptorLimit famine(LowestFree());
+    Connect(late);
+    absl::SleepFor(absl::Milliseconds(150));  // tidy: allow(sleep) because a failed accept shows nowhere
+  }
+  EXPECT_TRUE(IsServed(late));
+  Connect(later);
+  EXPECT_TRUE(IsServed(later));
+}
+
+TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
+  constexpr int kStrangers = 64;
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < kStrangers; ++i) strangers.push_back(Socket());
+  const DescriptorLimit limit(LowestFree() + 160);
+  const DescriptorBounds bounds = ConnectionDescriptors();
+  EXPECT_LT(bounds.network, bounds.local);
+  Start();
+  int served = 0;
+  for (const UniqueFd& stranger : strangers) {
+    Connect(stranger);
+    served += IsServed(stranger) ? 1 : 0;
+  }
+  EXPECT_GT(served, 0);
+  EXPECT_LT(served, kStrangers);
+  EXPECT_LE(LowestFree(), static_cast<rlim_t>(bounds.network));
+  strangers.clear();
+  // The server sees a moment later that they have gone.
+  bool is_served = false;
+  for (const absl::Time end = absl::Now() + absl::Seconds(20); !is_served && absl::Now() < end;) {
+    const UniqueFd other = Socket();
+    Connect(other);
+    is_served = IsServed(other);
+  }
+  EXPECT_TRUE(is_served);
+}
+
+}  // namespace
+}  // namespace copse::rpc
