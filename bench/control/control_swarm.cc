@@ -93,9 +93,8 @@ class Swarm;
 // A Stream is one daemon's stream. It deletes itself at its end.
 class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Stream(Swarm* swarm, uint32_t node, std::shared_ptr<grpc::Channel> connection, bool brief)
-      : swarm_(swarm), node_(node), stub_(std::move(connection)) {
-    stub_.PrepareBidiStreamingCall(
+  Stream(Swarm* swarm, uint32_t node, grpc::GenericStub* stub, bool brief) : swarm_(swarm), node_(node) {
+    stub->PrepareBidiStreamingCall(
         &context_, brief ? "/copse.v1.DaemonService/AttachBriefly" : "/copse.v1.DaemonService/Attach", {}, this);
     AddHold();  // until reading ends: messages are written by other threads, too
     StartRead(&incoming_);
@@ -121,7 +120,6 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
  private:
   Swarm* const swarm_;
   const uint32_t node_;
-  grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer incoming_;
   Mutex mutex_;
@@ -146,6 +144,16 @@ class Swarm {
         address_(AddressThatIsSilent()),
         daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+      arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+      arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+      daemons_[node].stub = std::make_unique<grpc::GenericStub>(
+          grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments));
       daemons_[node].pauses = std::make_unique<daemon::ReconnectPause>(daemon::ReconnectPauseOptions(), node);
     }
   }
@@ -293,14 +301,16 @@ class Swarm {
     changed_.NotifyAll();
     const absl::Duration stood =
         absl::Now() - std::min(std::exchange(daemon.accepted, absl::InfiniteFuture()), absl::Now());
-    daemon.pause.Set(absl::ToChronoTime(absl::Now() + daemon.pauses->Next(stood)), [this, node](bool) { Open(node); });
+    daemon.pause = std::make_unique<grpc::Alarm>();  // what the last one calls may not have returned
+    daemon.pause->Set(absl::ToChronoTime(absl::Now() + daemon.pauses->Next(stood)), [this, node](bool) { Open(node); });
   }
 
  private:
   struct Daemon {
+    std::unique_ptr<grpc::GenericStub> stub;
     Stream* stream = nullptr;
     std::unique_ptr<daemon::ReconnectPause> pauses;
-    grpc::Alarm pause;  // before it connects again
+    std::unique_ptr<grpc::Alarm> pause;  // before it connects again
     bool registered = false;
     absl::Time accepted = absl::InfiniteFuture();  // when its stream was
     uint64_t requests = 0;
@@ -309,19 +319,8 @@ class Swarm {
   void Open(uint32_t node) {
     const MutexLock lock(&mutex_);
     if (daemons_[node].stream != nullptr) return;
-    daemons_[node].stream = new Stream(this, node, Connection(), /*brief=*/!earlier_);
+    daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get(), /*brief=*/!earlier_);
     daemons_[node].stream->Write(Registration(node));
-  }
-
-  // Like a real daemon's, a new one for each stream.
-  std::shared_ptr<grpc::Channel> Connection() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-    return grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments);
   }
 
   // All daemons send the same bytes for the team of all nodes, which are kept once.
