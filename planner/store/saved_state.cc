@@ -159,25 +159,25 @@ absl::Status RestoreState(Snapshot next, bool replace, coordinator::Store* store
   Outdate(next);
   std::vector<StoreChange> changes;
   for (const auto& [id, record] : present.teams) {
-    if (next.teams.count(id) == 0) changes.push_back(coordinator::DropTeam{id});
+    if (next.teams.count(id) == 0) changes.emplace_back(coordinator::DropTeam{id});
   }
   for (const auto& [node, why] : present.draining) {
-    if (next.draining.count(node) == 0) changes.push_back(coordinator::PutDraining{node, false});
+    if (next.draining.count(node) == 0) changes.emplace_back(coordinator::PutDraining{node, false});
   }
   for (const auto& [number, version] : present.topologies) {
-    if (next.topologies.count(number) == 0) changes.push_back(coordinator::DropTopology{number});
+    if (next.topologies.count(number) == 0) changes.emplace_back(coordinator::DropTopology{number});
   }
   for (auto& [number, version] : next.topologies) {
-    changes.push_back(
+    changes.emplace_back(
         coordinator::PutTopology{std::make_shared<const coordinator::TopologyVersion>(std::move(version))});
   }
   for (auto& [id, record] : next.teams) {
-    changes.push_back(coordinator::PutTeam{std::make_shared<const coordinator::TeamRecord>(std::move(record))});
+    changes.emplace_back(coordinator::PutTeam{std::make_shared<const coordinator::TeamRecord>(std::move(record))});
   }
-  for (const auto& [node, why] : next.draining) changes.push_back(coordinator::PutDraining{node, true, why});
-  for (const TeamId team : next.aborted) changes.push_back(coordinator::PutAborted{team});
-  changes.push_back(coordinator::PutCluster{next.cluster, next.cluster_is_new});
-  changes.push_back(coordinator::PutTerm{next.term, next.since});
+  for (const auto& [node, why] : next.draining) changes.emplace_back(coordinator::PutDraining{node, true, why});
+  for (const TeamId team : next.aborted) changes.emplace_back(coordinator::PutAborted{team});
+  changes.emplace_back(coordinator::PutCluster{next.cluster, next.cluster_is_new});
+  changes.emplace_back(coordinator::PutTerm{next.term, next.since});
   return CommitAll(std::move(changes), store);
 }
 
