@@ -2,12 +2,16 @@
 #include "cli/command_line/parse.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/version.h"
 
 namespace copse::cli {
@@ -23,6 +27,13 @@ std::string Unexpected(const std::vector<std::string>& rest, const std::string& 
   const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.rfind('-', 0) == 0; });
   const bool is_option = option != rest.end();
   return absl::StrCat(is_option ? "no such option" : else_what, " (argument=", is_option ? *option : rest.front(), ")");
+}
+
+// Returns what CLI11's "Could not convert: --timeout = 30s" says in our words. Only numbers are converted.
+std::string NotConverted(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "Could not convert: ")) return OneLine(std::string(text));
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(" = ", 1));
+  return absl::StrCat("not a number that it takes (argument=", parts.first, ", value=", parts.second, ")");
 }
 
 }  // namespace
@@ -65,6 +76,8 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
   } catch (const CLI::ExtrasError& error) {
     const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
     return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "unexpected argument"));
+  } catch (const CLI::ConversionError& error) {
+    return UsageError(NotConverted(error.what()));
   } catch (const CLI::Error& error) {
     return UsageError(OneLine(error.what()));
   }

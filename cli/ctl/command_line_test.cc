@@ -177,7 +177,7 @@ TEST(CommandLineTest, MistakesAreUsageErrors) {
   ExpectUsageError({"node", "show", ""}, "node");
   ExpectUsageError({"team", "replan", "1", "--algorithm", ""}, "--algorithm: an empty value");
   ExpectUsageError({"-w", "xml", "node", "list"}, "xml");
-  ExpectUsageError({"--timeout", "soon", "node", "list"}, "soon");
+  ExpectUsageError({"--timeout", "soon", "node", "list"}, "argument=--timeout, value=soon");
   ExpectUsageError({"--timeout", "0", "node", "list"}, "timeout=0");
   ExpectUsageError({"--timeout", "-1", "node", "list"}, "timeout=-1");
   ExpectUsageError({"--timeout", "nan", "node", "list"}, "timeout=nan");
