@@ -70,6 +70,7 @@ TEST(SettingsTest, BeyondLoopbackNeedsInsecure) {
 TEST(SettingsTest, RefusesWhatMakesNoSense) {
   ExpectRefused({"planner=nowhere"}, "planner: ");
   ExpectRefused({"admin_listen=1"}, "admin_listen: ");
+  ExpectRefused({"admin_listen=unix:/x"}, "admin_listen: ");
   ExpectRefused({"node=a b"}, "node: ", "node=a b");
   ExpectRefused({"node=" + std::string(128, 'x')}, "node: ", "limit=127");
   ExpectRefused({"heartbeat=10s"}, "node_timeout: ", "node_timeout=10s", "heartbeat=10s");

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<std::string>> ParsePlanners(const std::string& list, 
 
 absl::Status CheckAdminListen(const std::string& admin_listen, bool may_leave) {
   const rpc::CredentialsFactory credentials({may_leave});
-  RETURN_IF_ERROR(Named("admin_listen", rpc::CheckAddress(admin_listen)));
+  RETURN_IF_ERROR(Named("admin_listen", rpc::HostOf(admin_listen).status()));
   return Named("admin_listen", credentials.CheckServer(admin_listen));
 }
 

@@ -107,6 +107,7 @@ TEST_F(CopsePlannerTest, WhatItSaysNamesTheValueAndIsTwoIfTryingAgainIsOfNoUse) 
       {"--set node_timeout=never", "never"},
       {"--set listen=0.0.0.0:0", "insecure: true"},
       {"--set listen=nowhere", "nowhere"},
+      {"--check-config --set listen=unix:/tmp/x", "unix:/tmp/x"},
       {"--config " + folder_, "(file=" + folder_ + ")", 1},
       {"--config /bin/true", "file=/bin/true"},
       {"--set topology=/nowhere/t.yaml", "topology=/nowhere/t.yaml", 1},

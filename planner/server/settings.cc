@@ -233,7 +233,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
                                                            config.Text("tls_ca"), config.Text("tls_crl_dir")},
                                                           HostName()));
   RETURN_IF_ERROR(ReadStore(config, settings));
-  if (const absl::Status address = rpc::CheckAddress(settings.listen); !address.ok()) {
+  if (const absl::Status address = rpc::HostOf(settings.listen).status(); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
   }
   if (!settings.tls.given()) {
