@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kReserved = 256;
 constexpr int kForLocalUsers = 512;
-constexpr rlim_t kDescriptorsMax = 1 << 20;
+constexpr rlim_t kDescriptorsMax = 1 << 16;  // the kernel's table has room for all below the largest
 constexpr int kPauseMs = 100;
 
 bool IsFamine(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
