@@ -4,9 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -15,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/check.h"
+#include "base/testing/descriptor_limit.h"
 #include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
 #include "gtest/gtest.h"
@@ -40,22 +38,6 @@ TEST(ListenOnTest, SaysWhyAServerCannotListen) {
   // An address that no interface has (TEST-NET-1).
   EXPECT_THAT(ListenOn("admin_listen", "192.0.2.1:0"), FailsWith(kUnavailable, "admin_listen=192.0.2.1:0"));
 }
-
-// No descriptor of a number of at least `limit` can be made.
-class DescriptorLimit {
- public:
-  explicit DescriptorLimit(rlim_t limit) {
-    CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    const rlimit changed = {limit, before_.rlim_max};
-    CHECK(setrlimit(RLIMIT_NOFILE, &changed) == 0);
-  }
-  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_;
-};
-
-rlim_t LowestFree() { return static_cast<rlim_t>(UniqueFd(dup(STDERR_FILENO)).get()); }
 
 class NetworkListenerTest : public ::testing::Test {
  protected:
@@ -113,7 +95,7 @@ TEST_F(NetworkListenerTest, WithoutDescriptorsConnectionsWait) {
   Connect(early);
   EXPECT_TRUE(IsServed(early));
   {
-    const DescriptorLimit famine(LowestFree());
+    const DescriptorLimit famine(0);
     Connect(late);
     absl::SleepFor(absl::Milliseconds(150));  // tidy: allow(sleep) because a failed accept shows nowhere
   }
@@ -126,7 +108,7 @@ TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
   constexpr int kStrangers = 64;
   std::vector<UniqueFd> strangers;
   for (int i = 0; i < kStrangers; ++i) strangers.push_back(Socket());
-  const DescriptorLimit limit(LowestFree() + 160);
+  const DescriptorLimit limit(160);
   const DescriptorBounds bounds = ConnectionDescriptors();
   EXPECT_LT(bounds.network, bounds.local);
   Start();
@@ -137,7 +119,7 @@ TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
   }
   EXPECT_GT(served, 0);
   EXPECT_LT(served, kStrangers);
-  EXPECT_LE(LowestFree(), static_cast<rlim_t>(bounds.network));
+  EXPECT_LE(DescriptorLimit::LowestFree(), static_cast<rlim_t>(bounds.network));
   strangers.clear();
   // The server sees a moment later that they have gone.
   bool is_served = false;

@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/descriptor_limit.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "daemon/accounts/accounts.h"
@@ -204,16 +205,10 @@ TEST_F(AttachServerTest, ConnectionsThatSayNothingAreBounded) {
 
 TEST_F(AttachServerTest, RefusesWhenDescriptorsRunOut) {
   const auto client = Attached();
-  const int next = dup(STDIN_FILENO);
-  close(next);
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit few = before;
-  few.rlim_cur = static_cast<rlim_t>(next) + 1;  // enough for the test's end of a connection
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  auto few = std::make_optional<DescriptorLimit>(1);  // enough for the test's end of a connection
   RawClient other = Connect();
   const auto reply = MessageTo<attach::AttachReply>(&other, MessageType::kAttachReply);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  few.reset();
   EXPECT_EQ(reply.status, kNoResource);
   EXPECT_TRUE(AnswersNop(client.get()));
   Attached();

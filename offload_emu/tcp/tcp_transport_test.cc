@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,10 +21,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/prng.h"
 #include "base/process/lost_memory.h"
+#include "base/testing/descriptor_limit.h"
 #include "base/testing/mapping_beyond_end.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/tcp/socket_address.h"
@@ -586,21 +585,6 @@ TEST_F(StrangerTest, AnotherNodeAtThePeersAddressIsRefused) {
   ExpectDown(&a, &b, address);
 }
 
-// A DescriptorFamine lets this process open no more file descriptors.
-class DescriptorFamine {
- public:
-  DescriptorFamine() {
-    CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    const UniqueFd lowest(dup(STDERR_FILENO));
-    const rlimit limit = {static_cast<rlim_t>(lowest.get()), before_.rlim_max};
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-  }
-  ~DescriptorFamine() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_;
-};
-
 TEST_F(StrangerTest, WithoutFileDescriptorsItSleepsAndAcceptsLater) {
   TcpTransportOptions options;
   options.strangers_max = 8;
@@ -609,7 +593,7 @@ TEST_F(StrangerTest, WithoutFileDescriptorsItSleepsAndAcceptsLater) {
   const SocketAddress address = *SocketAddress::Parse(b->LocalAddress().substr(5));
   const UniqueFd stranger = *address.Connect();
   {
-    const DescriptorFamine famine;
+    const DescriptorLimit famine(0);
     int busy = 0;
     for (const absl::Time end = absl::Now() + absl::Milliseconds(250); absl::Now() < end;) busy += b->Progress(&b);
     EXPECT_LE(busy, 20);
