@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
+#include "cli/client/node_counters.h"
 
 namespace copse::web {
 namespace {
@@ -82,12 +82,12 @@ class Sums {
       totals_[name] += value;
       if (value > 0) AddWorst(node, value, &worst_[name]);
     }
-    const std::vector<std::string> parts = absl::StrSplit(name, '.');
-    if (parts.size() != 3 || parts[0] != "calls" || value == 0) return;
-    if (parts[2] == "ok") {
-      calls_[parts[1]] += value;
+    const std::optional<ctl::EndedCalls> ended = ctl::AsEndedCalls(name);
+    if (!ended.has_value() || value == 0) return;
+    if (ended->ok()) {
+      calls_[std::string(ended->collective)] += value;
     } else {
-      failures_.emplace_back(value, node, parts[1], parts[2]);
+      failures_.emplace_back(value, node, ended->collective, ended->outcome);
     }
   }
 

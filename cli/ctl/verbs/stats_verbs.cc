@@ -20,6 +20,7 @@
 #include "cli/client/message_json.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/selection.h"
+#include "cli/ctl/verbs/stats_summary.h"
 
 namespace copse::ctl {
 namespace {
@@ -27,6 +28,7 @@ namespace {
 constexpr char kNode[] = "node";
 constexpr char kPlanner[] = "planner";
 constexpr char kHistograms[] = "histograms";
+constexpr char kRaw[] = "raw";
 constexpr char kWatch[] = "watch";
 constexpr double kWatchSecondsMin = 0.1;
 constexpr double kWatchSecondsMax = 86400;
@@ -118,7 +120,13 @@ absl::Status Stats(const Arguments& arguments, VerbContext& context) {
         arguments, [&] { return AskStats(request, context); }, context);
   }
   ASSIGN_OR_RETURN(const v1::GetStatsReply reply, AskStats(request, context));
-  context.out = request.latencies() ? RenderLatencies(reply, context.style) : RenderStats(reply, context.style);
+  if (request.latencies()) {
+    context.out = RenderLatencies(reply, context.style);
+  } else if (arguments.Has(kRaw) || context.style.format == Format::kJson) {
+    context.out = RenderStats(reply, context.style);
+  } else {
+    context.out = RenderStatsSummary(reply, context.style.width);
+  }
   if (reply.silent_size() == 0) return absl::OkStatus();
   const std::string nodes = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
   context.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", nodes, ")"));
@@ -259,8 +267,9 @@ std::string RenderVersion(const v1::VersionReply& reply, const Style& style) {
 
 std::vector<Verb> StatsVerbs() {
   return {{.name = "stats",
-           .help = "counters of all daemons, or of one, or of the planner",
+           .help = "what daemons carry, and what went wrong; all counters of daemons, or of the planner",
            .options = {{kNode, "LIST", "only of this node, or of these, a host list: n[1-64],login"},
+                       {kRaw, "", "all counters that are not 0"},
                        {kPlanner, "", "the planner's own"},
                        {kWatch, "SECONDS", "go on: what has changed, every so many seconds"},
                        {kHistograms, "", "what calls took, by collective and size, instead of counters"}},

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hostlist.h"
 #include "cli/client/message_json.h"
+#include "cli/client/node_counters.h"
 #include "cli/command_line/table.h"
 
 namespace copse::ctl {
@@ -29,23 +29,8 @@ struct NodeLoad {
   uint64_t in_flight = 0;
 };
 
-using Counters = google::protobuf::Map<std::string, uint64_t>;
-
-uint64_t Value(const Counters& counters, const char* name) {
-  const auto it = counters.find(name);
-  return it == counters.end() ? 0 : it->second;
-}
-
-uint64_t CallsOf(const Counters& counters) {
-  uint64_t calls = 0;
-  for (const auto& [name, value] : counters) {
-    if (absl::StartsWith(name, "calls.") && absl::EndsWith(name, ".ok")) calls += value;
-  }
-  return calls;
-}
-
-uint64_t BytesOf(const Counters& counters) {
-  return Value(counters, "engine.bytes.sent") + Value(counters, "engine.bytes.received");
+uint64_t BytesOf(const v1::NodeStats& stats) {
+  return ValueOf(stats, "engine.bytes.sent") + ValueOf(stats, "engine.bytes.received");
 }
 
 NodeLoad LoadOf(const v1::NodeStats& before, const v1::NodeStats& now, double seconds) {
@@ -54,11 +39,10 @@ NodeLoad LoadOf(const v1::NodeStats& before, const v1::NodeStats& now, double se
     return static_cast<double>(to >= from ? to - from : to) / seconds;
   };
   return {.node = now.node(),
-          .calls_per_s = rate(CallsOf(before.counters()), CallsOf(now.counters())),
-          .bits_per_s = kBitsAByte * rate(BytesOf(before.counters()), BytesOf(now.counters())),
-          .cpu = rate(Value(before.counters(), "process.cpu_us"), Value(now.counters(), "process.cpu_us")) /
-                 kMicrosecondsASecond,
-          .in_flight = Value(now.counters(), "calls.in_flight")};
+          .calls_per_s = rate(CallsDone(before), CallsDone(now)),
+          .bits_per_s = kBitsAByte * rate(BytesOf(before), BytesOf(now)),
+          .cpu = rate(ValueOf(before, "process.cpu_us"), ValueOf(now, "process.cpu_us")) / kMicrosecondsASecond,
+          .in_flight = ValueOf(now, "calls.in_flight")};
 }
 
 // Returns the busiest first.
